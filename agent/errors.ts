@@ -1,0 +1,42 @@
+// The one error class: something that went wrong while doing, as opposed to a user's mistake in an object,
+// which is a `Problem` value. Says what it was, whether to try again, and what lay beneath.
+
+export type ErrorCode =
+  | 'SETTINGS_INVALID'
+  | 'USAGE'
+  | 'HAPROXY_MISSING'
+  | 'HAPROXY_VERSION'
+  | 'HAPROXY_START'
+  | 'HAPROXY_REJECTED'
+  | 'HAPROXY_RELOAD'
+  | 'RUNTIME_CONNECT'
+  | 'RUNTIME_TIMEOUT'
+  | 'RUNTIME_CLOSED'
+  | 'RUNTIME_TOO_LONG'
+  | 'FILE_WRITE'
+  | 'FILE_READ'
+  | 'COMMAND_FAILED'
+  | 'AGENT_UNREACHABLE'
+  | 'AGENT_RUNNING';
+
+export type Retry = 'now' | 'later' | 'never';
+
+/** `code` is documented in docs/errors.md; `retry` tells the loop what to do; `cause` is the error beneath. */
+export class HeadgateError extends Error {
+  readonly code: ErrorCode;
+  readonly retry: Retry;
+
+  constructor(code: ErrorCode, message: string, options: { retry?: Retry; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'HeadgateError';
+    this.code = code;
+    this.retry = options.retry ?? 'later';
+  }
+}
+
+/** The text of anything thrown, with the text of its causes, on one line. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.message.replaceAll(/\s*\n\s*/g, '; ');
+  return error.cause === undefined ? own : `${own}: ${messageOf(error.cause)}`;
+}
