@@ -15,6 +15,16 @@ export function nearest(word: string, known: readonly string[]): string {
   return best;
 }
 
+const LONGEST = 64;
+
+/** As nearest(), but undefined where nothing is near enough for a slip of the pen: a quarter of the letters, or 2. */
+export function near(word: string, known: readonly string[]): string | undefined {
+  if (word.length > LONGEST) return undefined;
+  const best = nearest(word, known);
+  const most = Math.max(word.length < 4 ? 1 : 2, Math.floor(word.length / 4));
+  return editDistance(plain(word), plain(best)) <= most ? best : undefined;
+}
+
 function plain(word: string): string {
   return word.toLowerCase().replaceAll(/[-_. ]/g, '');
 }

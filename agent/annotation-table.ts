@@ -1,0 +1,363 @@
+// The one table of the annotations that a Service can carry: it drives reading, refusing, the texts of refusals and
+// docs/annotations.md. A new annotation is one field of AnnotationValues and one entry of ANNOTATIONS. Values only.
+
+import {
+  type Alias,
+  counted,
+  milliseconds,
+  minusOneForNone,
+  seconds,
+  spelled,
+} from './annotation-aliases.ts';
+import {
+  addressPerFamily,
+  bool,
+  choice,
+  DAY,
+  duration,
+  durationOrOff,
+  type Kind,
+  MILLISECOND,
+  MINUTE,
+  path,
+  SECOND,
+  statusCodes,
+  wholeNumber,
+} from './annotation-kinds.ts';
+import type { Algorithm, HealthMonitor, Pool } from './model.ts';
+
+export const PREFIX = 'headgate.io/';
+
+/** One field per annotation; durations in milliseconds, 0 where it says so: none, or no limit. */
+export interface AnnotationValues {
+  readonly algorithm: Algorithm;
+  readonly mode: 'tcp' | 'http';
+  readonly healthMonitor: 'none' | HealthMonitor['type'];
+  readonly healthMonitorPath: string;
+  readonly healthMonitorMethod: 'GET' | 'HEAD' | 'OPTIONS';
+  /** Sorted and merged. */
+  readonly healthMonitorExpectedCodes: string;
+  readonly healthMonitorInterval: number;
+  /** At most the interval. */
+  readonly healthMonitorTimeout: number;
+  readonly healthMonitorRise: number;
+  readonly healthMonitorFall: number;
+  /** 0: the member's own. */
+  readonly healthMonitorPort: number;
+  readonly proxyProtocol: Pool['proxyProtocol'];
+  readonly acceptProxyProtocol: boolean;
+  readonly timeoutConnect: number;
+  readonly timeoutClient: number;
+  readonly timeoutServer: number;
+  /** 0: not set. */
+  readonly timeoutTunnel: number;
+  readonly timeoutQueue: number;
+  /** 0: no limit. */
+  readonly connectionLimit: number;
+  /** 0: no limit. */
+  readonly rateLimit: number;
+  /** 0: no limit. */
+  readonly memberConnectionLimit: number;
+  /** undefined: as the settings say. */
+  readonly members: 'pods' | 'nodes' | undefined;
+  readonly whenEmpty: Pool['whenEmpty'];
+  /** Canonical, at most one per family, in the order written. */
+  readonly loadBalancerIps: readonly string[];
+}
+
+export type Field = keyof AnnotationValues;
+
+export interface Annotation<T> {
+  /** Without the prefix. */
+  readonly name: string;
+  readonly kind: Kind<NonNullable<T>>;
+  readonly default: T;
+  /** The default in words, where the value does not say it. */
+  readonly defaultWords?: string;
+  /** What it does: sentences, one per line in the documentation. */
+  readonly doc: readonly string[];
+  readonly example: string;
+  readonly aliases: readonly Alias[];
+  /** The annotation does nothing unless that field has one of those values. */
+  readonly needs?: { readonly field: Field; readonly values: readonly string[] };
+  /** Means something for one Service only, so that settings cannot give a default. */
+  readonly perService?: true;
+}
+
+const monitored = { field: 'healthMonitor', values: ['tcp', 'http', 'https', 'tls'] } as const;
+const monitoredByHttp = { field: 'healthMonitor', values: ['http', 'https'] } as const;
+const idle = [500 * MILLISECOND, 24 * DAY] as const;
+
+export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K]> } = {
+  algorithm: {
+    name: 'algorithm',
+    kind: choice('round-robin', 'least-connections', 'source-hash', 'random'),
+    default: 'round-robin',
+    doc: [
+      'How a member is chosen for a new connection.',
+      '`round-robin` takes one after the other, `least-connections` the one with the fewest connections, `random` any.',
+      '`source-hash` sends a client address to the same member as long as the members stay the same, and moves few clients when they change; both hosts of a pair choose alike.',
+    ],
+    example: 'least-connections',
+    aliases: [
+      spelled('lb-method', {
+        ROUND_ROBIN: 'round-robin',
+        LEAST_CONNECTIONS: 'least-connections',
+        SOURCE_IP: 'source-hash',
+      }),
+    ],
+  },
+  mode: {
+    name: 'mode',
+    kind: choice('tcp', 'http'),
+    default: 'tcp',
+    doc: [
+      'What the load balancer understands of the traffic on the TCP ports.',
+      '`tcp` passes bytes on, whatever they are.',
+      '`http` balances request by request and tells members the client address in `X-Forwarded-For`; it serves plain HTTP only, so leave ports with TLS in `tcp`.',
+    ],
+    example: 'http',
+    aliases: [spelled('x-forwarded-for', { true: 'http', false: 'tcp' })],
+  },
+  healthMonitor: {
+    name: 'health-monitor',
+    kind: choice('none', 'tcp', 'http', 'https', 'tls'),
+    default: 'none',
+    doc: [
+      'Whether and how the load balancer itself probes the members.',
+      'Kubernetes already takes pods that are not ready out of the pool, so this is for what Kubernetes cannot see, such as a broken network between this load balancer and a member; each probe costs time on both sides.',
+      '`tcp` connects, `tls` makes a TLS handshake, `http` and `https` send a request and judge the status code; certificates are not verified.',
+    ],
+    example: 'http',
+    aliases: [spelled('enable-health-monitor', { true: 'tcp', false: 'none' })],
+  },
+  healthMonitorPath: {
+    name: 'health-monitor-path',
+    kind: path,
+    default: '/',
+    doc: ['The path that the probe asks for, with its query if it has one.'],
+    example: '/healthz?full=1',
+    aliases: [],
+    needs: monitoredByHttp,
+  },
+  healthMonitorMethod: {
+    name: 'health-monitor-method',
+    kind: choice('GET', 'HEAD', 'OPTIONS'),
+    default: 'GET',
+    doc: ['The method of the probe.'],
+    example: 'HEAD',
+    aliases: [],
+    needs: monitoredByHttp,
+  },
+  healthMonitorExpectedCodes: {
+    name: 'health-monitor-expected-codes',
+    kind: statusCodes,
+    default: '200-399',
+    doc: ['The status codes of a healthy member, separated by commas.'],
+    example: '200,204,300-308',
+    aliases: [],
+    needs: monitoredByHttp,
+  },
+  healthMonitorInterval: {
+    name: 'health-monitor-interval',
+    kind: duration(500 * MILLISECOND, 5 * MINUTE),
+    default: 5 * SECOND,
+    doc: ['The time from one probe of a member to the next.'],
+    example: '10s',
+    aliases: [seconds('health-monitor-delay')],
+    needs: monitored,
+  },
+  healthMonitorTimeout: {
+    name: 'health-monitor-timeout',
+    kind: duration(100 * MILLISECOND, MINUTE),
+    default: 3 * SECOND,
+    defaultWords: '`3s`, or the interval where that is shorter',
+    doc: ['How long a probe may take before it counts as failed.', 'It must not exceed the interval.'],
+    example: '2s',
+    aliases: [seconds('health-monitor-timeout')],
+    needs: monitored,
+  },
+  healthMonitorRise: {
+    name: 'health-monitor-rise',
+    kind: wholeNumber(1, 50),
+    default: 2,
+    doc: ['How many probes in a row must succeed before a failed member gets traffic again.'],
+    example: '3',
+    aliases: [counted('health-monitor-max-retries')],
+    needs: monitored,
+  },
+  healthMonitorFall: {
+    name: 'health-monitor-fall',
+    kind: wholeNumber(1, 50),
+    default: 3,
+    doc: ['How many probes in a row must fail before a member gets no more traffic.'],
+    example: '2',
+    aliases: [counted('health-monitor-max-retries-down')],
+    needs: monitored,
+  },
+  healthMonitorPort: {
+    name: 'health-monitor-port',
+    kind: wholeNumber(1, 65535),
+    default: 0,
+    defaultWords: "the member's own port",
+    doc: ['The port that is probed, on the address of the member.'],
+    example: '8081',
+    aliases: [],
+    needs: monitored,
+  },
+  proxyProtocol: {
+    name: 'proxy-protocol',
+    kind: choice('none', 'v1', 'v2'),
+    default: 'none',
+    doc: [
+      'Which version of the PROXY protocol tells members the client address at the start of each connection.',
+      'The members must expect it: one that does not takes the header for a broken request.',
+    ],
+    example: 'v2',
+    aliases: [spelled('proxy-protocol', { true: 'v1', v1: 'v1', v2: 'v2', false: 'none' })],
+  },
+  acceptProxyProtocol: {
+    name: 'accept-proxy-protocol',
+    kind: bool,
+    default: false,
+    doc: [
+      'Whether clients are themselves proxies that begin each connection with a PROXY protocol header of either version.',
+      'Connections without the header are then refused.',
+      'Whoever can connect can then claim any client address, also before `spec.loadBalancerSourceRanges` and `rate-limit`: use it only where nobody but the proxies reaches this address.',
+    ],
+    example: 'true',
+    aliases: [],
+  },
+  timeoutConnect: {
+    name: 'timeout-connect',
+    kind: duration(10 * MILLISECOND, 5 * MINUTE),
+    default: SECOND,
+    doc: [
+      'How long a member may take to accept a connection before the next member is tried.',
+      'It is short because it is what a client waits when a member has vanished without a word; members in one data centre accept within a millisecond.',
+    ],
+    example: '3s',
+    aliases: [milliseconds('timeout-member-connect')],
+  },
+  timeoutClient: {
+    name: 'timeout-client',
+    kind: duration(...idle),
+    default: 10 * MINUTE,
+    doc: [
+      'How long a client may send nothing, while it is its turn, before its connection is closed.',
+      "The default lets database pools, WebSockets and gRPC idle as they are used to: gRPC servers allow a keep-alive ping only every 5 minutes, and Octavia's 50 seconds would cut all of them.",
+      'In TCP mode the shorter one of `timeout-client` and `timeout-server` ends an idle connection, so change both.',
+    ],
+    example: '1h',
+    aliases: [milliseconds('timeout-client-data')],
+  },
+  timeoutServer: {
+    name: 'timeout-server',
+    kind: duration(...idle),
+    default: 10 * MINUTE,
+    doc: [
+      'How long a member may send nothing, while it is its turn, before its connection is closed; in HTTP mode, how long it may take to answer.',
+      'The default is that of `timeout-client`, for the same reasons.',
+    ],
+    example: '1h',
+    aliases: [milliseconds('timeout-member-data')],
+  },
+  timeoutTunnel: {
+    name: 'timeout-tunnel',
+    kind: durationOrOff(500 * MILLISECOND, 24 * DAY),
+    default: 0,
+    defaultWords: '`0`: `timeout-client` and `timeout-server` hold',
+    doc: [
+      'How long a connection may be silent in both directions, in place of `timeout-client` and `timeout-server`: in TCP mode once it is established, in HTTP mode once it has become a WebSocket or another tunnel.',
+    ],
+    example: '12h',
+    aliases: [],
+  },
+  timeoutQueue: {
+    name: 'timeout-queue',
+    kind: duration(10 * MILLISECOND, 10 * MINUTE),
+    default: 5 * SECOND,
+    doc: [
+      'How long a connection waits when every member is at its `member-connection-limit`, before it is refused.',
+    ],
+    example: '30s',
+    aliases: [],
+  },
+  connectionLimit: {
+    name: 'connection-limit',
+    kind: wholeNumber(0, 1_000_000),
+    default: 0,
+    defaultWords: '`0`: no limit',
+    doc: [
+      'How many connections each port of the Service carries at the same time, for each address family.',
+      'Further clients wait in the listening socket until one ends.',
+    ],
+    example: '2000',
+    aliases: [minusOneForNone('connection-limit')],
+  },
+  rateLimit: {
+    name: 'rate-limit',
+    kind: wholeNumber(0, 1_000_000),
+    default: 0,
+    defaultWords: '`0`: no limit',
+    doc: [
+      'How many new connections one client address may make per second on each port of the Service.',
+      'Those above it are refused at once.',
+    ],
+    example: '100',
+    aliases: [],
+  },
+  memberConnectionLimit: {
+    name: 'member-connection-limit',
+    kind: wholeNumber(0, 1_000_000),
+    default: 0,
+    defaultWords: '`0`: no limit',
+    doc: [
+      'How many connections one member gets at the same time from one load-balancer host.',
+      'Further ones go to other members, or wait for at most `timeout-queue`.',
+    ],
+    example: '200',
+    aliases: [],
+  },
+  members: {
+    name: 'members',
+    kind: choice('pods', 'nodes'),
+    default: undefined,
+    defaultWords: 'as the settings say',
+    doc: [
+      'Where traffic is sent.',
+      '`pods` sends it straight to the endpoint addresses, which needs a route to the pods.',
+      '`nodes` sends it to the node port on the nodes.',
+      'A Service with `allocateLoadBalancerNodePorts: false` is always sent to its pods.',
+    ],
+    example: 'pods',
+    aliases: [],
+  },
+  whenEmpty: {
+    name: 'when-empty',
+    kind: choice('reject', 'keep-last'),
+    default: 'reject',
+    doc: [
+      'What happens when no member is ready.',
+      '`reject` refuses new connections, so that clients know at once.',
+      '`keep-last` goes on sending to the last members there were, for applications whose readiness is known to lie.',
+    ],
+    example: 'keep-last',
+    aliases: [],
+  },
+  loadBalancerIps: {
+    name: 'load-balancer-ips',
+    kind: addressPerFamily,
+    default: [],
+    defaultWords: 'none: `spec.loadBalancerIP` holds',
+    doc: [
+      'The addresses that the Service asks for, in place of `spec.loadBalancerIP`, which knows one family only.',
+      "Each must be of one of the Service's `spec.ipFamilies`.",
+    ],
+    example: '192.0.2.10,2001:db8::10',
+    aliases: [],
+    perService: true,
+  },
+};
+
+export const FIELDS = Object.keys(ANNOTATIONS) as readonly Field[];
