@@ -1,0 +1,104 @@
+// Sends plans to a HAProxy worker and takes in what its replies prove. A reply that is not the exact success text
+// makes that listener's state unknown: it is read back, planned afresh and sent once more; what then still fails
+// asks for a reload.
+
+import { HeadgateError, messageOf } from '../errors.ts';
+import type { Command } from './commands.ts';
+import type { Plan } from './plan.ts';
+import { readListener } from './readback.ts';
+import type { Running } from './running.ts';
+import type { Runtime } from './runtime.ts';
+
+/** One HAProxy worker: the connection that is pinned to it and what it is known to run. */
+export interface Worker {
+  readonly runtime: Runtime;
+  readonly running: Running;
+}
+
+export interface Refusal {
+  readonly key: string;
+  readonly command: Command;
+  readonly reply: string;
+}
+
+/** What was done, also where not all of it was. */
+export interface Outcome {
+  readonly acknowledged: readonly Command[];
+  readonly refused: readonly Refusal[];
+  /** Listeners that were read back, and whose second plan was taken. */
+  readonly repaired: readonly string[];
+  /** Listeners that only a reload can bring to desired. */
+  readonly beyondRepair: readonly string[];
+  /** The connection broke on the way: nothing is known about what was not acknowledged. */
+  readonly lost: HeadgateError | undefined;
+}
+
+/** `replan` gives the plan of a load balancer from what the worker runs by then. Never throws. */
+export async function applyPlans(
+  worker: Worker,
+  plans: readonly Plan[],
+  replan: (key: string) => Plan,
+): Promise<Outcome> {
+  const acknowledged: Command[] = [];
+  const refused: Refusal[] = [];
+  const repaired: string[] = [];
+  const beyondRepair: string[] = [];
+  let lost: HeadgateError | undefined;
+  try {
+    const first = await send(worker, plans, acknowledged);
+    refused.push(...first);
+    const failed = new Map(first.map(({ key, command }) => [listenerOf(worker.running, command), key]));
+    for (const listener of failed.keys()) await readListener(worker, listener);
+    const again = [...new Set(failed.values())].map(replan);
+    const second = await send(worker, again, acknowledged);
+    const stillFailed = new Set(second.map(({ command }) => listenerOf(worker.running, command)));
+    for (const listener of failed.keys())
+      (stillFailed.has(listener) ? beyondRepair : repaired).push(listener);
+  } catch (error) {
+    lost =
+      error instanceof HeadgateError
+        ? error
+        : new HeadgateError('RUNTIME_CLOSED', messageOf(error), { retry: 'now', cause: error });
+  }
+  return { acknowledged, refused, repaired, beyondRepair, lost };
+}
+
+async function send(
+  worker: Worker,
+  plans: readonly Plan[],
+  acknowledged: Command[],
+): Promise<readonly Refusal[]> {
+  const keys: string[] = [];
+  const commands: Command[] = [];
+  for (const { key, commands: own } of plans) {
+    for (const command of own) {
+      keys.push(key);
+      commands.push(command);
+    }
+  }
+  if (commands.length === 0) return [];
+  const refused: Refusal[] = [];
+  const replies = await worker.runtime.send(commands);
+  for (const [at, command] of commands.entries()) {
+    const reply = replies[at];
+    if (reply?.ok || reply?.kind === 'gone') {
+      worker.running.fold(command);
+      acknowledged.push(command);
+    } else {
+      refused.push({ key: keys[at] ?? '', command, reply: reply?.text ?? '' });
+    }
+  }
+  return refused;
+}
+
+function listenerOf(running: Running, command: Command): string {
+  switch (command.kind) {
+    case 'AddCidr':
+    case 'DeleteCidr':
+      return running.listenerOfAcl(command.acl) ?? '';
+    case 'SetListenerConnectionLimit':
+      return command.frontend;
+    default:
+      return command.backend;
+  }
+}

@@ -1,0 +1,58 @@
+// Compares what a worker says it runs with what we believe, and takes its word: the plans that follow repair what
+// differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
+
+import type { Worker } from './apply.ts';
+import { readListener, readServers } from './readback.ts';
+import type { RunningServer } from './running.ts';
+
+/** ACLs are read a few at a time, so that an audit costs the same however many there are. */
+const LISTENERS_READ_WHOLE = 50;
+
+export interface AuditResult {
+  /** Listeners whose state was not what we believed. */
+  readonly drifted: readonly string[];
+  /** Where the next audit goes on reading whole listeners. */
+  readonly next: number;
+}
+
+/** `from` is the `next` of the audit before. Errors: those of the connection. */
+export async function audit(worker: Worker, from: number): Promise<AuditResult> {
+  const { runtime, running } = worker;
+  const names = [...running.names()];
+  const before = new Map(names.map((name) => [name, running.changesOf(name)]));
+  const isQuiet = (name: string): boolean => running.changesOf(name) === before.get(name);
+  const servers = await readServers(runtime);
+  const drifted: string[] = [];
+  for (const name of names) {
+    const observed = servers.get(name) ?? new Map();
+    if (!isQuiet(name) || isSameServers(running.get(name)?.servers ?? new Map(), observed)) continue;
+    running.putServers(name, observed);
+    drifted.push(name);
+  }
+  const some = names.slice(from, from + LISTENERS_READ_WHOLE);
+  for (const name of some) {
+    const believed = JSON.stringify(allowedOf(worker, name));
+    const changes = running.changesOf(name);
+    await readListener(worker, name, () => running.changesOf(name) === changes);
+    if (running.changesOf(name) === changes + 1 && JSON.stringify(allowedOf(worker, name)) !== believed)
+      drifted.push(name);
+  }
+  return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
+}
+
+function allowedOf({ running }: Worker, name: string): readonly (readonly string[])[] {
+  return (running.get(name)?.allowed ?? []).map(({ cidrs }) => [...cidrs].sort());
+}
+
+function isSameServers(
+  a: ReadonlyMap<string, RunningServer>,
+  b: ReadonlyMap<string, RunningServer>,
+): boolean {
+  if (a.size !== b.size) return false;
+  for (const [name, { id, weight, state }] of a) {
+    const other = b.get(name);
+    if (other === undefined || other.id !== id || other.weight !== weight || other.state !== state)
+      return false;
+  }
+  return true;
+}

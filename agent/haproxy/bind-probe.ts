@@ -1,0 +1,38 @@
+// Tries whether an address and port can be listened on, before HAProxy is told to: a single one that cannot would
+// make it refuse the whole file.
+
+import { createServer } from 'node:net';
+
+/**
+ * Why it cannot be bound, as half a sentence; undefined where it can, or where only HAProxy can tell.
+ * `ignoreAccess`: HAProxy may bind low ports although the agent may not (it has CAP_NET_BIND_SERVICE from systemd).
+ */
+export function probeBind(address: string, port: number, ignoreAccess: boolean): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(reasonFor(error.code, address, port, ignoreAccess)),
+    );
+    server.listen({ host: address, port, exclusive: true, backlog: 1, ipv6Only: true }, () => {
+      server.close(() => resolve(undefined));
+    });
+  });
+}
+
+function reasonFor(
+  code: string | undefined,
+  address: string,
+  port: number,
+  ignoreAccess: boolean,
+): string | undefined {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `another program listens on ${address} port ${port} (find it with: ss -ltnp)`;
+    case 'EADDRNOTAVAIL':
+      return `${address} is no address of this host and sysctl net.ipv4.ip_nonlocal_bind is off`;
+    case 'EACCES':
+      return ignoreAccess ? undefined : 'ports below 1024 need root or CAP_NET_BIND_SERVICE';
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+// Decides how to get from what a HAProxy worker runs to what a load balancer asks for:
+// a list of runtime commands where that is enough, a reload where it is not.
+// Pure: reads the running state of one worker and one load balancer, returns a plan, touches nothing.
+
+import type { Listener, LoadBalancer, Member, Pool } from '../model.ts';
+import type { Command } from './commands.ts';
+import { allowedLines, isServed, serverKeywords, structureOf } from './listener-config.ts';
+import type { Running, RunningListener, RunningServer } from './running.ts';
+
+export type ReloadReason = 'listener-added' | 'listener-removed' | 'listener-changed' | 'server-renumbered';
+
+export interface Plan {
+  readonly kind: 'Plan';
+  readonly key: string;
+  /** In the order in which they must be sent: what adds capacity before what takes it away. */
+  readonly commands: readonly Command[];
+  /** Why commands are not enough; undefined where they are. They are sent all the same: the old worker serves on. */
+  readonly reload: ReloadReason | undefined;
+}
+
+/**
+ * `before` is the load balancer whose listeners this worker may still have, `after` the one that is wanted;
+ * undefined where there was or shall be none.
+ */
+export function planLoadBalancer(
+  key: string,
+  running: Running,
+  before: LoadBalancer | undefined,
+  after: LoadBalancer | undefined,
+): Plan {
+  const gain: Command[] = [];
+  const loss: Command[] = [];
+  let reload: ReloadReason | undefined;
+  const wanted = new Set<string>();
+  for (const listener of after?.listeners ?? []) {
+    if (!isServed(listener)) continue;
+    wanted.add(listener.name);
+    const current = running.get(listener.name);
+    if (current === undefined) {
+      reload = 'listener-added';
+      continue;
+    }
+    if (current.structure !== structureOf(listener)) reload ??= 'listener-changed';
+    if (planServers(listener, current, gain, loss)) reload ??= 'server-renumbered';
+    planAllowed(listener, current, gain, loss);
+  }
+  for (const listener of before?.listeners ?? []) {
+    if (!wanted.has(listener.name) && running.get(listener.name) !== undefined) reload ??= 'listener-removed';
+  }
+  return { kind: 'Plan', key, commands: [...gain, ...loss], reload };
+}
+
+/** True where a server would have to change its id, which only a reload can do. */
+function planServers(
+  listener: Listener,
+  current: RunningListener,
+  gain: Command[],
+  loss: Command[],
+): boolean {
+  const { pool, name: backend } = listener;
+  let renumbered = false;
+  const names = new Set<string>();
+  for (const member of pool.members) {
+    names.add(member.name);
+    const server = current.servers.get(member.name);
+    if (server === undefined || server.state === 'gone') {
+      if (isIdTaken(current, member)) renumbered = true;
+      else gain.push(...addServer(backend, pool, member));
+    } else if (server.id !== member.id) {
+      renumbered = true;
+    } else {
+      planServer(backend, member, server, gain, loss);
+    }
+  }
+  for (const [server, { state }] of current.servers) {
+    if (names.has(server) || state === 'maint' || state === 'gone') continue;
+    loss.push({ kind: 'SetServerState', backend, server, state: 'maint' });
+  }
+  return renumbered;
+}
+
+function isIdTaken(current: RunningListener, member: Member): boolean {
+  for (const { id, state } of current.servers.values()) if (id === member.id && state !== 'gone') return true;
+  return false;
+}
+
+function addServer(backend: string, pool: Pool, member: Member): Command[] {
+  const { name: server, address, port } = member;
+  const keywords = serverKeywords(pool, member, member.weight);
+  const commands: Command[] = [{ kind: 'AddServer', backend, server, address, port, keywords }];
+  commands.push({ kind: 'SetServerState', backend, server, state: member.state });
+  if (pool.monitor !== undefined) commands.push({ kind: 'EnableHealth', backend, server });
+  return commands;
+}
+
+function planServer(
+  backend: string,
+  member: Member,
+  current: RunningServer,
+  gain: Command[],
+  loss: Command[],
+): void {
+  const server = member.name;
+  if (member.state === 'drain') {
+    const drains = current.state === 'drain' || (current.state === 'ready' && current.weight === 0);
+    if (!drains) loss.push({ kind: 'SetServerState', backend, server, state: 'drain' });
+    return;
+  }
+  if (current.weight !== member.weight)
+    gain.push({ kind: 'SetServerWeight', backend, server, weight: member.weight });
+  if (current.state !== 'ready') gain.push({ kind: 'SetServerState', backend, server, state: 'ready' });
+}
+
+/** Lets new clients in before it shuts old ones out, so that nobody who is in both lists notices. */
+function planAllowed(listener: Listener, current: RunningListener, gain: Command[], loss: Command[]): void {
+  const lines = allowedLines(listener);
+  if (lines.length !== current.allowed.length) return;
+  for (const [at, { id: acl, cidrs: present }] of current.allowed.entries()) {
+    const wanted = new Set(lines[at]);
+    for (const cidr of wanted) if (!present.has(cidr)) gain.push({ kind: 'AddCidr', acl, cidr });
+    for (const cidr of present) if (!wanted.has(cidr)) loss.push({ kind: 'DeleteCidr', acl, cidr });
+  }
+}

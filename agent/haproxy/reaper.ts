@@ -1,0 +1,141 @@
+// Deletes servers that are out of use, off the path of every change: not before their connections have ended, or
+// their time to drain is over, and never in a hurry (HAProxy 3.3 and newer refuse right after maintenance).
+
+import { messageOf } from '../errors.ts';
+import type { Worker } from './apply.ts';
+import type { Command } from './commands.ts';
+
+interface Waiting {
+  readonly backend: string;
+  readonly server: string;
+  /** Milliseconds on the clock. */
+  readonly since: number;
+  attempts: number;
+  due: number;
+}
+
+export interface ReaperOptions {
+  /** Milliseconds a removed server's connections may go on. */
+  readonly drainTimeout: number;
+  readonly onDeleted: (count: number) => void;
+  readonly onError: (message: string) => void;
+  readonly now?: () => number;
+}
+
+const FIRST_WAIT = 1_000;
+const LONGEST_WAIT = 30_000;
+/** Deletions stop all of HAProxy's threads for a moment: few at a time, so that an urgent change fits between. */
+const BATCH = 16;
+
+export class Reaper {
+  readonly #worker: Worker;
+  readonly #options: ReaperOptions;
+  readonly #now: () => number;
+  /** `backend server` to what is known of it. */
+  readonly #waiting = new Map<string, Waiting>();
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** One worker's reaper; takes over the servers that are already in maintenance there. */
+  constructor(worker: Worker, options: ReaperOptions) {
+    this.#worker = worker;
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    for (const backend of worker.running.names()) {
+      for (const [server, { state }] of worker.running.get(backend)?.servers ?? []) {
+        if (state === 'maint') this.#add(backend, server);
+      }
+    }
+    this.#schedule();
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Takes note of servers that these commands have put into maintenance. */
+  watch(acknowledged: readonly Command[]): void {
+    for (const command of acknowledged) {
+      if (command.kind === 'SetServerState' && command.state === 'maint')
+        this.#add(command.backend, command.server);
+    }
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #add(backend: string, server: string): void {
+    const now = this.#now();
+    this.#waiting.set(`${backend} ${server}`, {
+      backend,
+      server,
+      since: now,
+      attempts: 0,
+      due: now + FIRST_WAIT,
+    });
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#timer !== undefined || this.#waiting.size === 0) return;
+    let due = Number.POSITIVE_INFINITY;
+    for (const each of this.#waiting.values()) due = Math.min(due, each.due);
+    this.#timer = setTimeout(() => void this.#reap(), Math.max(0, due - this.#now()));
+  }
+
+  async #reap(): Promise<void> {
+    try {
+      for (let batch = this.#takeDue(); batch.length > 0 && !this.#closed; batch = this.#takeDue()) {
+        await this.#delete(batch);
+      }
+    } catch (error) {
+      // The connection is gone: the next worker has a reaper of its own.
+      this.#options.onError(messageOf(error));
+      this.close();
+    }
+    this.#timer = undefined;
+    this.#schedule();
+  }
+
+  /** Those that are due and still in maintenance; one that has come back into use is forgotten. */
+  #takeDue(): readonly Waiting[] {
+    const now = this.#now();
+    const due: Waiting[] = [];
+    for (const [name, each] of this.#waiting) {
+      if (this.#worker.running.get(each.backend)?.servers.get(each.server)?.state !== 'maint')
+        this.#waiting.delete(name);
+      else if (each.due <= now && due.length < BATCH) due.push(each);
+    }
+    return due;
+  }
+
+  async #delete(batch: readonly Waiting[]): Promise<void> {
+    const { runtime, running } = this.#worker;
+    const overdue = batch.filter(({ since }) => this.#now() - since >= this.#options.drainTimeout);
+    const commands: Command[] = [
+      ...overdue.map(({ backend, server }) => ({ kind: 'ShutdownSessions', backend, server }) as const),
+      ...batch.map(({ backend, server }) => ({ kind: 'DeleteServer', backend, server }) as const),
+    ];
+    // From here a plan must take these for absent: an addition that follows stands behind the deletion in the queue.
+    for (const { backend, server } of batch) running.markGone(backend, server);
+    const replies = await runtime.send(commands);
+    let deleted = 0;
+    for (const [at, command] of commands.entries()) {
+      if (command.kind !== 'DeleteServer') continue;
+      const each = this.#waiting.get(`${command.backend} ${command.server}`);
+      const reply = replies[at];
+      if (reply?.ok || reply?.kind === 'gone') {
+        this.#waiting.delete(`${command.backend} ${command.server}`);
+        running.fold(command);
+        deleted++;
+      } else if (each !== undefined) {
+        each.attempts++;
+        each.due = this.#now() + Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** each.attempts);
+        running.markKept(command.backend, command.server);
+      }
+    }
+    if (deleted > 0) this.#options.onDeleted(deleted);
+  }
+}

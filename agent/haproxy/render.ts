@@ -1,0 +1,142 @@
+// From the model to the text of haproxy.cfg: one section per load balancer, cached by its identity, and the global
+// part. Pure but for reading the templates at start; a caller that renders thousands of sections does so in slices.
+
+import { createHash } from 'node:crypto';
+import type { Listener, LoadBalancer } from '../model.ts';
+import { loadTemplate, type View } from '../template.ts';
+import { allowedLines, isServed, serverKeywords, socketAddress, structureOf } from './listener-config.ts';
+import type { RenderContext } from './render-context.ts';
+
+const templates = {
+  global: loadTemplate('haproxy/global'),
+  frontend: loadTemplate('haproxy/frontend'),
+  backend: loadTemplate('haproxy/backend'),
+};
+const templatesHash = hashOf(Object.values(templates).map((template) => template.text));
+
+/**
+ * The part before the first load balancer. Its description carries a hash of everything in the file that only a
+ * reload can change; a worker tells it in `show info`, so that anyone can see which structure it serves.
+ */
+export function renderGlobal(context: RenderContext, structure: string): string {
+  return templates.global({
+    description: descriptionOf(structure),
+    adminSocket: context.adminSocket,
+    peersSocket: context.peersSocket,
+    maxConnections: context.maxConnections,
+    hasThreads: context.threads > 0,
+    threads: context.threads,
+    hardStopAfter: context.hardStopAfter,
+    maxReloads: context.maxReloads,
+    localPeer: context.localPeer,
+    hasUser: context.user !== '',
+    user: context.user,
+    hasGroup: context.group !== '',
+    group: context.group,
+  });
+}
+
+export function descriptionOf(structure: string): string {
+  return `headgate:${structure}`;
+}
+
+/** A hash of the global part and of every listener's structure; `loadBalancers` in the order of the file. */
+export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
+  const hash = createHash('sha256');
+  const { aclId: _, ...global } = context;
+  hash.update(templatesHash).update(JSON.stringify(global));
+  for (const { listeners } of loadBalancers) {
+    for (const listener of listeners) if (isServed(listener)) hash.update(structureOf(listener)).update('\n');
+  }
+  return hash.digest('hex').slice(0, 32);
+}
+
+const sections = new WeakMap<LoadBalancer, string>();
+
+/** Frontends and backends of one load balancer; '' where nothing of it is served. */
+export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderContext): string {
+  let section = sections.get(loadBalancer);
+  if (section === undefined) {
+    section = loadBalancer.listeners
+      .filter(isServed)
+      .map(
+        (listener) =>
+          templates.frontend(frontendView(listener, context)) + templates.backend(backendView(listener)),
+      )
+      .join('');
+    sections.set(loadBalancer, section);
+  }
+  return section;
+}
+
+function frontendView(listener: Listener, context: RenderContext): View {
+  return {
+    name: listener.name,
+    mode: listener.mode,
+    isHttp: listener.mode === 'http',
+    clientTimeout: listener.clientTimeout,
+    hasConnectionLimit: listener.connectionLimit > 0,
+    connectionLimit: listener.connectionLimit,
+    binds: listener.addresses.map((address) => ({
+      address: `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
+      acceptProxy: listener.acceptProxy,
+    })),
+    allowed: allowedLines(listener).map((cidrs, line) => ({
+      id: context.aclId(listener.name, line),
+      cidrs: cidrs.join(' '),
+    })),
+    // The client's address is known only after the PROXY protocol header, which `connection` rules do not wait for.
+    phase: listener.acceptProxy ? 'session' : 'connection',
+    hasRateLimit: listener.rateLimit > 0,
+    rateLimit: listener.rateLimit,
+    tableType: tableType(listener),
+  };
+}
+
+const BALANCE = {
+  'round-robin': 'roundrobin',
+  'least-connections': 'leastconn',
+  'source-hash': 'source',
+  random: 'random(2)',
+} as const;
+
+function backendView(listener: Listener): View {
+  const { pool } = listener;
+  const { monitor, timeouts } = pool;
+  const checksHttp = monitor?.type === 'http' || monitor?.type === 'https';
+  return {
+    name: listener.name,
+    mode: listener.mode,
+    balance: BALANCE[pool.algorithm],
+    isConsistent: pool.algorithm === 'source-hash',
+    connectTimeout: timeouts.connect,
+    serverTimeout: timeouts.server,
+    queueTimeout: timeouts.queue,
+    hasTunnelTimeout: timeouts.tunnel > 0,
+    tunnelTimeout: timeouts.tunnel,
+    isPersistent: pool.persistence > 0,
+    persistence: pool.persistence,
+    tableType: tableType(listener),
+    hasMonitor: monitor !== undefined,
+    checkTimeout: monitor?.timeout ?? 0,
+    checksHttp,
+    checkMethod: monitor?.method ?? '',
+    checkPath: monitor?.path ?? '',
+    checkStatus: monitor?.expectedCodes ?? '',
+    servers: pool.members.map((member) => ({
+      name: member.name,
+      address: socketAddress(member.address, member.port),
+      keywords: serverKeywords(pool, member, member.state === 'drain' ? 0 : member.weight).join(' '),
+    })),
+  };
+}
+
+function tableType({ family }: Listener): string {
+  return family === 'v4' ? 'ip' : 'ipv6';
+}
+
+function hashOf(texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(text);
+  return hash.digest('hex');
+}

@@ -1,0 +1,38 @@
+// Runs a program to its end, without a shell, with a deadline.
+
+import { execFile } from 'node:child_process';
+import { HeadgateError } from './errors.ts';
+
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A non-zero exit is a result; a program that cannot be started or does not end in time is COMMAND_FAILED. */
+export function runCommand(
+  program: string,
+  args: readonly string[],
+  options: { readonly timeout: number },
+): Promise<CommandResult> {
+  return new Promise((resolve, reject) => {
+    const settings = {
+      timeout: options.timeout,
+      maxBuffer: 16 * 1024 * 1024,
+      killSignal: 'SIGKILL' as const,
+    };
+    execFile(program, args, settings, (error, stdout, stderr) => {
+      if (error === null) resolve({ exitCode: 0, stdout, stderr });
+      else if (typeof error.code === 'number') resolve({ exitCode: error.code, stdout, stderr });
+      else {
+        const why = error.killed ? `did not end within ${options.timeout} ms` : 'cannot be started';
+        reject(
+          new HeadgateError('COMMAND_FAILED', `Program "${program}" ${why}`, {
+            retry: 'later',
+            cause: error,
+          }),
+        );
+      }
+    });
+  });
+}

@@ -1,0 +1,308 @@
+// From objects to the model: one load balancer from one Service, its endpoints and the nodes.
+// Pure: reads the cluster and the model it is to change, returns the change; only `keys` and those whose address
+// they contend for are translated. Rules: the Kubernetes API reference and kube-proxy, named where they are applied.
+
+import { type AnnotationValues, readAnnotations } from './annotations.ts';
+import type { EndpointSlice, Node, Service, ServicePort } from './kubernetes/objects.ts';
+import type {
+  Family,
+  HealthMonitor,
+  Ignored,
+  Listener,
+  LoadBalancer,
+  Member,
+  Pool,
+  Problem,
+  Vip,
+} from './model.ts';
+import { membersFromEndpoints, membersFromNodes } from './translate/members.ts';
+import { selectEndpoints } from './translate/select-endpoints.ts';
+import { type OwnershipSettings, serviceVips, whyNotOurs } from './translate/service-vips.ts';
+import { type SourceRanges, sourceRanges } from './translate/source-ranges.ts';
+import { type Claim, VipClaims } from './translate/vip-claims.ts';
+
+/** What translation reads of the cluster. */
+export interface ClusterView {
+  service(key: string): Service | undefined;
+  slices(key: string): readonly EndpointSlice[];
+  nodes(): readonly Node[];
+}
+
+export interface TranslateSettings extends OwnershipSettings {
+  readonly members: 'pods' | 'nodes';
+  readonly zone: string;
+  /** What an annotation that is not there means. */
+  readonly annotationDefaults: AnnotationValues;
+}
+
+/** The desired state, by load-balancer key, and what is needed to change it. */
+export interface Model {
+  readonly loadBalancers: Map<string, LoadBalancer>;
+  readonly ignored: Map<string, Ignored>;
+  /** Keys whose members are nodes. */
+  readonly onNodes: Set<string>;
+  readonly claims: VipClaims;
+}
+
+export function emptyModel(): Model {
+  return { loadBalancers: new Map(), ignored: new Map(), onNodes: new Set(), claims: new VipClaims() };
+}
+
+/** Brings `model` to what the objects of `keys` say now and returns the keys whose load balancer changed. */
+export function translateChanged(
+  cluster: ClusterView,
+  model: Model,
+  keys: Iterable<string>,
+  settings: TranslateSettings,
+): ReadonlySet<string> {
+  const dirty = new Set(keys);
+  for (const key of [...dirty])
+    for (const other of updateClaims(cluster, model, key, settings)) dirty.add(other);
+  const changed = new Set<string>();
+  for (const key of dirty) {
+    const result = translate(key, cluster, model, settings);
+    if (put(model, key, result)) changed.add(key);
+  }
+  return changed;
+}
+
+function updateClaims(
+  cluster: ClusterView,
+  model: Model,
+  key: string,
+  settings: TranslateSettings,
+): Iterable<string> {
+  const service = cluster.service(key);
+  if (service === undefined || whyNotOurs(service, settings) !== undefined)
+    return model.claims.update(key, 0, []);
+  const { values } = annotationsOf(service, settings);
+  const claims: Claim[] = [];
+  for (const vip of serviceVips(service, values.loadBalancerIps, settings).vips) {
+    for (const { protocol, port } of service.ports) claims.push({ address: vip.address, protocol, port });
+  }
+  return model.claims.update(key, service.created, claims);
+}
+
+function put(model: Model, key: string, result: LoadBalancer | Ignored | undefined): boolean {
+  const before = model.loadBalancers.get(key);
+  if (result?.kind === 'Ignored') model.ignored.set(key, result);
+  else model.ignored.delete(key);
+  if (result?.kind === 'LoadBalancer') {
+    if (before !== undefined && isSame(before, result)) return false;
+    model.loadBalancers.set(key, result);
+    return true;
+  }
+  model.onNodes.delete(key);
+  return model.loadBalancers.delete(key);
+}
+
+function isSame(a: LoadBalancer, b: LoadBalancer): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** undefined where there is no such Service. */
+function translate(
+  key: string,
+  cluster: ClusterView,
+  model: Model,
+  settings: TranslateSettings,
+): LoadBalancer | Ignored | undefined {
+  const service = cluster.service(key);
+  if (service === undefined) return undefined;
+  const reason = whyNotOurs(service, settings);
+  if (reason !== undefined) return { kind: 'Ignored', key, reason };
+
+  const annotations = annotationsOf(service, settings);
+  const ranges = sourceRanges(service);
+  const { vips, problems: vipProblems } = serviceVips(service, annotations.values.loadBalancerIps, settings);
+  const problems: Problem[] = [...annotations.problems, ...ranges.problems, ...vipProblems];
+  if (vips.length === 0) problems.push(pending(service));
+
+  const membersBy = annotations.values.members ?? settings.members;
+  if (membersBy === 'nodes') model.onNodes.add(key);
+  else model.onNodes.delete(key);
+  const previous = model.loadBalancers.get(key);
+  const listeners: Listener[] = [];
+  for (const port of service.ports) {
+    if (port.protocol !== 'TCP') problems.push(notServed(service, port));
+    for (const family of ['v4', 'v6'] as const) {
+      const own = vips.filter((vip) => vip.family === family);
+      if (own.length === 0) continue;
+      const name = listenerName(service, port, family);
+      const before = previous?.listeners.find((listener) => listener.name === name);
+      const members = membersOf(service, port, family, membersBy, cluster, settings, problems);
+      const addresses = heldAddresses(service, port, own, model, problems);
+      listeners.push(
+        listenerOf(
+          name,
+          port,
+          family,
+          addresses,
+          annotations.values,
+          ranges,
+          service,
+          keepLast(annotations.values, members, before),
+        ),
+      );
+    }
+  }
+  return {
+    kind: 'LoadBalancer',
+    key,
+    namespace: service.namespace,
+    name: service.name,
+    vips,
+    listeners,
+    problems,
+  };
+}
+
+function annotationsOf(service: Service, settings: TranslateSettings): ReturnType<typeof readAnnotations> {
+  return readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);
+}
+
+/** Unambiguous, because neither namespaces nor Service names may hold a colon. */
+function listenerName(service: Service, port: ServicePort, family: Family): string {
+  return `${service.namespace}:${service.name}:${port.protocol.toLowerCase()}:${port.port}:${family}`;
+}
+
+function heldAddresses(
+  service: Service,
+  { protocol, port }: ServicePort,
+  vips: readonly Vip[],
+  model: Model,
+  problems: Problem[],
+): readonly string[] {
+  return vips
+    .map(({ address }) => address)
+    .filter((address) => {
+      const holder = model.claims.holder({ address, protocol, port });
+      if (holder === undefined || holder === service.key) return true;
+      problems.push({
+        object: `Service ${service.key}`,
+        reason: 'AddressInUse',
+        message: `Cannot listen on ${address} ${protocol} port ${port}: the older Service "${holder}" holds it`,
+        port: { protocol, port },
+      });
+      return false;
+    });
+}
+
+function membersOf(
+  service: Service,
+  port: ServicePort,
+  family: Family,
+  by: 'pods' | 'nodes',
+  cluster: ClusterView,
+  settings: TranslateSettings,
+  problems: Problem[],
+): readonly Member[] {
+  const onNodes = by === 'nodes' && service.allocateLoadBalancerNodePorts;
+  const selection = selectEndpoints(cluster.slices(service.key), port, family, {
+    zone: settings.zone,
+    ignoreHints: service.externalTrafficPolicy === 'Local',
+  });
+  if (!onNodes) return membersFromEndpoints(selection);
+  if (port.nodePort === 0) {
+    problems.push({
+      object: `Service ${service.key}`,
+      reason: 'NodePortMissing',
+      message: `Cannot reach members of port ${port.port} by nodes: it has no nodePort; wait for one, or use annotation "headgate.io/members": "pods"`,
+      port: { protocol: port.protocol, port: port.port },
+    });
+    return [];
+  }
+  const local = new Set(selection.use.map(({ endpoint }) => endpoint.nodeName));
+  return membersFromNodes(cluster.nodes(), service, port, family, local);
+}
+
+/** With `when-empty: keep-last` a pool that would lose its last ready member keeps the members it had. */
+function keepLast(
+  values: AnnotationValues,
+  members: readonly Member[],
+  before: Listener | undefined,
+): readonly Member[] {
+  if (values.whenEmpty !== 'keep-last' || members.some((member) => member.state === 'ready')) return members;
+  const last = before?.pool.members ?? [];
+  return last.length > 0 ? last : members;
+}
+
+function listenerOf(
+  name: string,
+  port: ServicePort,
+  family: Family,
+  addresses: readonly string[],
+  values: AnnotationValues,
+  ranges: SourceRanges,
+  service: Service,
+  members: readonly Member[],
+): Listener {
+  return {
+    name,
+    protocol: port.protocol,
+    port: port.port,
+    portName: port.name,
+    family,
+    addresses,
+    mode: port.protocol === 'TCP' ? values.mode : 'tcp',
+    acceptProxy: values.acceptProxyProtocol,
+    allowedCidrs: ranges.allowed[family],
+    connectionLimit: values.connectionLimit,
+    rateLimit: values.rateLimit,
+    clientTimeout: values.timeoutClient,
+    pool: poolOf(values, service.affinitySeconds, members),
+  };
+}
+
+function poolOf(values: AnnotationValues, persistence: number, members: readonly Member[]): Pool {
+  return {
+    algorithm: values.algorithm,
+    persistence,
+    monitor: monitorOf(values),
+    proxyProtocol: values.proxyProtocol,
+    timeouts: {
+      connect: values.timeoutConnect,
+      server: values.timeoutServer,
+      tunnel: values.timeoutTunnel,
+      queue: values.timeoutQueue,
+    },
+    memberConnectionLimit: values.memberConnectionLimit,
+    whenEmpty: values.whenEmpty,
+    members,
+  };
+}
+
+function monitorOf(values: AnnotationValues): HealthMonitor | undefined {
+  const type = values.healthMonitor;
+  if (type === 'none') return undefined;
+  const speaksHttp = type === 'http' || type === 'https';
+  return {
+    type,
+    path: speaksHttp ? values.healthMonitorPath : '',
+    method: speaksHttp ? values.healthMonitorMethod : '',
+    expectedCodes: speaksHttp ? values.healthMonitorExpectedCodes : '',
+    interval: values.healthMonitorInterval,
+    timeout: values.healthMonitorTimeout,
+    rise: values.healthMonitorRise,
+    fall: values.healthMonitorFall,
+    port: values.healthMonitorPort,
+  };
+}
+
+function pending(service: Service): Problem {
+  return {
+    object: `Service ${service.key}`,
+    reason: 'AddressPending',
+    message:
+      'It has no address yet: set annotation "headgate.io/load-balancer-ips" or spec.loadBalancerIP to one of this load balancer',
+  };
+}
+
+function notServed(service: Service, { protocol, port }: ServicePort): Problem {
+  return {
+    object: `Service ${service.key}`,
+    reason: 'ProtocolNotServed',
+    message: `Cannot serve ${protocol} port ${port} yet: only TCP is forwarded so far`,
+    port: { protocol, port },
+  };
+}

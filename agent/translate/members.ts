@@ -1,0 +1,104 @@
+// Members of a pool, from endpoints or from nodes: name, id and address the same on every host, whatever the order
+// in which the objects came. Pure.
+
+import { createHash } from 'node:crypto';
+import type { Node, Service, ServicePort } from '../kubernetes/objects.ts';
+import type { Family, Member } from '../model.ts';
+import type { Candidate, Selection } from './select-endpoints.ts';
+
+// HAProxy's consistent hash puts 16 points per unit of weight on its ring, 48 bytes each: 16 gives 256 points a
+// member, enough for an even spread, and leaves room to halve a weight or to multiply it.
+export const DEFAULT_WEIGHT = 16;
+
+const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
+
+export function membersFromEndpoints(selection: Selection): readonly Member[] {
+  return withIds([
+    ...selection.use.map((candidate) => endpointMember(candidate, 'ready')),
+    ...selection.drain.map((candidate) => endpointMember(candidate, 'drain')),
+  ]);
+}
+
+function endpointMember({ endpoint, port }: Candidate, state: Member['state']): UnnumberedMember {
+  const { address } = endpoint;
+  return {
+    name: memberName(address, port),
+    address,
+    port,
+    weight: DEFAULT_WEIGHT,
+    state,
+    target: endpoint.target,
+  };
+}
+
+/**
+ * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady stays (KEP-3458: a
+ * health check is for that); one that is being deleted is drained. With externalTrafficPolicy Local only the nodes
+ * in `localNodes`, those that have endpoints in use, are members.
+ */
+export function membersFromNodes(
+  nodes: readonly Node[],
+  service: Service,
+  port: ServicePort,
+  family: Family,
+  localNodes: ReadonlySet<string>,
+): readonly Member[] {
+  const members: UnnumberedMember[] = [];
+  for (const node of nodes) {
+    if (isExcluded(node) || node.noExecute) continue;
+    if (service.externalTrafficPolicy === 'Local' && !localNodes.has(node.name)) continue;
+    const address = node.internalIPs.find((ip) => ip.includes(':') === (family === 'v6'));
+    if (address === undefined) continue;
+    members.push({
+      name: memberName(address, port.nodePort),
+      address,
+      port: port.nodePort,
+      weight: DEFAULT_WEIGHT,
+      state: node.deleting ? 'drain' : 'ready',
+      target: `Node/${node.name}`,
+    });
+  }
+  return withIds(members);
+}
+
+/** The label's value is a bool as the cloud provider library reads it: `false` includes, nonsense excludes. */
+export function isExcluded(node: Node): boolean {
+  const value = node.labels[EXCLUDE_LABEL];
+  return value !== undefined && !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(value);
+}
+
+/** Readable in HAProxy's logs and statistics; what stands after the last colon is the port. */
+export function memberName(address: string, port: number): string {
+  return `${address}:${port}`;
+}
+
+type UnnumberedMember = Omit<Member, 'id'>;
+
+/** Sorted by name, one per name; ids are hashes, moved on by one where two of a pool would be the same. */
+function withIds(members: readonly UnnumberedMember[]): readonly Member[] {
+  const byName = new Map<string, UnnumberedMember>();
+  for (const member of members) if (!byName.has(member.name)) byName.set(member.name, member);
+  const taken = new Set<number>();
+  return [...byName.values()]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((member) => {
+      let id = stableId(member.name);
+      while (taken.has(id)) id = (id % MAX_ID) + 1;
+      taken.add(id);
+      return { ...member, id };
+    });
+}
+
+const MAX_ID = 2 ** 31 - 1;
+const ids = new Map<string, number>();
+
+/** 1 to 2^31-1 from a text: the first bits of its SHA-256, so that both hosts and every restart agree. */
+export function stableId(text: string): number {
+  let id = ids.get(text);
+  if (id === undefined) {
+    id = (createHash('sha256').update(text).digest().readUInt32BE(0) % MAX_ID) + 1;
+    if (ids.size >= 200_000) ids.clear();
+    ids.set(text, id);
+  }
+  return id;
+}
