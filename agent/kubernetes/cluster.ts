@@ -1,0 +1,197 @@
+// The store of objects: takes changes from each source, answers who has which slices, and says which load balancers
+// a change concerns. The work of a change is proportional to the change; what is delivered again unchanged is none.
+// Owns its indexes; touches nothing else.
+
+import type { Problem } from '../model.ts';
+import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from './objects.ts';
+import { sameValue } from './same-value.ts';
+
+/** In order of precedence: of an object that two of them hold, the first one's counts. */
+export const objectSources = ['manifests', 'api'] as const;
+export type ObjectSource = (typeof objectSources)[number];
+
+/** Names an object; an object names itself. */
+export interface ObjectRef {
+  readonly kind: KubernetesObject['kind'];
+  readonly key: string;
+}
+
+/** What a source reports: differences to what it reported before, and all the problems it has now. */
+export interface ObjectsChange {
+  readonly upserted: readonly KubernetesObject[];
+  readonly removed: readonly ObjectRef[];
+  readonly problems: readonly Problem[];
+}
+
+/** What a change means for the load balancers. */
+export interface Dirty {
+  /** `namespace/name` of Services to translate again, whether or not there is such a Service. */
+  readonly keys: ReadonlySet<string>;
+  /** A Node differs: every load balancer whose members are nodes is concerned, the cluster does not know which. */
+  readonly nodesChanged: boolean;
+}
+
+type Kind = KubernetesObject['kind'];
+type ByKey<T> = Map<string, T>;
+
+export class Cluster {
+  /** What each source holds, also where an earlier source's object counts. */
+  readonly #held: Readonly<Record<ObjectSource, Readonly<Record<Kind, ByKey<KubernetesObject>>>>> = {
+    manifests: emptyStore(),
+    api: emptyStore(),
+  };
+  // What counts, by the object's key.
+  readonly #services: ByKey<Service> = new Map();
+  readonly #slices: ByKey<EndpointSlice> = new Map();
+  readonly #endpoints: ByKey<Endpoints> = new Map();
+  readonly #nodes: ByKey<Node> = new Map();
+  /** Service key → its slices by slice key; no empty entries. */
+  readonly #slicesOf: ByKey<ByKey<EndpointSlice>> = new Map();
+  /** Service key → the answer of `slices()`; an entry goes when a slice of it changes. */
+  readonly #sorted: ByKey<readonly EndpointSlice[]> = new Map();
+  #sortedNodes: readonly Node[] | undefined;
+
+  /** Takes a change of one source; a source can only remove what it holds itself. */
+  apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Dirty {
+    const keys = new Set<string>();
+    let nodesChanged = false;
+    const settle = ({ kind, key }: ObjectRef) => {
+      nodesChanged = (this.#settle(kind, key, keys) && kind === 'Node') || nodesChanged;
+    };
+    for (const ref of change.removed) {
+      if (this.#held[source][ref.kind].delete(ref.key)) settle(ref);
+    }
+    for (const object of change.upserted) {
+      this.#held[source][object.kind].set(object.key, object);
+      settle(object);
+    }
+    return { keys, nodesChanged };
+  }
+
+  /** The part of a change that is not so already, for sources that deliver everything again. */
+  onlyChanged(change: ObjectsChange, source: ObjectSource): ObjectsChange {
+    const held = this.#held[source];
+    return {
+      upserted: change.upserted.filter((object) => !sameValue(held[object.kind].get(object.key), object)),
+      removed: change.removed.filter(({ kind, key }) => held[kind].has(key)),
+      problems: change.problems,
+    };
+  }
+
+  service(key: string): Service | undefined {
+    return this.#services.get(key);
+  }
+
+  services(): IterableIterator<Service> {
+    return this.#services.values();
+  }
+
+  /**
+   * Sorted by name. The slices of the old Endpoints object only where the Service has no EndpointSlice at all.
+   * The same list as before unless one of them has changed.
+   */
+  slices(key: string): readonly EndpointSlice[] {
+    const known = this.#sorted.get(key);
+    if (known !== undefined) return known;
+    const own = this.#slicesOf.get(key);
+    const slices =
+      own === undefined ? (this.#endpoints.get(key)?.slices ?? []) : [...own.values()].sort(byName);
+    if (slices.length > 0) this.#sorted.set(key, slices);
+    return slices;
+  }
+
+  /** Sorted by name; the same list as before unless a Node has changed. */
+  nodes(): readonly Node[] {
+    this.#sortedNodes ??= [...this.#nodes.values()].sort(byName);
+    return this.#sortedNodes;
+  }
+
+  /** How many objects of each kind count, for metrics. */
+  counts(): Readonly<Record<Kind, number>> {
+    return {
+      Service: this.#services.size,
+      EndpointSlice: this.#slices.size,
+      Endpoints: this.#endpoints.size,
+      Node: this.#nodes.size,
+    };
+  }
+
+  /** Brings the indexes to what the sources now hold of one object; true where that made a difference. */
+  #settle(kind: Kind, key: string, dirty: Set<string>): boolean {
+    switch (kind) {
+      case 'Service': {
+        if (!replace(this.#services, key, this.#winner(kind, key))) return false;
+        dirty.add(key);
+        return true;
+      }
+      case 'EndpointSlice': {
+        const before = this.#slices.get(key);
+        const now = this.#winner(kind, key);
+        if (!replace(this.#slices, key, now)) return false;
+        if (before !== undefined) this.#unlink(before, dirty);
+        if (now !== undefined) this.#link(now, dirty);
+        return true;
+      }
+      case 'Endpoints': {
+        if (!replace(this.#endpoints, key, this.#winner(kind, key))) return false;
+        if (this.#slicesOf.has(key)) return true;
+        this.#sorted.delete(key);
+        dirty.add(key);
+        return true;
+      }
+      case 'Node': {
+        if (!replace(this.#nodes, key, this.#winner(kind, key))) return false;
+        this.#sortedNodes = undefined;
+        return true;
+      }
+    }
+  }
+
+  #winner<K extends Kind>(kind: K, key: string): Extract<KubernetesObject, { kind: K }> | undefined {
+    for (const source of objectSources) {
+      const object = this.#held[source][kind].get(key);
+      if (object !== undefined) return object as Extract<KubernetesObject, { kind: K }>;
+    }
+    return undefined;
+  }
+
+  #link(slice: EndpointSlice, dirty: Set<string>): void {
+    const owner = ownerOf(slice);
+    if (owner === undefined) return;
+    const siblings = this.#slicesOf.get(owner);
+    if (siblings === undefined) this.#slicesOf.set(owner, new Map([[slice.key, slice]]));
+    else siblings.set(slice.key, slice);
+    this.#sorted.delete(owner);
+    dirty.add(owner);
+  }
+
+  #unlink(slice: EndpointSlice, dirty: Set<string>): void {
+    const owner = ownerOf(slice);
+    const siblings = owner === undefined ? undefined : this.#slicesOf.get(owner);
+    if (owner === undefined || siblings === undefined) return;
+    siblings.delete(slice.key);
+    if (siblings.size === 0) this.#slicesOf.delete(owner);
+    this.#sorted.delete(owner);
+    dirty.add(owner);
+  }
+}
+
+function emptyStore(): Record<Kind, ByKey<KubernetesObject>> {
+  return { Service: new Map(), EndpointSlice: new Map(), Endpoints: new Map(), Node: new Map() };
+}
+
+/** False where the map holds an equal value already: the old one keeps its identity. */
+function replace<T>(map: ByKey<T>, key: string, value: T | undefined): boolean {
+  if (sameValue(map.get(key), value)) return false;
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+  return true;
+}
+
+function ownerOf({ namespace, serviceName }: EndpointSlice): string | undefined {
+  return serviceName === '' ? undefined : `${namespace}/${serviceName}`;
+}
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}

@@ -1,0 +1,243 @@
+// The shape of each object as `kubectl get -o yaml` prints it and the API sends it: the fields that Headgate reads,
+// each with Kubernetes' own rule for it (pkg/apis/core/validation), but that loopback addresses are welcome.
+// Leaves come out checked and addresses canonical; defaults and names of our own are parse-object.ts' matter.
+
+import { parseAddress } from '../ip.ts';
+import type { Family } from '../model.ts';
+import {
+  listOf,
+  mappingOf,
+  oneOf,
+  textReader,
+  textRule,
+  textsByName,
+  truth,
+  wholeNumber,
+  z,
+} from '../validate.ts';
+import { label, labelValue, type NameForm, qualifiedName, subdomain } from './object-names.ts';
+
+/** Texts that are judged later, with the whole Service in view: bounded here, so that a message can show them. */
+const LONGEST_RAW = 64;
+/** The API server's limit for all annotations together. */
+const LONGEST_ANNOTATION = 256 * 1024;
+
+const named = (form: NameForm) => textRule(form.check, form.not);
+const maybeNamed = (form: NameForm) => named(form).nullish();
+const raw = () =>
+  textRule((text) => text.length <= LONGEST_RAW, `is not a text of at most ${LONGEST_RAW} characters`);
+
+const text = () => z.string('is not a text');
+const port = () => wholeNumber(1, 65535);
+const protocol = () => oneOf('TCP', 'UDP', 'SCTP').nullish();
+/** '' stands for no name. */
+const portName = () => textRule((text) => text === '' || label.check(text), label.not).nullish();
+
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/** Milliseconds since the epoch. */
+const time = () =>
+  textReader((text) => {
+    const milliseconds = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
+    return Number.isNaN(milliseconds) ? undefined : milliseconds;
+  }, 'is not a time as in "2026-01-31T12:00:00Z" (RFC 3339)').nullish();
+
+const uid = () =>
+  textRule(
+    (text) => /^[A-Za-z0-9._:-]{0,128}$/.test(text),
+    'is not a UID of at most 128 characters',
+  ).nullish();
+
+/** Canonical texts that no member can have (ValidateNonSpecialIP): unspecified, link-local, link-local multicast. */
+const SPECIAL = /^(?:0\.0\.0\.0$|169\.254\.|224\.0\.0\.|::$|fe[89ab][0-9a-f]:|ff[0-9a-f]2:)/;
+
+const memberAddress = (family?: Family) => {
+  const sort = family === undefined ? 'IP' : family === 'v4' ? 'IPv4' : 'IPv6';
+  return textReader((text) => {
+    const parsed = parseAddress(text);
+    if (parsed === undefined || SPECIAL.test(parsed.address)) return undefined;
+    return family === undefined || parsed.family === family ? parsed : undefined;
+  }, `is not an ${sort} address that a member can have`);
+};
+
+/** '' and 'None' (no cluster IP) come out as undefined in a box, so that they differ from a wrong text. */
+const clusterIP = () =>
+  textReader((text) => {
+    if (text === '' || text === 'None') return { address: undefined, headless: text === 'None' };
+    const parsed = parseAddress(text);
+    return parsed && { address: parsed.address, headless: false };
+  }, 'is not an IP address, "None" or empty');
+
+const servicePort = mappingOf({
+  name: portName(),
+  protocol: protocol(),
+  port: port(),
+  nodePort: wholeNumber(0, 65535).nullish(),
+  appProtocol: textRule((text) => text === '' || qualifiedName.check(text), qualifiedName.not).nullish(),
+});
+
+/** Names and numbers are what listeners are told apart by. */
+const servicePorts = listOf(servicePort).superRefine((ports, context) => {
+  const seen = new Set<string>();
+  const once = (index: number, field: string, text: string) => {
+    if (seen.has(text)) {
+      context.addIssue({ code: 'custom', path: [index, field], message: `${text} is there twice` });
+    }
+    seen.add(text);
+  };
+  for (const [index, { name, protocol: spoken, port: number }] of ports.entries()) {
+    once(index, 'port', `${number}/${spoken ?? 'TCP'}`);
+    if (name) once(index, 'name', `"${name}"`);
+    else if (ports.length > 1) {
+      context.addIssue({
+        code: 'custom',
+        path: [index, 'name'],
+        message: 'missing, has to be given where there are several ports',
+      });
+    }
+  }
+});
+
+const annotations = textsByName(qualifiedName, {
+  check: (value) => value.length <= LONGEST_ANNOTATION,
+  not: `is not a text of at most ${LONGEST_ANNOTATION} characters`,
+});
+
+/** Only headless Services and those that are names for others may have no port. */
+function hasPorts(spec: {
+  readonly type?: string | null | undefined;
+  readonly clusterIP?: { readonly headless: boolean } | null | undefined;
+  readonly ports?: readonly unknown[] | null | undefined;
+}): boolean {
+  return (spec.ports ?? []).length > 0 || spec.type === 'ExternalName' || spec.clusterIP?.headless === true;
+}
+
+export const serviceSchema = mappingOf({
+  metadata: mappingOf({
+    name: named(label),
+    namespace: maybeNamed(label),
+    uid: uid(),
+    creationTimestamp: time(),
+    labels: textsByName(qualifiedName, labelValue).nullish(),
+    annotations: annotations.nullish(),
+  }),
+  spec: mappingOf({
+    type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName').nullish(),
+    loadBalancerClass: maybeNamed(qualifiedName),
+    loadBalancerIP: raw().nullish(),
+    loadBalancerSourceRanges: listOf(raw()).nullish(),
+    externalIPs: listOf(raw()).nullish(),
+    clusterIP: clusterIP().nullish(),
+    clusterIPs: listOf(clusterIP()).nullish(),
+    externalTrafficPolicy: oneOf('Cluster', 'Local').nullish(),
+    healthCheckNodePort: wholeNumber(0, 65535).nullish(),
+    sessionAffinity: oneOf('None', 'ClientIP').nullish(),
+    sessionAffinityConfig: mappingOf({
+      clientIP: mappingOf({ timeoutSeconds: wholeNumber(1, 86400).nullish() }).nullish(),
+    }).nullish(),
+    allocateLoadBalancerNodePorts: truth().nullish(),
+    publishNotReadyAddresses: truth().nullish(),
+    ipFamilies: listOf(oneOf('IPv4', 'IPv6')).nullish(),
+    ipFamilyPolicy: oneOf('SingleStack', 'PreferDualStack', 'RequireDualStack').nullish(),
+    ports: servicePorts.nullish(),
+  }).refine(hasPorts, { path: ['ports'], error: 'is not a list of at least one port' }),
+  status: mappingOf({
+    loadBalancer: mappingOf({
+      ingress: listOf(
+        mappingOf({
+          ip: textReader(
+            (text) => (text === '' ? { address: undefined } : parseAddress(text)),
+            'is not an IP address',
+          ).nullish(),
+        }),
+      ).nullish(),
+    }).nullish(),
+  }).nullish(),
+});
+
+const triggerTime = mappingOf({
+  'endpoints.kubernetes.io/last-change-trigger-time': text().nullish(),
+}).nullish();
+
+const targetRef = mappingOf({
+  kind: text().nullish(),
+  name: text().nullish(),
+}).nullish();
+
+const sliceSchema = (family: Family) =>
+  mappingOf({
+    metadata: mappingOf({
+      name: named(subdomain),
+      namespace: maybeNamed(label),
+      uid: uid(),
+      labels: mappingOf({ 'kubernetes.io/service-name': maybeNamed(label) }).nullish(),
+      annotations: triggerTime,
+    }),
+    addressType: oneOf('IPv4', 'IPv6', 'FQDN'),
+    ports: listOf(mappingOf({ name: portName(), protocol: protocol(), port: port().nullish() })).nullish(),
+    endpoints: listOf(
+      mappingOf({
+        addresses: listOf(memberAddress(family)).min(1, 'is not a list of at least one address'),
+        conditions: mappingOf({
+          ready: truth().nullish(),
+          serving: truth().nullish(),
+          terminating: truth().nullish(),
+        }).nullish(),
+        nodeName: maybeNamed(subdomain),
+        zone: maybeNamed(labelValue),
+        targetRef,
+        hints: mappingOf({
+          forZones: listOf(mappingOf({ name: named(labelValue) })).nullish(),
+          forNodes: listOf(mappingOf({ name: named(subdomain) })).nullish(),
+        }).nullish(),
+      }),
+    ).nullish(),
+  });
+
+/** By what the slice says its addresses are. */
+export const sliceSchemas = { IPv4: sliceSchema('v4'), IPv6: sliceSchema('v6') } as const;
+
+const endpointsAddresses = listOf(
+  mappingOf({ ip: memberAddress(), nodeName: maybeNamed(subdomain), targetRef }),
+).nullish();
+
+export const endpointsSchema = mappingOf({
+  metadata: mappingOf({
+    name: named(subdomain),
+    namespace: maybeNamed(label),
+    uid: uid(),
+    annotations: triggerTime,
+  }),
+  subsets: listOf(
+    mappingOf({
+      addresses: endpointsAddresses,
+      notReadyAddresses: endpointsAddresses,
+      ports: listOf(mappingOf({ name: portName(), protocol: protocol(), port: port() })).nullish(),
+    }),
+  ).nullish(),
+});
+
+export const nodeSchema = mappingOf({
+  metadata: mappingOf({
+    name: named(subdomain),
+    uid: uid(),
+    deletionTimestamp: time(),
+    labels: textsByName(qualifiedName, labelValue).nullish(),
+  }),
+  spec: mappingOf({
+    taints: listOf(
+      mappingOf({ effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute').nullish() }),
+    ).nullish(),
+  }).nullish(),
+  status: mappingOf({
+    addresses: listOf(
+      mappingOf({ type: text(), address: text() }).transform((entry, context) => {
+        if (entry.type !== 'InternalIP') return undefined;
+        const parsed = parseAddress(entry.address);
+        if (parsed !== undefined) return parsed.address;
+        context.addIssue({ code: 'custom', path: ['address'], message: 'is not an IP address' });
+        return z.NEVER;
+      }),
+    ).nullish(),
+  }).nullish(),
+});

@@ -1,0 +1,140 @@
+// Makes our flat objects of what `kubectl get -o yaml` prints and the API sends: Services, EndpointSlices, Endpoints,
+// Nodes and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
+// Pure: never throws, a fault is a Problem and costs only its own object.
+
+import type { Problem, ProblemReason } from '../model.ts';
+import { faultsOf, isMapping, shownValue, type z } from '../validate.ts';
+import { label, subdomain } from './object-names.ts';
+import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
+import type { KubernetesObject } from './objects.ts';
+import { endpointsOf, nodeOf, serviceOf, sliceOf } from './prune-object.ts';
+
+export interface ParsedObjects {
+  readonly objects: readonly KubernetesObject[];
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * `where` is what a message begins with (a file's path), '' for nothing; it stands in for the name of an object that
+ * has no usable one. null and undefined (an empty document) give nothing.
+ */
+export function parseObject(json: unknown, where: string): ParsedObjects {
+  const found: Found = { objects: [], problems: [] };
+  if (json === null || json === undefined) return found;
+  const header = isMapping(json) ? json : {};
+  const listed = typeof header.kind === 'string' ? listedKind(header.kind) : undefined;
+  if (listed !== undefined) addList(header, listed, where, found);
+  else addObject(json, where, '', found);
+  return found;
+}
+
+interface Found {
+  readonly objects: KubernetesObject[];
+  readonly problems: Problem[];
+}
+
+type Kind = KubernetesObject['kind'];
+
+const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
+  ['Service', 'v1'],
+  ['EndpointSlice', 'discovery.k8s.io/v1'],
+  ['Endpoints', 'v1'],
+  ['Node', 'v1'],
+]);
+
+/** `ServiceList` is a list of Services, `List` one of anything (''); undefined where it is no list of ours. */
+function listedKind(kind: string): string | undefined {
+  if (!kind.endsWith('List')) return undefined;
+  const listed = kind.slice(0, -'List'.length);
+  return listed === '' || API_VERSIONS.has(listed) ? listed : undefined;
+}
+
+/** The API sends the items of a typed list without kind and apiVersion. */
+function addList(list: Readonly<Record<string, unknown>>, listed: string, where: string, found: Found): void {
+  const { items, apiVersion } = list;
+  if (items === null || items === undefined) return;
+  if (!Array.isArray(items)) {
+    const message = `${beginning(where)}${String(list.kind)}: items: ${shownValue(items)} is not a list`;
+    found.problems.push({ object: where || String(list.kind), reason: 'InvalidObject', message });
+    return;
+  }
+  for (const [index, item] of items.entries()) {
+    const named = listed === '' || !isMapping(item) ? item : { ...item, kind: listed, apiVersion };
+    addObject(named, where, `items[${index}]`, found);
+  }
+}
+
+/** `item` says which one of a list it is, '' where it stands alone. */
+function addObject(json: unknown, where: string, item: string, found: Found): void {
+  const place = [where, item].filter((part) => part !== '').join(': ');
+  const refuse = (reason: ProblemReason, object: string, fault: string) => {
+    const named = object === '' ? place : [where, object].filter((part) => part !== '').join(': ');
+    found.problems.push({ object: object || where || item, reason, message: `${beginning(named)}${fault}` });
+  };
+  if (!isMapping(json)) {
+    refuse('InvalidObject', '', `${shownValue(json)} is not a Kubernetes object`);
+    return;
+  }
+  const { kind, apiVersion } = json;
+  if (typeof kind === 'string' && listedKind(kind) !== undefined) {
+    refuse('InvalidObject', '', `${kind}: a list inside a list is not read`);
+    return;
+  }
+  if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
+    const field = typeof kind !== 'string' || kind === '' ? 'kind' : 'apiVersion';
+    refuse('InvalidObject', '', `${field}: missing, every Kubernetes object has one`);
+    return;
+  }
+  const wanted = API_VERSIONS.get(kind);
+  if (wanted === undefined || groupOf(wanted) !== groupOf(apiVersion)) return;
+  const object = nameOf(kind, json);
+  const subject = object === '' ? `${kind}: ` : '';
+  if (apiVersion !== wanted) {
+    refuse('InvalidObject', object, `${subject}apiVersion: ${shownValue(apiVersion)} is not "${wanted}"`);
+    return;
+  }
+  if (kind === 'EndpointSlice' && json.addressType === 'FQDN') {
+    refuse('InvalidEndpoint', object, `${subject}addressType: "FQDN" is not served, only IPv4 and IPv6 are`);
+    return;
+  }
+  const read = readKind(kind, json);
+  if (read.success) found.objects.push(read.data);
+  else refuse('InvalidObject', object, `${subject}${faultsOf(read.error, json)}`);
+}
+
+type Read = { success: true; data: KubernetesObject } | { success: false; error: z.ZodError };
+
+function readKind(kind: string, json: Readonly<Record<string, unknown>>): Read {
+  if (kind === 'Service') return read(serviceSchema, json, serviceOf);
+  if (kind === 'Node') return read(nodeSchema, json, nodeOf);
+  if (kind === 'Endpoints') return read(endpointsSchema, json, endpointsOf);
+  return read(json.addressType === 'IPv6' ? sliceSchemas.IPv6 : sliceSchemas.IPv4, json, sliceOf);
+}
+
+function read<T extends z.ZodType>(
+  schema: T,
+  json: unknown,
+  prune: (checked: z.output<T>) => KubernetesObject,
+): Read {
+  const result = schema.safeParse(json);
+  return result.success ? { success: true, data: prune(result.data) } : result;
+}
+
+/** `Service default/web`, '' where the object has no usable name. */
+function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
+  const { name, namespace = 'default' } = isMapping(json.metadata) ? json.metadata : {};
+  const form = kind === 'Service' ? label : subdomain;
+  if (typeof name !== 'string' || !form.check(name)) return '';
+  if (kind === 'Node') return `${kind} ${name}`;
+  const space = namespace ?? 'default';
+  return typeof space === 'string' && label.check(space) ? `${kind} ${space}/${name}` : '';
+}
+
+function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? '' : apiVersion.slice(0, slash);
+}
+
+function beginning(text: string): string {
+  return text === '' ? '' : `${text}: `;
+}

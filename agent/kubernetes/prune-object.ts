@@ -1,0 +1,167 @@
+// Makes the flat values of objects.ts of objects that have passed their schema: fills in Kubernetes' defaults,
+// applies the nil rules of endpoint conditions, drops what nobody reads. Pure.
+
+import type { Family } from '../model.ts';
+import type { z } from '../validate.ts';
+import { labelValue, subdomain } from './object-names.ts';
+import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
+import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';
+
+type Checked<T extends z.ZodType> = z.output<T>;
+type CheckedSlice = Checked<typeof sliceSchemas.IPv4>;
+type CheckedEndpoint = NonNullable<CheckedSlice['endpoints']>[number];
+type CheckedSubset = NonNullable<Checked<typeof endpointsSchema>['subsets']>[number];
+type CheckedAddress = NonNullable<CheckedSubset['addresses']>[number];
+
+/** Kubernetes' default of `timeoutSeconds`: three hours. */
+const AFFINITY_SECONDS = 10800;
+/** kubectl's copy of the whole manifest: long, and told apart from its own source by nothing but time. */
+const KUBECTL_COPY = 'kubectl.kubernetes.io/last-applied-configuration';
+
+export function serviceOf({ metadata, spec, status }: Checked<typeof serviceSchema>): Service {
+  const namespace = metadata.namespace ?? 'default';
+  const { [KUBECTL_COPY]: _, ...annotations } = metadata.annotations ?? {};
+  const clusterIPs = spec.clusterIPs?.length ? spec.clusterIPs : spec.clusterIP ? [spec.clusterIP] : [];
+  const affinity = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
+  return {
+    kind: 'Service',
+    key: `${namespace}/${metadata.name}`,
+    namespace,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    created: metadata.creationTimestamp ?? Number.POSITIVE_INFINITY,
+    labels: metadata.labels ?? {},
+    annotations,
+    type: spec.type ?? 'ClusterIP',
+    loadBalancerClass: spec.loadBalancerClass ?? undefined,
+    loadBalancerIP: spec.loadBalancerIP || undefined,
+    loadBalancerSourceRanges: spec.loadBalancerSourceRanges ?? [],
+    externalIPs: spec.externalIPs ?? [],
+    clusterIPs: clusterIPs.flatMap(({ address }) => address ?? []),
+    headless: clusterIPs.some(({ headless }) => headless),
+    externalTrafficPolicy: spec.externalTrafficPolicy ?? 'Cluster',
+    healthCheckNodePort: spec.healthCheckNodePort ?? 0,
+    affinitySeconds: spec.sessionAffinity === 'ClientIP' ? affinity : 0,
+    allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
+    publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
+    ipFamilies: (spec.ipFamilies ?? []).map(familyOf),
+    ipFamilyPolicy: spec.ipFamilyPolicy ?? undefined,
+    ports: (spec.ports ?? []).map((port) => ({
+      name: port.name ?? '',
+      protocol: port.protocol ?? 'TCP',
+      port: port.port,
+      nodePort: port.nodePort ?? 0,
+      appProtocol: port.appProtocol ?? '',
+    })),
+    statusIPs: (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip?.address ?? []),
+  };
+}
+
+export function sliceOf(slice: CheckedSlice): EndpointSlice {
+  const { metadata } = slice;
+  const namespace = metadata.namespace ?? 'default';
+  return {
+    kind: 'EndpointSlice',
+    key: `${namespace}/${metadata.name}`,
+    namespace,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    serviceName: metadata.labels?.['kubernetes.io/service-name'] ?? '',
+    family: slice.addressType === 'IPv6' ? 'v6' : 'v4',
+    endpoints: (slice.endpoints ?? []).map(endpointOf),
+    ports: (slice.ports ?? []).flatMap(portOf),
+    triggerTime: triggerTimeOf(metadata.annotations),
+  };
+}
+
+function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoint): Endpoint {
+  const ready = conditions?.ready ?? true;
+  return {
+    // The schema demands at least one; the others are for nobody (EndpointSlice, field addresses).
+    address: addresses[0]?.address ?? '',
+    ready,
+    serving: conditions?.serving ?? ready,
+    terminating: conditions?.terminating ?? false,
+    nodeName: endpoint.nodeName ?? '',
+    zone: endpoint.zone ?? '',
+    forZones: hints?.forZones?.map(({ name }) => name),
+    forNodes: hints?.forNodes?.map(({ name }) => name),
+    target: targetOf(endpoint.targetRef),
+  };
+}
+
+/** A port without a number is for consumers that know it themselves (kube-proxy skips it too). */
+function portOf(port: NonNullable<CheckedSlice['ports']>[number]): EndpointPort[] {
+  if (typeof port.port !== 'number') return [];
+  return [{ name: port.name ?? '', protocol: port.protocol ?? 'TCP', port: port.port }];
+}
+
+export function endpointsOf({ metadata, subsets }: Checked<typeof endpointsSchema>): Endpoints {
+  const namespace = metadata.namespace ?? 'default';
+  const identity = {
+    key: `${namespace}/${metadata.name}`,
+    namespace,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+  };
+  const triggerTime = triggerTimeOf(metadata.annotations);
+  const slices: EndpointSlice[] = [];
+  for (const subset of subsets ?? []) {
+    const ports = (subset.ports ?? []).flatMap(portOf);
+    for (const family of ['v4', 'v6'] as const) {
+      const endpoints = subsetEndpoints(subset, family);
+      if (endpoints.length === 0) continue;
+      const serviceName = metadata.name;
+      slices.push({ kind: 'EndpointSlice', ...identity, serviceName, family, endpoints, ports, triggerTime });
+    }
+  }
+  return { kind: 'Endpoints', ...identity, slices };
+}
+
+function subsetEndpoints(subset: CheckedSubset, family: Family): Endpoint[] {
+  const member = (ready: boolean) => (address: CheckedAddress) => ({
+    address: address.ip.address,
+    ready,
+    serving: ready,
+    terminating: false,
+    nodeName: address.nodeName ?? '',
+    zone: '',
+    forZones: undefined,
+    forNodes: undefined,
+    target: targetOf(address.targetRef),
+  });
+  const ofFamily = (address: CheckedAddress) => address.ip.family === family;
+  return [
+    ...(subset.addresses ?? []).filter(ofFamily).map(member(true)),
+    ...(subset.notReadyAddresses ?? []).filter(ofFamily).map(member(false)),
+  ];
+}
+
+export function nodeOf({ metadata, spec, status }: Checked<typeof nodeSchema>): Node {
+  return {
+    kind: 'Node',
+    key: metadata.name,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    labels: metadata.labels ?? {},
+    internalIPs: (status?.addresses ?? []).flatMap((address) => address ?? []),
+    noExecute: (spec?.taints ?? []).some(({ effect }) => effect === 'NoExecute'),
+    deleting: typeof metadata.deletionTimestamp === 'number',
+  };
+}
+
+function familyOf(family: 'IPv4' | 'IPv6'): Family {
+  return family === 'IPv6' ? 'v6' : 'v4';
+}
+
+/** For people and metrics only: the API server does not check it, so what is no name at all counts as absent. */
+function targetOf(target: CheckedEndpoint['targetRef']): string {
+  const { kind, name } = target ?? {};
+  return kind && name && labelValue.check(kind) && subdomain.check(name) ? `${kind}/${name}` : '';
+}
+
+/** For a metric only: what cannot be read counts as absent. */
+function triggerTimeOf(annotations: CheckedSlice['metadata']['annotations']): number {
+  const milliseconds = Date.parse(annotations?.['endpoints.kubernetes.io/last-change-trigger-time'] ?? '');
+  return Number.isNaN(milliseconds) ? 0 : milliseconds;
+}
