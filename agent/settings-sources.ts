@@ -1,0 +1,187 @@
+// The three places settings come from: the command line, the environment, the settings file.
+// Each gives values as they were written and the place to name in an error; only names are judged here.
+// Pure but for `readFile`.
+
+import { dirname, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { messageOf } from './errors.ts';
+import { nearest } from './nearest.ts';
+import { shown } from './setting-kinds.ts';
+import {
+  allSettings,
+  flagOf,
+  isSettingName,
+  type SettingName,
+  settingsTable,
+  variableOf,
+} from './settings-table.ts';
+import { parseYamlDocuments } from './yaml.ts';
+
+/** One value that a source gives for a setting. */
+export interface Given {
+  readonly name: SettingName;
+  readonly raw: unknown;
+  /** Where the user finds it: `--drain-timeout`, `HEADGATE_DRAIN_TIMEOUT`, `/etc/headgate.yaml: drainTimeout`. */
+  readonly place: string;
+  /** What relative paths start from, where that is not the working directory. */
+  readonly directory?: string;
+}
+
+export interface Source {
+  readonly given: readonly Given[];
+  readonly errors: readonly string[];
+}
+
+type FlagKind = 'switch' | 'value';
+
+/** The flags a command has besides the settings, by name without dashes. */
+export type OwnFlags = Readonly<Record<string, FlagKind>>;
+
+export interface CommandLine extends Source {
+  /** The settings file. */
+  readonly config: string | undefined;
+  /** Values of the command's own flags; a switch is a boolean. */
+  readonly own: Readonly<Record<string, string | boolean | undefined>>;
+  readonly positionals: readonly string[];
+}
+
+/** What the command line says of the settings and of the command's own flags. */
+export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}): CommandLine {
+  const kinds = new Map<string, FlagKind>(Object.entries({ config: 'value', ...ownFlags }));
+  const names = new Map<string, SettingName>();
+  for (const [name, { kind }] of allSettings()) {
+    names.set(flagOf(name), name);
+    kinds.set(flagOf(name), kind.placeholder === '' ? 'switch' : 'value');
+  }
+  const own: Record<string, string | boolean> = {};
+  const texts = new Map<SettingName, string[]>();
+  const positionals: string[] = [];
+  const errors: string[] = [];
+  let config: string | undefined;
+  let afterUnknown = -1;
+  for (const token of tokensOf(argv, kinds)) {
+    if (token.kind === 'option-terminator') continue;
+    if (token.kind === 'positional') {
+      // What follows an unknown flag is most likely its value.
+      if (token.index !== afterUnknown) positionals.push(token.value);
+      continue;
+    }
+    const kind = kinds.get(token.name);
+    if (kind === undefined) {
+      errors.push(
+        unknown(
+          'flag',
+          token.rawName,
+          [...kinds.keys()].map((flag) => `--${flag}`),
+        ),
+      );
+      if (token.value === undefined) afterUnknown = token.index + 1;
+      continue;
+    }
+    const value =
+      kind === 'value' ? token.value : (token.value ?? String(!token.rawName.startsWith('--no-')));
+    if (value === undefined) {
+      errors.push(`${token.rawName}: A value is missing`);
+      continue;
+    }
+    const name = names.get(token.name);
+    if (name !== undefined) texts.set(name, [...(texts.get(name) ?? []), value]);
+    else if (token.name === 'config') config = value;
+    else own[token.name] = kind === 'value' ? value : value === 'true';
+  }
+  const given = [...texts].map(([name, all]) => {
+    const raw = settingsTable[name].kind.separator === undefined ? all.at(-1) : all;
+    return { name, raw, place: `--${flagOf(name)}` };
+  });
+  return { config, own, positionals, given, errors };
+}
+
+type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number];
+
+/** Where a value looks like a flag it is one, and the value was forgotten; `--zone=--x` says it is meant. */
+function* tokensOf(
+  argv: readonly string[],
+  kinds: ReadonlyMap<string, FlagKind>,
+  from = 0,
+): Generator<Token> {
+  const types = { switch: 'boolean', value: 'string' } as const;
+  const options = Object.fromEntries([...kinds].map(([flag, kind]) => [flag, { type: types[kind] }]));
+  const rules = { strict: false, allowPositionals: true, allowNegative: true, tokens: true } as const;
+  for (const token of parseArgs({ args: argv.slice(from), options, ...rules }).tokens) {
+    const index = from + token.index;
+    if (token.kind !== 'option' || token.inlineValue !== false || !token.value.startsWith('--')) {
+      yield { ...token, index };
+      continue;
+    }
+    yield { ...token, index, value: undefined, inlineValue: undefined };
+    yield* tokensOf(argv, kinds, index + 1);
+    return;
+  }
+}
+
+// A Service named headgate puts these into the environment of every pod of its namespace:
+// https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+const SERVICE_LINK =
+  /_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
+
+/** What the `HEADGATE_` variables say; an empty one counts as absent. */
+export function readVariables(
+  env: Readonly<Record<string, string | undefined>>,
+): Source & { readonly config: string | undefined } {
+  const names = new Map<string, SettingName | 'config'>([['HEADGATE_CONFIG', 'config']]);
+  for (const [name] of allSettings()) names.set(variableOf(name), name);
+  const given: Given[] = [];
+  const errors: string[] = [];
+  let config: string | undefined;
+  for (const [variable, value] of Object.entries(env)) {
+    if (!variable.startsWith('HEADGATE_') || value === undefined || value === '') continue;
+    const name = names.get(variable);
+    if (name === undefined) {
+      if (!SERVICE_LINK.test(variable)) errors.push(unknown('variable', variable, [...names.keys()]));
+    } else if (name === 'config') {
+      config = value;
+    } else {
+      const { separator } = settingsTable[name].kind;
+      const raw = separator === undefined ? value : value.split(separator).filter((part) => part !== '');
+      given.push({ name, raw, place: variable });
+    }
+  }
+  return { given, errors, config };
+}
+
+/** What the settings file says; a key without a value counts as absent. */
+export function readSettingsFile(
+  path: string | undefined,
+  readFile: (path: string) => string,
+  cwd: string,
+): Source {
+  if (path === undefined) return { given: [], errors: [] };
+  const absolute = resolve(cwd, path);
+  let content: string;
+  try {
+    content = readFile(absolute);
+  } catch (error) {
+    return { given: [], errors: [`${path}: Cannot read the settings file: ${messageOf(error)}`] };
+  }
+  const { documents, errors: faults } = parseYamlDocuments(content);
+  const errors = faults.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`);
+  if (documents.length > 1) {
+    errors.push(`${path}:${documents[1]?.line}: A second document begins, the settings must be in one`);
+  }
+  const settings = documents[0]?.value ?? {};
+  if (typeof settings !== 'object' || Array.isArray(settings)) {
+    return { given: [], errors: [...errors, `${path}: ${shown(settings)} is not a mapping of settings`] };
+  }
+  const given: Given[] = [];
+  for (const [key, raw] of Object.entries(settings)) {
+    const place = `${path}: ${key}`;
+    if (!isSettingName(key)) errors.push(unknown('key', place, Object.keys(settingsTable), key));
+    else if (raw !== null && raw !== undefined)
+      given.push({ name: key, raw, place, directory: dirname(absolute) });
+  }
+  return { given, errors };
+}
+
+function unknown(what: string, place: string, known: readonly string[], word = place): string {
+  return `${place}: Unknown ${what}, the nearest known one is ${nearest(word, known)}`;
+}

@@ -1,0 +1,248 @@
+// Every setting in one table: its kind, its default, what it is for, and whether a change needs a restart.
+// The file's keys, the flags, the variables, the errors, `--help` and docs/settings.md all come from here.
+
+import { DAY, MILLISECOND, MINUTE, SECOND } from './annotation-kinds.ts';
+import { readAnnotationDefaults } from './annotations.ts';
+import {
+  choice,
+  directories,
+  directory,
+  duration,
+  durationOrOff,
+  entries,
+  integer,
+  type Kind,
+  listenAddress,
+  program,
+  text,
+  toggle,
+} from './setting-kinds.ts';
+
+/** What a default may depend on. */
+export interface Host {
+  readonly uid: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether `name` is in `/etc/passwd` or `/etc/group`. */
+  hasAccount(file: 'passwd' | 'group', name: string): boolean;
+}
+
+export interface Setting<T> {
+  readonly kind: Kind<T>;
+  readonly group: Group;
+  /** As the file would hold it; a function where it depends on the host. */
+  readonly default: unknown | ((host: Host) => unknown);
+  /** The default in words, where it is a function. */
+  readonly defaultInWords?: string;
+  /** Whole sentences; the first one is what `--help` shows. */
+  readonly doc: string;
+  /** Taken at start only: SIGHUP reports a change but does not follow it. */
+  readonly restart: boolean;
+}
+
+export const groups = [
+  'Sources and places',
+  'Services',
+  'HAProxy',
+  'Changes',
+  'Behaviour of the agent',
+] as const;
+export type Group = (typeof groups)[number];
+
+const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30}\$?)?$/;
+const ACCOUNT_IN_WORDS = "an account's name (lower-case letters, digits, _ and -), or nothing";
+const CLASS = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const ZONE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
+
+export const settingsTable = {
+  manifests: setting(directories(), 'Sources and places', {
+    default: [],
+    restart: true,
+    doc: 'Folders with manifests of Services, EndpointSlices and Nodes (`*.yaml`, `*.yml`, `*.json`), which are watched for changes.',
+  }),
+  stateDir: setting(directory(), 'Sources and places', {
+    default: stateDirectory,
+    defaultInWords:
+      '`/var/lib/headgate` as root, otherwise `$XDG_STATE_HOME/headgate` or `~/.local/state/headgate`',
+    restart: true,
+    doc: 'Where the last good state is kept, so that a restart without any source serves what was served before.',
+  }),
+  // The address of a unix socket holds 107 bytes, and sockets live in here under names of up to 36.
+  runtimeDir: setting(directory(70), 'Sources and places', {
+    default: runtimeDirectory,
+    defaultInWords: '`/run/headgate` as root, otherwise `$XDG_RUNTIME_DIR/headgate` or `/tmp/headgate-UID`',
+    restart: true,
+    doc: 'Where the files and sockets of the running daemons are. At most 70 bytes long, because the address of a unix socket has room for 107.',
+  }),
+  listen: setting(listenAddress(), 'Sources and places', {
+    default: '127.0.0.1:9180',
+    restart: true,
+    doc: 'Where `/metrics`, `/healthz` and `/readyz` are served. Port 0 takes a free port, which the log names.',
+  }),
+
+  loadBalancerClass: setting(text('CLASS', CLASS, 'a class name, such as headgate.io/agent'), 'Services', {
+    default: 'headgate.io/agent',
+    restart: false,
+    doc: 'Services of type LoadBalancer with this `spec.loadBalancerClass` are ours; those with another class never are.',
+  }),
+  handleUnclassed: setting(toggle(), 'Services', {
+    default: true,
+    restart: false,
+    doc: 'Serve Services of type LoadBalancer without a `spec.loadBalancerClass`, too. On by default, because most manifests name no class and a Service that nobody serves stays pending. Turn it off where another controller (that of a cloud, for instance) serves such Services.',
+  }),
+  members: setting(choice('pods', 'nodes'), 'Services', {
+    default: 'pods',
+    restart: false,
+    doc: 'What connections are sent to: endpoint addresses, which needs a route from this host to the pods, or node ports of nodes. An annotation of the Service has precedence.',
+  }),
+  zone: setting(
+    text('ZONE', ZONE, "a zone's name as in topology.kubernetes.io/zone, or nothing"),
+    'Services',
+    {
+      default: '',
+      restart: false,
+      doc: 'The zone this host is in; endpoints with hints for it are preferred where the Service asks for that. Empty: hints are not used.',
+    },
+  ),
+  externalIPs: setting(toggle(), 'Services', {
+    default: false,
+    restart: false,
+    doc: 'Serve `spec.externalIPs` as VIPs. Off by default, because whoever may write a Service could take over any address with it (CVE-2020-8554), and because Kubernetes is retiring the field (KEP-5707).',
+  }),
+  clusterIPs: setting(toggle(), 'Services', {
+    default: false,
+    restart: false,
+    doc: "Serve cluster IPs as VIPs, on hosts that are the cluster's gateway to its Services.",
+  }),
+  defaults: setting(entries('a mapping of annotation names to values', defaultFaults), 'Services', {
+    default: {},
+    restart: false,
+    doc: 'What an annotation that a Service does not have means: names without `headgate.io/`, and values as the annotation would have them. Entries of a flag, a variable and the file are merged.',
+  }),
+
+  haproxy: setting(program(), 'HAProxy', {
+    default: 'haproxy',
+    restart: true,
+    doc: 'The HAProxy program, 2.6 or newer.',
+  }),
+  haproxySupervisor: setting(choice('agent', 'external'), 'HAProxy', {
+    default: 'agent',
+    restart: true,
+    doc: 'Who starts HAProxy: the agent, detached, so that it outlives the agent; or something external, such as the systemd unit of the package.',
+  }),
+  haproxyUser: setting(text('USER', ACCOUNT, ACCOUNT_IN_WORDS), 'HAProxy', {
+    default: (host: Host) => (host.uid === 0 && host.hasAccount('passwd', 'haproxy') ? 'haproxy' : ''),
+    defaultInWords: '`haproxy` as root where that account exists, otherwise none',
+    restart: false,
+    doc: "The user that HAProxy's workers become. Empty: they stay who they are.",
+  }),
+  haproxyGroup: setting(text('GROUP', ACCOUNT, ACCOUNT_IN_WORDS), 'HAProxy', {
+    default: (host: Host) => (host.uid === 0 && host.hasAccount('group', 'haproxy') ? 'haproxy' : ''),
+    defaultInWords: '`haproxy` as root where that group exists, otherwise none',
+    restart: false,
+    doc: "The group of HAProxy's workers. Empty: they keep theirs.",
+  }),
+  maxConnections: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: 0,
+    restart: false,
+    doc: 'Concurrent connections in all. 0: as many as the limit on open files allows.',
+  }),
+  threads: setting(integer(0, 64), 'HAProxy', {
+    default: 0,
+    restart: false,
+    doc: "HAProxy's threads. 0: HAProxy chooses, one per processor it may use.",
+  }),
+
+  drainTimeout: setting(durationOrOff(SECOND, DAY), 'Changes', {
+    default: '5m',
+    restart: false,
+    doc: 'How long the connections of a removed member may go on before they are closed. 0: they are closed at once.',
+  }),
+  hardStopAfter: setting(duration(SECOND, 7 * DAY), 'Changes', {
+    default: '30m',
+    restart: false,
+    doc: 'How long an old HAProxy worker may live on for its connections after a reload.',
+  }),
+  reloadInterval: setting(duration(100 * MILLISECOND, 10 * MINUTE), 'Changes', {
+    default: '1s',
+    restart: false,
+    doc: 'The least time between two reloads; the first one comes at once.',
+  }),
+  maxOldWorkers: setting(integer(1, 100), 'Changes', {
+    default: 4,
+    restart: false,
+    doc: 'With this many old workers alive, reloads are spaced further.',
+  }),
+  oldWorkerMemory: setting(integer(16, 16_777_216, 'MB'), 'Changes', {
+    default: 1024,
+    restart: false,
+    doc: 'With old workers taking this much memory, reloads are spaced further.',
+  }),
+  auditInterval: setting(duration(SECOND, DAY), 'Changes', {
+    default: '30s',
+    restart: false,
+    doc: 'How often what HAProxy runs is compared with what it should run, and repaired.',
+  }),
+
+  logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
+    default: 'info',
+    restart: false,
+    doc: 'The least level that is logged.',
+  }),
+  stopDataplaneOnExit: setting(toggle(), 'Behaviour of the agent', {
+    default: false,
+    restart: false,
+    doc: 'Stop what the agent started when it stops itself. For demonstrations and tests: without it, traffic goes on without the agent.',
+  }),
+};
+
+export type SettingsTable = typeof settingsTable;
+export type SettingName = keyof SettingsTable;
+
+/** The value of every setting; durations are in milliseconds, paths are absolute. */
+export type Settings = {
+  readonly [Name in SettingName]: SettingsTable[Name] extends Setting<infer T> ? T : never;
+};
+
+/** The table's rows in its order. */
+export function allSettings(): [SettingName, Setting<unknown>][] {
+  return Object.entries(settingsTable) as [SettingName, Setting<unknown>][];
+}
+
+export function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(settingsTable, name);
+}
+
+/** `drainTimeout` → `drain-timeout`; `externalIPs` → `external-ips`. */
+export function flagOf(name: string): string {
+  return name.replaceAll(/([a-z])([A-Z])/g, '$1-$2').toLowerCase();
+}
+
+/** `drainTimeout` → `HEADGATE_DRAIN_TIMEOUT`. */
+export function variableOf(name: string): string {
+  return `HEADGATE_${flagOf(name).replaceAll('-', '_').toUpperCase()}`;
+}
+
+function setting<T>(kind: Kind<T>, group: Group, rest: Omit<Setting<T>, 'kind' | 'group'>): Setting<T> {
+  return { kind, group, ...rest };
+}
+
+function defaultFaults(record: Readonly<Record<string, string>>): readonly string[] {
+  return readAnnotationDefaults(record).errors;
+}
+
+function stateDirectory({ uid, env }: Host): string {
+  if (uid === 0) return '/var/lib/headgate';
+  const base = absolute(env.XDG_STATE_HOME) ?? `${absolute(env.HOME) ?? '/tmp'}/.local/state`;
+  return `${base}/headgate`;
+}
+
+function runtimeDirectory({ uid, env }: Host): string {
+  if (uid === 0) return '/run/headgate';
+  const base = absolute(env.XDG_RUNTIME_DIR);
+  return base === undefined ? `/tmp/headgate-${uid}` : `${base}/headgate`;
+}
+
+/** The XDG specification has relative paths ignored. */
+function absolute(path: string | undefined): string | undefined {
+  return path?.startsWith('/') ? path : undefined;
+}
