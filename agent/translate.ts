@@ -2,7 +2,7 @@
 // Pure: reads the cluster and the model it is to change, returns the change; only `keys` and those whose address
 // they contend for are translated. Rules: the Kubernetes API reference and kube-proxy, named where they are applied.
 
-import { type AnnotationValues, readAnnotations } from './annotations.ts';
+import { type AnnotationValues, readAnnotationDefaults, readAnnotations } from './annotations.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from './kubernetes/objects.ts';
 import type {
   Family,
@@ -33,6 +33,16 @@ export interface TranslateSettings extends OwnershipSettings {
   readonly zone: string;
   /** What an annotation that is not there means. */
   readonly annotationDefaults: AnnotationValues;
+}
+
+/** From the settings of the same names. */
+export function translateSettings(
+  settings: OwnershipSettings &
+    Pick<TranslateSettings, 'members' | 'zone'> & { readonly defaults: Readonly<Record<string, string>> },
+): TranslateSettings {
+  const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone, defaults } = settings;
+  const annotationDefaults = readAnnotationDefaults(defaults).values;
+  return { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone, annotationDefaults };
 }
 
 /** The desired state, by load-balancer key, and what is needed to change it. */

@@ -37,6 +37,7 @@ import { parseInfo } from './readings.ts';
 import { Reaper } from './reaper.ts';
 import { ReloadArbiter, type ReloadCause } from './reload-arbiter.ts';
 import { type RenderContext, renderContext } from './render-context.ts';
+import type { RunningServer } from './running.ts';
 import { type ServingWorker, Supervisor } from './supervisor.ts';
 
 export interface HaproxySettings {
@@ -98,6 +99,7 @@ const HANDOVER_TIMEOUT = 10_000;
 
 export class HaproxyDataplane {
   readonly #options: HaproxyOptions;
+  #settings: HaproxySettings;
   readonly #paths: HaproxyPaths;
   readonly #file: ConfigFile;
   readonly #aclIds = new AclIds();
@@ -125,6 +127,7 @@ export class HaproxyDataplane {
   constructor(options: HaproxyOptions) {
     const { settings, wanted, log } = options;
     this.#options = options;
+    this.#settings = settings;
     this.#paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
     this.#file = new ConfigFile(this.#paths.config);
     this.#maker = new CandidateMaker({
@@ -160,7 +163,7 @@ export class HaproxyDataplane {
     const { config, adminSocket } = this.#paths;
     await mkdir(dirname(config), { recursive: true, mode: 0o700 });
     await mkdir(dirname(adminSocket), { recursive: true, mode: 0o700 });
-    await haproxyVersion(this.#options.settings.haproxy);
+    await haproxyVersion(this.#settings.haproxy);
     this.#heartbeat = setInterval(() => void this.#beat(), HEARTBEAT);
     await this.#obtain();
   }
@@ -181,6 +184,22 @@ export class HaproxyDataplane {
     const outcome = await applyPlans(worker, plans, (key) => this.#plan(worker, key));
     this.#account(worker, outcome);
     return outcome;
+  }
+
+  /** Whether the worker has this listener. */
+  serves(listener: string): boolean {
+    return this.#worker?.running.get(listener) !== undefined;
+  }
+
+  /** What the worker has acknowledged of a listener's members, by name. */
+  members(listener: string): ReadonlyMap<string, RunningServer> {
+    return this.#worker?.running.get(listener)?.servers ?? new Map();
+  }
+
+  /** Takes new settings; those that stand in the file come with a reload, if they differ. */
+  configure(settings: HaproxySettings): void {
+    this.#settings = settings;
+    this.#arbiter.request('settings');
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
@@ -225,7 +244,7 @@ export class HaproxyDataplane {
   }
 
   readonly #context = (loadBalancers: ReadonlyMap<string, LoadBalancer>): RenderContext => {
-    const { settings } = this.#options;
+    const settings = this.#settings;
     const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers.values()));
     this.#maxConnections = limit.value;
     this.#limitProblem = limit.problem ?? '';
@@ -259,13 +278,14 @@ export class HaproxyDataplane {
   /** Gets a worker, however long it takes. One at a time; returns after the first attempt. */
   #obtain(): Promise<void> {
     if (this.#obtaining !== undefined || this.#closed) return this.#obtaining ?? Promise.resolve();
-    const { log, settings, metrics } = this.#options;
+    const { log, metrics } = this.#options;
+    const { haproxySupervisor } = this.#settings;
     const first = Promise.withResolvers<void>();
     const run = async (): Promise<void> => {
       for (let attempt = 0; !this.#closed; attempt++) {
         try {
           let worker = await this.#supervisor.adopt();
-          if (worker === undefined && settings.haproxySupervisor === 'agent') {
+          if (worker === undefined && haproxySupervisor === 'agent') {
             worker = (await this.#wake(attempt)) ? undefined : await this.#supervisor.start();
             if (worker !== undefined) log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
           } else if (worker === undefined) {
@@ -316,7 +336,8 @@ export class HaproxyDataplane {
 
   /** From now on this worker is the one that counts. */
   #take(worker: ServingWorker): void {
-    const { settings, wanted, log, replan } = this.#options;
+    const { wanted, log, replan } = this.#options;
+    const { drainTimeout } = this.#settings;
     const old = this.#worker;
     this.#worker = worker;
     this.#bound = new Set(
@@ -324,7 +345,7 @@ export class HaproxyDataplane {
     );
     this.#reaper?.close();
     this.#reaper = new Reaper(worker, {
-      drainTimeout: settings.drainTimeout,
+      drainTimeout,
       onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
       onError: (error) => log.debug('Stopped deleting servers', { error }),
     });
@@ -417,7 +438,7 @@ export class HaproxyDataplane {
   }
 
   async #pressure(): Promise<number> {
-    const { maxOldWorkers, oldWorkerMemory } = this.#options.settings;
+    const { maxOldWorkers, oldWorkerMemory } = this.#settings;
     try {
       const { oldWorkers } = await showProc(this.#paths.masterSocket);
       const memory = (await Promise.all(oldWorkers.map(({ pid }) => residentMemory(pid)))).reduce(
@@ -451,8 +472,7 @@ export class HaproxyDataplane {
       await this.#lookAfterFiles();
       if (this.#beats % PROBE_EVERY === 0) await this.#probeBlocked();
       if (this.#beats % TRIM_EVERY === 0) await trimLog(this.#paths.log, LOG_SIZE);
-      if (performance.now() - this.#lastAudit >= this.#options.settings.auditInterval)
-        await this.#audit(worker);
+      if (performance.now() - this.#lastAudit >= this.#settings.auditInterval) await this.#audit(worker);
     } catch (error) {
       // A lost connection says so itself.
       this.#options.log.debug('Looked after HAProxy in vain', { error: messageOf(error) });
@@ -467,7 +487,7 @@ export class HaproxyDataplane {
       metrics.repaired('file');
       await this.#persist();
     }
-    if (!existsSync(this.#paths.masterSocket) && this.#options.settings.haproxySupervisor === 'agent') {
+    if (!existsSync(this.#paths.masterSocket) && this.#settings.haproxySupervisor === 'agent') {
       log.warn("HAProxy's master socket is gone: reloading by signal to bring it back");
       metrics.repaired('socket');
       this.#arbiter.request('socket-lost');
@@ -480,7 +500,7 @@ export class HaproxyDataplane {
       for (const place of listeners.filter(isServed).flatMap(placesOf)) wanted.add(place);
     }
     for (const { address, port } of this.#quarantine.blocked) {
-      const ignoreAccess = this.#options.settings.haproxySupervisor === 'external';
+      const ignoreAccess = this.#settings.haproxySupervisor === 'external';
       const isWanted = wanted.has(`${address} ${port}`);
       if (isWanted && (await probeBind(address, port, ignoreAccess)) !== undefined) continue;
       this.#quarantine.unblock(address, port);

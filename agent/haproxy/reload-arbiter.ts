@@ -3,7 +3,7 @@
 
 import type { ReloadReason } from './plan.ts';
 
-export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'limits' | 'socket-lost' | 'unblocked';
+export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'socket-lost' | 'unblocked';
 
 export interface ArbiterOptions {
   /** Milliseconds between the ends of two reloads. */

@@ -1,0 +1,94 @@
+// The agent's own unix socket: the commands ask over it, in HTTP and JSON. Only the agent's user may connect.
+
+import { chmod, mkdir, unlink } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import { dirname, join } from 'node:path';
+import { HeadgateError, messageOf } from './errors.ts';
+
+export function agentSocketPath(runtimeDir: string): string {
+  return join(runtimeDir, 'agent.sock');
+}
+
+/** A question's path, without its leading slash, to the function that answers it with plain data. */
+export type Answers = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
+
+/** Errors: AGENT_RUNNING where another agent answers there already. */
+export async function serveAgentSocket(path: string, answers: Answers): Promise<Server> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  if (await isAnswered(path)) {
+    throw new HeadgateError(
+      'AGENT_RUNNING',
+      `Another agent answers at "${path}": give this one its own runtimeDir`,
+      {
+        retry: 'never',
+      },
+    );
+  }
+  await unlink(path).catch(() => undefined);
+  const server = createServer((incoming, response) => answer(incoming, response, answers));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  await chmod(path, 0o600);
+  return server;
+}
+
+/** Errors: AGENT_UNREACHABLE. */
+export function askAgent(
+  path: string,
+  question: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const unreachable = (cause: unknown): void =>
+    reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${path}"`, { cause }));
+  const outgoing = request(
+    { socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: 10_000 },
+    (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', unreachable);
+      response.on('end', () => {
+        try {
+          resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+        } catch (error) {
+          unreachable(error);
+        }
+      });
+    },
+  );
+  outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 10 s')));
+  outgoing.on('error', unreachable);
+  outgoing.end();
+  return promise;
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return askAgent(path, 'ping').then(
+    () => true,
+    () => false,
+  );
+}
+
+function answer(incoming: IncomingMessage, response: ServerResponse, answers: Answers): void {
+  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://agent');
+  const question = pathname.slice(1);
+  const send = (status: number, body: unknown): void => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  };
+  if (question === 'ping') {
+    send(200, { pid: process.pid });
+    return;
+  }
+  const found = Object.hasOwn(answers, question) ? answers[question] : undefined;
+  if (found === undefined) {
+    send(404, { error: `This agent does not know "${question}"` });
+    return;
+  }
+  try {
+    send(200, found(searchParams));
+  } catch (error) {
+    send(500, { error: messageOf(error) });
+  }
+}

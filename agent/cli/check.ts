@@ -1,0 +1,118 @@
+// `headgate check`: whether this host can run the agent with these settings, and what to do where it cannot.
+
+import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { agentSocketPath, askAgent } from '../agent-socket.ts';
+import { messageOf } from '../errors.ts';
+import { probeBind } from '../haproxy/bind-probe.ts';
+import { fileLimit, maxConnections } from '../haproxy/limits.ts';
+import { haproxyVersion } from '../haproxy/program.ts';
+import type { Settings } from '../settings.ts';
+import { readQuestion } from './arguments.ts';
+
+interface Finding {
+  readonly what: string;
+  readonly ok: boolean;
+  /** What was found and, where it is bad, what to do. */
+  readonly detail: string;
+}
+
+export async function check(argv: readonly string[]): Promise<number> {
+  const { settings, own } = readQuestion(argv);
+  const agentRuns = await askAgent(agentSocketPath(settings.runtimeDir), 'ping').then(
+    () => true,
+    () => false,
+  );
+  const findings = [
+    { what: 'settings', ok: true, detail: 'every setting can be used' },
+    nodeVersion(),
+    await haproxy(settings),
+    ...[settings.stateDir, settings.runtimeDir].map(folder),
+    ...settings.manifests.map(manifests),
+    lowPorts(),
+    limits(settings),
+    await listenPort(settings, agentRuns),
+    {
+      what: 'agent',
+      ok: true,
+      detail: agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir',
+    },
+  ];
+  if (own.json) console.log(JSON.stringify({ ok: findings.every(({ ok }) => ok), findings }, undefined, 2));
+  else for (const { what, ok, detail } of findings) console.log(`${ok ? 'ok  ' : 'BAD '} ${what}: ${detail}`);
+  return findings.every(({ ok }) => ok) ? 0 : 1;
+}
+
+function nodeVersion(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const ok = major > 22 || (major === 22 && minor >= 20);
+  return { what: 'Node', ok, detail: `${process.version}${ok ? '' : ': run it with Node 22.20 or newer'}` };
+}
+
+async function haproxy({ haproxy: program }: Settings): Promise<Finding> {
+  try {
+    return { what: 'HAProxy', ok: true, detail: (await haproxyVersion(program)).text };
+  } catch (error) {
+    return { what: 'HAProxy', ok: false, detail: messageOf(error) };
+  }
+}
+
+/** It, or the nearest folder above that exists, must be writable. */
+function folder(path: string): Finding {
+  let existing = path;
+  while (!existsSync(existing)) existing = dirname(existing);
+  try {
+    accessSync(existing, constants.W_OK | constants.X_OK);
+    return { what: path, ok: true, detail: existing === path ? 'writable' : `can be made in ${existing}` };
+  } catch {
+    const user = process.getuid?.() ?? 0;
+    return {
+      what: path,
+      ok: false,
+      detail: `user ${user} cannot write to ${existing}: chown it, or choose another folder`,
+    };
+  }
+}
+
+function manifests(path: string): Finding {
+  try {
+    accessSync(path, constants.R_OK | constants.X_OK);
+    return { what: path, ok: true, detail: 'readable' };
+  } catch {
+    return {
+      what: path,
+      ok: false,
+      detail: 'there is no such folder that can be read: make it, or correct "manifests"',
+    };
+  }
+}
+
+function lowPorts(): Finding {
+  const isRoot = process.getuid?.() === 0;
+  const detail = isRoot
+    ? 'all ports can be listened on'
+    : 'ports from 1024 on can be listened on; lower ones need root or CAP_NET_BIND_SERVICE';
+  return { what: 'rights', ok: true, detail };
+}
+
+function limits({ maxConnections: wanted }: Settings): Finding {
+  const files = fileLimit();
+  const { value, problem } = maxConnections(wanted, files, { listeners: 0, checks: 0 });
+  return {
+    what: 'limits',
+    ok: problem === undefined,
+    detail: problem ?? `${files} open files allow ${value} connections`,
+  };
+}
+
+async function listenPort({ listen: { address: host, port } }: Settings, agentRuns: boolean): Promise<Finding> {
+  const what = `${host} port ${port}`;
+  if (port === 0) return { what, ok: true, detail: 'a free port is taken' };
+  const reason = await probeBind(host, port, false);
+  if (reason === undefined) return { what, ok: true, detail: 'free for /metrics' };
+  return {
+    what,
+    ok: agentRuns,
+    detail: agentRuns ? 'in use, by the agent that runs' : `${reason}: set "listen"`,
+  };
+}

@@ -1,0 +1,87 @@
+// The commands other than `run`: which there are, what they print, and their exit status:
+// 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
+
+import { HeadgateError, messageOf } from '../errors.ts';
+import { settingsHelp } from '../settings-help.ts';
+import { version } from '../version.ts';
+import { check } from './check.ts';
+import { render } from './render.ts';
+import { status } from './status.ts';
+import { why } from './why.ts';
+
+type Command = (argv: readonly string[]) => Promise<number> | number;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  render,
+  check,
+  status,
+  why,
+  help,
+  version: printVersion,
+};
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  '--help': 'help',
+  '-h': 'help',
+  '--version': 'version',
+};
+
+export const cli = {
+  /** Runs a command by its name and returns the exit status. */
+  command(name: string, argv: readonly string[]): Promise<number> {
+    const command = COMMANDS[OTHER_NAMES[name] ?? name];
+    if (command === undefined) {
+      console.error(
+        `headgate: Unknown command ${JSON.stringify(name)}: the commands are run, ${Object.keys(COMMANDS).join(', ')}`,
+      );
+      return Promise.resolve(2);
+    }
+    if (argv.includes('--help')) return Promise.resolve(help());
+    return cli.guarded(async () => command(argv));
+  },
+
+  /** Turns what is thrown into a message and an exit status. */
+  async guarded(action: () => Promise<number>): Promise<number> {
+    try {
+      return await action();
+    } catch (error) {
+      console.error(
+        `headgate: ${error instanceof HeadgateError ? fullMessageOf(error) : (error as Error).stack}`,
+      );
+      return exitStatusOf(error);
+    }
+  },
+};
+
+function exitStatusOf(error: unknown): number {
+  if (!(error instanceof HeadgateError)) return 1;
+  if (error.code === 'SETTINGS_INVALID' || error.code === 'USAGE') return 2;
+  return error.code === 'AGENT_UNREACHABLE' ? 3 : 1;
+}
+
+/** Keeps the lines of a message of several. */
+function fullMessageOf(error: HeadgateError): string {
+  return error.message.includes('\n') ? error.message : messageOf(error);
+}
+
+function printVersion(): number {
+  console.log(`headgate ${version}`);
+  return 0;
+}
+
+function help(): number {
+  console.log(`headgate ${version}: a load-balancer agent for Kubernetes Services
+
+Usage:
+  headgate run [FLAGS]                        serve what the objects ask for, until SIGTERM
+  headgate render --output DIR [FLAGS]        write the files that run would write
+  headgate check [--json] [FLAGS]             settings, versions, rights, limits, ports in use
+  headgate status [--json]                    what the running agent does
+  headgate why NAMESPACE/SERVICE [--json]     why a Service is served, or not
+  headgate help | version
+
+Exit status: 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
+
+Flags:
+${settingsHelp()}`);
+  return 0;
+}

@@ -1,0 +1,33 @@
+// `headgate status`: what the running agent does, in numbers, and what is wrong.
+
+import { agentSocketPath, askAgent } from '../agent-socket.ts';
+import type { AgentStatus } from '../status.ts';
+import { readQuestion } from './arguments.ts';
+
+export async function status(argv: readonly string[]): Promise<number> {
+  const { settings, own } = readQuestion(argv);
+  const answer = (await askAgent(agentSocketPath(settings.runtimeDir), 'status')) as AgentStatus;
+  if (own.json) console.log(JSON.stringify(answer, undefined, 2));
+  else console.log(inWords(answer).join('\n'));
+  return answer.fault === '' ? 0 : 1;
+}
+
+function inWords(answer: AgentStatus): readonly string[] {
+  const { objects, haproxy } = answer;
+  const counts = Object.entries(objects).map(([kind, count]) => `${count} ${kind}`);
+  const lines = [
+    `Headgate ${answer.version}, since ${answer.startedAt}`,
+    `Objects:         ${counts.join(', ')}`,
+    `Load balancers:  ${answer.loadBalancers} (${answer.listeners} listeners, ${answer.members} members); ${answer.ignoredServices} Services are not ours`,
+    `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
+  ];
+  if (haproxy.reloadPending.length > 0) lines.push(`Reload due:      ${haproxy.reloadPending.join(', ')}`);
+  if (haproxy.serversToDelete > 0) lines.push(`Draining:        ${haproxy.serversToDelete} servers`);
+  if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
+  if (haproxy.persistFault !== '') lines.push(`State on disk:   ${haproxy.persistFault}`);
+  lines.push(`Problems:        ${answer.problems.length || 'none'}`);
+  for (const { object, message } of answer.problems.slice(0, 20)) lines.push(`  ${object}: ${message}`);
+  if (answer.problems.length > 20)
+    lines.push(`  ... and ${answer.problems.length - 20} more (--json shows all)`);
+  return lines;
+}

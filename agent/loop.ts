@@ -1,0 +1,70 @@
+// How objects become traffic: changed objects are translated, the difference to what HAProxy runs is planned, the
+// plan is applied. The work of a round is proportional to what changed.
+
+import type { Changes } from './changes.ts';
+import type { Outcome } from './haproxy/apply.ts';
+import type { HaproxyDataplane } from './haproxy/dataplane.ts';
+import type { Plan } from './haproxy/plan.ts';
+import { type ClusterView, type Model, type TranslateSettings, translateChanged } from './translate.ts';
+
+export interface LoopOptions {
+  readonly changes: Changes;
+  readonly cluster: ClusterView;
+  /** The desired state; only the loop changes it. */
+  readonly model: Model;
+  readonly settings: () => TranslateSettings;
+  readonly haproxy: HaproxyDataplane;
+  readonly metrics: LoopMetrics;
+  /** Tells people what became of these load balancers. */
+  readonly report: (keys: Iterable<string>) => void;
+}
+
+export interface LoopMetrics {
+  planned(kind: 'none' | 'runtime' | 'reload'): void;
+  /** From the event that reached the agent to HAProxy's acknowledgement. */
+  acknowledged(seconds: number): void;
+  /** The loop has come round: it lives. */
+  turned(): void;
+}
+
+/** Runs until `changes` is closed. */
+export async function loop({
+  changes,
+  cluster,
+  model,
+  settings,
+  haproxy,
+  metrics,
+  report,
+}: LoopOptions): Promise<void> {
+  // One of three things can happen: objects changed, the dataplane asks to plan something again, we are stopping.
+  // Only one of them happens at a time.
+  for await (const { changed, replan } of changes.drain()) {
+    const keys = translateChanged(cluster, model, changed.keys(), settings()); // pure
+    const plans = haproxy.plan(new Set([...keys, ...replan])); // pure
+    const outcome = await haproxy.apply(plans); // socket; files and reloads follow by themselves
+    count(plans, outcome, changed, metrics);
+    report(keys);
+  }
+}
+
+function count(
+  plans: readonly Plan[],
+  outcome: Outcome | undefined,
+  changed: ReadonlyMap<string, number>,
+  metrics: LoopMetrics,
+): void {
+  const now = performance.now();
+  for (const plan of plans) {
+    metrics.planned(kindOf(plan));
+    const since = changed.get(plan.key);
+    const isAcknowledged = outcome !== undefined && outcome.lost === undefined && plan.commands.length > 0;
+    if (since !== undefined && isAcknowledged) metrics.acknowledged((now - since) / 1000);
+  }
+  metrics.turned();
+}
+
+function kindOf({ reload, commands }: Plan): 'none' | 'runtime' | 'reload' {
+  if (reload !== undefined) return 'reload';
+  return commands.length > 0 ? 'runtime' : 'none';
+}

@@ -1,0 +1,161 @@
+// Headgate: `headgate run` is the agent, which this file puts together; the other commands are in cli/.
+// Reads the settings, joins the parts, and leaves the work to the loop.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Metrics } from '../health/metrics.ts';
+import { startHealthServer } from '../health/server.ts';
+import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
+import { Changes } from './changes.ts';
+import { cli } from './cli/cli.ts';
+import { messageOf } from './errors.ts';
+import { HaproxyDataplane } from './haproxy/dataplane.ts';
+import { Cluster } from './kubernetes/cluster.ts';
+import { ManifestSource } from './kubernetes/manifests.ts';
+import { createLog, type Log } from './log.ts';
+import { loop } from './loop.ts';
+import type { Problem } from './model.ts';
+import { ProblemLog, problemCounts } from './problem-log.ts';
+import { diffSettings, readSettings, type Settings } from './settings.ts';
+import { agentStatus, allProblems, explainService, type StatusSources } from './status.ts';
+import { emptyModel, translateChanged, translateSettings } from './translate.ts';
+import { version } from './version.ts';
+
+/** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
+async function run(argv: readonly string[]): Promise<number> {
+  let settings = settingsFrom(argv);
+  let translating = translateSettings(settings);
+  const log = createLog({ level: settings.logLevel });
+
+  // The desired state, and what it comes from.
+  const changes = new Changes();
+  const cluster = new Cluster();
+  const model = emptyModel();
+  let sourceProblems: readonly Problem[] = [];
+
+  const metrics: Metrics = new Metrics(version, () => ({
+    objects: cluster.counts(),
+    loadBalancers: model.loadBalancers.size,
+    ignoredServices: model.ignored.size,
+    waiting: changes.waiting,
+    problems: problemCounts(allProblems(sources)),
+    haproxy: haproxy.status(),
+  }));
+  const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
+  const haproxy = new HaproxyDataplane({ settings, wanted: model.loadBalancers, replan, metrics, log });
+  const sources: StatusSources = {
+    version,
+    startedAt: new Date(),
+    cluster,
+    model,
+    haproxy,
+    sourceProblems: () => sourceProblems,
+    zone: () => settings.zone,
+  };
+
+  // Those who ask.
+  const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), {
+    status: () => agentStatus(sources),
+    why: (query) => explainService(query.get('service') ?? '', sources),
+  });
+  let isSynced = false;
+  const health = await startHealthServer(settings.listen, {
+    metrics,
+    alive: () => '',
+    ready: () => (isSynced ? haproxy.status().fault : 'The objects have not been read yet'),
+  });
+  log.info('Headgate runs', { version, listen: health.address, stateDir: settings.stateDir });
+
+  // The sources: each change marks the load balancers that it concerns.
+  const problemLog = new ProblemLog(log);
+  const manifests = new ManifestSource({
+    directories: settings.manifests,
+    snapshotDirectory: join(settings.stateDir, 'manifests'),
+    onChange: (change) => {
+      metrics.eventReceived('manifests');
+      sourceProblems = change.problems;
+      problemLog.report('manifests', change.problems);
+      const { keys, nodesChanged } = cluster.apply(change, 'manifests');
+      changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
+    },
+    onFailure: (error) => log.warn('Reading manifests', { error: messageOf(error) }),
+  });
+  await manifests.start();
+  translateChanged(cluster, model, changes.takeAll(), translating);
+  for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
+  isSynced = true;
+
+  const reread = (): void => {
+    const next = rereadSettings(argv, settings, log);
+    if (next === undefined) return;
+    settings = next;
+    translating = translateSettings(settings);
+    log.setLevel(settings.logLevel);
+    haproxy.configure(settings);
+    changes.add(
+      [...cluster.services()].map(({ key }) => key),
+      performance.now(),
+    );
+  };
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info('Stopping', { signal });
+    changes.close();
+  };
+  process.on('SIGHUP', reread).once('SIGTERM', stop).once('SIGINT', stop);
+
+  await haproxy.start();
+  await loop({
+    changes,
+    cluster,
+    model,
+    settings: () => translating,
+    haproxy,
+    metrics,
+    report: (keys) => {
+      for (const key of keys) {
+        const loadBalancer = model.loadBalancers.get(key);
+        problemLog.report(
+          key,
+          loadBalancer === undefined ? [] : [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer)],
+        );
+      }
+    },
+  });
+
+  await manifests.close();
+  await haproxy.close();
+  if (settings.stopDataplaneOnExit) await haproxy.stopHaproxy(1_000);
+  health.server.close();
+  agentSocket.close();
+  return 0;
+}
+
+function settingsFrom(argv: readonly string[]): Settings {
+  return readSettings({ argv, env: process.env, readFile: (path) => readFileSync(path, 'utf8') });
+}
+
+/** The settings read again, with what differs in the log; undefined where they cannot be used: the old ones stay. */
+function rereadSettings(argv: readonly string[], settings: Settings, log: Log): Settings | undefined {
+  try {
+    const next = settingsFrom(argv);
+    const changed = diffSettings(settings, next);
+    if (changed.length === 0) log.info('Settings: nothing has changed');
+    for (const { name, from, to, needsRestart } of changed) {
+      const message = needsRestart
+        ? 'Settings: a change that needs a restart'
+        : 'Settings: a change is taken';
+      log.info(message, { setting: name, from, to });
+    }
+    const kept = Object.fromEntries(
+      changed.filter(({ needsRestart }) => needsRestart).map(({ name }) => [name, settings[name]]),
+    );
+    return { ...next, ...kept };
+  } catch (error) {
+    log.error('Settings: kept as they were', { error: messageOf(error) });
+    return undefined;
+  }
+}
+
+const [command = 'help', ...rest] = process.argv.slice(2);
+process.exitCode = await (command === 'run' ? cli.guarded(() => run(rest)) : cli.command(command, rest));
+if (command === 'run') process.exit();

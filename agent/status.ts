@@ -1,0 +1,153 @@
+// What the agent knows, as plain data for `status` and `why`: the whole in numbers, one Service in detail.
+// Reads the model, the cluster and the dataplane; changes nothing.
+
+import type { HaproxyDataplane, HaproxyStatus } from './haproxy/dataplane.ts';
+import type { Cluster } from './kubernetes/cluster.ts';
+import type { Listener, LoadBalancer, Problem } from './model.ts';
+import { selectEndpoints } from './translate/select-endpoints.ts';
+import type { Model } from './translate.ts';
+
+export interface StatusSources {
+  readonly version: string;
+  readonly startedAt: Date;
+  readonly cluster: Cluster;
+  readonly model: Model;
+  readonly haproxy: HaproxyDataplane;
+  /** Problems of the sources: files that cannot be read, objects that are given twice. */
+  readonly sourceProblems: () => readonly Problem[];
+  readonly zone: () => string;
+}
+
+export interface AgentStatus {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly objects: Readonly<Record<string, number>>;
+  readonly loadBalancers: number;
+  readonly ignoredServices: number;
+  readonly listeners: number;
+  readonly members: number;
+  readonly haproxy: HaproxyStatus;
+  readonly problems: readonly Problem[];
+  /** '' where everything is as it should be. */
+  readonly fault: string;
+}
+
+export function agentStatus(sources: StatusSources): AgentStatus {
+  const { version, startedAt, cluster, model, haproxy } = sources;
+  const { Service, EndpointSlice, Endpoints, Node } = cluster.counts();
+  const listeners = [...model.loadBalancers.values()].flatMap((each) => each.listeners);
+  const haproxyStatus = haproxy.status();
+  return {
+    version,
+    startedAt: startedAt.toISOString(),
+    objects: { Service, EndpointSlice, Endpoints, Node },
+    loadBalancers: model.loadBalancers.size,
+    ignoredServices: model.ignored.size,
+    listeners: listeners.length,
+    members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
+    haproxy: haproxyStatus,
+    problems: allProblems(sources),
+    fault: haproxyStatus.fault || haproxyStatus.persistFault,
+  };
+}
+
+/** Every problem that somebody has to mend. */
+export function allProblems({ model, haproxy, sourceProblems }: StatusSources): readonly Problem[] {
+  return [
+    ...sourceProblems(),
+    ...[...model.loadBalancers.values()].flatMap((each) => [...each.problems, ...haproxy.problemsOf(each)]),
+  ];
+}
+
+export interface ServiceExplanation {
+  readonly key: string;
+  /** `not found`, `not ours`, `served`, `served in part`, `not served`. */
+  readonly verdict: 'not found' | 'not ours' | 'served' | 'served in part' | 'not served';
+  /** For people: what is the matter, most important first. */
+  readonly reasons: readonly string[];
+  readonly addresses: readonly string[];
+  readonly listeners: readonly ListenerExplanation[];
+  readonly problems: readonly Problem[];
+}
+
+export interface ListenerExplanation {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly protocol: string;
+  readonly port: number;
+  readonly members: readonly {
+    readonly name: string;
+    readonly target: string;
+    readonly state: string;
+    /** What HAProxy has acknowledged: ready, drain, maint, or missing. */
+    readonly haproxy: string;
+  }[];
+  /** Endpoints that are neither ready nor serving, and so no members. */
+  readonly notReady: number;
+}
+
+/** `key` is `namespace/name`. */
+export function explainService(key: string, sources: StatusSources): ServiceExplanation {
+  const { model, cluster, haproxy } = sources;
+  const empty = { key, addresses: [], listeners: [], problems: [] };
+  const ignored = model.ignored.get(key);
+  if (ignored !== undefined) return { ...empty, verdict: 'not ours', reasons: [ignored.reason] };
+  const loadBalancer = model.loadBalancers.get(key);
+  if (loadBalancer === undefined) {
+    const reason =
+      cluster.service(key) === undefined ? `There is no Service "${key}"` : 'It has not been looked at yet';
+    const about = sources.sourceProblems().filter(({ message }) => message.includes(key));
+    return {
+      ...empty,
+      verdict: 'not found',
+      reasons: [reason, ...about.map(({ message }) => message)],
+      problems: about,
+    };
+  }
+  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer)];
+  const listeners = loadBalancer.listeners.map((listener) =>
+    explainListener(loadBalancer, listener, sources),
+  );
+  const served = listeners.filter(({ name, members }) => haproxy.serves(name) && members.some(isUp));
+  const reasons = [
+    ...problems.map(({ message }) => message),
+    ...listeners.filter(({ members }) => !members.some(isUp)).map(withoutMembers),
+    ...listeners
+      .filter(({ name }) => !haproxy.serves(name))
+      .map(({ name }) => `HAProxy does not serve ${name} (yet)`),
+  ];
+  const verdict =
+    served.length === 0 ? 'not served' : served.length < listeners.length ? 'served in part' : 'served';
+  const addresses = loadBalancer.vips.map(({ address }) => address);
+  return { key, verdict, reasons, addresses, listeners, problems };
+}
+
+function isUp(member: ListenerExplanation['members'][number]): boolean {
+  return member.haproxy === 'ready';
+}
+
+function withoutMembers({ name, members, notReady }: ListenerExplanation): string {
+  if (members.length > 0) return `No member of ${name} takes connections`;
+  if (notReady > 0) return `${name} has no member: ${notReady} endpoints are there, none is ready`;
+  return `${name} has no member: no EndpointSlice gives it an endpoint`;
+}
+
+function explainListener(
+  loadBalancer: LoadBalancer,
+  { name, addresses, protocol, port, portName, family, pool }: Listener,
+  { cluster, haproxy, zone }: StatusSources,
+): ListenerExplanation {
+  const slices = cluster.slices(loadBalancer.key);
+  const { notReady } = selectEndpoints(slices, { name: portName, protocol }, family, {
+    zone: zone(),
+    ignoreHints: true,
+  });
+  const running = haproxy.members(name);
+  const members = pool.members.map((member) => ({
+    name: member.name,
+    target: member.target,
+    state: member.state,
+    haproxy: running.get(member.name)?.state ?? 'missing',
+  }));
+  return { name, addresses, protocol, port, members, notReady };
+}

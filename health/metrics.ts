@@ -1,0 +1,150 @@
+// The agent's own metrics, and their text for Prometheus. The only user of the prom-client package.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What the gauges show, read at each scrape. */
+export interface AgentState {
+  /** How many objects of each kind the agent holds. */
+  readonly objects: Readonly<Record<string, number>>;
+  readonly loadBalancers: number;
+  readonly ignoredServices: number;
+  readonly waiting: number;
+  /** By reason. */
+  readonly problems: ReadonlyMap<string, number>;
+  readonly haproxy: {
+    readonly serving: boolean;
+    /** '' where the state on disk is the desired one. */
+    readonly persistFault: string;
+    readonly serversToDelete: number;
+  };
+}
+
+/** Everything the agent counts; `contentType` goes with `text()`. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #events = this.#counter('headgate_events_total', 'Changes of objects that a source delivered', [
+    'source',
+  ]);
+  readonly #plans = this.#counter('headgate_plans_total', 'Plans made, by what they need', ['kind']);
+  readonly #commands = this.#counter(
+    'headgate_haproxy_commands_total',
+    'Runtime commands that HAProxy acknowledged',
+    ['command'],
+  );
+  readonly #refusals = this.#counter(
+    'headgate_haproxy_command_failures_total',
+    'Runtime commands that HAProxy refused',
+    ['command'],
+  );
+  readonly #repairs = this.#counter(
+    'headgate_repairs_total',
+    'What was found different from desired and repaired',
+    ['what'],
+  );
+  readonly #reloads = this.#counter('headgate_haproxy_reloads_total', 'Reloads of HAProxy, once per reason', [
+    'reason',
+    'result',
+  ]);
+  readonly #persists = this.#counter('headgate_persist_total', 'Writes of the desired state to disk', [
+    'result',
+  ]);
+  readonly #ack = new Histogram({
+    name: 'headgate_ack_duration_seconds',
+    help: 'From the change of an object reaching the agent to the acknowledgement by HAProxy',
+    buckets: [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [this.#registry],
+  });
+  /** performance.now() of the loop's last turn. */
+  lastTurn = performance.now();
+
+  constructor(version: string, state: () => AgentState) {
+    collectDefaultMetrics({ register: this.#registry, prefix: 'headgate_' });
+    this.#gauge('headgate_build_info', 'Always 1; the version is a label', ['version'], (gauge) =>
+      gauge.set({ version }, 1),
+    );
+    this.#gauge('headgate_objects', 'Objects that the agent holds', ['kind'], (gauge) => {
+      for (const [kind, count] of Object.entries(state().objects)) gauge.set({ kind }, count);
+    });
+    this.#gauge('headgate_problems', 'What users have to mend, by reason', ['reason'], (gauge) => {
+      gauge.reset();
+      for (const [reason, count] of state().problems) gauge.set({ reason }, count);
+    });
+    const numbers: [name: string, help: string, value: (state: AgentState) => number][] = [
+      ['headgate_load_balancers', 'Load balancers in the model', (now) => now.loadBalancers],
+      ['headgate_ignored_services', 'Services that are not ours', (now) => now.ignoredServices],
+      ['headgate_waiting_changes', 'Load balancers that wait for the loop', (now) => now.waiting],
+      ['headgate_haproxy_serving', 'Whether a HAProxy worker answers', (now) => Number(now.haproxy.serving)],
+      [
+        'headgate_state_persisted',
+        'Whether the desired state could be written to disk',
+        (now) => Number(now.haproxy.persistFault === ''),
+      ],
+      [
+        'headgate_haproxy_servers_to_delete',
+        'Servers out of use that still wait to be deleted',
+        (now) => now.haproxy.serversToDelete,
+      ],
+    ];
+    for (const [name, help, value] of numbers)
+      this.#gauge(name, help, [], (gauge) => gauge.set(value(state())));
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  eventReceived(source: string): void {
+    this.#events.inc({ source });
+  }
+
+  planned(kind: string): void {
+    this.#plans.inc({ kind });
+  }
+
+  acknowledged(seconds: number): void {
+    this.#ack.observe(seconds);
+  }
+
+  turned(): void {
+    this.lastTurn = performance.now();
+  }
+
+  commandsAcknowledged(command: string): void {
+    this.#commands.inc({ command });
+  }
+
+  commandRefused(command: string): void {
+    this.#refusals.inc({ command });
+  }
+
+  repaired(what: string): void {
+    this.#repairs.inc({ what });
+  }
+
+  reloaded(reason: string, result: 'done' | 'failed'): void {
+    this.#reloads.inc({ reason, result });
+  }
+
+  persisted(result: 'done' | 'failed'): void {
+    this.#persists.inc({ result });
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #gauge(name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void): Gauge {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect: () => collect(gauge),
+    });
+    return gauge;
+  }
+}
