@@ -1,0 +1,44 @@
+# Headgate's targets. `make` alone lists them.
+
+NODE := node_modules/node/bin/node
+DOCS := $(wildcard scripts/write-*-docs.ts)
+
+.PHONY: help install install-bench demo test bench check format docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make install   installs what is missing: HAProxy, Node and the packages of package.json'
+	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
+	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped)'
+	@echo 'make bench     measures, writes bench/results.json (ROWS=PATTERN: some of the rows)'
+	@echo 'make check     lints, checks types and generated documents'
+	@echo 'make format    formats and repairs what the linter can'
+	@echo 'make docs      writes the generated documents'
+	@echo 'make clean     removes what was installed or generated inside this directory'
+
+install:
+	@sh scripts/install.sh
+
+install-bench:
+	@sh scripts/install.sh bench
+
+demo: install
+	@$(NODE) examples/demo.ts
+
+test: install
+	@$(NODE) scripts/test.ts
+
+bench: install-bench
+	@$(NODE) bench/main.ts $(if $(ROWS),--rows '$(ROWS)')
+
+check: install
+	@$(NODE) scripts/check.ts
+
+format: install
+	@$(NODE) node_modules/@biomejs/biome/bin/biome check --write .
+
+docs: install
+	@for script in $(DOCS); do $(NODE) $$script || exit 1; done
+
+clean:
+	rm -rf node_modules .cache coverage bench/results.json

@@ -1,0 +1,117 @@
+#!/bin/sh
+# Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
+# `install.sh bench` adds what only the benchmarks need. Debian and Ubuntu packages come by apt-get, as root or by a
+# sudo that asks for no password; everything of Node stays inside this directory.
+
+set -eu
+cd "$(dirname "$0")/.."
+# An ordinary user's PATH has no sbin on Debian, where haproxy and ip are. (Both variables are set by the tests only.)
+PATH=$PATH:${SBIN:-/usr/local/sbin:/usr/sbin:/sbin}
+policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+
+# Lines of: command, Debian package, why.
+needs() {
+  cat <<'END'
+haproxy haproxy the dataplane itself
+ip iproute2 addresses and network namespaces
+make make the targets of the Makefile
+END
+  if [ "${1:-}" = bench ]; then
+    echo 'wrk wrk the load of the benchmarks'
+  fi
+}
+
+say() {
+  echo "install: $*" >&2
+}
+
+fail() {
+  say "$@"
+  exit 1
+}
+
+missing_packages() {
+  needs "$@" | while read -r command package why; do
+    command -v "$command" >/dev/null || echo "$package"
+  done
+}
+
+node_is_missing() {
+  [ ! -x node_modules/node/bin/node ] || [ ! -e node_modules/.package-lock.json ] ||
+    [ package-lock.json -nt node_modules/.package-lock.json ]
+}
+
+# Runs as root. Debian starts a daemon as soon as it is installed; the haproxy that the distribution would start has
+# nothing to do with ours, so that it is neither started now nor at the next boot.
+install_packages() {
+  if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    trap 'exit 1' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get -qq -o DPkg::Lock::Timeout=300 update >&2
+  apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >&2
+  for package in "$@"; do
+    if [ "$package" = haproxy ] && [ -d /run/systemd/system ]; then
+      systemctl disable --quiet haproxy.service || say 'Cannot disable haproxy.service of the distribution'
+    fi
+  done
+}
+
+install_missing_packages() {
+  packages=$(missing_packages "$@" | tr '\n' ' ')
+  [ -n "$packages" ] || return 0
+  needs "$@" | while read -r command package why; do
+    command -v "$command" >/dev/null || say "Package $package is missing: $why"
+  done
+  by_hand="apt-get install --no-install-recommends ${packages% }"
+  command -v apt-get >/dev/null ||
+    fail "Cannot install packages without apt-get: install ${packages% } with this system's package manager"
+  # shellcheck disable=SC2086 # a list of words
+  if [ "$(id -u)" = 0 ]; then
+    say "Running apt-get install ${packages% }"
+    sh scripts/install.sh --packages $packages
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    say "Running sudo apt-get install ${packages% }"
+    sudo -n sh scripts/install.sh --packages $packages
+  else
+    fail "Cannot install packages without root: run as root: $by_hand"
+  fi || fail "Cannot install packages: apt-get failed: try as root: $by_hand"
+}
+
+install_node_modules() {
+  node_is_missing || return 0
+  if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    fail 'Cannot find node and npm: install Node 20 or newer with npm, https://nodejs.org/en/download'
+  fi
+  say 'Running npm ci: the packages of package.json are missing or older than package-lock.json'
+  # The engines of some packages want a newer Node than the one that runs npm: they get it, it is one of the packages.
+  npm ci --no-audit --no-fund --loglevel=error >&2 || fail 'Cannot install the packages of package.json: npm ci failed'
+  if [ ! -x node_modules/node/bin/node ]; then
+    say 'Running the installer of the package "node", because npm did not'
+    (cd node_modules/node && node installArchSpecificPackage.js) >&2 || :
+  fi
+  node_modules/node/bin/node -e '' || fail 'Cannot run node_modules/node/bin/node, which the package "node" should have brought'
+  # npm leaves the time of an unchanged file alone.
+  touch node_modules/.package-lock.json
+}
+
+if [ "${1:-}" = --packages ]; then
+  shift
+  install_packages "$@"
+  exit
+fi
+
+if [ -z "$(missing_packages "$@")" ] && ! node_is_missing; then
+  exit 0
+fi
+# One at a time; the second finds nothing left to do.
+lock=.cache/install.lock
+if command -v flock >/dev/null && mkdir -p .cache && (: >>$lock) 2>/dev/null; then
+  exec 9>>$lock
+  flock 9
+fi
+install_missing_packages "$@" 9>&-
+install_node_modules 9>&-

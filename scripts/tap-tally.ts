@@ -1,0 +1,57 @@
+// Counts the tests in what AVA prints with --tap. Pure.
+// Counts from the lines of the tests that ran, and distrusts them: what cannot be accounted for is a failure.
+
+export interface Tally {
+  readonly passed: number;
+  /** Titles. */
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+}
+
+/** `exitCode` is AVA's, null where a signal ended it. */
+export function tallyTap(output: string, exitCode: number | null): Tally {
+  let passed = 0;
+  const failed: string[] = [];
+  const skipped: string[] = [];
+  let next = 1;
+  let inDetails = false;
+  const announced = { pass: -1, fail: -1 };
+  for (const line of output.split('\n')) {
+    if (inDetails) {
+      inDetails = line !== '  ...';
+      continue;
+    }
+    if (line === '  ---') inDetails = true;
+    const [, counted, count] = /^# (pass|fail) (\d+)$/.exec(line) ?? [];
+    if (counted === 'pass' || counted === 'fail') announced[counted] = Number(count);
+    // A test may have printed something without a line's end just before; the number tells the real line.
+    const result = line.startsWith('#   ') ? null : new RegExp(`(not ok|ok) ${next} - (.*)$`).exec(line);
+    if (result === null) continue;
+    next++;
+    const [, verdict, title = ''] = result;
+    if (verdict === 'not ok') failed.push(title);
+    else if (title.endsWith('# SKIP')) skipped.push(title.replace(/\s*# SKIP$/, ''));
+    else passed++;
+  }
+  const end = exitCode === null ? 'by a signal' : `with exit status ${exitCode}`;
+  if (announced.fail < 0) failed.push(`AVA ended without a summary, ${end}`);
+  else if (announced.pass !== passed)
+    failed.push(`AVA counts ${announced.pass} passed tests, its output shows ${passed}`);
+  // Tests that never began because their file ended early.
+  for (let i = failed.length; i < announced.fail; i++) failed.push('A test did not run to its end');
+  if (failed.length === 0 && exitCode !== 0) failed.push(`AVA ended ${end}`);
+  if (failed.length === 0 && passed === 0 && skipped.length === 0) failed.push('No test ran');
+  return { passed, failed, skipped };
+}
+
+/** The line that ends a run, and whether the run is good. */
+export function verdictOf(
+  tally: Tally,
+  allowSkip: boolean,
+): { readonly line: string; readonly good: boolean } {
+  const { passed, failed, skipped } = tally;
+  return {
+    line: `${passed} passed, ${failed.length} failed, ${skipped.length} skipped`,
+    good: failed.length === 0 && (allowSkip || skipped.length === 0),
+  };
+}

@@ -1,0 +1,42 @@
+// Runs the checks and all tests, and ends with one line: `N passed, N failed, N skipped`.
+// test.ts [--directory DIR] [AVA's arguments]: with arguments only the tests, those of DIR where one is given.
+// A check that fails counts as a failed test. Skipped tests make the run fail, unless ALLOW_SKIP=1.
+
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { allChecks, root, runChecks } from './check.ts';
+import { tallyTap, verdictOf } from './tap-tally.ts';
+
+const given = process.argv.slice(2);
+const directory = given[0] === '--directory' ? given[1] : undefined;
+const avaArguments = directory === undefined ? given : given.slice(2);
+
+const failedChecks = given.length === 0 ? runChecks(allChecks()) : [];
+const { output, exitCode } = await runAva(directory ?? root, avaArguments);
+const tests = tallyTap(output, exitCode);
+const tally = { ...tests, failed: [...failedChecks.map((name) => `Check: ${name}`), ...tests.failed] };
+
+for (const title of tally.skipped) console.log(`SKIPPED: ${title}`);
+for (const title of tally.failed) console.log(`FAILED: ${title}`);
+const { line, good } = verdictOf(tally, process.env.ALLOW_SKIP === '1');
+if (!good && tally.failed.length === 0)
+  console.log('Skipped tests count as failed: ALLOW_SKIP=1 allows them');
+console.log(line);
+process.exitCode = good ? 0 : 1;
+
+/** Shows what AVA prints as it comes. */
+function runAva(cwd: string, args: readonly string[]): Promise<{ output: string; exitCode: number | null }> {
+  return new Promise((resolve, reject) => {
+    const ava = fileURLToPath(new URL('ava-tap.ts', import.meta.url));
+    const child = spawn(process.execPath, [ava, '--tap', ...args], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+      process.stdout.write(chunk);
+    });
+    child.on('error', reject).on('close', (code) => resolve({ output, exitCode: code }));
+  });
+}

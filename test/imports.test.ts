@@ -1,0 +1,127 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { importFaults, importsOf, type SourceFile } from './support/import-rules.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+test('Imports of the agent go one way, and each package comes in through one file', (t) => {
+  const files = sourcesOf('agent').concat(sourcesOf('health'));
+  t.true(files.length > 20);
+  t.deepEqual(importFaults(files), []);
+});
+
+const refused = test.macro({
+  exec(t, files: Record<string, string>, fault: string) {
+    const made = Object.entries(files).map(([path, text]) => ({ path, text }));
+    t.deepEqual(importFaults(made), [fault]);
+  },
+  title: (what) => `importFaults() refuses ${what}`,
+});
+
+test(
+  'a dataplane folder that imports another',
+  refused,
+  { 'agent/haproxy/plan.ts': "import { render } from '../nftables/render.ts';" },
+  'agent/haproxy/plan.ts: haproxy must not import nftables, but it imports agent/nftables/render.ts',
+);
+test(
+  'a folder that imports the loop, if only for a type',
+  refused,
+  { 'health/metrics.ts': "import type {\n  Loop,\n} from '../agent/loop.ts';" },
+  'health/metrics.ts: health must not import loop, but it imports agent/loop.ts',
+);
+test(
+  'translation that imports more of Kubernetes than its objects',
+  refused,
+  {
+    'agent/translate.ts':
+      "import type { Service } from './kubernetes/objects.ts';\nexport { x } from './kubernetes/client.ts';",
+  },
+  'agent/translate.ts: middle must not import kubernetes, but it imports agent/kubernetes/client.ts',
+);
+test(
+  'a model that imports a package',
+  refused,
+  { 'agent/model.ts': "import { z } from 'zod';" },
+  'agent/model.ts: The model imports nothing, but it imports zod',
+);
+test(
+  'a package in two files',
+  refused,
+  { 'agent/log.ts': "import pino from 'pino';", 'agent/loop.ts': "const p = await import('pino/file');" },
+  'pino: A package is imported in one file only, but agent/log.ts and agent/loop.ts do',
+);
+test(
+  'a cycle',
+  refused,
+  {
+    'agent/haproxy/a.ts': "import './b.ts';",
+    'agent/haproxy/b.ts': "import { c } from './c.ts';",
+    'agent/haproxy/c.ts': "import { a } from './a.ts';",
+  },
+  'agent/haproxy/a.ts: Imports go round: agent/haproxy/a.ts → agent/haproxy/b.ts → agent/haproxy/c.ts → agent/haproxy/a.ts',
+);
+test(
+  'a file whose name says nothing',
+  refused,
+  { 'agent/haproxy/utils.ts': '' },
+  'agent/haproxy/utils.ts: The name does not say what the file is',
+);
+test(
+  'a file outside the table',
+  refused,
+  { 'agent/new/x.ts': '' },
+  'agent/new/x.ts: The file has no place in the table',
+);
+
+test('importFaults() accepts what the table allows', (t) => {
+  const files = [
+    { path: 'agent/main.ts', text: "import { loop } from './loop.ts';\nimport './haproxy/plan.ts';" },
+    { path: 'agent/loop.ts', text: "import { plan } from './haproxy/plan.ts';\nimport 'node:fs';" },
+    {
+      path: 'agent/haproxy/plan.ts',
+      text: "import type { Model } from '../model.ts';\nimport './render.ts';",
+    },
+    { path: 'agent/haproxy/render.ts', text: '' },
+    { path: 'agent/model.ts', text: "// import { z } from 'zod';\nexport type Family = 'v4' | 'v6';" },
+  ];
+  t.deepEqual(importFaults(files), []);
+});
+
+test('importsOf() finds every form of import and nothing else', (t) => {
+  const text = `
+    import one from 'one';
+    import { type Two, two } from "./two.ts";
+    import type {
+      Three,
+    } from './three.ts';
+    export { four } from './four.ts';
+    export * from './five.ts';
+    import 'six';
+    const seven = await import('./seven.ts');
+    // import eight from 'eight';
+    /* import nine from 'nine'; */
+    export const ten = 'ten';
+    export type Eleven = 'eleven';
+  `;
+  t.deepEqual(importsOf(text), [
+    'one',
+    './two.ts',
+    './three.ts',
+    './four.ts',
+    './five.ts',
+    'six',
+    './seven.ts',
+  ]);
+});
+
+function sourcesOf(directory: string): SourceFile[] {
+  return readdirSync(join(root, directory), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({
+      path: join(directory, name),
+      text: readFileSync(join(root, directory, name), 'utf8'),
+    }));
+}

@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import anyTest, { type TestFn } from 'ava';
+
+// The script runs in a directory of its own with nothing in PATH but these and what a test puts there.
+const TOOLS = ['cat', 'chmod', 'dirname', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
+const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
+
+interface Context {
+  readonly app: string;
+  /** Makes a program; each call of it is written to the journal first. */
+  program(name: string, body?: string): Promise<void>;
+  install(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+  journal(): Promise<string[]>;
+}
+
+const test = anyTest as TestFn<Context>;
+
+test.beforeEach(async (t) => {
+  const app = await mkdtemp(join(tmpdir(), 'install-'));
+  const [bin, journal] = [join(app, 'path'), join(app, 'journal')];
+  await mkdir(bin);
+  await mkdir(join(app, 'scripts'));
+  await copyFile(script, join(app, 'scripts/install.sh'));
+  await writeFile(join(app, 'package-lock.json'), '{}');
+  await writeFile(journal, '');
+  for (const tool of TOOLS) await symlink(`/usr/bin/${tool}`, join(bin, tool));
+  const env = { PATH: bin, SBIN: '/nowhere', POLICY_RC_D: join(app, 'policy'), APP: app };
+  t.context = {
+    app,
+    async program(name, body = '') {
+      await rm(join(bin, name), { force: true });
+      await writeFile(join(bin, name), `#!/bin/sh\necho "${name} $*" >>${journal}\n${body}\n`);
+      await chmod(join(bin, name), 0o755);
+    },
+    install: (...args) =>
+      new Promise((resolve) => {
+        execFile('/bin/sh', [join(app, 'scripts/install.sh'), ...args], { env }, (error, stdout, stderr) =>
+          resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+        );
+      }),
+    async journal() {
+      return (await readFile(journal, 'utf8')).split('\n').filter((line) => line !== '');
+    },
+  };
+});
+
+test.afterEach.always(async (t) => {
+  await rm(t.context.app, { recursive: true, force: true });
+});
+
+/** Everything is there but what is named. */
+async function complete({ app, program }: Context, ...missing: string[]): Promise<void> {
+  for (const name of ['haproxy', 'ip', 'make', 'wrk', 'node', 'npm'])
+    if (!missing.includes(name)) await program(name);
+  if (missing.includes('node_modules')) return;
+  await mkdir(join(app, 'node_modules/node/bin'), { recursive: true });
+  await symlink('/bin/true', join(app, 'node_modules/node/bin/node'));
+  await writeFile(join(app, 'node_modules/.package-lock.json'), '{}');
+}
+
+// What npm does here: brings the packages, Node among them.
+const NPM = `
+  mkdir -p "$APP/node_modules/node/bin"
+  printf '#!/bin/sh\\n' >"$APP/node_modules/node/bin/node"
+  chmod 755 "$APP/node_modules/node/bin/node"
+  printf '{}' >"$APP/node_modules/.package-lock.json"
+`;
+// What apt-get does here: brings haproxy and ip, if no daemon can start meanwhile.
+const APT = `
+  [ -x "$POLICY_RC_D" ] || exit 100
+  for name in haproxy ip; do
+    printf '#!/bin/sh\\n' >"$APP/path/$name"
+    chmod 755 "$APP/path/$name"
+  done
+`;
+
+test('install.sh is quiet and calls nothing when nothing is missing', async (t) => {
+  await complete(t.context, 'wrk');
+  t.deepEqual(await t.context.install(), { code: 0, stdout: '', stderr: '' });
+  t.deepEqual(await t.context.journal(), []);
+});
+
+test('install.sh as root installs the packages that are missing, and no daemon starts meanwhile', async (t) => {
+  await complete(t.context, 'haproxy', 'ip');
+  await t.context.program('id', 'echo 0');
+  await t.context.program('apt-get', APT);
+  const { code, stderr } = await t.context.install();
+  t.is(code, 0, stderr);
+  t.true(stderr.includes('install: Package haproxy is missing: the dataplane itself\n'));
+  t.true(stderr.includes('install: Running apt-get install haproxy iproute2\n'));
+  t.deepEqual(
+    (await t.context.journal()).filter((line) => line.startsWith('apt-get')),
+    [
+      'apt-get -qq -o DPkg::Lock::Timeout=300 update',
+      'apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends haproxy iproute2',
+    ],
+  );
+  await t.throwsAsync(readFile(join(t.context.app, 'policy')), { code: 'ENOENT' });
+  t.deepEqual(await t.context.install(), { code: 0, stdout: '', stderr: '' });
+});
+
+test('install.sh leaves a policy about daemons alone that was there before', async (t) => {
+  await complete(t.context, 'haproxy');
+  await t.context.program('id', 'echo 0');
+  await t.context.program('apt-get', APT);
+  const policy = join(t.context.app, 'policy');
+  await writeFile(policy, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  t.is((await t.context.install()).code, 0);
+  t.is(await readFile(policy, 'utf8'), '#!/bin/sh\nexit 0\n');
+});
+
+test('install.sh takes a sudo that asks nothing', async (t) => {
+  await complete(t.context, 'haproxy');
+  await t.context.program('id', 'echo 1000');
+  await t.context.program('sudo', 'shift; [ "$1" = true ] || exec "$@"');
+  await t.context.program('apt-get', APT);
+  const { code, stderr } = await t.context.install();
+  t.is(code, 0, stderr);
+  t.true((await t.context.journal()).includes('sudo -n sh scripts/install.sh --packages haproxy'));
+});
+
+test('install.sh without rights says exactly what to run, and fails', async (t) => {
+  await complete(t.context, 'haproxy', 'ip');
+  await t.context.program('id', 'echo 1000');
+  await t.context.program('sudo', 'exit 1');
+  await t.context.program('apt-get', APT);
+  const { code, stderr } = await t.context.install();
+  t.is(code, 1);
+  t.is(
+    stderr.split('\n').at(-2),
+    'install: Cannot install packages without root: run as root: apt-get install --no-install-recommends haproxy iproute2',
+  );
+  t.false((await t.context.journal()).some((line) => line.startsWith('apt-get')));
+});
+
+test('install.sh fails when apt-get does, and lets daemons start again', async (t) => {
+  await complete(t.context, 'haproxy');
+  await t.context.program('id', 'echo 0');
+  await t.context.program('apt-get', 'exit 100');
+  const { code, stderr } = await t.context.install();
+  t.is(code, 1);
+  t.regex(stderr, /Cannot install packages: apt-get failed: try as root: apt-get install/);
+  await t.throwsAsync(readFile(join(t.context.app, 'policy')), { code: 'ENOENT' });
+});
+
+test('install.sh on a system without apt-get names what is missing', async (t) => {
+  await complete(t.context, 'ip');
+  const { code, stderr } = await t.context.install();
+  t.is(code, 1);
+  t.regex(stderr, /Cannot install packages without apt-get: install iproute2 with/);
+});
+
+test('install.sh bench wants the load generator, too', async (t) => {
+  await complete(t.context, 'wrk');
+  await t.context.program('id', 'echo 1000');
+  await t.context.program('apt-get', APT);
+  const { code, stderr } = await t.context.install('bench');
+  t.is(code, 1);
+  t.regex(stderr, /run as root: apt-get install --no-install-recommends wrk\n$/);
+});
+
+test('install.sh runs npm ci where the packages are missing or older than the lock file', async (t) => {
+  await complete(t.context, 'node_modules');
+  await t.context.program('npm', NPM);
+  const { code, stderr } = await t.context.install();
+  t.is(code, 0, stderr);
+  t.deepEqual(await t.context.journal(), ['npm ci --no-audit --no-fund --loglevel=error']);
+
+  await t.context.install();
+  t.is((await t.context.journal()).length, 1);
+  const later = new Date(Date.now() + 60_000);
+  await utimes(join(t.context.app, 'package-lock.json'), later, later);
+  await t.context.install();
+  t.is((await t.context.journal()).length, 2);
+});
+
+test('install.sh runs the installer of the package node where npm did not, and fails where that does not help', async (t) => {
+  await complete(t.context, 'node_modules');
+  await t.context.program(
+    'npm',
+    'mkdir -p "$APP/node_modules/node"; printf "{}" >"$APP/node_modules/.package-lock.json"',
+  );
+  const failed = await t.context.install();
+  t.is(failed.code, 1);
+  t.regex(failed.stderr, /Cannot run node_modules\/node\/bin\/node/);
+  t.true((await t.context.journal()).includes('node installArchSpecificPackage.js'));
+
+  await t.context.program('node', NPM);
+  t.is((await t.context.install()).code, 0);
+});
+
+test('install.sh without Node at all says what to install', async (t) => {
+  await complete(t.context, 'node_modules', 'node');
+  const { code, stderr } = await t.context.install();
+  t.is(code, 1);
+  t.regex(stderr, /Cannot find node and npm: install Node 20 or newer/);
+});
+
+test('Two runs of install.sh at once install once', async (t) => {
+  await complete(t.context, 'node_modules');
+  await t.context.program('npm', `sleep 0.3\n${NPM}`);
+  const runs = await Promise.all([t.context.install(), t.context.install()]);
+  t.deepEqual(
+    runs.map(({ code }) => code),
+    [0, 0],
+  );
+  t.is((await t.context.journal()).length, 1);
+});

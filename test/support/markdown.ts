@@ -1,0 +1,35 @@
+// What the tests of documents need of Markdown: links, headings, first cells of tables. Pure.
+
+/** Targets of inline links and images, without those inside code. */
+export function linksOf(markdown: string): string[] {
+  const prose = withoutCode(markdown);
+  return [...prose.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)].map(([, target = '']) => target);
+}
+
+/** The anchors that GitHub gives to headings. */
+export function anchorsOf(markdown: string): string[] {
+  const anchors: string[] = [];
+  for (const [, heading = ''] of withoutFences(markdown).matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
+    const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
+    const anchor = text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-');
+    const before = anchors.filter((other) => other === anchor || other.startsWith(`${anchor}-`)).length;
+    anchors.push(anchors.includes(anchor) ? `${anchor}-${before}` : anchor);
+  }
+  return anchors;
+}
+
+/** The code in the first cell of each row of the tables. */
+export function firstCells(markdown: string): string[] {
+  return [...markdown.matchAll(/^\|\s*`([^`]+)`\s*\|/gm)].map(([, cell = '']) => cell);
+}
+
+function withoutCode(markdown: string): string {
+  return withoutFences(markdown).replaceAll(/(`+)[^`][\s\S]*?\1/g, '');
+}
+
+function withoutFences(markdown: string): string {
+  return markdown.replaceAll(/^(```+|~~~+)[\s\S]*?^\1\s*$/gm, '');
+}

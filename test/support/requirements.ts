@@ -1,0 +1,87 @@
+// What a test needs of the machine: `const test = requires(ava, { haproxy: true })` in place of AVA's own `test`.
+// Where a need is not met, each test of the file fails and says why; with ALLOW_SKIP=1 it is skipped instead.
+
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { TestFn } from 'ava';
+
+export interface Needs {
+  readonly haproxy?: boolean;
+  readonly root?: boolean;
+  /** Programs in PATH or one of the sbin directories. */
+  readonly programs?: readonly string[];
+}
+
+/** What there is; given by tests of this file. */
+export interface Machine {
+  readonly uid: number;
+  readonly allowSkip: boolean;
+  has(program: string): boolean;
+}
+
+/** Hooks of a file whose needs are not met do not run. */
+export function requires<Context>(
+  test: TestFn<Context>,
+  needs: Needs,
+  machine = thisMachine(),
+): TestFn<Context> {
+  const missing = unmet(needs, machine);
+  if (missing.length === 0) return test;
+  const reason = `This machine lacks what the test needs: ${missing.join(', ')}`;
+  if (machine.allowSkip) console.error(`Skipped: ${reason}`);
+  const instead = machine.allowSkip ? skipping(test) : failing(test, reason);
+  const nothing = Object.assign(() => undefined, { always: () => undefined, skip: () => undefined });
+  return Object.assign(instead, {
+    serial: instead,
+    failing: instead,
+    skip: test.skip,
+    todo: test.todo,
+    macro: test.macro,
+    meta: test.meta,
+    before: nothing,
+    after: nothing,
+    beforeEach: nothing,
+    afterEach: nothing,
+  }) as unknown as TestFn<Context>;
+}
+
+function skipping<Context>(test: TestFn<Context>): (...declaration: Parameters<typeof test.skip>) => void {
+  return (...declaration) => test.skip(...declaration);
+}
+
+function failing<Context>(test: TestFn<Context>, reason: string): (title: unknown) => void {
+  // A macro stands before its title.
+  let untitled = 0;
+  return (title) => {
+    const name = typeof title === 'string' ? title : `A test of a macro, the ${++untitled}.`;
+    test(name, (t) => t.fail(reason));
+  };
+}
+
+function unmet({ haproxy = false, root = false, programs = [] }: Needs, machine: Machine): string[] {
+  const missing: string[] = [];
+  if (root && machine.uid !== 0) missing.push('root');
+  for (const program of haproxy ? ['haproxy', ...programs] : programs) {
+    if (!machine.has(program)) missing.push(`the program ${program}`);
+  }
+  return missing;
+}
+
+function thisMachine(): Machine {
+  const directories =
+    `${process.env.PATH}${delimiter}/usr/local/sbin${delimiter}/usr/sbin${delimiter}/sbin`.split(delimiter);
+  return {
+    uid: process.getuid?.() ?? -1,
+    allowSkip: process.env.ALLOW_SKIP === '1',
+    has: (program) => directories.some((directory) => canRun(join(directory, program))),
+  };
+}
+
+function canRun(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
