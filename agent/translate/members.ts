@@ -32,8 +32,8 @@ function endpointMember({ endpoint, port }: Candidate, state: Member['state']): 
 }
 
 /**
- * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady stays (KEP-3458: a
- * health check is for that); one that is being deleted is drained. With externalTrafficPolicy Local only the nodes
+ * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady or tainted stays
+ * (KEP-3458: a health check is for that); one that is being deleted is drained. With externalTrafficPolicy Local only the nodes
  * in `localNodes`, those that have endpoints in use, are members.
  */
 export function membersFromNodes(
@@ -45,7 +45,7 @@ export function membersFromNodes(
 ): readonly Member[] {
   const members: UnnumberedMember[] = [];
   for (const node of nodes) {
-    if (isExcluded(node) || node.noExecute) continue;
+    if (isExcluded(node)) continue;
     if (service.externalTrafficPolicy === 'Local' && !localNodes.has(node.name)) continue;
     const address = node.internalIPs.find((ip) => ip.includes(':') === (family === 'v6'));
     if (address === undefined) continue;

@@ -37,7 +37,8 @@ export function sourceRanges(service: Service): SourceRanges {
 }
 
 function written(service: Service): { field: string; ranges: readonly string[] } {
-  const own = service.loadBalancerSourceRanges.map((range) => range.trim()).filter((range) => range !== '');
+  // An empty entry stays, to be refused: a template without its value must not open the door either.
+  const own = service.loadBalancerSourceRanges.map((range) => range.trim());
   if (own.length > 0) return { field: 'spec.loadBalancerSourceRanges', ranges: own };
   const text = service.annotations[ANNOTATION] ?? '';
   const ranges = text

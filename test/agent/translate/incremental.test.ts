@@ -1,0 +1,112 @@
+// Translating what changed, again and again, has to give what translating everything from scratch gives.
+
+import { deepStrictEqual } from 'node:assert/strict';
+import test from 'ava';
+import fc from 'fast-check';
+import { Cluster } from '../../../agent/kubernetes/cluster.ts';
+import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import { emptyModel, type Model, translateChanged } from '../../../agent/translate.ts';
+import { endpoint, node, service, slice } from '../../support/build.ts';
+import { SETTINGS, translateCluster } from '../../support/translated.ts';
+
+interface Change {
+  readonly object: KubernetesObject;
+  readonly isRemoved: boolean;
+}
+
+const names = fc.constantFrom('a', 'b', 'c');
+const ports = fc.uniqueArray(fc.constantFrom(80, 81), { minLength: 1 });
+
+const services = fc
+  .record({
+    name: names,
+    created: fc.constantFrom(1, 2, Number.POSITIVE_INFINITY),
+    type: fc.constantFrom('LoadBalancer', 'LoadBalancer', 'ClusterIP'),
+    loadBalancerClass: fc.constantFrom('headgate.io/agent', 'headgate.io/agent', undefined),
+    loadBalancerIP: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', undefined),
+    statusIPs: fc.constantFrom([], ['192.0.2.1']),
+    externalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
+    annotations: fc.constantFrom(
+      {},
+      { 'headgate.io/members': 'nodes' },
+      { 'headgate.io/load-balancer-ips': '192.0.2.1,2001:db8::1' },
+    ),
+    ports: ports.map((list) => list.map((port) => ({ name: `p${port}`, port, nodePort: 30_000 + port }))),
+  })
+  .map((given) => service(given as Parameters<typeof service>[0]));
+
+const slices = fc
+  .record({
+    serviceName: names,
+    which: fc.constantFrom(1, 2),
+    endpoints: fc.array(
+      fc.record({
+        host: fc.integer({ min: 1, max: 4 }),
+        terminating: fc.boolean(),
+        nodeName: fc.constantFrom('n1', 'n2'),
+      }),
+      { maxLength: 3 },
+    ),
+    port: fc.constantFrom(8080, 8081),
+  })
+  .map(({ serviceName, which, endpoints, port }) =>
+    slice({
+      serviceName,
+      name: `${serviceName}-${which}`,
+      endpoints: endpoints.map(({ host, ...rest }) => endpoint(`10.0.0.${host}`, rest)),
+      ports: [80, 81].map((each) => ({ name: `p${each}`, port })),
+    }),
+  );
+
+const nodes = fc
+  .record({
+    name: fc.constantFrom('n1', 'n2'),
+    host: fc.integer({ min: 1, max: 3 }),
+    deleting: fc.boolean(),
+    labels: fc.constantFrom({}, { 'node.kubernetes.io/exclude-from-external-load-balancers': '' }),
+  })
+  .map(({ host, ...given }) => node({ ...given, internalIPs: [`198.51.100.${host}`] }));
+
+const changes: fc.Arbitrary<Change> = fc.record({
+  object: fc.oneof(services, slices, nodes),
+  isRemoved: fc.boolean(),
+});
+
+function shown({ loadBalancers, ignored, onNodes }: Model) {
+  const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
+  return {
+    loadBalancers: [...loadBalancers].sort(byKey),
+    ignored: [...ignored].sort(byKey),
+    onNodes: [...onNodes].sort(),
+  };
+}
+
+test('Whatever changes in whatever order, the model is that of the objects there are', (t) => {
+  const rounds = fc.array(fc.array(changes, { minLength: 1, maxLength: 4 }), { maxLength: 12 });
+  const property = fc.property(rounds, (all) => {
+    const cluster = new Cluster();
+    const model = emptyModel();
+    for (const round of all) {
+      const { keys, nodesChanged } = cluster.apply(
+        {
+          upserted: round.filter(({ isRemoved }) => !isRemoved).map(({ object }) => object),
+          removed: round.filter(({ isRemoved }) => isRemoved).map(({ object }) => object),
+        },
+        'api',
+      );
+      const before = new Map(model.loadBalancers);
+      const told = translateChanged(
+        cluster,
+        model,
+        nodesChanged ? [...keys, ...model.onNodes] : keys,
+        SETTINGS,
+      );
+      deepStrictEqual(shown(model), shown(translateCluster(cluster)));
+      const differing = [...new Set([...before.keys(), ...model.loadBalancers.keys()])].filter(
+        (key) => before.get(key) !== model.loadBalancers.get(key),
+      );
+      deepStrictEqual([...told].sort(), differing.sort(), 'what was told has changed and nothing else');
+    }
+  });
+  t.notThrows(() => fc.assert(property, { numRuns: 300 }));
+});
