@@ -22,38 +22,26 @@ export interface Manifest {
   readonly documents: ReadonlyMap<string, ParsedObjects>;
 }
 
-const emptyManifest: Manifest = {
-  objects: new Map(),
-  problems: [],
-  broken: false,
-  unfinished: false,
-  documents: new Map(),
-};
+/** Of a file that is one document; shared, because most are. */
+export const noDocuments: Manifest['documents'] = new Map();
 
 /** `known` is what the same file held before (`Manifest.documents`): equal documents are taken over. */
-export function parseManifest(
-  path: string,
-  bytes: Buffer,
-  known: Manifest['documents'] = new Map(),
-): Manifest {
+export function parseManifest(path: string, bytes: Buffer, known = noDocuments): Manifest {
   if (!isUtf8(bytes)) {
-    return { ...emptyManifest, broken: true, problems: [fileProblem(path, 'The text is not UTF-8')] };
+    const problems = [fileProblem(path, 'The text is not UTF-8')];
+    return { objects: new Map(), problems, broken: true, unfinished: false, documents: noDocuments };
   }
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
   const parts = splitDocuments(text);
-  const parsed: ParsedObjects[] = [];
   const documents = new Map<string, ParsedObjects>();
-  for (const part of parts) {
-    if (parts.length === 1) {
-      parsed.push(parseDocuments(path, part));
-      break;
-    }
+  const parsed = parts.map((part) => {
+    if (parts.length === 1) return parseDocuments(path, part);
     const digest = hash('sha256', part.text, 'base64');
     const now = known.get(digest) ?? parseDocuments(path, part);
-    parsed.push(now);
-    // A syntax error names its line, which another document's edit may move.
+    // Faults are not taken over: another document's edit may move their lines.
     if (now.problems.length === 0) documents.set(digest, now);
-  }
+    return now;
+  });
   const problems = parsed.flatMap((each) => each.problems);
   const broken = problems.some(({ reason }) => reason === 'InvalidFile' || reason === 'InvalidObject');
   const objects = new Map<string, KubernetesObject>();
@@ -66,7 +54,7 @@ export function parseManifest(
     }
   }
   const unfinished = !broken && !looksLikeJson(text) && text !== '' && !text.endsWith('\n');
-  return { objects, problems, broken, unfinished, documents };
+  return { objects, problems, broken, unfinished, documents: documents.size === 0 ? noDocuments : documents };
 }
 
 /** Names an object among all kinds, as a message does. */

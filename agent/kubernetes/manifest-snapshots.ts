@@ -28,7 +28,8 @@ export class ManifestSnapshots {
   /** Manifest's path → what is to be written; undefined: the snapshot has to go. */
   readonly #waiting = new Map<string, Snapshot | undefined>();
   #timer: NodeJS.Timeout | undefined;
-  #isHurried = false;
+  /** Cuts the rests between writes short. */
+  #hurry = new AbortController();
   /** The end of what is being done; one thing at a time. */
   #done: Promise<void> = Promise.resolve();
 
@@ -85,9 +86,9 @@ export class ManifestSnapshots {
 
   /** Writes what waits, whether its time has come or not; resolves when that has been tried once. */
   async flush(): Promise<void> {
-    this.#isHurried = true;
+    this.#hurry.abort();
     await this.#next(() => this.#writeAll());
-    this.#isHurried = false;
+    this.#hurry = new AbortController();
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
@@ -113,8 +114,13 @@ export class ManifestSnapshots {
       }
       // Unless it has changed meanwhile.
       if (this.#waiting.get(path) === snapshot) this.#waiting.delete(path);
-      if (!this.#isHurried) await sleep(REST * (performance.now() - begin), undefined, { ref: false });
+      await this.#rest(REST * (performance.now() - begin));
     }
+  }
+
+  async #rest(milliseconds: number): Promise<void> {
+    const { signal } = this.#hurry;
+    await sleep(milliseconds, undefined, { ref: false, signal }).catch(() => undefined);
   }
 
   async #write(path: string, snapshot: Snapshot | undefined): Promise<void> {

@@ -10,7 +10,7 @@ import { HeadgateError } from '../errors.ts';
 import type { Problem } from '../model.ts';
 import type { ObjectsChange } from './cluster.ts';
 import { ManifestClaims } from './manifest-claims.ts';
-import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
+import { fileProblem, type Manifest, noDocuments, parseManifest } from './manifest-file.ts';
 import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
 import type { KubernetesObject } from './objects.ts';
@@ -367,7 +367,7 @@ function newFile(path: string): ManifestFile {
     missing: new Map(),
     lastGood: undefined,
     unfinished: false,
-    documents: new Map(),
+    documents: noDocuments,
     digest: '',
     stamp: '',
     absent: false,

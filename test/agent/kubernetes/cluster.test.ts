@@ -1,0 +1,218 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {
+  Cluster,
+  type ObjectRef,
+  type ObjectSource,
+  type ObjectsChange,
+} from '../../../agent/kubernetes/cluster.ts';
+import type { Endpoints, KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import { node, service, slice } from '../../support/build.ts';
+
+// No slice has an address in 10.0.9.0/24, so that the two always differ.
+function endpoints(name = 'web', address = '10.0.9.9'): Endpoints {
+  const key = `default/${name}`;
+  const slices = [slice({ name, serviceName: name, endpoints: [address] })];
+  return { kind: 'Endpoints', key, namespace: 'default', name, uid: '', slices };
+}
+
+function apply(
+  cluster: Cluster,
+  { upserted = [], removed = [] }: { upserted?: readonly KubernetesObject[]; removed?: readonly ObjectRef[] },
+  source: ObjectSource = 'manifests',
+) {
+  const { keys, nodesChanged } = cluster.apply({ upserted, removed }, source);
+  return { keys: [...keys].sort(), nodesChanged };
+}
+
+const addressesOf = (cluster: Cluster, key = 'default/web') =>
+  cluster.slices(key).flatMap((each) => each.endpoints.map(({ address }) => address));
+
+test('A Service marks its own key, and not again when it is delivered unchanged', (t) => {
+  const cluster = new Cluster();
+  t.deepEqual(apply(cluster, { upserted: [service()] }).keys, ['default/web']);
+  t.deepEqual(apply(cluster, { upserted: [service()] }).keys, []);
+  t.deepEqual(apply(cluster, { upserted: [service({ ports: [81] })] }).keys, ['default/web']);
+  t.is(cluster.service('default/web')?.ports[0]?.port, 81);
+  t.deepEqual(apply(cluster, { removed: [{ kind: 'Service', key: 'default/web' }] }).keys, ['default/web']);
+  t.is(cluster.service('default/web'), undefined);
+  t.deepEqual(apply(cluster, { removed: [{ kind: 'Service', key: 'default/web' }] }).keys, []);
+});
+
+test('A slice that moves to another Service marks the old one and the new one', (t) => {
+  const cluster = new Cluster();
+  t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'a' })] }).keys, ['default/a']);
+  t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'b' })] }).keys, [
+    'default/a',
+    'default/b',
+  ]);
+  t.deepEqual(cluster.slices('default/a'), []);
+  t.deepEqual(addressesOf(cluster, 'default/b'), ['10.0.0.1']);
+});
+
+test('A slice of no Service marks nothing', (t) => {
+  const cluster = new Cluster();
+  t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: '' })] }).keys, []);
+  t.is(cluster.counts().EndpointSlice, 1);
+  t.deepEqual(apply(cluster, { removed: [{ kind: 'EndpointSlice', key: 'default/s' }] }).keys, []);
+  t.is(cluster.counts().EndpointSlice, 0);
+});
+
+test('slices() sorts by name, and gives the same list until one of them changes', (t) => {
+  const cluster = new Cluster();
+  apply(cluster, { upserted: ['c', 'a', 'b'].map((name) => slice({ name })) });
+  const before = cluster.slices('default/web');
+  t.deepEqual(
+    before.map(({ name }) => name),
+    ['a', 'b', 'c'],
+  );
+  apply(cluster, { upserted: [slice({ name: 'b' }), service()] });
+  t.is(cluster.slices('default/web'), before);
+  apply(cluster, { upserted: [slice({ name: 'b', endpoints: ['10.0.0.2'] })] });
+  t.deepEqual(addressesOf(cluster), ['10.0.0.1', '10.0.0.2', '10.0.0.1']);
+});
+
+test('Endpoints count only where the Service has no EndpointSlice', (t) => {
+  const cluster = new Cluster();
+  t.deepEqual(apply(cluster, { upserted: [endpoints()] }).keys, ['default/web']);
+  t.deepEqual(addressesOf(cluster), ['10.0.9.9']);
+  apply(cluster, { upserted: [slice({ name: 'a', endpoints: [] })] });
+  t.deepEqual(addressesOf(cluster), []);
+  t.deepEqual(apply(cluster, { upserted: [endpoints('web', '10.0.9.8')] }).keys, []);
+  t.deepEqual(apply(cluster, { removed: [{ kind: 'EndpointSlice', key: 'default/a' }] }).keys, [
+    'default/web',
+  ]);
+  t.deepEqual(addressesOf(cluster), ['10.0.9.8']);
+  t.deepEqual(apply(cluster, { upserted: [endpoints('web', '10.0.9.7')] }).keys, ['default/web']);
+  t.deepEqual(addressesOf(cluster), ['10.0.9.7']);
+});
+
+test('A Node changes the Nodes and no key', (t) => {
+  const cluster = new Cluster();
+  t.deepEqual(apply(cluster, { upserted: [node({ name: 'b' }), node({ name: 'a' })] }), {
+    keys: [],
+    nodesChanged: true,
+  });
+  const nodes = cluster.nodes();
+  t.deepEqual(
+    nodes.map(({ name }) => name),
+    ['a', 'b'],
+  );
+  t.false(apply(cluster, { upserted: [node({ name: 'a' }), service()] }).nodesChanged);
+  t.is(cluster.nodes(), nodes);
+  t.true(apply(cluster, { upserted: [node({ name: 'a', deleting: true })] }).nodesChanged);
+  t.true(cluster.nodes()[0]?.deleting);
+  t.true(apply(cluster, { removed: [{ kind: 'Node', key: 'a' }] }).nodesChanged);
+});
+
+test('A source cannot remove what another holds, and the manifests come before the API', (t) => {
+  const cluster = new Cluster();
+  const removed = [{ kind: 'Service', key: 'default/web' }] as const;
+  apply(cluster, { upserted: [service({ ports: [1] })] }, 'api');
+  t.deepEqual(apply(cluster, { removed }, 'manifests').keys, []);
+  t.deepEqual(apply(cluster, { upserted: [service({ ports: [2] })] }, 'manifests').keys, ['default/web']);
+  t.deepEqual(apply(cluster, { upserted: [service({ ports: [3] })] }, 'api').keys, []);
+  t.is(cluster.service('default/web')?.ports[0]?.port, 2);
+  t.deepEqual(apply(cluster, { removed }, 'manifests').keys, ['default/web']);
+  t.is(cluster.service('default/web')?.ports[0]?.port, 3);
+  t.deepEqual(apply(cluster, { removed }, 'api').keys, ['default/web']);
+  t.is(cluster.service('default/web'), undefined);
+});
+
+test('onlyChanged() leaves what the source has not delivered so already', (t) => {
+  const cluster = new Cluster();
+  apply(cluster, { upserted: [service(), slice({ name: 'a' })] });
+  const change: ObjectsChange = {
+    upserted: [service(), slice({ name: 'a', endpoints: [] }), node()],
+    removed: [
+      { kind: 'Service', key: 'default/web' },
+      { kind: 'Service', key: 'default/other' },
+    ],
+    problems: [],
+  };
+  const { upserted, removed } = cluster.onlyChanged(change, 'manifests');
+  t.deepEqual(
+    upserted.map(({ kind }) => kind),
+    ['EndpointSlice', 'Node'],
+  );
+  t.deepEqual(removed, [{ kind: 'Service', key: 'default/web' }]);
+  t.is(cluster.onlyChanged(change, 'api').upserted.length, 3);
+});
+
+// A few names, so that they meet often.
+const name = fc.constantFrom('a', 'b');
+const address = fc.constantFrom('10.0.0.1', '10.0.0.2');
+const object: fc.Arbitrary<KubernetesObject> = fc.oneof(
+  fc.tuple(name, fc.constantFrom(80, 81)).map(([each, port]) => service({ name: each, ports: [port] })),
+  fc
+    .tuple(name, fc.constantFrom('a', 'b', ''), address)
+    .map(([each, serviceName, member]) => slice({ name: each, serviceName, endpoints: [member] })),
+  fc.tuple(name, fc.constantFrom('10.0.9.1', '10.0.9.2')).map(([each, member]) => endpoints(each, member)),
+  fc.tuple(name, fc.boolean()).map(([each, deleting]) => node({ name: each, deleting })),
+);
+const step = fc.record({
+  source: fc.constantFrom<ObjectSource>('manifests', 'api'),
+  upserted: fc.array(object, { maxLength: 3 }),
+  removed: fc.array(object, { maxLength: 3 }),
+});
+
+const keys = ['default/a', 'default/b'];
+const seen = (cluster: Cluster, key: string) => ({
+  service: cluster.service(key),
+  slices: cluster.slices(key),
+});
+const all = (cluster: Cluster) => ({
+  byKey: keys.map((key) => seen(cluster, key)),
+  services: [...cluster.services()].map(({ key }) => key).sort(),
+  nodes: cluster.nodes(),
+  counts: cluster.counts(),
+});
+
+test('After any changes the store is what it would be had it been filled at once', (t) => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      const cluster = new Cluster();
+      const held = {
+        manifests: new Map<string, KubernetesObject>(),
+        api: new Map<string, KubernetesObject>(),
+      };
+      for (const { source, upserted, removed } of steps) {
+        cluster.apply({ upserted, removed }, source);
+        for (const { kind, key } of removed) held[source].delete(`${kind} ${key}`);
+        for (const each of upserted) held[source].set(`${each.kind} ${each.key}`, each);
+      }
+      const fresh = new Cluster();
+      fresh.apply({ upserted: [...held.api.values()], removed: [] }, 'api');
+      fresh.apply({ upserted: [...held.manifests.values()], removed: [] }, 'manifests');
+      t.deepEqual(all(cluster), all(fresh));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('A key is marked whenever something that it depends on differs, and only then', (t) => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      const cluster = new Cluster();
+      for (const { source, upserted, removed } of steps) {
+        const before = new Map(keys.map((key) => [key, JSON.stringify(seen(cluster, key))]));
+        let nodes = JSON.stringify(cluster.nodes());
+        // One object at a time: what comes and goes within one change may be marked.
+        for (const change of [
+          ...removed.map((each) => ({ upserted: [], removed: [each] })),
+          ...upserted.map((each) => ({ upserted: [each], removed: [] })),
+        ]) {
+          const dirty = cluster.apply(change, source);
+          for (const key of keys) {
+            const now = JSON.stringify(seen(cluster, key));
+            t.is(dirty.keys.has(key), now !== before.get(key));
+            before.set(key, now);
+          }
+          t.is(dirty.nodesChanged, JSON.stringify(cluster.nodes()) !== nodes);
+          nodes = JSON.stringify(cluster.nodes());
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
