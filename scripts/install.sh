@@ -51,11 +51,11 @@ install_packages() {
     chmod 755 "$policy"
   fi
   export DEBIAN_FRONTEND=noninteractive
-  apt-get -qq -o DPkg::Lock::Timeout=300 update >&2
-  apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >&2
+  apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null
+  apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >/dev/null
   for package in "$@"; do
-    if [ "$package" = haproxy ] && [ -d /run/systemd/system ]; then
-      systemctl disable --quiet haproxy.service || say 'Cannot disable haproxy.service of the distribution'
+    if [ "$package" = haproxy ] && command -v systemctl >/dev/null; then
+      systemctl disable --quiet haproxy.service 2>/dev/null || say 'Cannot disable haproxy.service of the distribution'
     fi
   done
 }
@@ -88,7 +88,7 @@ install_node_modules() {
   fi
   say 'Running npm ci: the packages of package.json are missing or older than package-lock.json'
   # The engines of some packages want a newer Node than the one that runs npm: they get it, it is one of the packages.
-  npm ci --no-audit --no-fund --loglevel=error >&2 || fail 'Cannot install the packages of package.json: npm ci failed'
+  npm ci --no-audit --no-fund --no-update-notifier --loglevel=error >&2 || fail 'Cannot install the packages of package.json: npm ci failed'
   if [ ! -x node_modules/node/bin/node ]; then
     say 'Running the installer of the package "node", because npm did not'
     (cd node_modules/node && node installArchSpecificPackage.js) >&2 || :
@@ -109,7 +109,7 @@ if [ -z "$(missing_packages "$@")" ] && ! node_is_missing; then
 fi
 # One at a time; the second finds nothing left to do.
 lock=.cache/install.lock
-if command -v flock >/dev/null && mkdir -p .cache && (: >>$lock) 2>/dev/null; then
+if command -v flock >/dev/null && (mkdir -p .cache && : >>$lock) 2>/dev/null; then
   exec 9>>$lock
   flock 9
 fi
