@@ -168,7 +168,9 @@ test('install.sh runs npm ci where the packages are missing or older than the lo
   await t.context.program('npm', NPM);
   const { code, stderr } = await t.context.install();
   t.is(code, 0, stderr);
-  t.deepEqual(await t.context.journal(), ['npm ci --no-audit --no-fund --no-update-notifier --loglevel=error']);
+  t.deepEqual(await t.context.journal(), [
+    'npm ci --no-audit --no-fund --no-update-notifier --loglevel=error',
+  ]);
 
   await t.context.install();
   t.is((await t.context.journal()).length, 1);
