@@ -34,7 +34,7 @@ export interface Vip {
 }
 
 export interface Listener {
-  /** `namespace:name:protocol:port:family`, for instance `default:web:tcp:80:v4`; the name of frontend and backend. */
+  /** `namespace:name:protocol:port:family`, for instance `default:web:tcp:80:v4`; the name of its HAProxy section. */
   readonly name: string;
   readonly protocol: Protocol;
   /** 1 to 65535. */

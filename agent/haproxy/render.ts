@@ -9,8 +9,7 @@ import type { RenderContext } from './render-context.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
-  frontend: loadTemplate('haproxy/frontend'),
-  backend: loadTemplate('haproxy/backend'),
+  listener: loadTemplate('haproxy/listener'),
 };
 const templatesHash = hashOf(Object.values(templates).map((template) => template.text));
 
@@ -53,23 +52,23 @@ export function structureHash(context: RenderContext, loadBalancers: Iterable<Lo
 
 const sections = new WeakMap<LoadBalancer, string>();
 
-/** Frontends and backends of one load balancer; '' where nothing of it is served. */
+/**
+ * The listeners of one load balancer, each a `listen` section: frontend and backend in one, because HAProxy 3.3 and
+ * newer refuse a frontend and a backend of the same name. '' where nothing of it is served.
+ */
 export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderContext): string {
   let section = sections.get(loadBalancer);
   if (section === undefined) {
     section = loadBalancer.listeners
       .filter(isServed)
-      .map(
-        (listener) =>
-          templates.frontend(frontendView(listener, context)) + templates.backend(backendView(listener)),
-      )
+      .map((listener) => templates.listener({ ...frontView(listener, context), ...poolView(listener) }))
       .join('');
     sections.set(loadBalancer, section);
   }
   return section;
 }
 
-function frontendView(listener: Listener, context: RenderContext): View {
+function frontView(listener: Listener, context: RenderContext): View {
   return {
     name: listener.name,
     mode: listener.mode,
@@ -89,7 +88,7 @@ function frontendView(listener: Listener, context: RenderContext): View {
     phase: listener.acceptProxy ? 'session' : 'connection',
     hasRateLimit: listener.rateLimit > 0,
     rateLimit: listener.rateLimit,
-    tableType: tableType(listener),
+    tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
 }
 
@@ -100,13 +99,11 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
-function backendView(listener: Listener): View {
+function poolView(listener: Listener): View {
   const { pool } = listener;
   const { monitor, timeouts } = pool;
   const checksHttp = monitor?.type === 'http' || monitor?.type === 'https';
   return {
-    name: listener.name,
-    mode: listener.mode,
     balance: BALANCE[pool.algorithm],
     isConsistent: pool.algorithm === 'source-hash',
     connectTimeout: timeouts.connect,
@@ -116,7 +113,6 @@ function backendView(listener: Listener): View {
     tunnelTimeout: timeouts.tunnel,
     isPersistent: pool.persistence > 0,
     persistence: pool.persistence,
-    tableType: tableType(listener),
     hasMonitor: monitor !== undefined,
     checkTimeout: monitor?.timeout ?? 0,
     checksHttp,
@@ -129,10 +125,6 @@ function backendView(listener: Listener): View {
       keywords: serverKeywords(pool, member, member.state === 'drain' ? 0 : member.weight).join(' '),
     })),
   };
-}
-
-function tableType({ family }: Listener): string {
-  return family === 'v4' ? 'ip' : 'ipv6';
 }
 
 function hashOf(texts: readonly string[]): string {
