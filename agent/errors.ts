@@ -13,6 +13,8 @@ export type ErrorCode =
   | 'RUNTIME_TIMEOUT'
   | 'RUNTIME_CLOSED'
   | 'RUNTIME_TOO_LONG'
+  | 'RUNTIME_TOKEN'
+  | 'RUNTIME_REPLY'
   | 'FILE_WRITE'
   | 'FILE_READ'
   | 'COMMAND_FAILED'
