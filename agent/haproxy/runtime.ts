@@ -4,6 +4,7 @@
 
 import { connect, type Socket } from 'node:net';
 import { HeadgateError } from '../errors.ts';
+import { Slice } from '../slice.ts';
 import { commandText } from './command-text.ts';
 import type { Command } from './commands.ts';
 import { showProc } from './master.ts';
@@ -78,7 +79,8 @@ export class Runtime {
 
   /**
    * One judged reply per command, in order. Commands of the urgent lane overtake those of the bulk lane that have not
-   * been sent yet; order is kept within a lane only.
+   * been sent yet; order is kept within a lane only. A batch whose text takes more than a slice to write, some 2,000
+   * commands, enters its lane when all of it is written.
    * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT when the connection is lost: what was done by then is unknown.
    * Throws what commandText() throws, before anything is sent.
    */
@@ -87,7 +89,12 @@ export class Runtime {
     { lane = 'urgent' }: { readonly lane?: Lane } = {},
   ): Promise<readonly Reply[]> {
     const { capabilities } = this.worker;
-    const lines = commands.map((command) => commandText(command, capabilities));
+    const slice = new Slice();
+    const lines: string[] = [];
+    for (const command of commands) {
+      lines.push(commandText(command, capabilities));
+      if (slice.isOver) await slice.breathe();
+    }
     const texts = await this.#main.send(lines, lane);
     return commands.map((command, at) => judgeReply(command, texts[at] ?? ''));
   }
