@@ -87,7 +87,12 @@ export async function stopHaproxy(paths: HaproxyPaths, grace: number): Promise<v
   ] as const) {
     const pid = await masterPid(paths);
     if (pid === undefined) return;
-    process.kill(pid, signal);
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended since.
+      return;
+    }
     const until = performance.now() + patience;
     while (performance.now() < until && (await masterPid(paths)) !== undefined) await delay(20);
   }

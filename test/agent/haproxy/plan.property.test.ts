@@ -1,0 +1,185 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
+import test from 'ava';
+import fc from 'fast-check';
+import { AclIds } from '../../../agent/haproxy/acl-ids.ts';
+import { commandText } from '../../../agent/haproxy/command-text.ts';
+import type { Command } from '../../../agent/haproxy/commands.ts';
+import { isServed, structureOf } from '../../../agent/haproxy/listener-config.ts';
+import { type Plan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import { Running } from '../../../agent/haproxy/running.ts';
+import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/version.ts';
+import type { LoadBalancer } from '../../../agent/model.ts';
+import { effectOf } from '../../support/effect.ts';
+import { alike, anyLoadBalancer } from '../../support/load-balancers.ts';
+
+const KEY = 'default/web';
+const OLDEST = capabilitiesOf(parseVersion('2.6.12'));
+
+const pairs = alike(2).map(([a, b]) => [a, b] as [LoadBalancer, LoadBalancer]);
+
+function booted(loadBalancer: LoadBalancer): Running {
+  return Running.booted([loadBalancer], new AclIds().idOf);
+}
+
+function plan(running: Running, before: LoadBalancer | undefined, after: LoadBalancer | undefined): Plan {
+  return planLoadBalancer(KEY, running, before, after);
+}
+
+function fold(running: Running, { commands }: Plan): void {
+  for (const command of commands) running.fold(command);
+}
+
+function namesOf({ listeners }: LoadBalancer): string[] {
+  return listeners.filter(isServed).map(({ name }) => name);
+}
+
+const check = (property: fc.IPropertyWithHooks<unknown>) => () => fc.assert(property, { numRuns: 300 });
+
+test('A worker that has just booted from a load balancer needs no command and no reload', (t) => {
+  const property = fc.property(anyLoadBalancer, (a) => {
+    deepStrictEqual(plan(booted(a), a, a), { kind: 'Plan', key: KEY, commands: [], reload: undefined });
+  });
+  t.notThrows(check(property));
+});
+
+test('A plan that has been acknowledged leaves nothing to plan', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    const running = booted(a);
+    const first = plan(running, a, b);
+    strictEqual(first.reload, undefined);
+    fold(running, first);
+    deepStrictEqual(plan(running, a, b).commands, []);
+  });
+  t.notThrows(check(property));
+});
+
+test('A plan that has been acknowledged has the effect of booting from the file', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    const running = booted(a);
+    fold(running, plan(running, a, b));
+    deepStrictEqual(effectOf(running, namesOf(b)), effectOf(booted(b), namesOf(b)));
+  });
+  t.notThrows(check(property));
+});
+
+test('However many plans follow each other, and whatever is deleted in between, the effect is that of the last', (t) => {
+  const fates = fc.constantFrom('kept', 'gone', 'deleted');
+  const steps = fc.tuple(alike(6), fc.array(fates, { minLength: 60, maxLength: 60 }));
+  const property = fc.property(steps, ([[first, ...others], random]) => {
+    if (first === undefined) return;
+    const running = booted(first);
+    let at = 0;
+    for (const next of others) {
+      fold(running, plan(running, first, next));
+      for (const backend of namesOf(first)) {
+        for (const [server, { state }] of running.get(backend)?.servers ?? []) {
+          if (state !== 'maint' && state !== 'gone') continue;
+          const fate = random[at++ % random.length];
+          if (fate === 'gone') running.markGone(backend, server);
+          if (fate === 'deleted') running.fold({ kind: 'DeleteServer', backend, server });
+        }
+      }
+      deepStrictEqual(effectOf(running, namesOf(next)), effectOf(booted(next), namesOf(next)));
+      deepStrictEqual(plan(running, first, next).commands, []);
+    }
+  });
+  t.notThrows(check(property));
+});
+
+/** Takes capacity or clients away; a server that was added in the same plan takes nothing from anybody. */
+function isLoss(command: Command, added: ReadonlySet<string>): boolean {
+  if (command.kind === 'DeleteCidr' || command.kind === 'DeleteServer') return true;
+  if (command.kind !== 'SetServerState' || added.has(`${command.backend} ${command.server}`)) return false;
+  return command.state !== 'ready';
+}
+
+test('What adds capacity or clients comes before what takes them away', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    const { commands } = plan(booted(a), a, b);
+    const added = new Set(
+      commands.flatMap((each) => (each.kind === 'AddServer' ? [`${each.backend} ${each.server}`] : [])),
+    );
+    const losses = commands.map((command) => isLoss(command, added));
+    deepStrictEqual(losses, [...losses].sort());
+  });
+  t.notThrows(check(property));
+});
+
+test('A server is added before it is told anything, and its check is enabled after it is ready', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    const running = booted(a);
+    const told = new Map<string, string[]>();
+    for (const command of plan(running, a, b).commands) {
+      if (!('server' in command)) continue;
+      const name = `${command.backend} ${command.server}`;
+      const isKnown = running.get(command.backend)?.servers.has(command.server) === true;
+      told.set(name, [...(told.get(name) ?? (isKnown ? ['AddServer'] : [])), command.kind]);
+    }
+    for (const [name, kinds] of told) {
+      strictEqual(kinds[0], 'AddServer', name);
+      ok(!kinds.includes('EnableHealth') || kinds.at(-1) === 'EnableHealth', name);
+    }
+  });
+  t.notThrows(check(property));
+});
+
+test('A member that drains is never cut: it gets no maintenance and is not deleted before it is removed', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    const draining = new Set(
+      b.listeners.flatMap(({ name, pool }) => pool.members.map((member) => `${name} ${member.name}`)),
+    );
+    for (const command of plan(booted(a), a, b).commands) {
+      const cuts =
+        command.kind === 'DeleteServer' ||
+        command.kind === 'ShutdownSessions' ||
+        (command.kind === 'SetServerState' && command.state === 'maint');
+      ok(!cuts || !draining.has(`${command.backend} ${command.server}`), JSON.stringify(command));
+    }
+  });
+  t.notThrows(check(property));
+});
+
+test('A plan never deletes a server and never ends sessions: that is for later', (t) => {
+  const property = fc.property(pairs, ([a, b]) =>
+    plan(booted(a), a, b).commands.every(
+      ({ kind }) => kind !== 'DeleteServer' && kind !== 'ShutdownSessions',
+    ),
+  );
+  t.notThrows(check(property));
+});
+
+test('A plan asks for a reload exactly where a structure differs', (t) => {
+  const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
+    const structures = ({ listeners }: LoadBalancer) => listeners.filter(isServed).map(structureOf).sort();
+    const isSame = JSON.stringify(structures(a)) === JSON.stringify(structures(b));
+    strictEqual(plan(booted(a), a, b).reload === undefined, isSame);
+  });
+  t.notThrows(check(property));
+});
+
+test('While a reload is due, the worker that still serves gets the new members all the same', (t) => {
+  const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
+    const running = booted(a);
+    const both = namesOf(a).filter((name) => namesOf(b).includes(name));
+    fold(running, plan(running, a, b));
+    const served = (of: Running) => effectOf(of, both).map(({ serving }) => serving);
+    deepStrictEqual(served(running), served(booted(b)));
+  });
+  t.notThrows(check(property));
+});
+
+test('A load balancer that goes asks for a reload where it was served, and sends no command', (t) => {
+  const property = fc.property(anyLoadBalancer, (a) => {
+    const { commands, reload } = plan(booted(a), a, undefined);
+    deepStrictEqual(commands, []);
+    strictEqual(reload, namesOf(a).length > 0 ? 'listener-removed' : undefined);
+  });
+  t.notThrows(check(property));
+});
+
+test('Every command of every plan is one that can be sent to the oldest HAProxy', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    for (const command of plan(booted(a), a, b).commands) commandText(command, OLDEST);
+  });
+  t.notThrows(check(property));
+});

@@ -1,0 +1,137 @@
+// Arbitrary load balancers for property tests: pairs of one structure, as an endpoint change gives them.
+
+import fc from 'fast-check';
+import type { HealthMonitor, Listener, LoadBalancer, Member } from '../../agent/model.ts';
+import { memberName, stableId } from '../../agent/translate/members.ts';
+
+const members: fc.Arbitrary<readonly Member[]> = fc
+  .uniqueArray(
+    fc.record({
+      address: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1'),
+      port: fc.constantFrom(8080, 8081),
+      weight: fc.constantFrom(16, 16, 0, 256),
+      state: fc.constantFrom('ready', 'ready', 'drain'),
+    }),
+    { maxLength: 6, selector: ({ address, port }) => memberName(address, port) },
+  )
+  .map((list) =>
+    list
+      .map((each): Member => {
+        const name = memberName(each.address, each.port);
+        return { ...each, name, id: stableId(name), target: '' };
+      })
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+  );
+
+/** Lists of CIDRs that take as many lines of the file as each other. */
+const cidrs: fc.Arbitrary<fc.Arbitrary<readonly string[]>> = fc
+  .constantFrom([0, 40], [41, 80], [81, 120])
+  .map(([minLength, maxLength]) =>
+    fc
+      .uniqueArray(fc.integer({ min: 0, max: 150 }), { minLength, maxLength } as fc.UniqueArrayConstraints<
+        number,
+        number
+      >)
+      .map((list) => list.map((each) => `198.18.${each}.0/24`).sort()),
+  );
+
+const monitors: fc.Arbitrary<HealthMonitor | undefined> = fc.option(
+  fc.record({
+    type: fc.constantFrom('tcp', 'http', 'https', 'tls'),
+    path: fc.constant('/'),
+    method: fc.constant('GET'),
+    expectedCodes: fc.constant('200'),
+    interval: fc.constant(5_000),
+    timeout: fc.constant(3_000),
+    rise: fc.integer({ min: 1, max: 50 }),
+    fall: fc.integer({ min: 1, max: 50 }),
+    port: fc.constantFrom(0, 8090),
+  }),
+  { nil: undefined },
+);
+
+/** A listener but for what can change without a reload. */
+const structures = fc.record({
+  port: fc.constantFrom(80, 443),
+  mode: fc.constantFrom('tcp', 'http'),
+  acceptProxy: fc.boolean(),
+  connectionLimit: fc.constantFrom(0, 100),
+  rateLimit: fc.constantFrom(0, 10),
+  clientTimeout: fc.constant(600_000),
+  algorithm: fc.constantFrom('round-robin', 'least-connections', 'source-hash', 'random'),
+  persistence: fc.constantFrom(0, 60),
+  monitor: monitors,
+  proxyProtocol: fc.constantFrom('none', 'v1', 'v2'),
+  memberConnectionLimit: fc.constantFrom(0, 100),
+});
+
+type Structure = typeof structures extends fc.Arbitrary<infer T> ? T : never;
+
+function listener(
+  given: Structure,
+  allowedCidrs: readonly string[],
+  ofPool: readonly Member[],
+  addresses: readonly string[],
+): Listener {
+  const { algorithm, persistence, monitor, proxyProtocol, memberConnectionLimit, ...own } = given;
+  return {
+    name: `default:web:tcp:${given.port}:v4`,
+    protocol: 'TCP',
+    portName: '',
+    family: 'v4',
+    addresses,
+    ...own,
+    allowedCidrs,
+    pool: {
+      algorithm,
+      persistence,
+      monitor,
+      proxyProtocol,
+      timeouts: { connect: 1_000, server: 600_000, tunnel: 0, queue: 5_000 },
+      memberConnectionLimit,
+      whenEmpty: 'reject',
+      members: ofPool,
+    },
+  };
+}
+
+export function loadBalancer(listeners: readonly Listener[], key = 'default/web'): LoadBalancer {
+  const [namespace = '', name = ''] = key.split('/');
+  const vips = [{ address: '192.0.2.10', family: 'v4', source: 'status' }] as const;
+  return { kind: 'LoadBalancer', key, namespace, name, vips, listeners, problems: [] };
+}
+
+/** `count` load balancers that differ only in members and allowed clients. */
+export function alike(count: number): fc.Arbitrary<readonly LoadBalancer[]> {
+  return fc
+    .uniqueArray(fc.tuple(structures, cidrs), { maxLength: 2, selector: ([{ port }]) => port })
+    .chain((parts) =>
+      fc.array(
+        fc
+          .tuple(
+            ...parts.map(([structure, lists]) =>
+              fc
+                .tuple(lists, members)
+                .map(([allowed, ofPool]) => listener(structure, allowed, ofPool, ['192.0.2.10'])),
+            ),
+          )
+          .map((listeners) => loadBalancer(listeners)),
+        { minLength: count, maxLength: count },
+      ),
+    );
+}
+
+/** Any load balancer; some of its listeners are served nowhere. */
+export const anyLoadBalancer: fc.Arbitrary<LoadBalancer> = fc
+  .uniqueArray(
+    fc
+      .tuple(
+        structures,
+        cidrs.chain((lists) => lists),
+        members,
+        fc.constantFrom<readonly string[]>(['192.0.2.10'], ['192.0.2.10', '192.0.2.11'], []),
+      )
+      .map((parts) => listener(...parts)),
+    { maxLength: 2, selector: ({ name }) => name },
+  )
+  .map((listeners) => loadBalancer(listeners));

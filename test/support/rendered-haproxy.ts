@@ -1,0 +1,119 @@
+// Runs a real HAProxy with what the agent renders, started as the agent does it, on loopback addresses.
+
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { AclIds } from '../../agent/haproxy/acl-ids.ts';
+import type { Worker } from '../../agent/haproxy/apply.ts';
+import { configText } from '../../agent/haproxy/config-text.ts';
+import { reload } from '../../agent/haproxy/master.ts';
+import { type HaproxyPaths, haproxyPaths, startHaproxy, stopHaproxy } from '../../agent/haproxy/process.ts';
+import { descriptionOf } from '../../agent/haproxy/render.ts';
+import { type RenderContext, renderContext } from '../../agent/haproxy/render-context.ts';
+import { Running } from '../../agent/haproxy/running.ts';
+import { Runtime } from '../../agent/haproxy/runtime.ts';
+import type { LoadBalancer } from '../../agent/model.ts';
+import { freePort, haproxyExecutable } from './haproxy.ts';
+
+export interface RenderedHaproxy {
+  readonly paths: HaproxyPaths;
+  readonly context: RenderContext;
+  /** The worker that booted from the given load balancers. */
+  readonly worker: Worker;
+  /** Loads other ones and gives the new worker. */
+  reload(loadBalancers: readonly LoadBalancer[]): Promise<Worker>;
+}
+
+/** Stops with the test. `loadBalancers` in the order of the file, with addresses that can be bound. */
+export async function startRendered(
+  t: ExecutionContext,
+  loadBalancers: readonly LoadBalancer[],
+): Promise<RenderedHaproxy> {
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-'));
+  const paths = haproxyPaths(directory, directory);
+  t.teardown(async () => {
+    await stopHaproxy(paths, 0);
+    await rm(directory, { recursive: true, force: true });
+  });
+  for (const path of [paths.config, paths.adminSocket]) await mkdir(dirname(path), { recursive: true });
+  const settings = { threads: 1, hardStopAfter: 3_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
+  const context = renderContext(settings, paths, 500, new AclIds().idOf);
+
+  /** The worker that says it booted from these. */
+  const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
+    const runtime = await Runtime.connect({ socketPath: paths.adminSocket }).catch(() => undefined);
+    if (runtime?.worker.description === descriptionOf(structure)) {
+      t.teardown(() => runtime.close());
+      return { runtime, running: Running.booted(wanted, context.aclId) };
+    }
+    runtime?.close();
+    return undefined;
+  };
+
+  const write = async (wanted: readonly LoadBalancer[]): Promise<string> => {
+    const { chunks, structure } = await configText(wanted, context);
+    await writeFile(paths.config, chunks.join(''));
+    return structure;
+  };
+
+  let found: Worker | undefined;
+  const structure = await write(loadBalancers);
+  const isServing = async (): Promise<boolean> => {
+    found = await find(loadBalancers, structure);
+    return found !== undefined;
+  };
+  await startHaproxy(haproxyExecutable, paths, isServing, 20_000);
+  if (found === undefined) throw new Error('HAProxy does not serve');
+  return {
+    paths,
+    context,
+    worker: found,
+    async reload(wanted) {
+      const next = await write(wanted);
+      await reload(paths.masterSocket);
+      const worker = await find(wanted, next);
+      if (worker === undefined) throw new Error('The worker that answers is not the new one');
+      return worker;
+    },
+  };
+}
+
+/** Gives load balancers addresses and ports of loopback that nothing else uses, the same one for the same one. */
+export class Loopback {
+  readonly #network = `127.${octet()}.${octet()}`;
+  /** `address port` to those in its place. */
+  readonly #places = new Map<string, { readonly address: string; readonly port: number }>();
+
+  async bindable(loadBalancer: LoadBalancer): Promise<LoadBalancer> {
+    const listeners = [];
+    for (const listener of loadBalancer.listeners) {
+      const addresses = [];
+      let { port } = listener;
+      for (const address of listener.addresses) {
+        const place = await this.place(address, listener.port);
+        addresses.push(place.address);
+        port = place.port;
+      }
+      listeners.push({ ...listener, addresses, port });
+    }
+    return { ...loadBalancer, listeners };
+  }
+
+  async place(address: string, port: number): Promise<{ readonly address: string; readonly port: number }> {
+    const key = `${address} ${port}`;
+    let place = this.#places.get(key);
+    if (place === undefined) {
+      // IPv6 has one loopback address only. Above 1024, so that it needs no root, and below the ephemeral ports.
+      place = address.includes(':')
+        ? { address: '::1', port: await freePort() }
+        : { address: `${this.#network}.${address.split('.')[3]}`, port: 20_000 + (port % 10_000) };
+      this.#places.set(key, place);
+    }
+    return place;
+  }
+}
+
+function octet(): number {
+  return 1 + Math.floor(Math.random() * 253);
+}

@@ -1,0 +1,146 @@
+// Transitions: transitions/*.txt hold manifests before, manifests after, and the runtime commands for HAProxy 2.6 that
+// lead from one to the other, one per line, with `reload: reason` where commands are not enough.
+// Each is then carried out on a real HAProxy, whose state has to be what was believed and what was wanted.
+
+import ava, { type ExecutionContext } from 'ava';
+import { AclIds } from '../agent/haproxy/acl-ids.ts';
+import { applyPlans, type Worker } from '../agent/haproxy/apply.ts';
+import { commandText } from '../agent/haproxy/command-text.ts';
+import { inFileOrder } from '../agent/haproxy/config-text.ts';
+import { isServed } from '../agent/haproxy/listener-config.ts';
+import { type Plan, planLoadBalancer } from '../agent/haproxy/plan.ts';
+import { readRunning } from '../agent/haproxy/readback.ts';
+import { parseServersState } from '../agent/haproxy/readings.ts';
+import { Running } from '../agent/haproxy/running.ts';
+import { capabilitiesOf, parseVersion } from '../agent/haproxy/version.ts';
+import type { LoadBalancer } from '../agent/model.ts';
+import { translateChanged } from '../agent/translate.ts';
+import { clusterOf } from './support/build.ts';
+import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
+import { effectOf } from './support/effect.ts';
+import { objectsOf, settingsOf } from './support/manifests.ts';
+import { Loopback, startRendered } from './support/rendered-haproxy.ts';
+import { requires } from './support/requirements.ts';
+import { SETTINGS, translateCluster } from './support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const OLDEST = capabilitiesOf(parseVersion('2.6.12'));
+
+interface Transition {
+  readonly before: ReadonlyMap<string, LoadBalancer>;
+  readonly after: ReadonlyMap<string, LoadBalancer>;
+}
+
+/** Changes the objects of one model, as the loop does it, so that what depends on what was is in it. */
+function transition(manifestsBefore: string, manifestsAfter: string): Transition {
+  const settings = settingsOf(manifestsBefore);
+  const objects = objectsOf(manifestsBefore);
+  const cluster = clusterOf(objects);
+  const model = translateCluster(cluster, settings);
+  const before = new Map(model.loadBalancers);
+  const upserted = objectsOf(manifestsAfter);
+  const isStillThere = new Set(upserted.map(({ kind, key }) => `${kind} ${key}`));
+  const removed = objects.filter(({ kind, key }) => !isStillThere.has(`${kind} ${key}`));
+  const { keys, nodesChanged } = cluster.apply({ upserted, removed }, 'api');
+  const dirty = nodesChanged ? [...keys, ...model.onNodes] : keys;
+  translateChanged(cluster, model, dirty, { ...SETTINGS, ...settings });
+  return { before, after: model.loadBalancers };
+}
+
+function plansOf({ before, after }: Transition, running: Running): readonly Plan[] {
+  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return keys.map((key) => planLoadBalancer(key, running, before.get(key), after.get(key)));
+}
+
+function planText(plans: readonly Plan[]): string {
+  const lines = plans.flatMap(({ commands }) => commands.map((command) => commandText(command, OLDEST)));
+  const reloads = plans.flatMap(({ reload }) => (reload === undefined ? [] : [`reload: ${reload}`]));
+  return [...lines, ...reloads].map((line) => `${line}\n`).join('');
+}
+
+function namesOf(loadBalancers: ReadonlyMap<string, LoadBalancer>): string[] {
+  return [...loadBalancers.values()].flatMap(({ listeners }) =>
+    listeners.filter(isServed).map(({ name }) => name),
+  );
+}
+
+const carriedOut = test.macro(async (t, file: CaseFile) => {
+  const [manifestsBefore = '', manifestsAfter = '', expected = ''] = file.parts;
+  const asWritten = transition(manifestsBefore, manifestsAfter);
+  const plan = planText(plansOf(asWritten, Running.booted(asWritten.before.values(), new AclIds().idOf)));
+  if (isUpdating) await writeCase(file, [manifestsBefore, manifestsAfter, plan]);
+  else t.is(plan, expected);
+
+  const { before, after } = await onLoopback(asWritten);
+  const haproxy = await startRendered(t, inFileOrder(before));
+  const { worker, context } = haproxy;
+  const plans = plansOf({ before, after }, worker.running);
+  const outcome = await applyPlans(worker, plans, () => t.fail('Nothing is to be planned twice') as never);
+  t.like(outcome, { refused: [], repaired: [], beyondRepair: [], lost: undefined });
+  t.deepEqual(
+    outcome.acknowledged,
+    plans.flatMap(({ commands }) => commands),
+  );
+
+  const believed = worker.running;
+  const observed = await readRunning(worker.runtime, inFileOrder(before), true, context.aclId);
+  for (const name of namesOf(before))
+    t.deepEqual(stateOf(observed, name), stateOf(believed, name), 'It runs what is believed');
+  const booted = Running.booted(after.values(), context.aclId);
+  const inBoth = namesOf(before).filter((name) => booted.get(name) !== undefined);
+  t.deepEqual(servingOf(observed, inBoth), servingOf(booted, inBoth), 'It serves by what is wanted');
+  const isReloaded = plans.some(({ reload }) => reload !== undefined);
+  if (!isReloaded) {
+    t.deepEqual(effectOf(observed, inBoth), effectOf(booted, inBoth));
+    await checksAreOn(t, worker, after, inBoth);
+  }
+
+  const fresh = await haproxy.reload(inFileOrder(after));
+  const afterReload = await readRunning(fresh.runtime, inFileOrder(after), true, context.aclId);
+  for (const name of namesOf(after))
+    t.deepEqual(stateOf(afterReload, name), stateOf(fresh.running, name), 'A new worker runs the file');
+});
+
+async function onLoopback({ before, after }: Transition): Promise<Transition> {
+  const loopback = new Loopback();
+  const moved = async (loadBalancers: ReadonlyMap<string, LoadBalancer>) => {
+    const bindable = new Map<string, LoadBalancer>();
+    for (const [key, each] of loadBalancers) bindable.set(key, await loopback.bindable(each));
+    return bindable;
+  };
+  return { before: await moved(before), after: await moved(after) };
+}
+
+/** Everything that is known of a listener, in an order that does not depend on history. */
+function stateOf(running: Running, name: string) {
+  const { servers = new Map(), allowed = [] } = running.get(name) ?? {};
+  return {
+    servers: [...servers].sort(([a], [b]) => (a < b ? -1 : 1)),
+    allowed: allowed.map(({ id, cidrs }) => ({ id, cidrs: [...cidrs].sort() })),
+  };
+}
+
+function servingOf(running: Running, names: readonly string[]) {
+  return effectOf(running, names).map(({ name, serving }) => ({ name, serving }));
+}
+
+/** Where the pool has a monitor each server is probed, also one that was added just now. */
+async function checksAreOn(
+  t: ExecutionContext,
+  { runtime }: Worker,
+  loadBalancers: ReadonlyMap<string, LoadBalancer>,
+  names: readonly string[],
+): Promise<void> {
+  const rows = [...parseServersState(await runtime.ask('show servers state'))];
+  for (const { name, pool } of [...loadBalancers.values()].flatMap(({ listeners }) => listeners)) {
+    if (!names.includes(name) || pool.monitor === undefined) continue;
+    for (const member of pool.members) {
+      const row = rows.find(({ backend, server }) => backend === name && server === member.name);
+      t.is(row?.check, 'on', `${name} ${member.name}`);
+    }
+  }
+}
+
+for (const file of readCases(new URL('transitions/', import.meta.url)))
+  test(`Transition: ${file.title}`, carriedOut, file);
