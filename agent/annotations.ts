@@ -1,8 +1,8 @@
 // Reads the annotations of one Service, and the defaults that the settings give for them, by the one table.
 // Pure: a value that is not allowed becomes a Problem and the default is used in its place.
 
-import { ALIAS_PREFIX, type Alias } from './annotation-aliases.ts';
-import { oneOf } from './annotation-kinds.ts';
+import { ALIAS_PREFIX, type Alias } from './annotations/aliases.ts';
+import { oneOf } from './annotations/kinds.ts';
 import {
   ANNOTATIONS,
   type Annotation,
@@ -10,12 +10,12 @@ import {
   FIELDS,
   type Field,
   PREFIX,
-} from './annotation-table.ts';
+} from './annotations/table.ts';
 import type { Problem } from './model.ts';
 import { near } from './nearest.ts';
 import { quote } from './quote.ts';
 
-export type { AnnotationValues } from './annotation-table.ts';
+export type { AnnotationValues } from './annotations/table.ts';
 
 export interface ReadAnnotations {
   readonly values: AnnotationValues;

@@ -3,18 +3,18 @@
 // Pure but for `readFile`.
 
 import { HeadgateError } from './errors.ts';
-import { type Reading, shown } from './setting-kinds.ts';
+import { type Reading, shown } from './settings/kinds.ts';
 import {
   type Given,
   type OwnFlags,
   readCommandLine,
   readSettingsFile,
   readVariables,
-} from './settings-sources.ts';
-import { allSettings, type Host, type Setting, type SettingName, type Settings } from './settings-table.ts';
+} from './settings/sources.ts';
+import { allSettings, type Host, type Setting, type SettingName, type Settings } from './settings/table.ts';
 
-export { readCommandLine } from './settings-sources.ts';
-export type { SettingName, Settings } from './settings-table.ts';
+export { readCommandLine } from './settings/sources.ts';
+export type { SettingName, Settings } from './settings/table.ts';
 
 export interface SettingsInput {
   /** What follows the command: `['--config', 'FILE', ...]`. */

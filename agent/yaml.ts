@@ -111,10 +111,14 @@ interface Cursor {
 function contentLines(text: string): Line[] {
   const lines: Line[] = [];
   let number = 0;
+  let isBegun = false;
   for (const whole of text.split('\n')) {
     number++;
     const content = whole.trim();
-    if (content === '' || content.startsWith('#') || (whole === '---' && lines.length === 0)) continue;
+    if (content === '' || content.startsWith('#')) continue;
+    const isMark = whole === '---' && !isBegun;
+    isBegun = true;
+    if (isMark) continue;
     lines.push({ indent: whole.length - whole.trimStart().length, content, number });
   }
   return lines;

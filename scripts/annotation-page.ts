@@ -1,12 +1,12 @@
 // docs/annotations.md as one text, made from the table of annotations. Pure.
 
-import type { Alias } from '../agent/annotation-aliases.ts';
-import { oneOf } from '../agent/annotation-kinds.ts';
-import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/annotation-table.ts';
+import type { Alias } from '../agent/annotations/aliases.ts';
+import { oneOf } from '../agent/annotations/kinds.ts';
+import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/annotations/table.ts';
 
 const INTRO = `# Annotations
 
-<!-- Written by scripts/write-annotation-docs.ts from agent/annotation-table.ts: change it there. -->
+<!-- Written by scripts/write-annotation-docs.ts from agent/annotations/table.ts: change it there. -->
 
 What a Service asks of the load balancer beyond its \`spec\` stands in its \`metadata.annotations\`, under \`${PREFIX}\`.
 Every value is a string, so numbers and \`true\` need quotes in YAML.

@@ -105,7 +105,10 @@ function limits({ maxConnections: wanted }: Settings): Finding {
   };
 }
 
-async function listenPort({ listen: { address: host, port } }: Settings, agentRuns: boolean): Promise<Finding> {
+async function listenPort(
+  { listen: { address: host, port } }: Settings,
+  agentRuns: boolean,
+): Promise<Finding> {
   const what = `${host} port ${port}`;
   if (port === 0) return { what, ok: true, detail: 'a free port is taken' };
   const reason = await probeBind(host, port, false);

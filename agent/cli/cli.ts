@@ -2,7 +2,7 @@
 // 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
 
 import { HeadgateError, messageOf } from '../errors.ts';
-import { settingsHelp } from '../settings-help.ts';
+import { settingsHelp } from '../settings/help.ts';
 import { version } from '../version.ts';
 import { check } from './check.ts';
 import { render } from './render.ts';

@@ -7,13 +7,7 @@ import type { Command } from './commands.ts';
 import type { Plan } from './plan.ts';
 import { readListener } from './readback.ts';
 import type { Running } from './running.ts';
-import type { Runtime } from './runtime.ts';
-
-/** One HAProxy worker: the connection that is pinned to it and what it is known to run. */
-export interface Worker {
-  readonly runtime: Runtime;
-  readonly running: Running;
-}
+import type { Worker } from './worker.ts';
 
 export interface Refusal {
   readonly key: string;
@@ -96,8 +90,6 @@ function listenerOf(running: Running, command: Command): string {
     case 'AddCidr':
     case 'DeleteCidr':
       return running.listenerOfAcl(command.acl) ?? '';
-    case 'SetListenerConnectionLimit':
-      return command.frontend;
     default:
       return command.backend;
   }

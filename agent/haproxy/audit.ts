@@ -1,9 +1,9 @@
 // Compares what a worker says it runs with what we believe, and takes its word: the plans that follow repair what
 // differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
 
-import type { Worker } from './apply.ts';
 import { readListener, readServers } from './readback.ts';
 import type { RunningServer } from './running.ts';
+import type { Worker } from './worker.ts';
 
 /** ACLs are read a few at a time, so that an audit costs the same however many there are. */
 const LISTENERS_READ_WHOLE = 50;
@@ -21,7 +21,7 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const names = [...running.names()];
   const before = new Map(names.map((name) => [name, running.changesOf(name)]));
   const isQuiet = (name: string): boolean => running.changesOf(name) === before.get(name);
-  const servers = await readServers(runtime);
+  const servers = await readServers(runtime, names);
   const drifted: string[] = [];
   for (const name of names) {
     const observed = servers.get(name) ?? new Map();

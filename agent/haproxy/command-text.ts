@@ -55,19 +55,6 @@ function wordsOf(command: Command, capabilities: Capabilities): readonly string[
       return ['add acl', acl(command.acl), cidr(command.cidr)];
     case 'DeleteCidr':
       return ['del acl', acl(command.acl), cidr(command.cidr)];
-    case 'SetListenerConnectionLimit':
-      if (!capabilities.setsListenerLimit) {
-        throw wrong(
-          'Cannot send "set maxconn frontend" to this version',
-          'it can lock up (HAProxy issue #2726)',
-        );
-      }
-      // 0 does not mean "no limit" here as it does in the file: it closes the frontend (measured on 2.6 to 3.4).
-      return [
-        'set maxconn frontend',
-        name('frontend', command.frontend),
-        number('limit', command.limit, 1, INT_MAX),
-      ];
   }
 }
 

@@ -6,12 +6,10 @@ export type Command =
   | SetServerState
   | EnableHealth
   | SetServerWeight
-  | SetServerConnectionLimit
   | ShutdownSessions
   | DeleteServer
   | AddCidr
-  | DeleteCidr
-  | SetListenerConnectionLimit;
+  | DeleteCidr;
 
 /** A new server; HAProxy starts it in maintenance. */
 export interface AddServer {
@@ -46,14 +44,6 @@ export interface SetServerWeight {
   readonly weight: number;
 }
 
-export interface SetServerConnectionLimit {
-  readonly kind: 'SetServerConnectionLimit';
-  readonly backend: string;
-  readonly server: string;
-  /** 0: no limit. */
-  readonly limit: number;
-}
-
 export interface ShutdownSessions {
   readonly kind: 'ShutdownSessions';
   readonly backend: string;
@@ -78,10 +68,4 @@ export interface DeleteCidr {
   readonly kind: 'DeleteCidr';
   readonly acl: number;
   readonly cidr: string;
-}
-
-export interface SetListenerConnectionLimit {
-  readonly kind: 'SetListenerConnectionLimit';
-  readonly frontend: string;
-  readonly limit: number;
 }

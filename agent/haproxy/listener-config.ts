@@ -15,6 +15,11 @@ export function isServed(listener: Listener): boolean {
   return listener.protocol === 'TCP' && listener.addresses.length > 0;
 }
 
+/** `address port` of everything that HAProxy listens on for it. */
+export function placesOf(listener: Listener): readonly string[] {
+  return isServed(listener) ? listener.addresses.map((address) => `${address} ${listener.port}`) : [];
+}
+
 /** The allowed clients, one list per line of the file; never without a line, never with an empty one. */
 export function allowedLines(listener: Listener): readonly (readonly string[])[] {
   const cidrs = listener.allowedCidrs.length > 0 ? listener.allowedCidrs : [NOBODY[listener.family]];

@@ -3,11 +3,11 @@
 
 import type { LoadBalancer } from '../model.ts';
 import { Slice } from '../slice.ts';
-import type { Worker } from './apply.ts';
 import { allowedLines, isServed, structureOf } from './listener-config.ts';
-import { parseAcl, parseServersState, type ServerState } from './readings.ts';
+import { parseAcl, parseServersState } from './readings.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
 import type { Runtime } from './runtime.ts';
+import type { Worker } from './worker.ts';
 
 /**
  * Everything, for a worker that this agent did not boot. `isOurs`: its description says that it booted from the
@@ -19,24 +19,24 @@ export async function readRunning(
   isOurs: boolean,
   aclId: (listener: string, line: number) => number,
 ): Promise<Running> {
-  const backends = await readServers(runtime);
   const running = new Running();
   if (!isOurs) {
-    for (const [name, servers] of backends) running.put(name, { structure: '', allowed: [], servers });
+    for (const [name, servers] of await readAllServers(runtime))
+      running.put(name, { structure: '', allowed: [], servers });
     return running;
   }
-  const reads = loadBalancers
-    .flatMap(({ listeners }) => listeners)
-    .filter(isServed)
-    .map(async (listener) => {
-      const ids = allowedLines(listener).map((_, line) => aclId(listener.name, line));
-      const allowed = await readAllowed(runtime, ids);
-      running.put(listener.name, {
-        structure: structureOf(listener),
-        allowed,
-        servers: backends.get(listener.name) ?? new Map(),
-      });
+  const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isServed);
+  const names = listeners.map(({ name }) => name);
+  const servers = await readServers(runtime, names);
+  const reads = listeners.map(async (listener) => {
+    const ids = allowedLines(listener).map((_, line) => aclId(listener.name, line));
+    const allowed = await readAllowed(runtime, ids);
+    running.put(listener.name, {
+      structure: structureOf(listener),
+      allowed,
+      servers: servers.get(listener.name) ?? new Map(),
     });
+  });
   await Promise.all(reads);
   return running;
 }
@@ -57,21 +57,50 @@ export async function readListener(
     runtime.ask(`show servers state ${name}`),
     readAllowed(runtime, ids),
   ]);
-  const servers = new Map<string, RunningServer>();
-  for (const row of parseServersState(state)) servers.set(row.server, runningServer(row));
-  if (isWanted()) running.put(name, { ...(running.get(name) ?? current), allowed, servers });
+  if (isWanted())
+    running.put(name, { ...(running.get(name) ?? current), allowed, servers: serversOf(state) });
 }
 
-/** By listener; in slices, and behind everything urgent. */
+/**
+ * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
+ * question about all of them, no server can be added. A listener that the worker does not have has no servers.
+ */
 export async function readServers(
   runtime: Runtime,
+  listeners: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, RunningServer>>> {
-  const text = await runtime.ask('show servers state', { lane: 'bulk' });
+  const slice = new Slice();
+  const servers = new Map<string, ReadonlyMap<string, RunningServer>>();
+  for (let at = 0; at < listeners.length; at += QUESTIONS) {
+    const some = listeners.slice(at, at + QUESTIONS);
+    const answers = await Promise.all(
+      some.map((name) => runtime.ask(`show servers state ${name}`, { lane: 'bulk' })),
+    );
+    for (const [index, name] of some.entries()) {
+      servers.set(name, serversOf(answers[index] ?? ''));
+      if (slice.isOver) await slice.breathe();
+    }
+  }
+  return servers;
+}
+
+const QUESTIONS = 64;
+
+function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
+  const servers = new Map<string, RunningServer>();
+  if (answer.startsWith("Can't find backend")) return servers;
+  for (const { server, id, weight, state } of parseServersState(answer))
+    servers.set(server, { id, weight, state });
+  return servers;
+}
+
+/** Of a worker that booted from an unknown file: whatever backends with servers it has. */
+async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map<string, RunningServer>>> {
   const slice = new Slice();
   const backends = new Map<string, Map<string, RunningServer>>();
-  for (const row of parseServersState(text)) {
+  for (const row of parseServersState(await runtime.ask('show servers state', { lane: 'bulk' }))) {
     const servers = backends.get(row.backend) ?? new Map<string, RunningServer>();
-    servers.set(row.server, runningServer(row));
+    servers.set(row.server, { id: row.id, weight: row.weight, state: row.state });
     backends.set(row.backend, servers);
     if (slice.isOver) await slice.breathe();
   }
@@ -82,8 +111,4 @@ function readAllowed(runtime: Runtime, ids: readonly number[]): Promise<RunningL
   return Promise.all(
     ids.map(async (id) => ({ id, cidrs: new Set(parseAcl(await runtime.ask(`show acl #${id}`))) })),
   );
-}
-
-function runningServer({ id, weight, state }: ServerState): RunningServer {
-  return { id, weight, state };
 }

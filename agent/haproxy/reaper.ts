@@ -2,21 +2,23 @@
 // their time to drain is over, and never in a hurry (HAProxy 3.3 and newer refuse right after maintenance).
 
 import { messageOf } from '../errors.ts';
-import type { Worker } from './apply.ts';
 import type { Command } from './commands.ts';
+import type { Worker } from './worker.ts';
 
 interface Waiting {
   readonly backend: string;
   readonly server: string;
   /** Milliseconds on the clock. */
   readonly since: number;
+  /** Of late: since its connections were told to end, where they were. */
   attempts: number;
+  isShutDown: boolean;
   due: number;
 }
 
 export interface ReaperOptions {
   /** Milliseconds a removed server's connections may go on. */
-  readonly drainTimeout: number;
+  readonly drainTimeout: () => number;
   readonly onDeleted: (count: number) => void;
   readonly onError: (message: string) => void;
   readonly now?: () => number;
@@ -24,6 +26,8 @@ export interface ReaperOptions {
 
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
+/** From when connections were told to end until they have. */
+const SHUTDOWN_WAIT = 100;
 /** Deletions stop all of HAProxy's threads for a moment: few at a time, so that an urgent change fits between. */
 const BATCH = 16;
 
@@ -34,6 +38,7 @@ export class Reaper {
   /** `backend server` to what is known of it. */
   readonly #waiting = new Map<string, Waiting>();
   #timer: NodeJS.Timeout | undefined;
+  #isReaping = false;
   #closed = false;
 
   /** One worker's reaper; takes over the servers that are already in maintenance there. */
@@ -55,11 +60,13 @@ export class Reaper {
 
   /** Takes note of servers that these commands have put into maintenance. */
   watch(acknowledged: readonly Command[]): void {
+    let isLonger = false;
     for (const command of acknowledged) {
-      if (command.kind === 'SetServerState' && command.state === 'maint')
-        this.#add(command.backend, command.server);
+      if (command.kind !== 'SetServerState' || command.state !== 'maint') continue;
+      this.#add(command.backend, command.server);
+      isLonger = true;
     }
-    this.#schedule();
+    if (isLonger) this.#schedule();
   }
 
   close(): void {
@@ -74,18 +81,22 @@ export class Reaper {
       server,
       since: now,
       attempts: 0,
-      due: now + FIRST_WAIT,
+      isShutDown: false,
+      due: now + Math.min(FIRST_WAIT, this.#options.drainTimeout()),
     });
   }
 
+  /** Wakes up when the first one is due. */
   #schedule(): void {
-    if (this.#closed || this.#timer !== undefined || this.#waiting.size === 0) return;
+    if (this.#closed || this.#isReaping || this.#waiting.size === 0) return;
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) due = Math.min(due, each.due);
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#reap(), Math.max(0, due - this.#now()));
   }
 
   async #reap(): Promise<void> {
+    this.#isReaping = true;
     try {
       for (let batch = this.#takeDue(); batch.length > 0 && !this.#closed; batch = this.#takeDue()) {
         await this.#delete(batch);
@@ -95,7 +106,7 @@ export class Reaper {
       this.#options.onError(messageOf(error));
       this.close();
     }
-    this.#timer = undefined;
+    this.#isReaping = false;
     this.#schedule();
   }
 
@@ -113,7 +124,7 @@ export class Reaper {
 
   async #delete(batch: readonly Waiting[]): Promise<void> {
     const { runtime, running } = this.#worker;
-    const overdue = batch.filter(({ since }) => this.#now() - since >= this.#options.drainTimeout);
+    const overdue = batch.filter(({ since }) => this.#now() - since >= this.#options.drainTimeout());
     const commands: Command[] = [
       ...overdue.map(({ backend, server }) => ({ kind: 'ShutdownSessions', backend, server }) as const),
       ...batch.map(({ backend, server }) => ({ kind: 'DeleteServer', backend, server }) as const),
@@ -131,11 +142,21 @@ export class Reaper {
         running.fold(command);
         deleted++;
       } else if (each !== undefined) {
-        each.attempts++;
-        each.due = this.#now() + Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** each.attempts);
+        each.due = this.#now() + this.#waitAfter(each);
         running.markKept(command.backend, command.server);
       }
     }
     if (deleted > 0) this.#options.onDeleted(deleted);
+  }
+
+  /** Until the next attempt after one that failed: longer and longer, but never past the end of the drain timeout. */
+  #waitAfter(each: Waiting): number {
+    const left = each.since + this.#options.drainTimeout() - this.#now();
+    const isShutDown = left <= 0;
+    if (isShutDown && !each.isShutDown) each.attempts = 0;
+    each.isShutDown = isShutDown;
+    each.attempts++;
+    if (isShutDown) return Math.min(LONGEST_WAIT, SHUTDOWN_WAIT * 2 ** each.attempts);
+    return Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** each.attempts, left);
   }
 }

@@ -7,7 +7,7 @@ export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'so
 
 export interface ArbiterOptions {
   /** Milliseconds between the ends of two reloads. */
-  readonly interval: number;
+  readonly interval: () => number;
   /** Does the reload; false asks to try again later. Must not throw. */
   readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<boolean>;
   /** How many times the budget of old workers is used up: 0 within it, 1 for each worker or share above. */
@@ -52,8 +52,8 @@ export class ReloadArbiter {
 
   #schedule(): void {
     if (this.#closed || this.#isReloading || this.#timer !== undefined || this.#pending.size === 0) return;
-    const patience =
-      this.#failures === 0 ? this.#options.interval : backOff(this.#options.interval, this.#failures);
+    const interval = this.#options.interval();
+    const patience = this.#failures === 0 ? interval : backOff(interval, this.#failures);
     const wait = Math.max(0, this.#lastEnd + patience - this.#now());
     this.#timer = setTimeout(() => void this.#fire(), wait);
   }
@@ -61,9 +61,10 @@ export class ReloadArbiter {
   async #fire(): Promise<void> {
     this.#isReloading = true;
     const pressure = await this.#options.pressure();
-    if (pressure > 0 && this.#now() < this.#lastEnd + backOff(this.#options.interval, pressure)) {
+    const interval = this.#options.interval();
+    if (pressure > 0 && this.#now() < this.#lastEnd + backOff(interval, pressure)) {
       this.#isReloading = false;
-      this.#timer = setTimeout(() => void this.#fire(), this.#options.interval);
+      this.#timer = setTimeout(() => void this.#fire(), interval);
       return;
     }
     this.#timer = undefined;

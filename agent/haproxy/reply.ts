@@ -47,7 +47,6 @@ const SUCCESS: { readonly [kind in Command['kind']]: string } = {
   DeleteServer: 'Server deleted.',
   AddCidr: '',
   DeleteCidr: '',
-  SetListenerConnectionLimit: '',
 };
 
 const FAILURES: ReadonlyMap<string, Failure> = new Map([

@@ -96,7 +96,6 @@ export class Running {
         return;
       case 'EnableHealth':
       case 'ShutdownSessions':
-      case 'SetListenerConnectionLimit':
         return;
       default:
         this.#foldServer(command);

@@ -1,30 +1,23 @@
-// Gets hold of a HAProxy worker: adopts the one that runs, or starts HAProxy where that is the agent's task.
-// Says of each what it booted from, as far as that can be known.
+// Gets hold of a HAProxy worker, however long it takes: adopts the one that runs, or starts HAProxy where that is the
+// agent's task. Says of each what it booted from, as far as that can be known.
 
 import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { LoadBalancer } from '../model.ts';
-import type { Worker } from './apply.ts';
 import type { Candidate, CandidateMaker } from './candidate.ts';
 import { keyOfListener, readAlerts } from './check.ts';
 import type { ConfigFile } from './config-file.ts';
 import { inFileOrder } from './config-text.ts';
-import { type HaproxyPaths, startHaproxy } from './process.ts';
+import { type HaproxyPaths, masterPid, startHaproxy } from './process.ts';
 import type { Quarantine } from './quarantine.ts';
 import { readRunning } from './readback.ts';
 import { descriptionOf, structureHash } from './render.ts';
 import type { RenderContext } from './render-context.ts';
 import { Running } from './running.ts';
 import { Runtime } from './runtime.ts';
-
-/** A worker and the file it booted from. */
-export interface ServingWorker extends Worker {
-  /** What that file held, by key; empty where another file than ours was booted. */
-  readonly booted: ReadonlyMap<string, LoadBalancer>;
-  /** As in its description; '' where that is none of ours. */
-  readonly structure: string;
-}
+import type { ServingWorker } from './worker.ts';
 
 export interface SupervisorOptions {
   readonly executable: string;
@@ -34,9 +27,15 @@ export interface SupervisorOptions {
   readonly file: ConfigFile;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  /** Whether HAProxy is started here; otherwise systemd or someone else does it. */
+  readonly startsHaproxy: boolean;
+  readonly isReloading: () => boolean;
+  readonly onRepair: (what: 'process' | 'socket') => void;
   readonly log: Log;
 }
 
+/** Before the first attempt has come to an end. */
+const NOT_YET = 'HAProxy has not been reached yet';
 const CONNECT_TIMEOUT = 2_000;
 const START_TIMEOUT = 30_000;
 /** Each round leaves out what the one before was refused for. */
@@ -44,9 +43,50 @@ const START_ROUNDS = 5;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  #fault = NOT_YET;
+  #closed = false;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+  }
+
+  /** Why there is no worker, '' where there is one. */
+  get fault(): string {
+    return this.#fault;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Tries until it has a worker; undefined only after close(). `onAttempt` is called after each attempt that failed.
+   * Nothing but HAProxy's absence is waited for, so that it is back as soon as it can be.
+   */
+  async obtain(onAttempt: () => void | Promise<void>): Promise<ServingWorker | undefined> {
+    const { log, onRepair } = this.#options;
+    for (let attempt = 0; !this.#closed; attempt++) {
+      try {
+        const worker = (await this.adopt()) ?? (await this.#startIfDue(attempt));
+        if (worker !== undefined) {
+          if (this.#fault !== NOT_YET) onRepair('process');
+          this.#fault = '';
+          return worker;
+        }
+        if (this.#fault === NOT_YET) this.#fault = 'HAProxy is not running';
+      } catch (error) {
+        if (this.#fault !== messageOf(error)) log.error('HAProxy cannot be had', { error: messageOf(error) });
+        this.#fault = messageOf(error);
+      }
+      await onAttempt();
+      await delay(Math.min(1_000, 50 * 2 ** attempt));
+    }
+    return undefined;
+  }
+
+  /** A worker that was there is lost: until the next one, this is the fault. */
+  lose(why: string): void {
+    this.#fault = why;
   }
 
   /** undefined where no HAProxy answers at our sockets. Reads only. */
@@ -62,6 +102,7 @@ export class Supervisor {
       const isOurs = runtime.worker.description === descriptionOf(structure);
       const running = await readRunning(runtime, inOrder, isOurs, rendering.aclId);
       if (isOurs) maker.accept(booted);
+      this.#options.log.info('Adopted the HAProxy that runs', { worker: runtime.worker.pid, ours: isOurs });
       return { runtime, running, booted: isOurs ? booted : new Map(), structure: isOurs ? structure : '' };
     } catch (error) {
       runtime.close();
@@ -130,6 +171,30 @@ export class Supervisor {
       any = true;
     }
     return any;
+  }
+
+  async #startIfDue(attempt: number): Promise<ServingWorker | undefined> {
+    const { startsHaproxy, log } = this.#options;
+    if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
+    const worker = await this.start();
+    log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
+    return worker;
+  }
+
+  /**
+   * A master that lives although its sockets are gone (someone removed them) makes its own anew at a reload.
+   * True where there is such a master: starting another HAProxy beside it would be wrong.
+   */
+  async #wake(attempt: number): Promise<boolean> {
+    const { paths, isReloading, onRepair, log } = this.#options;
+    const pid = await masterPid(paths);
+    if (pid === undefined) return false;
+    if (attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket)) {
+      log.warn('HAProxy lives but its sockets are gone: reloading it by signal', { master: pid });
+      process.kill(pid, 'SIGUSR2');
+      onRepair('socket');
+    }
+    return true;
   }
 
   async #start(candidate: Candidate): Promise<ServingWorker> {

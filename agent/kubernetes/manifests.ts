@@ -269,13 +269,16 @@ export class ManifestSource {
     const [missed = Number.POSITIVE_INFINITY] = file.missing.values();
     const due = Math.min(missed, file.doubtEnds ?? Number.POSITIVE_INFINITY);
     if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#isFolderGone(file)) return;
-    file.timer = setTimeout(() => {
-      file.timer = undefined;
-      this.#read(file.path);
-      this.#dropMissing(file);
-      this.#wake(file);
-      this.#report();
-    }, due - performance.now()).unref();
+    file.timer = setTimeout(
+      () => {
+        file.timer = undefined;
+        this.#read(file.path);
+        this.#dropMissing(file);
+        this.#wake(file);
+        this.#report();
+      },
+      Math.max(due - performance.now(), 0),
+    ).unref();
   }
 
   #dropMissing(file: ManifestFile): void {

@@ -8,8 +8,8 @@ import {
   type SettingName,
   type Settings,
 } from '../../agent/settings.ts';
-import { settingsHelp } from '../../agent/settings-help.ts';
-import { allSettings, flagOf, variableOf } from '../../agent/settings-table.ts';
+import { settingsHelp } from '../../agent/settings/help.ts';
+import { allSettings, flagOf, variableOf } from '../../agent/settings/table.ts';
 
 interface Given {
   readonly argv?: readonly string[];

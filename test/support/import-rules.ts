@@ -27,7 +27,7 @@ const PLACES: readonly Place[] = [
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
   // What brings the rooms together: the loop that changes them, and the status that looks at them.
   { name: 'loop', files: /^agent\/(loop|status)\.ts$/, imports: BELOW_LOOP },
-  { name: 'settings', files: /^agent\/settings?[-.]/, imports: ['middle', 'base', 'model'] },
+  { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'base', 'model'] },
   { name: 'model', files: /^agent\/model\.ts$/, imports: [] },
   { name: 'base', files: BASE, imports: ['model'] },
   { name: 'objects', files: /^agent\/kubernetes\/objects\.ts$/, imports: ['model'] },
@@ -37,7 +37,7 @@ const PLACES: readonly Place[] = [
   { name: 'keepalived', files: /^agent\/keepalived\//, imports: ['base', 'model'] },
   { name: 'health', files: /^health\//, imports: ['base', 'model'] },
   // Translation and all else that is pure: whatever has no place of its own has the least rights.
-  { name: 'middle', files: /^agent\/(translate\/)?[^/]+\.ts$/, imports: ['objects', 'base', 'model'] },
+  { name: 'middle', files: /^agent\/((translate|annotations)\/)?[^/]+\.ts$/, imports: ['objects', 'base', 'model'] },
 ];
 
 const NAMES_THAT_SAY_NOTHING = /(^|\/)(utils?|helpers?|types|index|common|misc)\.ts$/;

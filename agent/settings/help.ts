@@ -1,6 +1,6 @@
 // The settings for people: the flags in `--help`, and docs/settings.md. Pure.
 
-import { allSettings, flagOf, groups, type Setting, variableOf } from './settings-table.ts';
+import { allSettings, flagOf, groups, type Setting, variableOf } from './table.ts';
 
 /** The part of `--help` about the flags that are settings, ends with a newline. */
 export function settingsHelp(): string {
@@ -28,7 +28,7 @@ export function settingsDocument(): string {
   const lines = [
     '# Settings',
     '',
-    '<!-- Written by scripts/write-settings-docs.ts from agent/settings-table.ts: change the table, then `make docs`. -->',
+    '<!-- Written by scripts/write-settings-docs.ts from agent/settings/table.ts: change the table, then `make docs`. -->',
     '',
     'Every setting can be given in three places, the first of which has precedence:',
     '',

@@ -4,18 +4,11 @@
 
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { messageOf } from './errors.ts';
-import { nearest } from './nearest.ts';
-import { shown } from './setting-kinds.ts';
-import {
-  allSettings,
-  flagOf,
-  isSettingName,
-  type SettingName,
-  settingsTable,
-  variableOf,
-} from './settings-table.ts';
-import { parseYamlDocuments } from './yaml.ts';
+import { messageOf } from '../errors.ts';
+import { nearest } from '../nearest.ts';
+import { parseYamlDocuments } from '../yaml.ts';
+import { shown } from './kinds.ts';
+import { allSettings, flagOf, isSettingName, type SettingName, settingsTable, variableOf } from './table.ts';
 
 /** One value that a source gives for a setting. */
 export interface Given {

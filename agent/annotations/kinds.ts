@@ -2,7 +2,7 @@
 // Whatever comes out of `parse` can stand as one bare word in an HAProxy line or command: no kind lets through a
 // blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII. Pure.
 
-import { parseAddress } from './ip.ts';
+import { parseAddress } from '../ip.ts';
 
 export interface Kind<T> {
   /** One word or two for the table in the documentation. */

@@ -1,14 +1,8 @@
 // The one table of the annotations that a Service can carry: it drives reading, refusing, the texts of refusals and
 // docs/annotations.md. A new annotation is one field of AnnotationValues and one entry of ANNOTATIONS. Values only.
 
-import {
-  type Alias,
-  counted,
-  milliseconds,
-  minusOneForNone,
-  seconds,
-  spelled,
-} from './annotation-aliases.ts';
+import type { Algorithm, HealthMonitor, Pool } from '../model.ts';
+import { type Alias, counted, milliseconds, minusOneForNone, seconds, spelled } from './aliases.ts';
 import {
   addressPerFamily,
   bool,
@@ -23,8 +17,7 @@ import {
   SECOND,
   statusCodes,
   wholeNumber,
-} from './annotation-kinds.ts';
-import type { Algorithm, HealthMonitor, Pool } from './model.ts';
+} from './kinds.ts';
 
 export const PREFIX = 'headgate.io/';
 

@@ -2,7 +2,7 @@
 // its documentation is expose-applications-using-loadbalancer-type-service.md of kubernetes/cloud-provider-openstack,
 // its source pkg/openstack/loadbalancer.go. Pure.
 
-import { oneOf } from './annotation-kinds.ts';
+import { oneOf } from './kinds.ts';
 
 export const ALIAS_PREFIX = 'loadbalancer.openstack.org/';
 

@@ -1,8 +1,8 @@
 // Every setting in one table: its kind, its default, what it is for, and whether a change needs a restart.
 // The file's keys, the flags, the variables, the errors, `--help` and docs/settings.md all come from here.
 
-import { DAY, MILLISECOND, MINUTE, SECOND } from './annotation-kinds.ts';
-import { readAnnotationDefaults } from './annotations.ts';
+import { DAY, MILLISECOND, MINUTE, SECOND } from '../annotations/kinds.ts';
+import { readAnnotationDefaults } from '../annotations.ts';
 import {
   choice,
   directories,
@@ -16,7 +16,7 @@ import {
   program,
   text,
   toggle,
-} from './setting-kinds.ts';
+} from './kinds.ts';
 
 /** What a default may depend on. */
 export interface Host {
