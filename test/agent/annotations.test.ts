@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import test from 'ava';
 import fc from 'fast-check';
-import { ANNOTATIONS, FIELDS, type Field } from '../../agent/annotation-table.ts';
+import { ANNOTATIONS, FIELDS, type Field } from '../../agent/annotations/table.ts';
 import {
   ANNOTATION_DEFAULTS,
   type AnnotationValues,
