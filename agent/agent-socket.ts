@@ -14,7 +14,7 @@ export type Answers = Readonly<Record<string, (query: URLSearchParams) => unknow
 
 /** Errors: AGENT_RUNNING where another agent answers there already. */
 export async function serveAgentSocket(path: string, answers: Answers): Promise<Server> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(path), { recursive: true, mode: 0o711 });
   if (await isAnswered(path)) {
     throw new HeadgateError(
       'AGENT_RUNNING',

@@ -187,7 +187,7 @@ export class HaproxyDataplane {
    */
   async start(): Promise<void> {
     await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
-    await mkdir(dirname(this.#paths.adminSocket), { recursive: true, mode: 0o700 });
+    await mkdir(dirname(this.#paths.adminSocket), { recursive: true, mode: 0o711 });
     await haproxyVersion(this.#settings.haproxy);
     this.#caretaker.start();
     await this.#obtain();
