@@ -1,0 +1,221 @@
+// What a Service may ask for, on real traffic: what it costs HAProxy, and what the agent says where it cannot be had.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import ava from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { startMember } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
+import { ask, Client } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+
+test.serial('A new Service is one reload, and so is its end', async (t) => {
+  const { host, web } = await withMember(t);
+  await host.write('web.yaml', web('web', 1));
+  const agent = await host.start();
+  t.is(await host.reloads(), 0);
+  await host.write('shop.yaml', web('shop', 2));
+  await host.until('it is served', () => answers(host, 2));
+  t.is(await host.reloads(), 1);
+  await host.until('`why` says so', async () => (await host.why('default/shop')).verdict === 'served');
+  await host.remove('shop.yaml');
+  await host.until('it is gone', async () => !(await answers(host, 2)));
+  t.is(await host.reloads(), 2);
+  t.true(await answers(host, 1));
+  const metric = await agent.metrics();
+  t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-added', result: 'done' }), 1);
+  t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-removed', result: 'done' }), 1);
+  t.is(metric('headgate_haproxy_reloads_total'), 2);
+});
+
+test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
+  const { host, web } = await withMember(t);
+  await host.start();
+  const all = Array.from({ length: 50 }, (_, at) => 101 + at);
+  for (const last of all) await host.write(`${last}.yaml`, web(`web-${last}`, last));
+  await host.until('all are served', async () =>
+    (await Promise.all(all.map((last) => answers(host, last)))).every(Boolean),
+  );
+  t.true((await host.reloads()) <= 3, `${await host.reloads()} reloads`);
+});
+
+test.serial('Source ranges open and close at runtime', async (t) => {
+  const { host, web } = await withMember(t);
+  const [inside, outside] = [host.address(50), host.address(60)];
+  const show = (ranges: readonly string[]): Promise<void> =>
+    host.write('web.yaml', web('web', 1, { spec: { loadBalancerSourceRanges: ranges } }));
+  const isOpenFor = async (from: string): Promise<boolean> => answers(host, 1, from);
+  await show([`${inside}/32`]);
+  await host.start();
+  t.deepEqual([await isOpenFor(inside), await isOpenFor(outside)], [true, false]);
+  await show([`${inside}/32`, `${outside}/32`]);
+  await host.until('both may connect', () => isOpenFor(outside));
+  t.true(await isOpenFor(inside));
+  await show([`${outside}/32`]);
+  await host.until('the first one may not', async () => !(await isOpenFor(inside)));
+  t.true(await isOpenFor(outside));
+  await show([]);
+  await host.until('everyone may', () => isOpenFor(inside));
+  // A connection from outside is closed, not left hanging.
+  await show([`${inside}/32`]);
+  await host.until('the other one may not', async () => !(await isOpenFor(outside)));
+  const refused = await Client.connect({ address: host.address(1), port: VIP_PORT, from: outside });
+  await refused.closed;
+  t.is(await host.reloads(), 0);
+});
+
+test.serial('Session affinity survives a reload', async (t) => {
+  const { host, web } = await withMember(t, 5);
+  const affine = { spec: { sessionAffinity: 'ClientIP' } };
+  await host.write('web.yaml', web('web', 1, affine));
+  await host.start();
+  const clients = [51, 52, 53, 54, 55, 56].map((last) => host.address(last));
+  const chosen = (): Promise<readonly string[]> =>
+    Promise.all(clients.map((from) => ask({ address: host.address(1), port: VIP_PORT, from })));
+  const before = await chosen();
+  t.true(new Set(before).size > 1);
+  t.deepEqual(await chosen(), before);
+  // HAProxy teaches its successor only once it has given up learning itself, 5 s after a cold start.
+  await host.until('it can teach', async () => {
+    const flags = /flags=0x([0-9a-f]+) resync/.exec(await host.haproxy('show peers'))?.[1] ?? '0';
+    return (Number.parseInt(flags, 16) & 3) === 3;
+  });
+  await host.write('shop.yaml', web('shop', 2));
+  await host.until('it is served', () => answers(host, 2));
+  t.is(await host.reloads(), 1);
+  await host.until('it has learned', async () =>
+    / used:6$/m.test(await host.haproxy('show table default:web:tcp:17080:v4')),
+  );
+  t.deepEqual(await chosen(), before);
+});
+
+test.serial('A UDP port is reported while the TCP port beside it is served', async (t) => {
+  const { host, web } = await withMember(t);
+  const ports = [
+    { name: 'http', port: VIP_PORT, protocol: 'TCP', targetPort: MEMBER_PORT },
+    { name: 'dns', port: VIP_PORT, protocol: 'UDP', targetPort: MEMBER_PORT },
+  ];
+  const objects = web('web', 1, { spec: { ports } });
+  const text = objects.map((each) => JSON.stringify(each)).join('\n---\n');
+  await host.write(
+    'web.yaml',
+    text.replace('"ports":[{"port":17090', '"ports":[{"name":"http","port":17090'),
+  );
+  await host.start();
+  t.true(await answers(host, 1));
+  const { verdict, problems } = await host.why();
+  t.is(verdict, 'served in part');
+  t.deepEqual(
+    problems.map(({ reason, port }) => [reason, port]),
+    [['ProtocolNotServed', { protocol: 'UDP', port: VIP_PORT }]],
+  );
+});
+
+test.serial(
+  'Of two Services that want one address and port the older one has it, and `why` says so',
+  async (t) => {
+    const { host, web } = await withMember(t);
+    const dated = (name: string, time: string): string =>
+      web(name, 1)
+        .map((each) => JSON.stringify(each))
+        .join('\n---\n')
+        .replace('"metadata":{', `"metadata":{"creationTimestamp":"${time}",`);
+    await host.write('older.yaml', dated('older', '2026-01-01T00:00:00Z'));
+    await host.write('aa-newer.yaml', dated('aa-newer', '2026-02-01T00:00:00Z'));
+    await host.start();
+    t.is((await host.why('default/older')).verdict, 'served');
+    const { verdict, problems } = await host.why('default/aa-newer');
+    t.is(verdict, 'not served');
+    t.is(problems[0]?.reason, 'AddressInUse');
+    t.regex(problems[0]?.message ?? '', /default\/older/);
+    await host.remove('older.yaml');
+    await host.until('it inherits', async () => (await host.why('default/aa-newer')).verdict === 'served');
+    t.true(await answers(host, 1));
+  },
+);
+
+test.serial('A broken manifest keeps its last good content and is named until it is mended', async (t) => {
+  const { host, web } = await withMember(t, 2);
+  await host.write('web.yaml', web('web', 1));
+  await host.write('shop.yaml', web('shop', 2));
+  const agent = await host.start();
+  await host.write('web.yaml', 'kind: Service\n  metadata: [');
+  await host.until('it is named', async () => (await host.status()).problems.length === 1);
+  const [problem] = (await host.status()).problems;
+  t.is(problem?.object, join(host.manifestDir, 'web.yaml'));
+  t.is(problem?.reason, 'InvalidFile');
+  t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidFile' }), 1);
+  t.true(await answers(host, 1));
+  // Others change as ever.
+  await host.write(
+    'shop.yaml',
+    webObjects({ name: 'shop', address: host.address(2), members: [host.address(12)] }),
+  );
+  await host.until('it changes', async () => (await askAt(host, 2)) === host.address(12));
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(12)] }));
+  await host.until('it is solved', async () => (await host.status()).problems.length === 0);
+  await host.until('it changes', async () => (await askAt(host, 1)) === host.address(12));
+});
+
+test.serial('SIGHUP takes new settings and says which need a restart', async (t) => {
+  const { host, web } = await withMember(t);
+  const config = join(host.directory, 'headgate.yaml');
+  await writeFile(config, 'drainTimeout: 5m\nmanifests: []\n');
+  await host.write('web.yaml', web('web', 1));
+  const agent = await host.start(['--config', config]);
+  const kept = await Client.connect({ address: host.address(1), port: VIP_PORT });
+  t.is(await kept.ask(), host.address(11));
+
+  await writeFile(config, 'drainTimeout: 1s\nhardStopAfter: 10m\nhaproxySupervisor: external\n');
+  agent.signal('SIGHUP');
+  await host.until('the file has it', async () => (await host.config()).includes('hard-stop-after 600000ms'));
+  const settings = agent.log.filter(({ setting }) => setting !== undefined);
+  t.deepEqual(settings.map(({ message, setting }) => [setting, message.includes('needs a restart')]).sort(), [
+    ['drainTimeout', false],
+    ['haproxySupervisor', true],
+    ['hardStopAfter', false],
+  ]);
+  t.is(await kept.ask(), host.address(11));
+
+  // What cannot be used changes nothing.
+  const from = agent.log.length;
+  await writeFile(config, 'drainTimeoutt: 1s\n');
+  agent.signal('SIGHUP');
+  await host.until('it is refused', async () => agent.hasLogged('Settings: kept as they were', from));
+  t.true(agent.hasLogged('drainTimeout', from));
+  t.true(await answers(host, 1));
+  kept.close();
+});
+
+interface WithMember {
+  readonly host: TestHost;
+  /** A Service at the VIP that ends in `last`, with the members from address 11 on. */
+  readonly web: (
+    name: string,
+    last: number,
+    more?: { readonly spec?: Record<string, unknown> },
+  ) => ReturnType<typeof webObjects>;
+}
+
+async function withMember(t: Parameters<typeof TestHost.create>[0], count = 1): Promise<WithMember> {
+  const host = await TestHost.create(t);
+  const members = Array.from({ length: count }, (_, at) => host.address(11 + at));
+  for (const address of members) t.teardown((await startMember(address, MEMBER_PORT)).kill);
+  const web: WithMember['web'] = (name, last, more) =>
+    webObjects({ name, address: host.address(last), members, ...more });
+  return { host, web };
+}
+
+function askAt(host: TestHost, last: number): Promise<string> {
+  return ask({ address: host.address(last), port: VIP_PORT });
+}
+
+/** Whether a member answers at the VIP that ends in `last`. */
+function answers(host: TestHost, last: number, from = host.address(99)): Promise<boolean> {
+  return ask({ address: host.address(last), port: VIP_PORT, from }).then(
+    () => true,
+    () => false,
+  );
+}

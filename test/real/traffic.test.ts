@@ -1,0 +1,175 @@
+// Real traffic through a real HAProxy while members come, go and die: no reload, no failed request.
+
+import ava from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { startMember, type TestMember } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT, type Web, webObjects } from '../support/service-objects.ts';
+import { ask, Client, Load } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+
+test.serial('An edit of a manifest is traffic within milliseconds, without a reload', async (t) => {
+  const { host, place, show } = await served(t, 2);
+  const agent = await host.start();
+  t.is(await ask(place), host.address(11));
+  const [worker, took] = [await host.worker(), [] as number[]];
+  for (const [at, member] of [12, 11, 12, 11, 12].entries()) {
+    const began = performance.now();
+    await show({ members: [host.address(member)] });
+    await host.until('the new member answers', async () => (await ask(place)) === host.address(member));
+    took[at] = performance.now() - began;
+  }
+  took.sort((a, b) => a - b);
+  t.log(`milliseconds: ${took.map(Math.round).join(', ')}`);
+  // What is missing from a file is missed only after a tenth of a second; an addition is not.
+  t.true((took[2] ?? Infinity) < 500);
+  t.is(await host.worker(), worker);
+  t.is((await agent.metrics())('headgate_haproxy_reloads_total'), Number.NaN);
+});
+
+test.serial('An added member gets connections within milliseconds', async (t) => {
+  const { host, place, show } = await served(t, 2);
+  await host.start();
+  const began = performance.now();
+  await show({ members: [host.address(11), host.address(12)] });
+  await host.until('both answer', async () => {
+    const answers = new Set([await ask(place), await ask(place)]);
+    return answers.size === 2;
+  });
+  const took = performance.now() - began;
+  t.log(`${Math.round(took)} ms`);
+  t.true(took < 250);
+});
+
+test.serial(
+  'A Service goes from 2 to 20 members and back under load: no reload, no failed request',
+  async (t) => {
+    const { host, place, show } = await served(t, 20);
+    const all = Array.from({ length: 20 }, (_, at) => host.address(11 + at));
+    await show({ members: all.slice(0, 2) });
+    const agent = await host.start();
+    const worker = await host.worker();
+    const loads = [new Load(place, { kind: 'new' }), new Load(place, { kind: 'kept' })];
+    const [load] = loads as [Load];
+    for (const count of [2, 20, 2, 20, 2]) {
+      await show({ members: all.slice(0, count) });
+      await host.until(`${count} members are ready`, async () => (await readyServers(host)).length === count);
+      await load.answered(60);
+    }
+    const results = await Promise.all(loads.map((each) => each.stop()));
+    for (const { failures, requests } of results) {
+      t.deepEqual(failures, []);
+      t.true(requests > 100);
+    }
+    t.is(results[0]?.answers.size, 20);
+    t.is(await host.worker(), worker);
+    const metric = await agent.metrics();
+    t.true(metric('headgate_haproxy_commands_total', { command: 'AddServer' }) >= 18);
+    t.deepEqual(
+      [metric('headgate_haproxy_reloads_total'), metric('headgate_haproxy_command_failures_total')],
+      [Number.NaN, Number.NaN],
+    );
+  },
+);
+
+test.serial('A terminating member keeps its connection and gets no new one', async (t) => {
+  const { host, place, show } = await served(t, 2);
+  await show({ members: [host.address(11)] });
+  await host.start();
+  const kept = await Client.connect(place);
+  t.is(await kept.ask(), host.address(11));
+  await show({ members: [{ address: host.address(11), terminating: true }, host.address(12)] });
+  await host.until('it drains', async () => (await stateOf(host, 11)) === 'drain');
+  for (let times = 0; times < 20; times++) t.is(await ask(place), host.address(12));
+  t.is(await kept.ask(), host.address(11));
+  // And it is welcome back.
+  await show({ members: [host.address(11)] });
+  await host.until('it serves again', async () => (await ask(place)) === host.address(11));
+  t.is(await kept.ask(), host.address(11));
+  kept.close();
+});
+
+test.serial('A removed member loses its connection at the drain timeout, not before', async (t) => {
+  const { host, place, show } = await served(t, 2);
+  await show({ members: [host.address(11)] });
+  await host.start(['--drain-timeout', '2s']);
+  const kept = await Client.connect(place);
+  t.is(await kept.ask(), host.address(11));
+  const began = performance.now();
+  await show({ members: [host.address(12)] });
+  await host.until('the other one serves', async () => (await ask(place)) === host.address(12));
+  t.is(await kept.ask(), host.address(11));
+  await kept.closed;
+  const lived = performance.now() - began;
+  t.true(lived >= 2_000, `closed after ${lived} ms`);
+  t.true(lived < 3_000, `closed after ${lived} ms`);
+  await host.until('its server is deleted', async () => (await host.servers()).length === 1, 2_000);
+  t.is((await host.status()).haproxy.serversToDelete, 0);
+});
+
+test.serial('A removed member without connections is deleted long before the drain timeout', async (t) => {
+  const { host, place, show } = await served(t, 2);
+  await host.start();
+  t.truthy(await ask(place));
+  await show({ members: [host.address(12)] });
+  await host.until('its server is deleted', async () => (await host.servers()).length === 1);
+  t.is(await ask(place), host.address(12));
+});
+
+test.serial('A member that is killed without notice costs no request', async (t) => {
+  const { host, place, members } = await served(t, 5);
+  await host.start();
+  const load = new Load(place);
+  await load.answered(50);
+  await load.between(async () => {
+    await members[0]?.kill();
+    await members[3]?.kill();
+  });
+  await load.answered(200);
+  const { failures, answers } = await load.stop();
+  t.deepEqual(failures, []);
+  t.is(answers.size, 5);
+});
+
+test.serial('A member that comes back under the same address serves again', async (t) => {
+  const { host, place, show, members } = await served(t, 2);
+  await host.start();
+  await show({ members: [host.address(12)] });
+  await host.until('it is out', async () => (await readyServers(host)).length === 1);
+  await members[0]?.kill();
+  const again = await startMember(host.address(11), MEMBER_PORT);
+  t.teardown(again.kill);
+  await show({ members: [host.address(11)] });
+  await host.until('it serves', async () => (await ask(place)) === host.address(11));
+  t.is(await stateOf(host, 11), 'ready');
+});
+
+interface Served {
+  readonly host: TestHost;
+  readonly place: { readonly address: string; readonly port: number };
+  readonly members: readonly TestMember[];
+  /** Writes the Service's file. */
+  readonly show: (web: Partial<Web>) => Promise<void>;
+}
+
+/** Members from address 11 on, a host whose VIP is address 1, a Service with all of them. */
+async function served(t: Parameters<typeof TestHost.create>[0], count: number): Promise<Served> {
+  const host = await TestHost.create(t);
+  const members = await Promise.all(
+    Array.from({ length: count }, (_, at) => startMember(host.address(11 + at), MEMBER_PORT)),
+  );
+  t.teardown(() => Promise.all(members.map((member) => member.kill())).then(() => undefined));
+  const show = (web: Partial<Web>): Promise<void> =>
+    host.write('web.yaml', webObjects({ address: host.address(1), members: [], ...web }));
+  await show({ members: members.map(({ address }) => address) });
+  return { host, place: { address: host.address(1), port: VIP_PORT }, members, show };
+}
+
+async function readyServers(host: TestHost): Promise<readonly string[]> {
+  return (await host.servers()).filter(({ state }) => state === 'ready').map(({ address }) => address);
+}
+
+async function stateOf(host: TestHost, last: number): Promise<string | undefined> {
+  return (await host.servers()).find(({ address }) => address === host.address(last))?.state;
+}

@@ -1,0 +1,41 @@
+// Members for tests with real traffic: small HTTP servers on loopback addresses that answer with their own name.
+
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+
+export interface TestMember {
+  readonly address: string;
+  /** Connections that it has accepted so far. */
+  readonly accepted: () => number;
+  /** Connections that are open. */
+  readonly open: () => number;
+  /** As if its process had been killed: connections break, new ones are refused. May be called twice. */
+  readonly kill: () => Promise<void>;
+}
+
+/** `address` is also its name, which it answers every request with; idle connections stay open. */
+export async function startMember(address: string, port: number): Promise<TestMember> {
+  const server = createServer({ keepAliveTimeout: 0 }, (_, response) => {
+    response.end(address);
+  });
+  let accepted = 0;
+  let open = 0;
+  server.on('connection', (socket) => {
+    accepted++;
+    open++;
+    socket.once('close', () => {
+      open--;
+    });
+  });
+  server.listen(port, address);
+  await once(server, 'listening');
+  return { address, accepted: () => accepted, open: () => open, kill: () => killed(server) };
+}
+
+async function killed(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,70 @@
+// A Service and its endpoints as users and Kubernetes write them, for tests with real traffic.
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Ports of VIPs and of members in these tests; nobody else's, because the addresses are the test's own. */
+export const VIP_PORT = 17_080;
+export const MEMBER_PORT = 17_090;
+
+export interface Endpoint {
+  readonly address: string;
+  /** It still serves, but is on its way out. */
+  readonly terminating?: boolean;
+}
+
+export interface Web {
+  readonly name?: string;
+  /** The VIP. */
+  readonly address: string;
+  readonly port?: number;
+  readonly members: readonly (string | Endpoint)[];
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** More fields of the Service's spec. */
+  readonly spec?: Json;
+}
+
+/** A Service `default/web` and its EndpointSlice; annotations' names without `headgate.io/`. */
+export function webObjects({
+  name = 'web',
+  address,
+  port = VIP_PORT,
+  members,
+  annotations = {},
+  spec = {},
+}: Web): readonly Json[] {
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name,
+        namespace: 'default',
+        annotations: Object.fromEntries(
+          Object.entries(annotations).map(([key, value]) => [`headgate.io/${key}`, value]),
+        ),
+      },
+      spec: {
+        type: 'LoadBalancer',
+        loadBalancerIP: address,
+        ports: [{ port, protocol: 'TCP', targetPort: MEMBER_PORT }],
+        ...spec,
+      },
+    },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: {
+        name: `${name}-1`,
+        namespace: 'default',
+        labels: { 'kubernetes.io/service-name': name },
+      },
+      addressType: 'IPv4',
+      ports: [{ port: MEMBER_PORT, protocol: 'TCP' }],
+      endpoints: members.map((member) => {
+        const { address: own, terminating = false } =
+          typeof member === 'string' ? { address: member } : member;
+        return { addresses: [own], conditions: { ready: !terminating, serving: true, terminating } };
+      }),
+    },
+  ];
+}

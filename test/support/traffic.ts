@@ -1,0 +1,201 @@
+// Traffic for tests: single requests, connections that are kept, and a bounded load that counts what fails.
+// Plain HTTP over sockets, so that nothing retries or reuses a connection behind the test's back.
+
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Place {
+  readonly address: string;
+  readonly port: number;
+  /** The client's own address. */
+  readonly from?: string;
+}
+
+/** Asks over a connection of its own and gives the answer's body, which is the name of the member. */
+export async function ask(place: Place): Promise<string> {
+  const client = await Client.connect(place);
+  try {
+    return await client.ask();
+  } finally {
+    client.close();
+  }
+}
+
+/** A connection on which one request follows the other. */
+export class Client {
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly closed: Promise<void>;
+  readonly #socket: Socket;
+  #text = '';
+  #waiting: { resolve: (body: string) => void; reject: (error: Error) => void } | undefined;
+  #isOpen = true;
+
+  /** Rejects where nobody accepts the connection within 5 s. */
+  static connect({ address, port, from }: Place): Promise<Client> {
+    return new Promise((resolve, reject) => {
+      const own = from === undefined ? {} : { localAddress: from };
+      const socket = connect({ host: address, port, timeout: 5_000, ...own });
+      const fail = (error: Error): void => {
+        socket.destroy();
+        reject(error);
+      };
+      socket.once('error', fail);
+      socket.once('timeout', () => fail(new Error('Not connected within 5 s')));
+      socket.once('connect', () => {
+        socket.removeAllListeners().setTimeout(0);
+        resolve(new Client(socket));
+      });
+    });
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding('utf8').setNoDelay();
+    socket.on('data', (chunk: string) => this.#receive(chunk));
+    let cause = 'closed';
+    socket.on('error', ({ message }) => {
+      cause = message;
+    });
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#isOpen = false;
+        this.#waiting?.reject(new Error(`The connection ended without an answer: ${cause}`));
+        resolve();
+      });
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** One at a time. Rejects where the connection ends, or nothing comes for 10 s. */
+  async ask(): Promise<string> {
+    if (!this.#isOpen) throw new Error('The connection was closed before the request');
+    const answer = new Promise<string>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+    const timer = setTimeout(() => this.#waiting?.reject(new Error('No answer within 10 s')), 10_000);
+    this.#socket.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+      this.#waiting = undefined;
+    }
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: string): void {
+    this.#text += chunk;
+    const [head, length] = /^HTTP\/1\.1 200 .*?content-length: (\d+).*?\r\n\r\n/is.exec(this.#text) ?? [];
+    if (head === undefined || this.#text.length < head.length + Number(length)) return;
+    const body = this.#text.slice(head.length);
+    this.#text = '';
+    this.#waiting?.resolve(body);
+  }
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  /** What was said of each request that failed. */
+  readonly failures: readonly string[];
+  /** Requests by the member that answered. */
+  readonly answers: ReadonlyMap<string, number>;
+  /** Milliseconds that the slowest request took, connecting included. */
+  readonly slowest: number;
+}
+
+/** `new`: each request on a connection of its own; `kept`: each client keeps its connection. */
+export type LoadKind = 'new' | 'kept';
+
+/** Milliseconds between two requests of one client: some hundred requests a second in all. */
+const PAUSE = 5;
+
+export class Load {
+  readonly #place: Place;
+  readonly #kind: LoadKind;
+  readonly #clients: readonly Promise<void>[];
+  readonly #failures: string[] = [];
+  readonly #answers = new Map<string, number>();
+  #requests = 0;
+  #slowest = 0;
+  #inFlight = 0;
+  #isPaused = false;
+  #isStopped = false;
+  #quiet: (() => void) | undefined;
+
+  constructor(place: Place, { kind = 'new', clients = 3 }: { kind?: LoadKind; clients?: number } = {}) {
+    this.#place = place;
+    this.#kind = kind;
+    this.#clients = Array.from({ length: clients }, () => this.#run());
+  }
+
+  get requests(): number {
+    return this.#requests;
+  }
+
+  get failures(): readonly string[] {
+    return this.#failures;
+  }
+
+  /** Resolves when `count` more requests have been answered. */
+  async answered(count: number): Promise<void> {
+    const goal = this.#requests + count;
+    while (this.#requests < goal) await delay(PAUSE);
+  }
+
+  /** Does something at a moment when no request is under way. */
+  async between(action: () => Promise<void>): Promise<void> {
+    this.#isPaused = true;
+    if (this.#inFlight > 0) {
+      await new Promise<void>((resolve) => {
+        this.#quiet = resolve;
+      });
+    }
+    await action();
+    this.#isPaused = false;
+  }
+
+  async stop(): Promise<LoadResult> {
+    this.#isStopped = true;
+    await Promise.all(this.#clients);
+    return {
+      requests: this.#requests,
+      failures: this.#failures,
+      answers: this.#answers,
+      slowest: Math.round(this.#slowest),
+    };
+  }
+
+  async #run(): Promise<void> {
+    let kept: Client | undefined;
+    while (!this.#isStopped) {
+      if (!this.#isPaused) {
+        this.#inFlight++;
+        const began = performance.now();
+        try {
+          kept ??= await Client.connect(this.#place);
+          const member = await kept.ask();
+          this.#answers.set(member, (this.#answers.get(member) ?? 0) + 1);
+        } catch (error) {
+          this.#failures.push((error as Error).message);
+          kept?.close();
+          kept = undefined;
+        }
+        this.#requests++;
+        this.#slowest = Math.max(this.#slowest, performance.now() - began);
+        if (this.#kind === 'new') {
+          kept?.close();
+          kept = undefined;
+        }
+        if (--this.#inFlight === 0) this.#quiet?.();
+      }
+      await delay(PAUSE);
+    }
+    kept?.close();
+  }
+}
