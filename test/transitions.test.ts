@@ -4,7 +4,7 @@
 
 import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../agent/haproxy/acl-ids.ts';
-import { applyPlans, type Worker } from '../agent/haproxy/apply.ts';
+import { applyPlans } from '../agent/haproxy/apply.ts';
 import { commandText } from '../agent/haproxy/command-text.ts';
 import { inFileOrder } from '../agent/haproxy/config-text.ts';
 import { isServed } from '../agent/haproxy/listener-config.ts';
@@ -13,6 +13,7 @@ import { readRunning } from '../agent/haproxy/readback.ts';
 import { parseServersState } from '../agent/haproxy/readings.ts';
 import { Running } from '../agent/haproxy/running.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/version.ts';
+import type { Worker } from '../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../agent/model.ts';
 import { translateChanged } from '../agent/translate.ts';
 import { clusterOf } from './support/build.ts';

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { AclIds } from '../../agent/haproxy/acl-ids.ts';
-import type { Worker } from '../../agent/haproxy/apply.ts';
 import { configText } from '../../agent/haproxy/config-text.ts';
 import { reload } from '../../agent/haproxy/master.ts';
 import { type HaproxyPaths, haproxyPaths, startHaproxy, stopHaproxy } from '../../agent/haproxy/process.ts';
@@ -13,6 +12,7 @@ import { descriptionOf } from '../../agent/haproxy/render.ts';
 import { type RenderContext, renderContext } from '../../agent/haproxy/render-context.ts';
 import { Running } from '../../agent/haproxy/running.ts';
 import { Runtime } from '../../agent/haproxy/runtime.ts';
+import type { Worker } from '../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../agent/model.ts';
 import { freePort, haproxyExecutable } from './haproxy.ts';
 

@@ -1,0 +1,204 @@
+// No object, however hostile, stops the agent, gives a configuration with a line that the model does not hold, or one
+// that HAProxy does not take.
+
+import { ok, strictEqual } from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ava from 'ava';
+import fc from 'fast-check';
+import { AclIds } from '../agent/haproxy/acl-ids.ts';
+import { commandText } from '../agent/haproxy/command-text.ts';
+import { configText, inFileOrder } from '../agent/haproxy/config-text.ts';
+import { isServed } from '../agent/haproxy/listener-config.ts';
+import { planLoadBalancer } from '../agent/haproxy/plan.ts';
+import { renderGlobal } from '../agent/haproxy/render.ts';
+import { renderContext } from '../agent/haproxy/render-context.ts';
+import { Running } from '../agent/haproxy/running.ts';
+import { capabilitiesOf, parseVersion } from '../agent/haproxy/version.ts';
+import { parseObject } from '../agent/kubernetes/parse-object.ts';
+import type { Listener, LoadBalancer, Problem } from '../agent/model.ts';
+import { runCommand } from '../agent/run-command.ts';
+import type { Model } from '../agent/translate.ts';
+import { clusterOf } from './support/build.ts';
+import { haproxyExecutable } from './support/haproxy.ts';
+import { hostileObjects } from './support/hostile.ts';
+import { requires } from './support/requirements.ts';
+import { translateCluster } from './support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const CONTEXT = renderContext(
+  { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
+  {
+    config: '',
+    adminSocket: '/run/headgate/admin.sock',
+    masterSocket: '',
+    peersSocket: '/run/headgate/peers.sock',
+    pidFile: '',
+    log: '',
+  },
+  500,
+  new AclIds().idOf,
+);
+const SETTINGS = [
+  {},
+  { externalIPs: true, clusterIPs: true, zone: 'a' },
+  { members: 'nodes', handleUnclassed: true },
+] as const;
+
+const NAME = String.raw`[a-z0-9-]{1,63}:[a-z0-9-]{1,63}:tcp:\d{1,5}:v[46]`;
+const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
+const V6 = '[0-9a-f:]{2,39}';
+const NUMBER = String.raw`\d{1,10}`;
+const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER}| check-send-proxy)?(?: check-ssl verify none)?`;
+
+/** Every line that a load balancer can have, after the global part. */
+const LINES = [
+  '',
+  `listen ${NAME}`,
+  `backend ${NAME}:rate`,
+  '    mode (?:tcp|http)',
+  `    timeout (?:client|connect|server|queue|tunnel|check) ${NUMBER}ms`,
+  '    timeout http-(?:request|keep-alive) 10s',
+  `    maxconn ${NUMBER}`,
+  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?`,
+  `    acl allowed src -u ${NUMBER}(?: ${V4}/${NUMBER}){1,40}`,
+  `    acl allowed src -u ${NUMBER}(?: ${V6}/${NUMBER}){1,40}`,
+  '    tcp-request (?:connection|session) reject unless allowed',
+  `    tcp-request (?:connection|session) track-sc0 src table ${NAME}:rate`,
+  `    tcp-request (?:connection|session) reject if { sc0_conn_rate gt ${NUMBER} }`,
+  '    option (?:forwardfor|httpchk)',
+  String.raw`    balance (?:roundrobin|leastconn|source|random\(2\))`,
+  '    hash-type consistent',
+  String.raw`    stick-table type ip(?:v6)? size 100k expire ${NUMBER}s(?: peers headgate| store conn_rate\(1s\))`,
+  '    stick on src',
+  String.raw`    http-check send meth (?:GET|HEAD|OPTIONS) uri /[A-Za-z0-9\-._~/?&=:@+]*`,
+  '    http-check expect status [0-9,-]+',
+  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER} weight ${NUMBER}(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
+  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER} weight ${NUMBER}(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
+].map((line) => new RegExp(`^${line}$`));
+
+test('Hostile objects give only lines that the model holds, in a file that HAProxy takes', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-hostile-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'haproxy.cfg');
+  let listeners = 0;
+  const batches = fc.tuple(
+    fc.array(hostileObjects, { minLength: 50, maxLength: 60 }),
+    fc.constantFrom(...SETTINGS),
+  );
+  const property = fc.asyncProperty(batches, async ([batch, settings]) => {
+    const parsed = batch.map((json) => parseObject(json, ''));
+    const model = translateCluster(clusterOf(parsed.flatMap(({ objects }) => objects)), settings);
+    for (const { problems } of parsed) problems.forEach(isPlain);
+    for (const { problems } of model.loadBalancers.values()) problems.forEach(isPlain);
+    const text = await rendered(model);
+    await writeFile(path, text);
+    const { exitCode, stderr } = await runCommand(haproxyExecutable, ['-c', '-f', path], { timeout: 30_000 });
+    strictEqual(exitCode, 0, stderr);
+    for (const loadBalancer of model.loadBalancers.values()) commandsArePlain(loadBalancer);
+    listeners += servedOf(model).length;
+  });
+  await t.notThrowsAsync(() => fc.assert(property, { numRuns: 40 }));
+  t.true(listeners > 200, 'Enough of them come through to be worth looking at');
+});
+
+/** The file of a model, after a look at each line. */
+async function rendered(model: Model): Promise<string> {
+  const { chunks, structure } = await configText(inFileOrder(model.loadBalancers), CONTEXT);
+  const text = chunks.join('');
+  const global = renderGlobal(CONTEXT, structure);
+  ok(text.startsWith(global));
+  const lines = text.slice(global.length).split('\n');
+  strictEqual(lines.pop(), '', 'The last line has its end');
+  for (const line of lines) {
+    ok(
+      LINES.some((allowed) => allowed.test(line)),
+      `Not a line of ours: ${JSON.stringify(line)}`,
+    );
+    ok(Buffer.byteLength(line) < 2_048, 'HAProxy takes 2,048 characters in a line');
+    ok(line.trim().split(' ').length <= 64, 'HAProxy takes 64 words in a line');
+  }
+  strictEqual(lines.length, sum(servedOf(model).map(linesOf)), 'There are as many lines as the model has');
+  const count = (word: string) => lines.filter((line) => line.trimStart().startsWith(`${word} `)).length;
+  strictEqual(count('listen'), servedOf(model).length);
+  strictEqual(count('bind'), sum(servedOf(model).map(({ addresses }) => addresses.length)));
+  strictEqual(count('server'), sum(servedOf(model).map(({ pool }) => pool.members.length)));
+  return text;
+}
+
+function servedOf({ loadBalancers }: Model): readonly Listener[] {
+  return [...loadBalancers.values()].flatMap(({ listeners }) => listeners.filter(isServed));
+}
+
+function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, pool }: Listener): number {
+  const { algorithm, persistence, monitor, timeouts, members } = pool;
+  return sum([
+    // Empty, listen, mode, client, reject, balance, connect, server, queue.
+    9,
+    addresses.length + members.length,
+    Math.max(1, Math.ceil(allowedCidrs.length / 40)),
+    mode === 'http' ? 3 : 0,
+    connectionLimit > 0 ? 1 : 0,
+    rateLimit > 0 ? 5 : 0,
+    algorithm === 'source-hash' ? 1 : 0,
+    persistence > 0 ? 2 : 0,
+    monitor === undefined ? 0 : 1,
+    monitor?.type === 'http' || monitor?.type === 'https' ? 3 : 0,
+    timeouts.tunnel > 0 ? 1 : 0,
+  ]);
+}
+
+/** What goes to people, logs and Events is one line of bounded length, too. */
+function isPlain({ object, message }: Problem): void {
+  for (const text of [object, message]) {
+    ok(!/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text), JSON.stringify(text));
+    ok(text.length < 2_000, `${text.length} characters`);
+  }
+}
+
+const OLDEST = capabilitiesOf(parseVersion('2.6.12'));
+
+/** What the socket gets when all members and clients of a load balancer come, and when all go. */
+function commandsArePlain(loadBalancer: LoadBalancer): void {
+  const listeners = loadBalancer.listeners.map((listener) => ({
+    ...listener,
+    allowedCidrs: [],
+    pool: { ...listener.pool, members: [] },
+  }));
+  const empty = { ...loadBalancer, listeners };
+  for (const [before, after] of [
+    [empty, loadBalancer],
+    [loadBalancer, empty],
+  ] as const) {
+    const running = Running.booted([before], CONTEXT.aclId);
+    for (const command of planLoadBalancer(loadBalancer.key, running, before, after).commands)
+      ok(/^[\x20-\x7e]+$/.test(commandText(command, OLDEST)));
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}
+
+test('Names that every JavaScript object has are names like others', (t) => {
+  const json = `{
+    "apiVersion": "v1", "kind": "Service",
+    "metadata": {
+      "name": "constructor", "namespace": "tostring",
+      "labels": {"__proto__": "x", "constructor": "x"},
+      "annotations": {"__proto__": "x", "constructor": "x"}
+    },
+    "spec": {
+      "type": "LoadBalancer", "loadBalancerClass": "headgate.io/agent", "loadBalancerIP": "192.0.2.10",
+      "ports": [{"name": "constructor", "port": 80}]
+    }
+  }`;
+  const { objects } = parseObject(JSON.parse(json.replaceAll('"__proto__": "x", ', '')), '');
+  const model = translateCluster(clusterOf(objects));
+  t.deepEqual([...model.loadBalancers.keys()], ['tostring/constructor']);
+  t.deepEqual(parseObject(JSON.parse(json), '').objects, []);
+  t.is(Object.getPrototypeOf({}), Object.prototype);
+  t.is(({} as Record<string, unknown>).x, undefined);
+});
