@@ -7,8 +7,9 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import test from 'ava';
+import fc from 'fast-check';
 import { ManifestSource } from '../../../agent/kubernetes/manifests.ts';
 import { listJson, serviceJson, sliceJson } from '../../support/kubernetes-json.ts';
 import {
@@ -489,4 +490,74 @@ test('Nothing is reported after close()', async (t) => {
   const count = watched.changes.length;
   await other.until(() => other.objects.size === 0);
   t.is(watched.changes.length, count);
+});
+
+const file = fc.constantFrom('a.yaml', 'b.yaml', 'x/a.yaml', 'x/y/b.yaml');
+const operation = fc.oneof(
+  fc.record({
+    kind: fc.constant('write' as const),
+    file,
+    ports: fc.array(fc.tuple(fc.constantFrom('s1', 's2', 's3'), fc.integer({ min: 1, max: 3 })), {
+      maxLength: 3,
+    }),
+  }),
+  fc.record({ kind: fc.constant('break' as const), file }),
+  fc.record({ kind: fc.constant('remove' as const), file }),
+  fc.record({ kind: fc.constant('rename' as const), file, to: file }),
+  fc.record({ kind: fc.constant('remove folder' as const) }),
+  fc.record({ kind: fc.constant('wait' as const), milliseconds: fc.integer({ min: 0, max: 30 }) }),
+);
+
+test('After any writes, renames and removals the source holds what the files that are not broken say', async (t) => {
+  const { root } = temporaryFolder(t);
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 15 }), async (operations) => {
+      const manifests = join(root, `run${++run}`);
+      mkdirSync(manifests);
+      const watched = await watchManifests(t, manifests, { patience: 20 });
+      const contents = new Map<string, string>();
+      for (const each of operations) {
+        if (each.kind === 'write') {
+          const text = each.ports.map(([name, port]) => yaml(name, port)).join('---\n');
+          write(join(manifests, each.file), text);
+          contents.set(each.file, text);
+        } else if (each.kind === 'break') {
+          write(join(manifests, each.file), 'a: [');
+          contents.set(each.file, 'a: [');
+        } else if (each.kind === 'remove') {
+          rmSync(join(manifests, each.file), { force: true });
+          contents.delete(each.file);
+        } else if (each.kind === 'remove folder') {
+          rmSync(join(manifests, 'x'), { recursive: true, force: true });
+          for (const path of contents.keys()) if (path.startsWith('x/')) contents.delete(path);
+        } else if (each.kind === 'rename') {
+          const text = contents.get(each.file);
+          if (text === undefined || each.file === each.to) continue;
+          mkdirSync(dirname(join(manifests, each.to)), { recursive: true });
+          renameSync(join(manifests, each.file), join(manifests, each.to));
+          contents.delete(each.file);
+          contents.set(each.to, text);
+        } else await new Promise((resolve) => setTimeout(resolve, each.milliseconds));
+      }
+      // What was broken at the end may still have an older content in force: make it good again.
+      for (const [path, text] of contents) {
+        if (text === 'a: [') write(join(manifests, path), '');
+      }
+      const expected = new Map<string, number>();
+      for (const [, text] of [...contents].sort(([a], [b]) => (a < b ? -1 : 1))) {
+        for (const [, name = '', port] of text.matchAll(/name: (s\d)\n.*\n.*\n.*port: (\d)/g)) {
+          if (!expected.has(name)) expected.set(name, Number(port));
+        }
+      }
+      const wanted = JSON.stringify([...expected].sort());
+      const held = () => JSON.stringify(names(watched).map((name) => [name, portOf(watched, name)]));
+      await watched.until(
+        () => held() === wanted && watched.problems.every((text) => !text.includes('in force')),
+      );
+      await watched.source.close();
+    }),
+    { numRuns: 40 },
+  );
+  t.is(run, 40);
 });
