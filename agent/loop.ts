@@ -41,10 +41,11 @@ export async function loop({
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
     const keys = translateChanged(cluster, model, changed.keys(), settings()); // pure
-    const plans = haproxy.plan(new Set([...keys, ...replan])); // pure
+    const touched = new Set([...keys, ...replan]);
+    const plans = haproxy.plan(touched); // pure
     const outcome = await haproxy.apply(plans); // socket; files and reloads follow by themselves
     count(plans, outcome, changed, metrics);
-    report(keys);
+    report(touched);
   }
 }
 

@@ -21,6 +21,9 @@ import { agentStatus, allProblems, explainService, type StatusSources } from './
 import { emptyModel, translateChanged, translateSettings } from './translate.ts';
 import { version } from './version.ts';
 
+/** Milliseconds for one round of the loop, after which the agent no longer counts as alive. */
+const LOOP_DEADLINE = 30_000;
+
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {
   let settings = settingsFrom(argv);
@@ -61,7 +64,8 @@ async function run(argv: readonly string[]): Promise<number> {
   let isSynced = false;
   const health = await startHealthServer(settings.listen, {
     metrics,
-    alive: () => '',
+    alive: () =>
+      changes.waiting > 0 && metrics.sinceTurn > LOOP_DEADLINE ? 'The loop does not come round' : '',
     ready: () => (isSynced ? haproxy.status().fault : 'The objects have not been read yet'),
   });
   log.info('Headgate runs', { version, listen: health.address, stateDir: settings.stateDir });

@@ -54,8 +54,7 @@ export class Metrics {
     buckets: [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.#registry],
   });
-  /** performance.now() of the loop's last turn. */
-  lastTurn = performance.now();
+  #lastTurn = performance.now();
 
   constructor(version: string, state: () => AgentState) {
     collectDefaultMetrics({ register: this.#registry, prefix: 'headgate_' });
@@ -109,8 +108,13 @@ export class Metrics {
     this.#ack.observe(seconds);
   }
 
+  /** Milliseconds since the loop last came round. */
+  get sinceTurn(): number {
+    return performance.now() - this.#lastTurn;
+  }
+
   turned(): void {
-    this.lastTurn = performance.now();
+    this.#lastTurn = performance.now();
   }
 
   commandsAcknowledged(command: string): void {

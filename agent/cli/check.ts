@@ -6,9 +6,11 @@ import { agentSocketPath, askAgent } from '../agent-socket.ts';
 import { messageOf } from '../errors.ts';
 import { probeBind } from '../haproxy/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/limits.ts';
+import { isServed } from '../haproxy/listener-config.ts';
 import { haproxyVersion } from '../haproxy/program.ts';
 import type { Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
+import { desiredState } from './desired.ts';
 
 interface Finding {
   readonly what: string;
@@ -32,6 +34,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     lowPorts(),
     limits(settings),
     await listenPort(settings, agentRuns),
+    ...(agentRuns ? [] : await servicePorts(settings)),
     {
       what: 'agent',
       ok: true,
@@ -118,4 +121,32 @@ async function listenPort(
     ok: agentRuns,
     detail: agentRuns ? 'in use, by the agent that runs' : `${reason}: set "listen"`,
   };
+}
+
+/** Every address and port that a Service asks for; a running agent says this in `status` instead. */
+async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
+  const readable = settings.manifests.filter((path) => manifests(path).ok);
+  const { model, problems } = await desiredState({ ...settings, manifests: readable });
+  const ignoreAccess = settings.haproxySupervisor === 'external';
+  const findings: Finding[] = problems.map(({ object, message }) => ({
+    what: object,
+    ok: false,
+    detail: message,
+  }));
+  let free = 0;
+  for (const { key, listeners } of model.loadBalancers.values()) {
+    for (const listener of listeners.filter(isServed)) {
+      for (const address of listener.addresses) {
+        const reason = await probeBind(address, listener.port, ignoreAccess);
+        if (reason === undefined) free++;
+        else
+          findings.push({
+            what: `Service ${key}`,
+            ok: false,
+            detail: `cannot listen on ${address} port ${listener.port}: ${reason}`,
+          });
+      }
+    }
+  }
+  return [...findings, { what: 'ports of Services', ok: true, detail: `${free} can be listened on` }];
 }

@@ -9,11 +9,8 @@ import { configText, inFileOrder } from '../haproxy/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/limits.ts';
 import { haproxyPaths } from '../haproxy/process.ts';
 import { renderContext } from '../haproxy/render-context.ts';
-import { Cluster } from '../kubernetes/cluster.ts';
-import { ManifestSource } from '../kubernetes/manifests.ts';
-import type { Problem } from '../model.ts';
-import { emptyModel, translateChanged, translateSettings } from '../translate.ts';
 import { readQuestion } from './arguments.ts';
+import { desiredState } from './desired.ts';
 
 /** Refused objects are named on stderr, one line each, and do not change the exit status. */
 export async function render(argv: readonly string[]): Promise<number> {
@@ -21,23 +18,7 @@ export async function render(argv: readonly string[]): Promise<number> {
   const { output } = own;
   if (typeof output !== 'string')
     throw new HeadgateError('USAGE', 'Say where to write: --output DIR', { retry: 'never' });
-  const cluster = new Cluster();
-  const model = emptyModel();
-  let problems: readonly Problem[] = [];
-  const keys = new Set<string>();
-  const manifests = new ManifestSource({
-    directories: settings.manifests,
-    snapshotDirectory: undefined,
-    onChange: (change) => {
-      problems = change.problems;
-      for (const key of cluster.apply(change, 'manifests').keys) keys.add(key);
-    },
-    onFailure: (error) => console.error(error.message),
-  });
-  await manifests.start();
-  await manifests.close();
-  translateChanged(cluster, model, keys, translateSettings(settings));
-
+  const { model, problems } = await desiredState(settings);
   const loadBalancers = inFileOrder(model.loadBalancers);
   const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers));
   const paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
@@ -49,9 +30,8 @@ export async function render(argv: readonly string[]): Promise<number> {
   mkdirSync(dirname(path), { recursive: true });
   await writeAtomically(path, chunks);
 
-  const all = [...problems, ...loadBalancers.flatMap((each) => each.problems)];
-  for (const { object, message } of all) console.error(`${object}: ${message}`);
-  const summary = { files: [path], loadBalancers: loadBalancers.length, problems: all };
+  for (const { object, message } of problems) console.error(`${object}: ${message}`);
+  const summary = { files: [path], loadBalancers: loadBalancers.length, problems };
   console.log(
     own.json
       ? JSON.stringify(summary, undefined, 2)

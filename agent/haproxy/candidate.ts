@@ -29,6 +29,8 @@ export interface CandidateOptions {
   readonly mayProbe: (address: string, port: number) => boolean;
   /** True where HAProxy has rights to bind low ports that the agent lacks. */
   readonly ignoreAccess: boolean;
+  /** Something of this load balancer was taken out of service: its problems have changed. */
+  readonly onRefused: (key: string) => void;
 }
 
 export class CandidateMaker {
@@ -84,13 +86,15 @@ export class CandidateMaker {
 
   /** Blocks the addresses of unchecked load balancers that cannot be bound, frees those that can be again. */
   async #probe(effective: ReadonlyMap<string, LoadBalancer>): Promise<void> {
-    const { quarantine, mayProbe, ignoreAccess } = this.#options;
-    for (const { listeners } of this.#unchecked(effective)) {
+    const { quarantine, mayProbe, ignoreAccess, onRefused } = this.#options;
+    for (const { key, listeners } of this.#unchecked(effective)) {
       for (const listener of listeners.filter(isServed)) {
         for (const address of listener.addresses) {
           if (!mayProbe(address, listener.port)) continue;
           const reason = await probeBind(address, listener.port, ignoreAccess);
-          if (reason !== undefined) quarantine.block(address, listener.port, reason);
+          if (reason === undefined) continue;
+          quarantine.block(address, listener.port, reason);
+          onRefused(key);
         }
       }
     }
@@ -115,8 +119,9 @@ export class CandidateMaker {
       }
       for (const [key, message] of culprits) {
         const loadBalancer = wanted.get(key);
-        if (loadBalancer !== undefined)
-          this.#options.quarantine.reject(loadBalancer, lastGood.get(key), message);
+        if (loadBalancer === undefined) continue;
+        this.#options.quarantine.reject(loadBalancer, lastGood.get(key), message);
+        this.#options.onRefused(key);
       }
     }
   }

@@ -109,6 +109,7 @@ export class HaproxyDataplane {
     const isReloading = (): boolean => this.#arbiter.isReloading;
     const onRepair = (what: Repair): void => metrics.repaired(what);
     const context = this.#context;
+    const onRefused = (key: string): void => replan([key]);
 
     const maker = new CandidateMaker({
       executable,
@@ -117,6 +118,7 @@ export class HaproxyDataplane {
       context,
       mayProbe: (address, port) => !this.#bound.has(`${address} ${port}`),
       ignoreAccess: isExternal,
+      onRefused,
     });
     const persister = new Persister({
       file,
@@ -137,6 +139,7 @@ export class HaproxyDataplane {
       startsHaproxy,
       isReloading,
       onRepair,
+      onRefused,
       log,
     });
     this.#reloader = new Reloader({
@@ -261,14 +264,17 @@ export class HaproxyDataplane {
     this.#worker?.runtime.close();
   }
 
-  /** Ends HAProxy, too: for demonstrations and tests. Call close() first. */
-  stopHaproxy(grace: number): Promise<void> {
-    return stopHaproxy(this.#paths, grace);
+  /** Ends the HAProxy that was started here: for demonstrations and tests. Call close() first. Milliseconds. */
+  async stopHaproxy(grace: number): Promise<void> {
+    if (this.#supervisor.hasStarted) await stopHaproxy(this.#paths, grace);
   }
 
   readonly #context = (loadBalancers: ReadonlyMap<string, LoadBalancer>): RenderContext => {
     const settings = this.#settings;
+    const before = this.#limit.problem;
     this.#limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers.values()));
+    const { problem } = this.#limit;
+    if (problem !== undefined && problem !== before) this.#options.log.error(problem);
     return renderContext(settings, this.#paths, this.#limit.value, this.#aclIds.idOf);
   };
 

@@ -31,6 +31,8 @@ export interface SupervisorOptions {
   readonly startsHaproxy: boolean;
   readonly isReloading: () => boolean;
   readonly onRepair: (what: 'process' | 'socket') => void;
+  /** As of the candidate maker. */
+  readonly onRefused: (key: string) => void;
   readonly log: Log;
 }
 
@@ -44,6 +46,7 @@ const START_ROUNDS = 5;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   #fault = NOT_YET;
+  #hasStarted = false;
   #closed = false;
 
   constructor(options: SupervisorOptions) {
@@ -53,6 +56,11 @@ export class Supervisor {
   /** Why there is no worker, '' where there is one. */
   get fault(): string {
     return this.#fault;
+  }
+
+  /** Whether a HAProxy was started here. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
   }
 
   close(): void {
@@ -159,7 +167,7 @@ export class Supervisor {
 
   /** Takes out of service what HAProxy's alerts name; true where they name any that is in the candidate. */
   rejectNamed(output: string, candidate: Candidate, lastGood: ReadonlyMap<string, LoadBalancer>): boolean {
-    const { quarantine, wanted } = this.#options;
+    const { quarantine, wanted, onRefused } = this.#options;
     const { alerts, listeners } = readAlerts(output, candidate.chunks.join(''));
     let any = false;
     for (const key of new Set([...listeners].map(keyOfListener))) {
@@ -168,6 +176,7 @@ export class Supervisor {
       const alert =
         alerts.find((line) => line.includes(key.replace('/', ':'))) ?? alerts[0] ?? 'no reason given';
       quarantine.reject(loadBalancer, lastGood.get(key), `HAProxy rejects its configuration: ${alert}`);
+      onRefused(key);
       any = true;
     }
     return any;
@@ -177,6 +186,7 @@ export class Supervisor {
     const { startsHaproxy, log } = this.#options;
     if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
     const worker = await this.start();
+    this.#hasStarted = true;
     log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
     return worker;
   }
