@@ -60,6 +60,10 @@ interface ManifestFile {
 /** Milliseconds that reading files may hold up everything else. */
 const SLICE = 4;
 
+/** Objects in a file, from which on the loss of more than half of them is believed only after longer. */
+const MANY = 10;
+const MASS_PATIENCE = 20;
+
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
   readonly #patience: number;
@@ -246,9 +250,13 @@ export class ManifestSource {
       if (!isSame) file.objects.set(identity, object);
       if (!isSame || wasMissing) this.#touch(file, identity);
     }
-    for (const identity of file.objects.keys()) {
-      if (objects.has(identity) || file.missing.has(identity)) continue;
-      file.missing.set(identity, performance.now() + this.#patience);
+    const missing = [...file.objects.keys()].filter((identity) => !objects.has(identity));
+    // A large file that is being written again (`kubectl get ... > FILE` takes its time) is empty meanwhile.
+    const isMass = !file.absent && file.objects.size >= MANY && missing.length * 2 > file.objects.size;
+    const patience = this.#patience * (isMass ? MASS_PATIENCE : 1);
+    for (const identity of missing) {
+      if (file.missing.has(identity)) continue;
+      file.missing.set(identity, performance.now() + patience);
       this.#touch(file, identity);
     }
     if (file.missing.size > 0) this.#wake(file);
@@ -265,9 +273,8 @@ export class ManifestSource {
 
   /** Sees to it that the file is looked at again when its patience ends. */
   #wake(file: ManifestFile): void {
-    // The first to be missed is the first in the map.
-    const [missed = Number.POSITIVE_INFINITY] = file.missing.values();
-    const due = Math.min(missed, file.doubtEnds ?? Number.POSITIVE_INFINITY);
+    let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
+    for (const missed of file.missing.values()) due = Math.min(due, missed);
     if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#isFolderGone(file)) return;
     file.timer = setTimeout(
       () => {

@@ -182,6 +182,22 @@ test('What disappears is removed after the patience, and not before', async (t) 
   t.deepEqual(names(watched), ['a']);
 });
 
+test('A large file that loses most of its objects is believed only after a longer time', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'all.yaml');
+  const all = Array.from({ length: 12 }, (_, index) => yaml(`web-${index}`));
+  write(file, all.join('---\n'));
+  const patience = 20;
+  const watched = await watchManifests(t, manifests, { patience });
+  const begin = performance.now();
+  write(file, all.slice(0, 2).join('---\n'));
+  await watched.until(() => names(watched).length === 2);
+  t.true(performance.now() - begin >= 20 * patience);
+  write(file, all.slice(0, 1).join('---\n'));
+  await watched.until(() => names(watched).length === 1);
+  t.deepEqual(names(watched), ['web-0']);
+});
+
 test('A file that goes on changing does not keep alive what has gone from it', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
