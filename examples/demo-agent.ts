@@ -1,0 +1,99 @@
+// The agent of the demonstration: `bin/headgate run` with folders of its own, and what it says about itself.
+
+import type { ChildProcess } from 'node:child_process';
+import { execFile } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { end, start } from './demo-processes.ts';
+
+const program = fileURLToPath(new URL('../bin/headgate', import.meta.url));
+/** Debian keeps haproxy in /usr/sbin, which an ordinary user's PATH does not have. */
+const PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
+
+export class DemoAgent {
+  readonly manifests: string;
+  readonly log: string;
+  readonly runtimeDir: string;
+  /** Where /metrics is. */
+  address = '';
+  readonly #stateDir: string;
+  #process: ChildProcess | undefined;
+
+  constructor(directory: string) {
+    const folder = (name: string): string => join(directory, name);
+    [this.manifests, this.#stateDir, this.runtimeDir, this.log] = [
+      folder('manifests'),
+      folder('state'),
+      folder('run'),
+      folder('agent.log'),
+    ];
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.manifests);
+  }
+
+  /** Resolves when HAProxy serves what the manifests say. */
+  async start(): Promise<void> {
+    const log = openSync(this.log, 'a');
+    const flags = [
+      '--manifests',
+      this.manifests,
+      '--state-dir',
+      this.#stateDir,
+      '--runtime-dir',
+      this.runtimeDir,
+    ];
+    const args = ['run', ...flags, '--listen', '127.0.0.1:0', '--stop-dataplane-on-exit'];
+    this.#process = start(program, args, { env: cleanEnvironment(), stdio: ['ignore', log, log] });
+    closeSync(log);
+    for (const until = performance.now() + 30_000; !(await this.#isReady()); await delay(20)) {
+      const hasEnded = this.#process.exitCode !== null || this.#process.signalCode !== null;
+      if (!hasEnded && performance.now() < until) continue;
+      const said = await readFile(this.log, 'utf8');
+      throw new Error(`The agent ${hasEnded ? 'ended' : 'is not ready after 30 s'}:\n${said.slice(-3_000)}`);
+    }
+  }
+
+  /** The agent stops HAProxy too; where it cannot any more, this does. */
+  async stop(): Promise<void> {
+    if (this.#process !== undefined) await end(this.#process, 15_000);
+    const pid = Number.parseInt(
+      await readFile(join(this.runtimeDir, 'haproxy/haproxy.pid'), 'utf8').catch(() => ''),
+      10,
+    );
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (pid > 1 && command.includes(this.#stateDir)) process.kill(pid, 'SIGTERM');
+  }
+
+  /** The reloads of HAProxy so far, done or failed. */
+  async reloads(): Promise<number> {
+    const text = await (await fetch(`http://${this.address}/metrics`)).text();
+    const values = [...text.matchAll(/^headgate_haproxy_reloads_total\{[^}]*\} (\d+)$/gm)];
+    return values.reduce((sum, [, value]) => sum + Number(value), 0);
+  }
+
+  /** What `headgate COMMAND` prints, whatever its exit status. */
+  ask(...command: readonly string[]): Promise<string> {
+    return new Promise((resolve) => {
+      const args = [...command, '--runtime-dir', this.runtimeDir];
+      execFile(program, args, { env: cleanEnvironment() }, (_, stdout, stderr) => resolve(stdout + stderr));
+    });
+  }
+
+  async #isReady(): Promise<boolean> {
+    const [, listen = ''] = /"listen":"([^"]+)"/.exec(await readFile(this.log, 'utf8')) ?? [];
+    if (listen === '') return false;
+    this.address = listen;
+    return (await fetch(`http://${listen}/readyz`)).ok;
+  }
+}
+
+/** Without the settings of whoever looks at the demonstration. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('HEADGATE_'));
+  return { ...Object.fromEntries(kept), PATH };
+}

@@ -1,0 +1,54 @@
+// The members of the demonstration: each a process on a loopback address of its own, as a pod has one, all on one port.
+
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { end, nextMessage, start } from './demo-processes.ts';
+
+export interface Member {
+  /** `web-1`, as a pod would be called. */
+  readonly name: string;
+  readonly address: string;
+  readonly process: ChildProcess;
+}
+
+const program = fileURLToPath(new URL('member.ts', import.meta.url));
+
+/** Starts members number `from` to `to`; resolves when all of them listen. */
+export function startMembers(from: number, to: number, port: number): Promise<readonly Member[]> {
+  const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  return Promise.all(
+    numbers.map(async (number) => {
+      const [name, address] = [`web-${number}`, `127.0.0.${number + 1}`];
+      const process = start(globalThis.process.execPath, [program, address, String(port), name], {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
+      await nextMessage(process, `Member ${name}`);
+      return { name, address, process };
+    }),
+  );
+}
+
+/** As Kubernetes ends a pod; resolves when it is gone. */
+export function stopMember({ process }: Member): Promise<void> {
+  return end(process, 5_000);
+}
+
+/** Without notice; resolves when it is gone. */
+export async function killMember({ process }: Member): Promise<void> {
+  const exited = once(process, 'exit');
+  process.kill('SIGUSR2');
+  await exited;
+}
+
+/** A port that was free on every address a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('Cannot find a free port');
+  return address.port;
+}

@@ -1,0 +1,85 @@
+// The table of the demonstration, row by row as the phases end; in colour where the output is a terminal.
+
+import { styleText } from 'node:util';
+import type { LoadReport } from './demo-load.ts';
+import type { Phase, PhaseResult } from './demo-phases.ts';
+
+export interface Row extends LoadReport, PhaseResult {
+  readonly phase: Phase;
+  readonly reloads: number;
+}
+
+const WIDTHS = [28, 9, 7, 8, 8, 8];
+const HEADINGS = ['phase', 'requests', 'failed', 'p50 ms', 'p99 ms', 'reloads', '  edit to traffic, ms'];
+
+export function printHeadings(): void {
+  const cells = HEADINGS.map((heading, column) => aligned(heading, column));
+  console.log(styleText('bold', cells.join('')));
+}
+
+export function printRow(row: Row): void {
+  const { phase, requests, failed, p50, p99, reloads, edits = [], remark } = row;
+  const cells = [
+    phase.name,
+    requests.toLocaleString('en'),
+    String(failed),
+    p50.toFixed(1),
+    p99.toFixed(1),
+    String(reloads),
+    edits.length === 0 ? '' : `  ${editsInWords(edits)}`,
+  ].map((cell, column) => aligned(cell, column));
+  for (const [column, bad] of [
+    [2, failed > 0],
+    [5, reloads > 0 && !phase.reloads],
+  ] as const) {
+    cells[column] = styleText(bad ? ['red', 'bold'] : 'green', cells[column] ?? '');
+  }
+  console.log(cells.join('').trimEnd());
+  if (remark !== undefined) console.log(styleText('dim', `  ${remark}`));
+}
+
+/** What went wrong, a line each; none where all is well. */
+export function faultsOf(rows: readonly Row[]): readonly string[] {
+  return rows.flatMap(({ phase, failed, errors, reloads }) => [
+    ...(failed > 0
+      ? [`${phase.name}: ${counted(failed, 'request')} failed: ${[...new Set(errors)].join('; ')}`]
+      : []),
+    ...(reloads > 0 && !phase.reloads
+      ? [`${phase.name}: ${counted(reloads, 'reload')}, where none is needed`]
+      : []),
+  ]);
+}
+
+export function printSummary(rows: readonly Row[]): void {
+  const sum = (of: (row: Row) => number): number => rows.reduce((total, row) => total + of(row), 0);
+  const edits = rows.filter(({ phase }) => !phase.reloads).flatMap(({ edits: some = [] }) => some);
+  const resent = sum((row) => row.resent);
+  console.log(`
+${sum((row) => row.requests).toLocaleString('en')} requests, ${sum((row) => row.failed)} failed, ${counted(
+    sum((row) => row.reloads),
+    'reload',
+  )}.
+From the end of an edit to the first answer of the new member: ${editsInWords(edits)} ms.`);
+  if (resent > 0) {
+    console.log(
+      `${resent} requests found their kept connection closed before a byte of the answer and went out again on a new one, as HTTP clients do.`,
+    );
+  }
+}
+
+function editsInWords(edits: readonly number[]): string {
+  const sorted = [...edits].sort((a, b) => a - b);
+  const [median = 0, worst = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  if (edits.length === 1) return median.toFixed(1);
+  return `median ${median.toFixed(1)}, worst ${worst.toFixed(1)} of ${edits.length}`;
+}
+
+/** The first column begins at the left, numbers end at the right, the last column takes what there is. */
+function aligned(cell: string, column: number): string {
+  const width = WIDTHS[column] ?? 0;
+  return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,120 @@
+// `make demo`: a Service under load is scaled, drained, killed, replaced and broken, and no request fails.
+// Everything is on loopback, in a temporary directory, and needs no root. With DEMO_ONCE=1 it ends after the table, with
+// a status other than 0 if a request failed or a reload was needed; otherwise it stays until Ctrl-C, to be played with.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { styleText } from 'node:util';
+import { DemoAgent } from './demo-agent.ts';
+import type { LoadReport } from './demo-load.ts';
+import { freePort, startMembers } from './demo-members.ts';
+import { phases, type Stage } from './demo-phases.ts';
+import { DemoPool } from './demo-pool.ts';
+import { endAll, nextMessage, start } from './demo-processes.ts';
+import { faultsOf, printHeadings, printRow, printSummary, type Row } from './demo-table.ts';
+
+type AskLoad = () => Promise<LoadReport>;
+
+const MEMBERS = 20;
+const isOnce = !['', '0', undefined].includes(process.env.DEMO_ONCE);
+const directory = await mkdtemp(join(tmpdir(), 'headgate-demo-'));
+const agent = new DemoAgent(directory);
+let isFinishing = false;
+/** The exit status: bad until the table has shown otherwise. */
+let verdict = 1;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void finish(verdict));
+try {
+  const rows: Row[] = [];
+  const [stage, askLoad] = await setTheStage();
+  await show(stage, askLoad, rows);
+  const faults = faultsOf(rows);
+  printSummary(rows);
+  for (const fault of faults) console.log(styleText(['red', 'bold'], `FAILED: ${fault}`));
+  verdict = faults.length === 0 ? 0 : 1;
+  if (!isOnce) await stay(stage, askLoad);
+  await finish(verdict);
+} catch (error) {
+  // What breaks while everything is being ended is no news.
+  if (!isFinishing) console.error(`The demonstration cannot go on: ${(error as Error).message}`);
+  await finish(1);
+}
+
+async function setTheStage(): Promise<[Stage, AskLoad]> {
+  progress(`Starting ${MEMBERS} members and the agent`);
+  const memberPort = await freePort();
+  const members = await startMembers(1, MEMBERS, memberPort);
+  const [first, spare] = [members.slice(0, 2), members.slice(2)];
+  const web = new DemoPool(agent.manifests, 'web', await freePort(), memberPort);
+  const single = new DemoPool(agent.manifests, 'single', await freePort(), memberPort);
+  await agent.prepare();
+  await web.add(first);
+  await single.add(members.slice(0, 1));
+  await agent.start();
+  await web.untilAnswered(first);
+  const load = start(process.execPath, [fileURLToPath(new URL('demo-load.ts', import.meta.url)), web.url], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const askLoad = async (): Promise<LoadReport> => {
+    load.send('report');
+    return (await nextMessage(load, 'The load')) as LoadReport;
+  };
+  return [{ agent, web, single, memberPort, spare }, askLoad];
+}
+
+async function show(stage: Stage, askLoad: AskLoad, rows: Row[]): Promise<void> {
+  progress('');
+  printHeadings();
+  await askLoad();
+  for (const phase of phases) {
+    progress(phase.name);
+    const before = await agent.reloads();
+    const result = await phase.run(stage);
+    const [report, after] = [await askLoad(), await agent.reloads()];
+    const row = { ...report, ...result, phase, reloads: after - before };
+    rows.push(row);
+    progress('');
+    printRow(row);
+  }
+}
+
+/** Until Ctrl-C, with the load going on. */
+async function stay({ web, memberPort }: Stage, askLoad: AskLoad): Promise<never> {
+  const [spare] = await startMembers(MEMBERS + 10, MEMBERS + 10, memberPort);
+  const command = (words: string): string => `bin/headgate ${words} --runtime-dir ${agent.runtimeDir}`;
+  console.log(`
+Everything goes on until Ctrl-C.
+  Ask the Service:      curl ${web.url}
+  Edit its manifest:    ${web.path}
+  Add an endpoint:      ${spare?.address} (${spare?.name} runs, but is not in the manifest)
+  Ask the agent:        ${command('why default/web')}
+                        ${command('status')}
+  Metrics:              curl http://${agent.address}/metrics
+  Its log:              ${agent.log}
+`);
+  for (let requests = 0, failed = 0; ; await delay(1_000)) {
+    const report = await askLoad();
+    requests += report.requests;
+    failed += report.failed;
+    progress(`Since then ${requests.toLocaleString('en')} requests, ${failed} failed`);
+  }
+}
+
+/** A line on a terminal that the next one replaces. */
+function progress(text: string): void {
+  if (process.stdout.isTTY && !isFinishing) process.stdout.write(`\r\x1b[K${text}`);
+}
+
+/** Ends everything that was started, the agent before what it sends traffic to, and leaves nothing behind. */
+async function finish(status: number): Promise<never> {
+  if (isFinishing) return new Promise<never>(() => undefined);
+  progress('');
+  isFinishing = true;
+  await agent.stop();
+  await endAll();
+  await rm(directory, { recursive: true, force: true });
+  process.exit(status);
+}

@@ -1,0 +1,136 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import ava, { type ExecutionContext } from 'ava';
+import { requires } from './support/requirements.ts';
+
+const test = requires(ava, { haproxy: true }).serial;
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+test('make demo loses no request, reloads for nothing but a new port, and leaves nothing behind', async (t) => {
+  const { child, output, directory } = await startDemo(t, '1');
+  const [status] = await once(child, 'close');
+  t.is(status, 0, output());
+  for (const phase of [
+    'nothing changes',
+    'scale from 2 to 20 members',
+    'move a Service 18 times',
+    'scale back to 5',
+    'drain one member, remove it',
+    'kill one without notice',
+    'replace every member',
+    'save a broken manifest',
+  ]) {
+    const [requests, failed, p50, p99, reloads] = cellsOf(output(), phase);
+    t.true(Number(requests) > 50, phase);
+    t.is(failed, '0', phase);
+    t.true(Number(p50) > 0 && Number(p99) >= Number(p50), phase);
+    t.is(reloads, '0', phase);
+  }
+  t.is(cellsOf(output(), 'add a Service on a new port')[4], '1');
+  t.regex(
+    output(),
+    /^From the end of an edit to the first answer of the new member: median [\d.]+, worst [\d.]+ of 19 ms\.$/m,
+  );
+  t.regex(output(), /^ {2}\d+:\d+: .+; the last good content of the file stays in force$/m);
+  t.false(output().includes('\u001B'), 'Plain where the output is no terminal');
+  await assertNothingIsLeft(t, directory);
+});
+
+for (const [signal, moment] of [
+  ['SIGTERM', /^nothing changes/m],
+  ['SIGINT', /^phase/m],
+] as const) {
+  test(`make demo ends cleanly, but not well, on ${signal} before its time`, async (t) => {
+    const { child, output, directory } = await startDemo(t, '');
+    await until(() => moment.test(output()), output);
+    child.kill(signal);
+    const [status] = await once(child, 'close');
+    t.is(status, 1, output());
+    await assertNothingIsLeft(t, directory);
+  });
+}
+
+test('The example manifests are without a problem, and HAProxy takes what is made of them', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'examples-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const run = promisify(execFile);
+  const folders = ['--state-dir', join(directory, 's'), '--runtime-dir', join(directory, 'r')];
+  const { stdout, stderr } = await run(
+    join(root, 'bin/headgate'),
+    ['render', '--json', '--manifests', join(root, 'examples/manifests'), '--output', directory, ...folders],
+    { env: environment({}) },
+  );
+  t.is(stderr, '');
+  t.is(JSON.parse(stdout).loadBalancers, 2);
+  await t.notThrowsAsync(
+    run('haproxy', ['-c', '-f', join(directory, 'haproxy/haproxy.cfg')], { env: environment({}) }),
+  );
+});
+
+interface RunningDemo {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  /** Where it makes its temporary directory, and nobody else. */
+  readonly directory: string;
+}
+
+async function startDemo(t: ExecutionContext, once: string): Promise<RunningDemo> {
+  const directory = await mkdtemp(join(tmpdir(), 'demo-'));
+  // Ends with this thread, also where the test runner kills that.
+  const args = ['--pdeathsig', 'TERM', process.execPath, join(root, 'examples/demo.ts')];
+  const child = spawn('setpriv', args, {
+    env: environment({ DEMO_ONCE: once, TMPDIR: directory }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM');
+      await new Promise((resolve) => child.once('close', resolve));
+    }
+    await rm(directory, { recursive: true, force: true });
+  });
+  return { child, output: () => output, directory };
+}
+
+/** The cells of a phase's row after its name. */
+function cellsOf(output: string, phase: string): string[] {
+  const row = output.split('\n').find((line) => line.startsWith(`${phase} `)) ?? '';
+  return row.slice(phase.length).replaceAll(',', '').trim().split(/\s+/);
+}
+
+/** Every process of the demonstration has the variable that points to this directory. */
+async function assertNothingIsLeft(t: ExecutionContext, directory: string): Promise<void> {
+  t.deepEqual(await readdir(directory), []);
+  const left: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const variables = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+    if (variables.split('\0').includes(`TMPDIR=${directory}`)) {
+      left.push(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => pid));
+    }
+  }
+  t.deepEqual(left, []);
+}
+
+async function until(condition: () => boolean, output: () => string): Promise<void> {
+  for (const end = performance.now() + 60_000; !condition(); await delay(20)) {
+    if (performance.now() > end) throw new Error(`Not within a minute:\n${output()}`);
+  }
+}
+
+/** Without the settings of whoever runs the tests; Debian keeps haproxy where an ordinary user's PATH does not lead. */
+function environment(given: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(HEADGATE_|FORCE_COLOR$)/.test(name));
+  return { ...Object.fromEntries(kept), PATH: `${process.env.PATH}:/usr/sbin:/sbin`, ...given };
+}
