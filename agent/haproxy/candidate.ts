@@ -25,8 +25,8 @@ export interface CandidateOptions {
   readonly scratchFile: string;
   readonly quarantine: Quarantine;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
-  /** Whether `address port` may be tried: false for what a worker of ours already listens on. */
-  readonly mayProbe: (address: string, port: number) => boolean;
+  /** `address port` of what the worker that serves listens on; undefined where that is not known. */
+  readonly bound: () => ReadonlySet<string> | undefined;
   /** True where HAProxy has rights to bind low ports that the agent lacks. */
   readonly ignoreAccess: boolean;
   /** Something of this load balancer was taken out of service: its problems have changed. */
@@ -70,7 +70,7 @@ export class CandidateMaker {
     wanted: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
   ): Promise<Candidate> {
-    await this.#probe(this.effective(wanted));
+    await this.probe(wanted, this.#options.bound());
     await this.#check(wanted, lastGood);
     return this.unchecked(wanted);
   }
@@ -84,13 +84,20 @@ export class CandidateMaker {
     };
   }
 
-  /** Blocks the addresses of unchecked load balancers that cannot be bound, frees those that can be again. */
-  async #probe(effective: ReadonlyMap<string, LoadBalancer>): Promise<void> {
-    const { quarantine, mayProbe, ignoreAccess, onRefused } = this.#options;
-    for (const { key, listeners } of this.#unchecked(effective)) {
+  /**
+   * Blocks the addresses of unchecked load balancers that cannot be bound. What a worker of ours listens on (`bound`)
+   * is not tried; where that is not known nothing is, and HAProxy's own word at the reload tells.
+   */
+  async probe(
+    wanted: ReadonlyMap<string, LoadBalancer>,
+    bound: ReadonlySet<string> | undefined,
+  ): Promise<void> {
+    const { quarantine, ignoreAccess, onRefused } = this.#options;
+    if (bound === undefined) return;
+    for (const { key, listeners } of this.#unchecked(this.effective(wanted))) {
       for (const listener of listeners.filter(isServed)) {
         for (const address of listener.addresses) {
-          if (!mayProbe(address, listener.port)) continue;
+          if (bound.has(`${address} ${listener.port}`)) continue;
           const reason = await probeBind(address, listener.port, ignoreAccess);
           if (reason === undefined) continue;
           quarantine.block(address, listener.port, reason);

@@ -41,7 +41,11 @@ export interface CaretakerOptions {
 }
 
 const EVERY = 1_000;
-const PROBE_EVERY = 5;
+/** Blocked addresses that are tried in one round. */
+const PROBES = 50;
+/** Milliseconds after which an address is tried again that HAProxy could not listen on although we could. */
+const FIRST_PATIENCE = 1_000;
+const MOST_PATIENCE = 60_000;
 const TRIM_EVERY = 60;
 const LOG_SIZE = 1024 * 1024;
 
@@ -52,6 +56,9 @@ export class Caretaker {
   #rounds = 0;
   #lastAudit = performance.now();
   #auditFrom = 0;
+  #probeFrom = 0;
+  /** `address port` to when it was last freed, and how long it is left alone should HAProxy refuse it after all. */
+  readonly #freed = new Map<string, { readonly at: number; readonly patience: number }>();
 
   constructor(options: CaretakerOptions) {
     this.#options = options;
@@ -73,7 +80,7 @@ export class Caretaker {
     try {
       await this.#lookAfterWorker(worker);
       await this.#lookAfterFiles();
-      if (this.#rounds % PROBE_EVERY === 0) await this.#probeBlocked();
+      await this.#probeBlocked();
       if (this.#rounds % TRIM_EVERY === 0) await trimLog(this.#options.paths.log, LOG_SIZE);
       if (performance.now() - this.#lastAudit >= this.#options.settings().auditInterval) await this.#audit();
     } catch (error) {
@@ -109,17 +116,40 @@ export class Caretaker {
 
   async #probeBlocked(): Promise<void> {
     const { quarantine, wanted, requestReload, settings } = this.#options;
-    if (quarantine.blocked.length === 0) return;
+    const { blocked } = quarantine;
+    if (blocked.length === 0) return;
     const places = new Set<string>();
     for (const { listeners } of wanted.values())
       for (const place of listeners.flatMap(placesOf)) places.add(place);
-    for (const { address, port } of quarantine.blocked) {
-      const isWanted = places.has(`${address} ${port}`);
+    const some = blocked.slice(this.#probeFrom, this.#probeFrom + PROBES);
+    this.#probeFrom = this.#probeFrom + PROBES < blocked.length ? this.#probeFrom + PROBES : 0;
+    for (const { address, port } of some) {
+      const place = `${address} ${port}`;
+      const isWanted = places.has(place);
       const ignoreAccess = settings().haproxySupervisor === 'external';
+      if (isWanted && this.#isTooSoon(place)) continue;
       if (isWanted && (await probeBind(address, port, ignoreAccess)) !== undefined) continue;
       quarantine.unblock(address, port);
-      if (isWanted) requestReload('unblocked');
+      if (!isWanted) continue;
+      this.#noteFreed(place);
+      requestReload('unblocked');
     }
+  }
+
+  /** HAProxy may lack rights that we have: what it has refused again and again it is seldom asked for. */
+  #isTooSoon(place: string): boolean {
+    const { at, patience } = this.#freed.get(place) ?? { at: 0, patience: 0 };
+    return performance.now() < at + patience;
+  }
+
+  #noteFreed(place: string): void {
+    const now = performance.now();
+    const { at, patience } = this.#freed.get(place) ?? { at: now, patience: 0 };
+    const isAgain = now - at < 2 * MOST_PATIENCE && patience > 0;
+    this.#freed.set(place, {
+      at: now,
+      patience: isAgain ? Math.min(MOST_PATIENCE, 2 * patience) : FIRST_PATIENCE,
+    });
   }
 
   async #audit(): Promise<void> {

@@ -36,6 +36,31 @@ export function readAlerts(output: string, text: string): CheckResult {
   return { ok: false, alerts, listeners };
 }
 
+export interface BindFailure {
+  readonly address: string;
+  readonly port: number;
+  /** In the words of the operating system. */
+  readonly reason: string;
+}
+
+/** What HAProxy could not listen on, and what else it said: that a frontend cannot start is then no fault of its text. */
+export function splitBindFailures(output: string): {
+  readonly failures: readonly BindFailure[];
+  readonly rest: string;
+} {
+  const failures: BindFailure[] = [];
+  const rest: string[] = [];
+  for (const line of output.split('\n')) {
+    const [, reason, address, port] = BIND_FAILURE.exec(line) ?? [];
+    if (reason === undefined || address === undefined) rest.push(line);
+    else failures.push({ address, port: Number(port), reason });
+  }
+  return { failures, rest: rest.join('\n') };
+}
+
+/** The same from 2.6 to 3.4; an IPv6 address comes without brackets of its own. */
+const BIND_FAILURE = /cannot bind socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;
+
 const LISTENER_NAME = /[a-z0-9-]+:[a-z0-9-]+:tcp:\d+:v[46]/g;
 
 /** The load balancer's key that a listener's name begins with. */

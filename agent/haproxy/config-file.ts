@@ -58,10 +58,30 @@ export class ConfigFile {
     return now?.ino === written.ino && now.size === written.size && now.mtimeMs === written.mtimeMs;
   }
 
+  /**
+   * `address port` of all that a worker with this description listens on; undefined where neither the file nor the
+   * last good one has that description.
+   */
+  async placesUnder(description: string): Promise<ReadonlySet<string> | undefined> {
+    for (const path of [this.path, this.#lastGood]) {
+      const text = await readFile(path, 'utf8').catch(() => '');
+      if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
+    }
+    return undefined;
+  }
+
   async #holds(chunks: readonly string[]): Promise<boolean> {
     const text = await readFile(this.path, 'utf8').catch(() => undefined);
     return text === chunks.join('');
   }
+}
+
+/** As our own templates write them. */
+function placesIn(text: string): ReadonlySet<string> {
+  const places = new Set<string>();
+  for (const [, v6, v4, port] of text.matchAll(/^ {4}bind (?:\[([^\]]+)\]|([0-9.]+)):(\d+)(?= |$)/gm))
+    places.add(`${v6 ?? v4} ${port}`);
+  return places;
 }
 
 async function identityOf(path: string): Promise<Identity | undefined> {

@@ -13,7 +13,6 @@ import { CandidateMaker } from './candidate.ts';
 import { Caretaker, type Repair } from './caretaker.ts';
 import { ConfigFile } from './config-file.ts';
 import { fileLimit, maxConnections, needsOf } from './limits.ts';
-import { placesOf } from './listener-config.ts';
 import { Persister } from './persister.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { type HaproxyPaths, haproxyPaths, stopHaproxy } from './process.ts';
@@ -89,8 +88,6 @@ export class HaproxyDataplane {
   readonly #caretaker: Caretaker;
   #worker: ServingWorker | undefined;
   #reaper: Reaper | undefined;
-  /** `address port` of what the worker listens on. */
-  #bound: ReadonlySet<string> = new Set();
   #isObtaining = false;
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
   #closed = false;
@@ -116,7 +113,7 @@ export class HaproxyDataplane {
       scratchFile: `${paths.config}.candidate`,
       quarantine,
       context,
-      mayProbe: (address, port) => !this.#bound.has(`${address} ${port}`),
+      bound: () => (this.#worker === undefined ? new Set() : this.#worker.bound),
       ignoreAccess: isExternal,
       onRefused,
     });
@@ -340,7 +337,6 @@ export class HaproxyDataplane {
       return;
     }
     this.#worker = next;
-    this.#bound = new Set([...next.booted.values()].flatMap(({ listeners }) => listeners.flatMap(placesOf)));
     this.#reaper?.close();
     this.#reaper = new Reaper(next, {
       drainTimeout: () => this.#settings.drainTimeout,

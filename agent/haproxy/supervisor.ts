@@ -7,9 +7,10 @@ import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { LoadBalancer } from '../model.ts';
 import type { Candidate, CandidateMaker } from './candidate.ts';
-import { keyOfListener, readAlerts } from './check.ts';
+import { keyOfListener, readAlerts, splitBindFailures } from './check.ts';
 import type { ConfigFile } from './config-file.ts';
 import { inFileOrder } from './config-text.ts';
+import { placesOf } from './listener-config.ts';
 import { type HaproxyPaths, masterPid, startHaproxy } from './process.ts';
 import type { Quarantine } from './quarantine.ts';
 import { readRunning } from './readback.ts';
@@ -99,19 +100,24 @@ export class Supervisor {
 
   /** undefined where no HAProxy answers at our sockets. Reads only. */
   async adopt(): Promise<ServingWorker | undefined> {
-    const { maker, context, wanted } = this.#options;
+    const { maker, context, file, log } = this.#options;
     const runtime = await this.connect();
     if (runtime === undefined) return undefined;
     try {
-      const booted = maker.effective(wanted);
+      const { description, pid } = runtime.worker;
+      const bound = await file.placesUnder(description);
+      const booted = await this.#bootedAs(description, bound);
+      log.info('Adopted the HAProxy that runs', { worker: pid, ours: booted !== undefined });
+      if (booted === undefined) {
+        const running = await readRunning(runtime, [], false, context(new Map()).aclId);
+        return { runtime, running, booted: new Map(), structure: '', bound };
+      }
       const inOrder = inFileOrder(booted);
       const rendering = context(booted);
+      const running = await readRunning(runtime, inOrder, true, rendering.aclId);
+      maker.accept(booted);
       const structure = structureHash(rendering, inOrder);
-      const isOurs = runtime.worker.description === descriptionOf(structure);
-      const running = await readRunning(runtime, inOrder, isOurs, rendering.aclId);
-      if (isOurs) maker.accept(booted);
-      this.#options.log.info('Adopted the HAProxy that runs', { worker: runtime.worker.pid, ours: isOurs });
-      return { runtime, running, booted: isOurs ? booted : new Map(), structure: isOurs ? structure : '' };
+      return { runtime, running, booted, structure, bound: placesIn(booted) };
     } catch (error) {
       runtime.close();
       throw error;
@@ -162,14 +168,21 @@ export class Supervisor {
     }
     const { aclId } = this.#options.context(candidate.loadBalancers);
     const running = Running.booted(candidate.loadBalancers.values(), aclId);
-    return { runtime, running, booted: candidate.loadBalancers, structure: candidate.structure };
+    const { loadBalancers: booted, structure } = candidate;
+    return { runtime, running, booted, structure, bound: placesIn(booted) };
   }
 
   /** Takes out of service what HAProxy's alerts name; true where they name any that is in the candidate. */
   rejectNamed(output: string, candidate: Candidate, lastGood: ReadonlyMap<string, LoadBalancer>): boolean {
     const { quarantine, wanted, onRefused } = this.#options;
-    const { alerts, listeners } = readAlerts(output, candidate.chunks.join(''));
-    let any = false;
+    const { failures, rest } = splitBindFailures(output);
+    const { alerts, listeners } = readAlerts(rest, candidate.chunks.join(''));
+    let any = failures.length > 0;
+    for (const { address, port, reason } of failures) {
+      quarantine.block(address, port, `HAProxy says: ${reason}`);
+      for (const [key, { listeners: own }] of wanted)
+        if (own.flatMap(placesOf).includes(`${address} ${port}`)) onRefused(key);
+    }
     for (const key of new Set([...listeners].map(keyOfListener))) {
       const loadBalancer = wanted.get(key);
       if (loadBalancer === undefined || !candidate.loadBalancers.has(key)) continue;
@@ -180,6 +193,23 @@ export class Supervisor {
       any = true;
     }
     return any;
+  }
+
+  /**
+   * What is wanted, if a worker of this description booted from it: all of it, or what is left without the addresses
+   * that cannot be bound, as the agent before this one will have found.
+   */
+  async #bootedAs(
+    description: string,
+    bound: ReadonlySet<string> | undefined,
+  ): Promise<ReadonlyMap<string, LoadBalancer> | undefined> {
+    const { maker, context, wanted } = this.#options;
+    for (const isProbed of [false, true]) {
+      if (isProbed) await maker.probe(wanted, bound);
+      const booted = maker.effective(wanted);
+      if (description === descriptionOf(structureHash(context(booted), inFileOrder(booted)))) return booted;
+    }
+    return undefined;
   }
 
   async #startIfDue(attempt: number): Promise<ServingWorker | undefined> {
@@ -219,4 +249,8 @@ export class Supervisor {
     maker.accept(candidate.loadBalancers);
     return found;
   }
+}
+
+function placesIn(loadBalancers: ReadonlyMap<string, LoadBalancer>): ReadonlySet<string> {
+  return new Set([...loadBalancers.values()].flatMap(({ listeners }) => listeners.flatMap(placesOf)));
 }

@@ -17,4 +17,6 @@ export interface ServingWorker extends Worker {
   readonly booted: ReadonlyMap<string, LoadBalancer>;
   /** As in its description; '' where that is none of ours. */
   readonly structure: string;
+  /** `address port` of all that it listens on; undefined where that is not known. */
+  readonly bound: ReadonlySet<string> | undefined;
 }

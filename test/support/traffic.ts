@@ -101,7 +101,7 @@ export class Client {
 
 export interface LoadResult {
   readonly requests: number;
-  /** What was said of each request that failed. */
+  /** What was said of requests that failed, each text once, with how often and the first and last of them. */
   readonly failures: readonly string[];
   /** Requests by the member that answered. */
   readonly answers: ReadonlyMap<string, number>;
@@ -119,7 +119,9 @@ export class Load {
   readonly #place: Place;
   readonly #kind: LoadKind;
   readonly #clients: readonly Promise<void>[];
-  readonly #failures: string[] = [];
+  /** Text to the milliseconds since the load began. */
+  readonly #failures = new Map<string, number[]>();
+  readonly #began = performance.now();
   readonly #answers = new Map<string, number>();
   #requests = 0;
   #slowest = 0;
@@ -139,7 +141,9 @@ export class Load {
   }
 
   get failures(): readonly string[] {
-    return this.#failures;
+    return [...this.#failures].map(
+      ([text, times]) => `${times.length} x ${text}, from ${times[0]} to ${times.at(-1)} ms`,
+    );
   }
 
   /** Resolves when `count` more requests have been answered. */
@@ -165,10 +169,16 @@ export class Load {
     await Promise.all(this.#clients);
     return {
       requests: this.#requests,
-      failures: this.#failures,
+      failures: this.failures,
       answers: this.#answers,
       slowest: Math.round(this.#slowest),
     };
+  }
+
+  #fail(text: string): void {
+    const times = this.#failures.get(text) ?? [];
+    times.push(Math.round(performance.now() - this.#began));
+    this.#failures.set(text, times);
   }
 
   async #run(): Promise<void> {
@@ -182,7 +192,7 @@ export class Load {
           const member = await kept.ask();
           this.#answers.set(member, (this.#answers.get(member) ?? 0) + 1);
         } catch (error) {
-          this.#failures.push((error as Error).message);
+          this.#fail((error as Error).message);
           kept?.close();
           kept = undefined;
         }

@@ -1,0 +1,192 @@
+// The commands as a stranger would use them: what they print, how they end, and what becomes of traffic.
+
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import ava from 'ava';
+import { processesOf, TestHost } from '../support/agent.ts';
+import { startMember } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
+import { ask, Load } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+
+test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
+  const host = await TestHost.create(t);
+  const settings = join(host.directory, 'headgate.yaml');
+  await writeFile(settings, 'hardStopAfter: 7m\ndefaults:\n  algorithm: least-connections\n');
+  const members = [11, 12, 13].map((last) => host.address(last));
+  const web = webObjects({ address: host.address(1), members });
+  const shop = webObjects({
+    name: 'shop',
+    address: host.address(2),
+    members: [],
+    annotations: { 'health-monitor': 'http', mode: 'http' },
+  });
+  await host.write('web.yaml', web);
+  await host.write('shop.yaml', shop);
+  await host.start(['--config', settings]);
+  const rendered = async (): Promise<string> => {
+    const output = join(host.directory, 'rendered');
+    const { status, stdout } = await host.command('render', ['--config', settings, '--output', output]);
+    t.is(status, 0);
+    t.regex(stdout, /2 load balancers/);
+    return readFile(join(output, 'haproxy', 'haproxy.cfg'), 'utf8');
+  };
+  t.is(await rendered(), await host.config());
+  // What the commands of an edit have made of HAProxy stands in the file soon after.
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(14)] }));
+  await host.until('the file has it', async () => (await host.config()).includes(host.address(14)));
+  t.is(await rendered(), await host.config());
+});
+
+test.serial('`render` names what it refuses, and fails only for settings that cannot be used', async (t) => {
+  const host = await TestHost.create(t);
+  const output = join(host.directory, 'rendered');
+  await host.write('web.yaml', webObjects({ address: '999.1.1.1', members: [] }));
+  await host.write('broken.yaml', 'kind: [');
+  const refused = await host.command('render', ['--output', output]);
+  t.is(refused.status, 0);
+  const lines = refused.stderr.trimEnd().split('\n');
+  t.true(lines.some((line) => line.includes('broken.yaml')));
+  t.true(lines.some((line) => line.startsWith('Service default/web: ') && line.includes('999.1.1.1')));
+  const json = await host.command('render', ['--output', output, '--json']);
+  const { files, loadBalancers, problems } = JSON.parse(json.stdout);
+  t.deepEqual([files, loadBalancers], [[join(output, 'haproxy', 'haproxy.cfg')], 1]);
+  t.is(problems.length, lines.length);
+  for (const wrong of [
+    [],
+    ['--output', output, '--drain-timeout', 'soon'],
+    ['--output', output, '--no-such'],
+  ])
+    t.is((await host.command('render', wrong)).status, 2, wrong.join(' '));
+});
+
+test.serial(
+  '`status` and `why` end with 0 for good news, 1 for bad, 2 for a wrong question, 3 without an agent',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const member = await startMember(host.address(11), MEMBER_PORT);
+    t.teardown(member.kill);
+    t.is((await host.command('status')).status, 3);
+    const unanswered = await host.command('why', ['default/web']);
+    t.is(unanswered.status, 3);
+    t.regex(unanswered.stderr, /No agent answers/);
+
+    await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+    await host.write('empty.yaml', webObjects({ name: 'empty', address: host.address(2), members: [] }));
+    const agent = await host.start();
+    const good = await host.command('status');
+    t.deepEqual([good.status, good.stderr], [0, '']);
+    t.regex(good.stdout, /Load balancers: {2}2 \(2 listeners, 1 members\)/);
+    const { loadBalancers, haproxy, fault } = JSON.parse((await host.command('status', ['--json'])).stdout);
+    t.deepEqual([loadBalancers, haproxy.workerPid, fault], [2, await host.worker(), '']);
+
+    const served = await host.command('why', ['default/web']);
+    t.is(served.status, 0);
+    t.regex(served.stdout, /^Service default\/web: served$/m);
+    const empty = await host.command('why', ['default/empty', '--json']);
+    t.is(empty.status, 1);
+    t.like(JSON.parse(empty.stdout), { key: 'default/empty', verdict: 'not served' });
+    t.is((await host.command('why', ['default/nobody'])).status, 1);
+    for (const wrong of [[], ['web'], ['default/web', 'default/web'], ['default/web', '--no-such']])
+      t.is((await host.command('why', wrong)).status, 2, wrong.join(' '));
+    t.is((await host.command('status', ['default/web'])).status, 2);
+    t.is((await host.command('statsu')).status, 2);
+
+    // Bad news: HAProxy is away and cannot come back.
+    await agent.stop();
+    const { master } = { master: await host.master() };
+    process.kill(master, 'SIGKILL');
+    await host.until('HAProxy is gone', async () => processesOf(host.directory).length === 0);
+    await host.launch(['--haproxy-supervisor', 'external']);
+    await host.until('it says so', async () => (await host.status()).fault !== '');
+    const bad = await host.command('status');
+    t.is(bad.status, 1);
+    t.regex(bad.stdout, /^Fault: +HAProxy is not running$/m);
+  },
+);
+
+test.serial(
+  '`check` ends with 0 where this host can run the agent, 1 where not, 2 for unusable settings',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const good = await host.command('check', ['--listen', '127.0.0.1:0']);
+    t.is(good.status, 0, good.stdout);
+    const json = JSON.parse((await host.command('check', ['--listen', '127.0.0.1:0', '--json'])).stdout);
+    t.true(json.ok);
+    t.true(json.findings.every((finding: { ok: boolean }) => finding.ok));
+    const missing = await host.command('check', [
+      '--listen',
+      '127.0.0.1:0',
+      '--manifests',
+      '/no/such/folder',
+    ]);
+    t.is(missing.status, 1);
+    t.regex(missing.stdout, /^BAD {2}\/no\/such\/folder: /m);
+    t.is((await host.command('check', ['--listen', 'nowhere'])).status, 2);
+  },
+);
+
+test.serial('A second agent with the same runtimeDir leaves, the first one goes on', async (t) => {
+  const host = await TestHost.create(t);
+  const member = await startMember(host.address(11), MEMBER_PORT);
+  t.teardown(member.kill);
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  const first = await host.start();
+  const second = await host.launch();
+  t.is(await second.exited, 1);
+  t.regex(second.text, /Another agent answers at ".*": give this one its own runtimeDir/);
+  t.true(await first.isReady());
+  t.is((await host.command('status')).status, 0);
+  t.is(await ask({ address: host.address(1), port: VIP_PORT }), host.address(11));
+});
+
+test.serial('SIGTERM ends the agent and not one request', async (t) => {
+  const host = await TestHost.create(t);
+  const member = await startMember(host.address(11), MEMBER_PORT);
+  t.teardown(member.kill);
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  const agent = await host.start();
+  const worker = await host.worker();
+  const place = { address: host.address(1), port: VIP_PORT };
+  const loads = [new Load(place, { kind: 'new' }), new Load(place, { kind: 'kept' })];
+  await loads[0]?.answered(30);
+  t.is(await agent.stop(), 0);
+  await loads[0]?.answered(60);
+  for (const { failures } of await Promise.all(loads.map((load) => load.stop()))) t.deepEqual(failures, []);
+  t.is(await host.worker(), worker);
+  t.is((await host.command('status')).status, 3);
+});
+
+test.serial('What was changed just before SIGTERM stands in the file', async (t) => {
+  const host = await TestHost.create(t);
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [] }));
+  const agent = await host.start();
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  await host.until('HAProxy has it', async () => (await host.servers()).length === 1);
+  await agent.stop();
+  t.true((await host.config()).includes(host.address(11)));
+});
+
+test.serial('With --stop-dataplane-on-exit HAProxy ends with the agent', async (t) => {
+  const host = await TestHost.create(t);
+  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  const agent = await host.start(['--stop-dataplane-on-exit']);
+  t.true(processesOf(host.directory).length >= 3);
+  t.is(await agent.stop(), 0);
+  await host.until('nothing is left', async () => processesOf(host.directory).length === 0);
+});
+
+test.serial('An agent that cannot start says why and leaves nothing behind', async (t) => {
+  const host = await TestHost.create(t, { haproxy: '/no/such/haproxy' });
+  const agent = await host.launch();
+  t.is(await agent.exited, 1);
+  t.regex(agent.text, /Cannot run "\/no\/such\/haproxy": install HAProxy 2\.6 or newer/);
+  t.deepEqual(processesOf(host.directory), []);
+  const folder = join(host.directory, 'gone');
+  await mkdir(folder);
+  const wrong = await host.launch(['--state-dri', folder]);
+  t.is(await wrong.exited, 2);
+  t.regex(wrong.text, /state-dir/);
+});
