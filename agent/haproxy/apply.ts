@@ -42,12 +42,18 @@ export async function applyPlans(
     const first = await send(worker, plans, acknowledged);
     refused.push(...first);
     const failed = new Map(first.map(({ key, command }) => [listenerOf(worker.running, command), key]));
-    for (const listener of failed.keys()) await readListener(worker, listener);
+    const unreadable = new Set<string>();
+    for (const listener of failed.keys()) if (!(await isRead(worker, listener))) unreadable.add(listener);
     const again = [...new Set(failed.values())].map(replan);
     const second = await send(worker, again, acknowledged);
     const stillFailed = new Set(second.map(({ command }) => listenerOf(worker.running, command)));
-    for (const listener of failed.keys())
-      (stillFailed.has(listener) ? beyondRepair : repaired).push(listener);
+    const renumbered = new Set(
+      again.flatMap(({ key, reload }) => (reload === 'server-renumbered' ? [key] : [])),
+    );
+    for (const [listener, key] of failed) {
+      const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !renumbered.has(key);
+      (isRepaired ? repaired : beyondRepair).push(listener);
+    }
   } catch (error) {
     lost =
       error instanceof HeadgateError
@@ -55,6 +61,17 @@ export async function applyPlans(
         : new HeadgateError('RUNTIME_CLOSED', messageOf(error), { retry: 'now', cause: error });
   }
   return { acknowledged, refused, repaired, beyondRepair, lost };
+}
+
+/** False where the worker does not have what it should have, such as an ACL: its answer cannot be read then. */
+async function isRead(worker: Worker, listener: string): Promise<boolean> {
+  try {
+    await readListener(worker, listener);
+    return true;
+  } catch (error) {
+    if (error instanceof HeadgateError && error.code === 'RUNTIME_REPLY') return false;
+    throw error;
+  }
 }
 
 async function send(

@@ -43,9 +43,12 @@ export class Quarantine {
     return effective;
   }
 
+  /** Said twice of one structure, it means that what stood in for it is refused as well: then nothing does. */
   reject(wanted: LoadBalancer, lastGood: LoadBalancer | undefined, message: string): void {
+    const structure = structureOfAll(wanted);
+    const isAgain = this.#rejected.get(wanted.key)?.structure === structure;
     const problem: Problem = { object: `Service ${wanted.key}`, reason: 'ConfigurationRejected', message };
-    this.#rejected.set(wanted.key, { structure: structureOfAll(wanted), lastGood, problem });
+    this.#rejected.set(wanted.key, { structure, lastGood: isAgain ? undefined : lastGood, problem });
     this.#effective = new WeakMap();
   }
 
@@ -91,7 +94,7 @@ export class Quarantine {
   #accepted(wanted: LoadBalancer): LoadBalancer | undefined {
     const rejection = this.#rejected.get(wanted.key);
     if (rejection === undefined || rejection.structure !== structureOfAll(wanted)) return wanted;
-    return rejection.lastGood && withMembersOf(wanted, rejection.lastGood);
+    return rejection.lastGood && inPlaceOf(wanted, rejection.lastGood);
   }
 
   #bindable(loadBalancer: LoadBalancer): LoadBalancer {
@@ -115,12 +118,17 @@ export function structureOfAll({ listeners }: LoadBalancer): string {
   return listeners.filter(isServed).map(structureOf).join('\n');
 }
 
-/** The last good listeners with today's members: endpoints go on changing while a new option waits for its author. */
-function withMembersOf(wanted: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
-  const listeners = lastGood.listeners.map((listener) => {
+/**
+ * The last good listeners with today's members and clients: those go on changing while a new option waits for its
+ * author. An address that the load balancer has given up may be another's by now, so it is not listened on any more.
+ */
+function inPlaceOf(wanted: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
+  const listeners = lastGood.listeners.flatMap((listener) => {
     const today = wanted.listeners.find(({ name }) => name === listener.name);
-    if (today === undefined) return listener;
-    return { ...listener, pool: { ...listener.pool, members: today.pool.members } };
+    if (today === undefined) return [];
+    const addresses = listener.addresses.filter((address) => today.addresses.includes(address));
+    const pool = { ...listener.pool, members: today.pool.members };
+    return [{ ...listener, addresses, allowedCidrs: today.allowedCidrs, pool }];
   });
   return { ...wanted, listeners };
 }

@@ -61,6 +61,7 @@ export class ReloadArbiter {
   async #fire(): Promise<void> {
     this.#isReloading = true;
     const pressure = await this.#options.pressure();
+    if (this.#closed) return;
     const interval = this.#options.interval();
     if (pressure > 0 && this.#now() < this.#lastEnd + backOff(interval, pressure)) {
       this.#isReloading = false;

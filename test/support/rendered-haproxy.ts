@@ -29,6 +29,7 @@ export interface RenderedHaproxy {
 export async function startRendered(
   t: ExecutionContext,
   loadBalancers: readonly LoadBalancer[],
+  { executable = haproxyExecutable, maxConnections = 500 } = {},
 ): Promise<RenderedHaproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-'));
   const paths = haproxyPaths(directory, directory);
@@ -38,7 +39,7 @@ export async function startRendered(
   });
   for (const path of [paths.config, paths.adminSocket]) await mkdir(dirname(path), { recursive: true });
   const settings = { threads: 1, hardStopAfter: 3_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
-  const context = renderContext(settings, paths, 500, new AclIds().idOf);
+  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf);
 
   /** The worker that says it booted from these. */
   const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
@@ -63,7 +64,7 @@ export async function startRendered(
     found = await find(loadBalancers, structure);
     return found !== undefined;
   };
-  await startHaproxy(haproxyExecutable, paths, isServing, 20_000);
+  await startHaproxy(executable, paths, isServing, 20_000);
   if (found === undefined) throw new Error('HAProxy does not serve');
   return {
     paths,

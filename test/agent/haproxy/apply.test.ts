@@ -1,0 +1,151 @@
+import ava, { type ExecutionContext } from 'ava';
+import { applyPlans } from '../../../agent/haproxy/apply.ts';
+import type { Command } from '../../../agent/haproxy/commands.ts';
+import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import { readRunning } from '../../../agent/haproxy/readback.ts';
+import { Running } from '../../../agent/haproxy/running.ts';
+import type { LoadBalancer } from '../../../agent/model.ts';
+import { service, slice } from '../../support/build.ts';
+import { effectOf } from '../../support/effect.ts';
+import { Loopback, startRendered } from '../../support/rendered-haproxy.ts';
+import { requires } from '../../support/requirements.ts';
+import { loadBalancerOf, translated } from '../../support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const NAME = 'default:web:tcp:80:v4';
+
+/** A real HAProxy with two load balancers, one of which is to be changed. */
+async function started(t: ExecutionContext) {
+  const loopback = new Loopback();
+  const web = (...endpoints: string[]) =>
+    loopback.bindable(loadBalancerOf(translated([service(), slice({ endpoints })])));
+  const api = await loopback.bindable(
+    loadBalancerOf(translated([service({ name: 'api', ports: [81] })]), 'default/api'),
+  );
+  const before = await web('10.0.0.1', '10.0.0.2');
+  const { worker, context } = await startRendered(t, [api, before]);
+  return {
+    web,
+    before,
+    worker,
+    /** Behind the back of what is believed. */
+    tell: (...commands: readonly Command[]) => worker.runtime.send(commands),
+    apply(wanted: LoadBalancer) {
+      const plan = (key: string) => planLoadBalancer(key, worker.running, before, wanted);
+      return applyPlans(worker, [plan(wanted.key)], plan);
+    },
+    /** Whether HAProxy runs what is wanted and is believed to. */
+    async isServed(wanted: LoadBalancer): Promise<void> {
+      const observed = await readRunning(worker.runtime, [wanted], true, context.aclId);
+      const booted = Running.booted([wanted], context.aclId);
+      t.deepEqual(effectOf(observed, [NAME]), effectOf(booted, [NAME]));
+      t.deepEqual(effectOf(worker.running, [NAME]), effectOf(booted, [NAME]));
+    },
+  };
+}
+
+test('A plan without commands asks HAProxy nothing', async (t) => {
+  const { worker, apply, before } = await started(t);
+  worker.runtime.close();
+  t.deepEqual(await apply(before), {
+    acknowledged: [],
+    refused: [],
+    repaired: [],
+    beyondRepair: [],
+    lost: undefined,
+  });
+});
+
+test('A command that is refused has its listener read back, planned again and repaired', async (t) => {
+  const { tell, apply, web, isServed } = await started(t);
+  const wanted = await web('10.0.0.1', '10.0.0.3');
+  const [kept] = (await web('10.0.0.3')).listeners[0]?.pool.members ?? [];
+  await tell({
+    kind: 'AddServer',
+    backend: NAME,
+    server: '10.0.0.3:8080',
+    address: '10.0.0.3',
+    port: 8080,
+    keywords: ['id', String(kept?.id), 'weight', '1'],
+  });
+  const { refused, repaired, beyondRepair, lost } = await apply(wanted);
+  t.is(refused[0]?.command.kind, 'AddServer');
+  t.is(refused[0]?.key, 'default/web');
+  t.deepEqual([repaired, beyondRepair, lost], [[NAME], [], undefined]);
+  await isServed(wanted);
+});
+
+test('A server that is to be changed but is not there any more is made good', async (t) => {
+  const { tell, apply, web, isServed } = await started(t);
+  const wanted = await web('10.0.0.1');
+  const gone = { backend: NAME, server: '10.0.0.2:8080' } as const;
+  await tell({ kind: 'SetServerState', ...gone, state: 'maint' }, { kind: 'DeleteServer', ...gone });
+  const { refused, repaired, beyondRepair } = await apply(wanted);
+  t.is(refused.length, 1);
+  t.deepEqual([repaired, beyondRepair], [[NAME], []]);
+  await isServed(wanted);
+});
+
+test('What only a reload can repair is said so: an id that another server has', async (t) => {
+  const { tell, apply, web } = await started(t);
+  const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  const id = wanted.listeners[0]?.pool.members[2]?.id;
+  await tell({
+    kind: 'AddServer',
+    backend: NAME,
+    server: 'stranger',
+    address: '10.0.0.9',
+    port: 1,
+    keywords: ['id', String(id), 'weight', '1'],
+  });
+  const { refused, repaired, beyondRepair, lost } = await apply(wanted);
+  t.is(refused[0]?.command.kind, 'AddServer');
+  t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);
+});
+
+test('A listener that the worker does not have is beyond repair, and the others get their commands', async (t) => {
+  const { worker, apply, web, before } = await started(t);
+  const absent = 'default:web:tcp:81:v4';
+  const withAbsent = (loadBalancer: LoadBalancer) => ({
+    ...loadBalancer,
+    listeners: [
+      ...loadBalancer.listeners.map((each) => ({ ...each, name: absent })),
+      ...loadBalancer.listeners,
+    ],
+  });
+  const believed = Running.booted([withAbsent(before)], (_, line) => 77 + line).get(absent);
+  if (believed !== undefined) worker.running.put(absent, believed);
+  const { acknowledged, repaired, beyondRepair, lost } = await apply(
+    withAbsent(await web('10.0.0.1', '10.0.0.2', '10.0.0.3')),
+  );
+  t.deepEqual([repaired, beyondRepair, lost], [[], [absent], undefined]);
+  t.deepEqual(
+    acknowledged.map(({ kind }) => kind),
+    ['AddServer', 'SetServerState'],
+  );
+});
+
+test('A connection that is gone is an outcome, not an exception', async (t) => {
+  const { worker, apply, web } = await started(t);
+  worker.runtime.close();
+  const { acknowledged, lost } = await apply(await web('10.0.0.3'));
+  t.deepEqual(acknowledged, []);
+  t.is(lost?.code, 'RUNTIME_CLOSED');
+});
+
+test('A command that must not be sent is an outcome that says so, and nothing of the batch is sent', async (t) => {
+  const { apply, web, before, isServed } = await started(t);
+  const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  const listeners = wanted.listeners.map((listener) => ({
+    ...listener,
+    pool: {
+      ...listener.pool,
+      members: listener.pool.members.map((each, at) => (at === 2 ? { ...each, name: 'a b' } : each)),
+    },
+  }));
+  const { acknowledged, lost } = await apply({ ...wanted, listeners });
+  t.deepEqual(acknowledged, []);
+  t.like(lost, { code: 'RUNTIME_TOKEN', retry: 'never' });
+  await isServed(before);
+});

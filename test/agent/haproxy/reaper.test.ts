@@ -1,0 +1,251 @@
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import ava, { type ExecutionContext } from 'ava';
+import { applyPlans } from '../../../agent/haproxy/apply.ts';
+import type { Command } from '../../../agent/haproxy/commands.ts';
+import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import { readServers } from '../../../agent/haproxy/readback.ts';
+import { Reaper } from '../../../agent/haproxy/reaper.ts';
+import type { Running } from '../../../agent/haproxy/running.ts';
+import type { LoadBalancer } from '../../../agent/model.ts';
+import { endpoint, service, slice } from '../../support/build.ts';
+import { eventually } from '../../support/haproxy.ts';
+import { Loopback, startRendered } from '../../support/rendered-haproxy.ts';
+import { requires } from '../../support/requirements.ts';
+import { connectTo } from '../../support/sockets.ts';
+import { loadBalancerOf, translated } from '../../support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const NAME = 'default:web:tcp:80:v4';
+
+/** A real HAProxy in front of one real member, and a reaper. */
+async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
+  const member = createServer((socket) => socket.on('error', () => undefined).pipe(socket));
+  member.listen(0, '127.0.0.1');
+  await once(member, 'listening');
+  t.teardown(() => member.close());
+  const { port } = member.address() as { port: number };
+
+  const loopback = new Loopback();
+  const withMembers = (...endpoints: Parameters<typeof endpoint>[]) =>
+    loopback.bindable(
+      loadBalancerOf(
+        translated([
+          service(),
+          slice({ endpoints: endpoints.map((each) => endpoint(...each)), ports: [port] }),
+        ]),
+      ),
+    );
+  const full = await withMembers(['127.0.0.1']);
+  const empty = await withMembers();
+  const { worker } = await startRendered(t, [full]);
+
+  const deleted: number[] = [];
+  const errors: string[] = [];
+  const reaper = new Reaper(worker, {
+    drainTimeout: () => drainTimeout,
+    onDeleted: (count) => deleted.push(count),
+    onError: (message) => errors.push(message),
+  });
+  t.teardown(() => reaper.close());
+  const bring = async (wanted: LoadBalancer): Promise<readonly Command[]> => {
+    const plan = () => planLoadBalancer(wanted.key, worker.running, full, wanted);
+    const { acknowledged, refused, lost } = await applyPlans(worker, [plan()], plan);
+    t.deepEqual([refused, lost], [[], undefined]);
+    reaper.watch(acknowledged);
+    return acknowledged;
+  };
+  const { listeners } = full;
+  const { addresses: [address = ''] = [], port: listened = 0 } = listeners[0] ?? {};
+  return {
+    worker,
+    reaper,
+    deleted,
+    errors,
+    full,
+    empty,
+    withMembers,
+    server: `127.0.0.1:${port}`,
+    bring,
+    /** A connection through HAProxy to the member, over which bytes have passed. */
+    async client(): Promise<Socket> {
+      const socket = await connectTo(address, listened);
+      t.teardown(() => socket.destroy());
+      socket.write('hello');
+      await once(socket, 'data');
+      return socket;
+    },
+    servers: async () => [...((await readServers(worker.runtime, [NAME])).get(NAME) ?? new Map())],
+  };
+}
+
+test('A server that is out of use and has no connections is deleted', async (t) => {
+  const { reaper, deleted, bring, empty, server, servers, worker } = await started(t);
+  await bring(empty);
+  t.is(reaper.waiting, 1);
+  t.like(await servers(), [[server, { state: 'maint' }]]);
+  await eventually(servers, (rows) => rows.length === 0);
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.deepEqual(deleted, [1]);
+  t.is(worker.running.get(NAME)?.servers.size, 0);
+});
+
+test('A server with a connection is not deleted before the connection has ended', async (t) => {
+  const { reaper, deleted, bring, empty, server, servers, client, worker } = await started(t);
+  const socket = await client();
+  const attemptIsOver = calledOnce(worker.running, 'markKept');
+  await bring(empty);
+  await attemptIsOver;
+  t.is(worker.running.get(NAME)?.servers.get(server)?.state, 'maint', 'It is believed to be there again');
+  t.like(await servers(), [[server, { state: 'maint' }]]);
+  socket.write('still');
+  const [echo] = await once(socket, 'data');
+  t.is(String(echo), 'still');
+  t.deepEqual(deleted, []);
+
+  socket.destroy();
+  await eventually(servers, (rows) => rows.length === 0);
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.deepEqual(deleted, [1]);
+});
+
+test('After its time to drain a server’s connections are ended and it is deleted', async (t) => {
+  const { deleted, bring, empty, servers, client } = await started(t, { drainTimeout: 1_500 });
+  const socket = await client();
+  const began = performance.now();
+  await bring(empty);
+  await once(socket, 'close');
+  t.true(performance.now() - began >= 1_450);
+  await eventually(servers, (rows) => rows.length === 0);
+  await eventually(
+    async () => deleted,
+    (counts) => counts.length === 1,
+  );
+});
+
+test('With no time to drain connections are ended at once', async (t) => {
+  const { bring, empty, servers, client } = await started(t, { drainTimeout: 0 });
+  const socket = await client();
+  await bring(empty);
+  await once(socket, 'close');
+  await eventually(servers, (rows) => rows.length === 0);
+  t.pass();
+});
+
+test('A server that comes back into use is left alone', async (t) => {
+  const { reaper, deleted, bring, full, empty, server, servers } = await started(t);
+  await bring(empty);
+  await bring(full);
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.like(await servers(), [[server, { state: 'ready' }]]);
+  t.deepEqual(deleted, []);
+});
+
+test('A server that comes back as a draining one is left alone', async (t) => {
+  const { reaper, bring, empty, withMembers, server, servers } = await started(t);
+  await bring(empty);
+  await bring(await withMembers(['127.0.0.1', { terminating: true }], ['127.0.0.2']));
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.deepEqual((await servers()).find(([name]) => name === server)?.[1].state, 'drain');
+});
+
+test('A server that is added while its deletion is on its way is there in the end', async (t) => {
+  const { reaper, bring, full, empty, server, servers, worker } = await started(t);
+  const isOnItsWay = calledOnce(worker.running, 'markGone');
+  await bring(empty);
+  await isOnItsWay;
+  t.is(worker.running.get(NAME)?.servers.get(server)?.state, 'gone');
+  t.deepEqual(
+    (await bring(full)).map(({ kind }) => kind),
+    ['AddServer', 'SetServerState'],
+  );
+  t.like(await servers(), [[server, { state: 'ready' }]]);
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.is(worker.running.get(NAME)?.servers.get(server)?.state, 'ready');
+});
+
+test('A server that is added while its deletion is refused is there in the end', async (t) => {
+  const { bring, full, empty, server, servers, worker, client } = await started(t);
+  const socket = await client();
+  const isOnItsWay = calledOnce(worker.running, 'markGone');
+  await bring(empty);
+  await isOnItsWay;
+  const plan = () => planLoadBalancer(full.key, worker.running, full, full);
+  const { refused, repaired, beyondRepair } = await applyPlans(worker, [plan()], plan);
+  t.like(refused, { length: 1, 0: { command: { kind: 'AddServer' } } });
+  t.deepEqual([repaired, beyondRepair], [[NAME], []]);
+  t.like(await servers(), [[server, { state: 'ready' }]]);
+  socket.write('still');
+  const [echo] = await once(socket, 'data');
+  t.is(String(echo), 'still');
+});
+
+test('A reaper takes over the servers that it finds in maintenance', async (t) => {
+  const { worker, bring, empty, servers, reaper } = await started(t);
+  reaper.close();
+  await bring(empty);
+  t.is((await servers()).length, 1);
+  const next = new Reaper(worker, { drainTimeout: () => 0, onDeleted: () => undefined, onError: t.fail });
+  t.teardown(() => next.close());
+  t.is(next.waiting, 1);
+  await eventually(servers, (rows) => rows.length === 0);
+});
+
+test('A reaper whose connection is gone says so and stops', async (t) => {
+  const { worker, bring, empty, errors } = await started(t, { drainTimeout: 0 });
+  const acknowledged = bring(empty);
+  await acknowledged;
+  worker.runtime.close();
+  await eventually(
+    async () => errors.length,
+    (count) => count === 1,
+  );
+  t.is(errors.length, 1);
+});
+
+test('Many servers are deleted, a few at a time', async (t) => {
+  const { worker, bring, withMembers, empty, servers, reaper, deleted } = await started(t, {
+    drainTimeout: 1,
+  });
+  const many = Array.from({ length: 40 }, (_, at): [string] => [`127.0.1.${at + 1}`]);
+  await bring(await withMembers(...many));
+  t.is(worker.running.get(NAME)?.servers.size, 41);
+  await bring(empty);
+  await eventually(servers, (rows) => rows.length === 0);
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.is(
+    deleted.reduce((sum, count) => sum + count, 0),
+    41,
+  );
+  t.true(deleted.every((count) => count <= 16));
+});
+
+/** Settles when the method is called for the first time, before anything else happens. */
+function calledOnce(running: Running, method: 'markGone' | 'markKept'): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const original = running[method].bind(running);
+  running[method] = (backend, server) => {
+    original(backend, server);
+    resolve();
+  };
+  return promise;
+}

@@ -1,0 +1,75 @@
+import test from 'ava';
+import { loadTemplate, type View } from '../../agent/template.ts';
+
+const global = loadTemplate('haproxy/global');
+
+/** All that the template asks for. */
+const view: View = {
+  description: 'headgate:x',
+  adminSocket: '/run/admin.sock',
+  peersSocket: '/run/peers.sock',
+  maxConnections: 100,
+  hasThreads: true,
+  threads: 4,
+  hardStopAfter: 1_000,
+  maxReloads: 16,
+  localPeer: 'headgate',
+  hasUser: false,
+  user: '',
+  hasGroup: false,
+  group: '',
+};
+
+test('A template is filled with the values of its view', (t) => {
+  const text = global(view);
+  t.regex(text, /^ {4}maxconn 100$/m);
+  t.regex(text, /^ {4}nbthread 4$/m);
+  t.notRegex(text, /[{}]/);
+});
+
+test('A section is shown by a boolean', (t) => {
+  t.notRegex(global({ ...view, hasThreads: false }), /nbthread/);
+  t.regex(global({ ...view, hasUser: true, user: 'haproxy' }), /^ {4}user haproxy$/m);
+});
+
+test('A key that the view lacks is an error, where Mustache would show nothing', (t) => {
+  const { maxConnections: _, ...lacking } = view;
+  t.throws(() => global(lacking), {
+    message: 'Template "haproxy/global" asks for "maxConnections", which its view lacks',
+  });
+});
+
+test('A key that the view lacks is an error in a section as well', (t) => {
+  const { hasUser: _, ...lacking } = view;
+  t.throws(() => global(lacking), { message: /asks for "hasUser"/ });
+});
+
+test('A name that every JavaScript object has is not found in a view that lacks it', (t) => {
+  const { description: _, ...lacking } = view;
+  t.throws(() => global(Object.setPrototypeOf({ ...lacking }, { description: 'inherited' })), {
+    message: /asks for "description"/,
+  });
+});
+
+test('A key that a row of a list lacks is not taken from the view around it', (t) => {
+  const listener = loadTemplate('haproxy/listener');
+  const flags = Object.fromEntries(
+    [...listener.text.matchAll(/\{\{[#/]?(\w+)\}\}/g)].map(([, name = '']) => [name, false]),
+  );
+  const full = { ...flags, name: 'around', address: 'around', keywords: 'around' };
+  t.throws(() => listener({ ...full, servers: [{ name: 'a', address: 'b' }] }), {
+    message: 'Template "haproxy/listener" asks for "keywords", which its view lacks',
+  });
+  t.regex(
+    listener({ ...full, servers: [{ name: 'a', address: 'b', keywords: 'c' }] }),
+    /^ {4}server a b c$/m,
+  );
+});
+
+test('Values are placed as they are, without the escapes of HTML', (t) => {
+  t.regex(global({ ...view, localPeer: `a&b<c>"d'e` }), /^ {4}localpeer a&b<c>"d'e$/m);
+});
+
+test('A template that does not exist is an error', (t) => {
+  t.throws(() => loadTemplate('haproxy/nothing'), { code: 'ENOENT' });
+});
