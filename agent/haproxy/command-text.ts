@@ -20,8 +20,8 @@ const FORBIDDEN_KEYWORDS = new Set(['enabled', 'disabled']);
 const INT_MAX = 2 ** 31 - 1;
 
 /**
- * Errors, never to be retried: RUNTIME_TOKEN for a token that is not allowed or a command that this version cannot
- * take safely, RUNTIME_TOO_LONG for a line over 12 KB or 64 words.
+ * Errors, never to be retried: RUNTIME_TOKEN for a token that is not allowed, RUNTIME_TOO_LONG for a line over 12 KB or
+ * 64 words.
  */
 export function commandText(command: Command, capabilities: Capabilities): string {
   const line = wordsOf(command, capabilities).join(' ');

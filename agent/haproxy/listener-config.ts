@@ -1,5 +1,5 @@
 // What one listener means to HAProxy, split by how it can be changed: its structure needs a reload, the rest
-// (servers, allowed clients, connection limits) is told to the running worker.
+// (servers, allowed clients) is told to the running worker.
 // The one source of both the file's lines and the socket's commands, so that the two can never differ. Pure.
 
 import type { Listener, Member, Pool } from '../model.ts';

@@ -1,5 +1,5 @@
-// Reads what HAProxy says about itself: the texts of `show info`, `show servers state`, `show acl`, `show stat` and
-// the master's `show proc`. Columns are found by the header's names, never by position. Pure.
+// Reads what HAProxy says about itself: the texts of `show info`, `show servers state`, `show acl` and the master's
+// `show proc`. Columns are found by the header's names, never by position. Pure.
 // A text that is not what it should be, such as HAProxy's "Can't find backend.", throws RUNTIME_REPLY with its words.
 
 import { HeadgateError } from '../errors.ts';
@@ -21,7 +21,6 @@ export interface ServerState {
   readonly operational: 'down' | 'starting' | 'up' | 'stopping';
   /** `none`: the server has no check; `off`: it has one that was never enabled, or is paused. */
   readonly check: 'none' | 'off' | 'on';
-  readonly checkResult: 'unknown' | 'neutral' | 'failed' | 'passed';
 }
 
 // Bits of srv_admin_state (include/haproxy/server-t.h, the same in 2.6 and 3.4). 0x04 only remembers that the file
@@ -33,7 +32,6 @@ const CHECK_CONFIGURED = 0x02;
 const CHECK_ENABLED = 0x04;
 const CHECK_PAUSED = 0x08;
 const OPERATIONAL = ['down', 'starting', 'up', 'stopping'] as const;
-const CHECK_RESULT = ['unknown', 'neutral', 'failed', 'passed', 'passed'] as const;
 
 const STATE_COLUMNS = [
   'be_name',
@@ -43,7 +41,6 @@ const STATE_COLUMNS = [
   'srv_op_state',
   'srv_admin_state',
   'srv_uweight',
-  'srv_check_result',
   'srv_check_state',
   'srv_port',
 ] as const;
@@ -58,7 +55,7 @@ export function* parseServersState(text: string): Generator<ServerState, void, v
   const format = rows.next().value;
   const header = rows.next().value;
   if (format !== '1' || header === undefined) throw unreadable(what, text);
-  const [backend, id, server, address, operational, admin, weight, checkResult, check, port] = columnsOf(
+  const [backend, id, server, address, operational, admin, weight, check, port] = columnsOf(
     what,
     header.replace(/^# /, '').split(' '),
     STATE_COLUMNS,
@@ -77,7 +74,6 @@ export function* parseServersState(text: string): Generator<ServerState, void, v
       state: adminState(count(admin)),
       operational: OPERATIONAL[count(operational)] ?? 'down',
       check: checkState(count(check)),
-      checkResult: CHECK_RESULT[count(checkResult)] ?? 'unknown',
     };
   }
 }
@@ -95,14 +91,10 @@ function checkState(bits: number): ServerState['check'] {
 export interface Info {
   readonly pid: number;
   readonly version: Version;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
   /** An old worker that only waits for its connections to end. */
   readonly stopping: boolean;
   /** `description` of the global section, '' where it has none. */
   readonly description: string;
-  /** Every line, by its name. */
-  readonly fields: ReadonlyMap<string, string>;
 }
 
 /** Of `show info`. */
@@ -121,10 +113,8 @@ export function parseInfo(text: string): Info {
   return {
     pid: integer(what, text, field('Pid')),
     version: parseVersion(field('Version')),
-    startedAt: integer(what, text, field('Start_time_sec')) * 1000,
     stopping: field('Stopping') !== '0',
     description: fields.get('description') ?? '',
-    fields,
   };
 }
 
@@ -140,38 +130,10 @@ export function parseAcl(text: string): readonly string[] {
   return patterns;
 }
 
-/** Of `show stat`: each frontend's limit of connections (`slim`). `show stat -1 1 -1` says only frontends. */
-export function parseFrontendLimits(text: string): ReadonlyMap<string, number> {
-  const what = 'statistics';
-  const rows = linesOf(text);
-  const header = rows.next().value;
-  if (header === undefined || !header.startsWith('# ')) throw unreadable(what, text);
-  const [name, part, limit] = columnsOf(what, csvFields(header.slice(2)), ['pxname', 'svname', 'slim']);
-  const limits = new Map<string, number>();
-  for (const row of rows) {
-    if (row === '') continue;
-    const field = fieldsOf(what, row, csvFields(row));
-    if (field(part) === 'FRONTEND') limits.set(field(name), integer(what, row, field(limit)));
-  }
-  return limits;
-}
-
-/** Fields with commas or quotes are in double quotes, a quote doubled (management.txt, 9.1). */
-function csvFields(row: string): readonly string[] {
-  if (!row.includes('"')) return row.split(',');
-  return Array.from(row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g), ([, quoted, plain]) =>
-    quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'),
-  );
-}
-
 export interface Process {
   readonly pid: number;
   /** How many reloads it has seen. */
   readonly reloads: number;
-  /** Seconds. */
-  readonly uptime: number;
-  /** Of the program, '' where not said. */
-  readonly version: string;
 }
 
 export interface Processes {
@@ -182,9 +144,8 @@ export interface Processes {
   readonly oldWorkers: readonly Process[];
 }
 
-// 2.6 lets the uptime go below zero when the clock was set back.
-const PROCESS =
-  /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +(\d{1,10})d(-?\d{1,2})h(-?\d{1,2})m(-?\d{1,2})s(?: +(\S+))?/;
+/** Pid, type, reloads, failed; the uptime, which 2.6 lets go below zero when the clock was set back, is only begun. */
+const PROCESS = /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +\d{1,10}d/;
 
 /** Of the master's `show proc`. */
 export function parseShowProc(text: string): Processes {
@@ -200,9 +161,8 @@ export function parseShowProc(text: string): Processes {
     if (line === '') continue;
     const row = PROCESS.exec(line);
     if (row === null) throw unreadable('processes', line);
-    const [, pid, type, reloads, failed, days, hours, minutes, seconds, version = ''] = row;
-    const uptime = Number(days) * 86_400 + Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
-    const process = { pid: Number(pid), reloads: Number(reloads), uptime: Math.max(0, uptime), version };
+    const [, pid, type, reloads, failed] = row;
+    const process = { pid: Number(pid), reloads: Number(reloads) };
     if (type === 'master') master = { ...process, failed: Number(failed ?? 0) };
     else section?.push(process);
   }

@@ -28,7 +28,6 @@ export interface Failed {
 export type Failure =
   | 'missing-backend'
   | 'missing-server'
-  | 'missing-frontend'
   | 'missing-acl'
   | 'gone'
   | 'exists'
@@ -52,7 +51,6 @@ const SUCCESS: { readonly [kind in Command['kind']]: string } = {
 const FAILURES: ReadonlyMap<string, Failure> = new Map([
   ['No such backend.', 'missing-backend'],
   ['No such server.', 'missing-server'],
-  ['No such frontend.', 'missing-frontend'],
   ['Unknown ACL identifier. Please use #<id> or <file>.', 'missing-acl'],
   // `del acl` before 3.2 says so of an ACL too.
   ['Unknown map identifier. Please use #<id> or <file>.', 'missing-acl'],

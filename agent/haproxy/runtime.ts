@@ -29,8 +29,6 @@ export interface WorkerProcess {
   readonly capabilities: Capabilities;
   /** `description` of the global section, '' where it has none. */
   readonly description: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
   /** An old worker that only waits for its connections to end. */
   readonly stopping: boolean;
   readonly via: 'admin' | 'master';
@@ -190,9 +188,9 @@ async function introduced(
   ask: () => Promise<string>,
 ): Promise<Link> {
   try {
-    const { pid, version, description, startedAt, stopping } = parseInfo(await ask());
+    const { pid, version, description, stopping } = parseInfo(await ask());
     const capabilities = capabilitiesOf(version);
-    return { pipeline, worker: { pid, version, capabilities, description, startedAt, stopping, via } };
+    return { pipeline, worker: { pid, version, capabilities, description, stopping, via } };
   } catch (error) {
     pipeline.close();
     throw error;

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { askOnce } from '../../agent/haproxy/ask-once.ts';
 import { showProc } from '../../agent/haproxy/master.ts';
 import { parseInfo } from '../../agent/haproxy/readings.ts';
-import { type Capabilities, capabilitiesOf, type Version } from '../../agent/haproxy/version.ts';
+import type { Version } from '../../agent/haproxy/version.ts';
 
 export const haproxyExecutable = process.env.HAPROXY ?? 'haproxy';
 
@@ -24,7 +24,6 @@ export interface RunningHaproxy {
   /** The worker's when it started. */
   readonly workerPid: number;
   readonly version: Version;
-  readonly capabilities: Capabilities;
   /** For the next reload. */
   readonly write: (body: string) => Promise<void>;
   /** What HAProxy has said on its standard error. */
@@ -77,14 +76,14 @@ ${text}
   const log = (): Promise<string> => readFile(logPath, 'utf8').catch(() => '');
   const stop = async (): Promise<void> => {
     await ended(child);
-    await rm(directory, { recursive: true, force: true });
+    // A worker that a reload has just begun may still make its socket.
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
     await once(child, 'spawn');
     const { pid, version } = parseInfo(await answered(child, () => askOnce(adminSocket, 'show info')));
     await answered(child, () => showProc(masterSocket));
     const { pid: masterPid = 0 } = child;
-    const capabilities = capabilitiesOf(version);
     return {
       directory,
       configPath,
@@ -93,7 +92,6 @@ ${text}
       masterPid,
       workerPid: pid,
       version,
-      capabilities,
       write,
       log,
       stop,

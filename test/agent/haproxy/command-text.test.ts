@@ -28,7 +28,6 @@ const lines: readonly (readonly [Command, string])[] = [
   [{ kind: 'DeleteServer', backend, server }, `del server ${backend}/${server}`],
   [{ kind: 'AddCidr', acl: 12_345, cidr: '2001:db8::/32' }, 'add acl #12345 2001:db8::/32'],
   [{ kind: 'DeleteCidr', acl: 12_345, cidr: '0.0.0.0/0' }, 'del acl #12345 0.0.0.0/0'],
-  [{ kind: 'SetListenerConnectionLimit', frontend: backend, limit: 5 }, `set maxconn frontend ${backend} 5`],
 ];
 for (const [command, line] of lines) {
   test(`commandText() writes "${line}"`, (t) => {
@@ -62,7 +61,6 @@ const refused: readonly (readonly [string, Command])[] = [
   ['a prefix that is too long', { kind: 'AddCidr', acl: 1, cidr: '10.0.0.0/33' }],
   ['a CIDR with two slashes', { kind: 'DeleteCidr', acl: 1, cidr: '10.0.0.0/8/8' }],
   ['a negative ACL', { kind: 'AddCidr', acl: -1, cidr: '10.0.0.0/8' }],
-  ['limit 0, which closes a frontend', { kind: 'SetListenerConnectionLimit', frontend: backend, limit: 0 }],
 ];
 for (const [title, command] of refused) {
   test(`commandText() throws on ${title}`, (t) => {
@@ -70,11 +68,6 @@ for (const [title, command] of refused) {
     t.is(error?.retry, 'never');
   });
 }
-
-test('commandText() throws on "set maxconn frontend" for a version that it can lock up', (t) => {
-  const command: Command = { kind: 'SetListenerConnectionLimit', frontend: backend, limit: 5 };
-  t.throws(() => commandText(command, old), { code: 'RUNTIME_TOKEN', message: /#2726/ });
-});
 
 test('commandText() throws on a line over 12 KB and on more than 64 words', (t) => {
   const keywords = (count: number, length: number): readonly string[] =>

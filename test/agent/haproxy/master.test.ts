@@ -18,10 +18,10 @@ backend one
 `;
 
 test('showProc() names the master and its worker', async (t) => {
-  const { masterSocket, masterPid, workerPid, version } = await started(t);
+  const { masterSocket, masterPid, workerPid } = await started(t);
   const { master, workers, oldWorkers } = await showProc(masterSocket);
-  t.like(master, { pid: masterPid, reloads: 0, failed: 0, version: version.text });
-  t.like(workers, [{ pid: workerPid, reloads: 0, version: version.text }]);
+  t.like(master, { pid: masterPid, reloads: 0, failed: 0 });
+  t.like(workers, [{ pid: workerPid, reloads: 0 }]);
   t.deepEqual(oldWorkers, []);
   await t.throwsAsync(showProc(`${masterSocket}.not`), { code: 'RUNTIME_CONNECT' });
 });
@@ -31,7 +31,7 @@ test('reload() returns once a new worker serves the new file', async (t) => {
   await haproxy.write(GOOD.replace('one', 'two'));
   const outcome = await reload(haproxy.masterSocket);
   t.like(outcome, { ok: true });
-  t.is(outcome.log !== '', haproxy.capabilities.masterReloadReports);
+  t.is(outcome.log !== '', saysHowItWent(haproxy));
   t.not(outcome.workerPid, haproxy.workerPid);
   const runtime = await connected(t, haproxy);
   t.is(outcome.workerPid, runtime.worker.pid);
@@ -65,7 +65,7 @@ test('reload() of a broken file fails, the old worker goes on, and the next good
   for (let failed = 1; failed <= 2; failed++) {
     const { ok, workerPid, log } = await reload(haproxy.masterSocket);
     t.like({ ok, workerPid }, { ok: false, workerPid: undefined });
-    if (haproxy.capabilities.masterReloadReports) t.regex(log, /bogus/);
+    if (saysHowItWent(haproxy)) t.regex(log, /bogus/);
     const runtime = await connected(t, haproxy);
     t.like(runtime.worker, { pid: haproxy.workerPid, stopping: false });
     runtime.close();
@@ -160,6 +160,11 @@ async function started(t: ExecutionContext): Promise<RunningHaproxy> {
   const haproxy = await startHaproxy(GOOD);
   t.teardown(haproxy.stop);
   return haproxy;
+}
+
+/** From 2.7 on the master answers `reload` with HAProxy's own words. */
+function saysHowItWent({ version: { major, minor } }: RunningHaproxy): boolean {
+  return major > 2 || minor >= 7;
 }
 
 /** A master that gives one answer per connection, the last one for ever. */
