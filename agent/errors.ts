@@ -19,7 +19,10 @@ export type ErrorCode =
   | 'FILE_READ'
   | 'COMMAND_FAILED'
   | 'AGENT_UNREACHABLE'
-  | 'AGENT_RUNNING';
+  | 'AGENT_RUNNING'
+  | 'API_UNREACHABLE'
+  | 'API_CREDENTIALS'
+  | 'API_REFUSED';
 
 export type Retry = 'now' | 'later' | 'never';
 
