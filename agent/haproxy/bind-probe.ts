@@ -11,7 +11,7 @@ export function probeBind(address: string, port: number, ignoreAccess: boolean):
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy());
     server.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(reasonFor(error.code, address, port, ignoreAccess)),
+      resolve(error.code === 'EACCES' && ignoreAccess ? undefined : whyUnbindable(error.code, address, port)),
     );
     server.listen({ host: address, port, exclusive: true, backlog: 1, ipv6Only: true }, () => {
       server.close(() => resolve(undefined));
@@ -19,19 +19,15 @@ export function probeBind(address: string, port: number, ignoreAccess: boolean):
   });
 }
 
-function reasonFor(
-  code: string | undefined,
-  address: string,
-  port: number,
-  ignoreAccess: boolean,
-): string | undefined {
+/** For an error's code; undefined for one that says nothing about the address and port. */
+export function whyUnbindable(code: string | undefined, address: string, port: number): string | undefined {
   switch (code) {
     case 'EADDRINUSE':
       return `another program listens on ${address} port ${port} (find it with: ss -ltnp)`;
     case 'EADDRNOTAVAIL':
       return `${address} is no address of this host and sysctl net.ipv4.ip_nonlocal_bind is off`;
     case 'EACCES':
-      return ignoreAccess ? undefined : 'ports below 1024 need root or CAP_NET_BIND_SERVICE';
+      return 'ports below 1024 need root or CAP_NET_BIND_SERVICE';
     default:
       return undefined;
   }

@@ -1,6 +1,7 @@
 // Asks HAProxy whether it would take a file, and reads from its alerts which listener is at fault.
 
 import { runCommand } from '../run-command.ts';
+import { whyUnbindable } from './bind-probe.ts';
 
 export interface CheckResult {
   readonly ok: boolean;
@@ -27,7 +28,7 @@ export function readAlerts(output: string, text: string): CheckResult {
   const listeners = new Set<string>();
   for (const alert of alerts) {
     for (const [name] of alert.matchAll(LISTENER_NAME)) listeners.add(name);
-    const line = /parsing \[[^\]]*:(\d+)\]/.exec(alert)?.[1];
+    const line = /parsing \[[^\]]*:(\d+)\]/i.exec(alert)?.[1];
     if (line !== undefined) {
       const section = sectionAt(text, Number(line));
       if (section !== undefined) listeners.add(section);
@@ -39,7 +40,7 @@ export function readAlerts(output: string, text: string): CheckResult {
 export interface BindFailure {
   readonly address: string;
   readonly port: number;
-  /** In the words of the operating system. */
+  /** As half a sentence. */
   readonly reason: string;
 }
 
@@ -51,12 +52,24 @@ export function splitBindFailures(output: string): {
   const failures: BindFailure[] = [];
   const rest: string[] = [];
   for (const line of output.split('\n')) {
-    const [, reason, address, port] = BIND_FAILURE.exec(line) ?? [];
-    if (reason === undefined || address === undefined) rest.push(line);
-    else failures.push({ address, port: Number(port), reason });
+    const [, words, address, digits] = BIND_FAILURE.exec(line) ?? [];
+    if (words === undefined || address === undefined) {
+      rest.push(line);
+      continue;
+    }
+    const port = Number(digits);
+    const reason = whyUnbindable(CODES[words], address, port) ?? `HAProxy says: ${words}`;
+    failures.push({ address, port, reason });
   }
   return { failures, rest: rest.join('\n') };
 }
+
+/** The C library's words for what probeBind() knows by its code. */
+const CODES: Readonly<Record<string, string>> = {
+  'Address already in use': 'EADDRINUSE',
+  'Cannot assign requested address': 'EADDRNOTAVAIL',
+  'Permission denied': 'EACCES',
+};
 
 /** The same from 2.6 to 3.4; an IPv6 address comes without brackets of its own. */
 const BIND_FAILURE = /cannot bind socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;

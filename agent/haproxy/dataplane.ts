@@ -350,8 +350,10 @@ export class HaproxyDataplane {
     // in what has changed since.
     const isBehind = (each: LoadBalancer): boolean =>
       next.booted.get(each.key) !== this.#quarantine.effective(each);
+    // Nothing is left to do for these, but perhaps to be told: what was out of service is served now.
+    const isNew = ({ key }: LoadBalancer): boolean => next.booted.get(key) !== old?.booted.get(key);
     if (old === undefined) replan(wanted.keys());
-    else replan([...wanted.values()].filter(isBehind).map(({ key }) => key));
+    else replan([...wanted.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
     replan([...next.booted.keys()].filter((key) => !wanted.has(key)));
   }
 

@@ -179,7 +179,7 @@ export class Supervisor {
     const { alerts, listeners } = readAlerts(rest, candidate.chunks.join(''));
     let any = failures.length > 0;
     for (const { address, port, reason } of failures) {
-      quarantine.block(address, port, `HAProxy says: ${reason}`);
+      quarantine.block(address, port, reason);
       for (const [key, { listeners: own }] of wanted)
         if (own.flatMap(placesOf).includes(`${address} ${port}`)) onRefused(key);
     }

@@ -18,7 +18,8 @@ import { type HaproxyPaths, haproxyPaths } from '../../agent/haproxy/process.ts'
 import { parseInfo, parseServersState, type ServerState } from '../../agent/haproxy/readings.ts';
 import type { AgentStatus, ServiceExplanation } from '../../agent/status.ts';
 import { haproxyExecutable } from './haproxy.ts';
-import type { Json } from './service-objects.ts';
+import { type Json, VIP_PORT, type Web, webObjects } from './service-objects.ts';
+import { ask, type Place } from './traffic.ts';
 
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
@@ -85,10 +86,6 @@ export class TestHost {
     return `${this.#network}.${last}`;
   }
 
-  get addresses(): string {
-    return `${this.#network}.0/24`;
-  }
-
   /** Puts objects, or a text, into a file of the manifest folder at once, as an editor or kubectl's output would. */
   async write(file: string, content: readonly Json[] | string): Promise<void> {
     const text =
@@ -96,6 +93,26 @@ export class TestHost {
     const draft = join(this.manifestDir, `.${file}.draft`);
     await writeFile(draft, `${text}\n`);
     await rename(draft, join(this.manifestDir, file));
+  }
+
+  /** Writes a Service: `default/web` at address 1 with the member at address 11, unless something else is said. */
+  serve(web: Partial<Web> = {}): Promise<void> {
+    const { name = 'web' } = web;
+    const all = { name, address: this.address(1), members: [this.address(11)], ...web };
+    return this.write(`${name}.yaml`, webObjects(all));
+  }
+
+  /** Where clients of the Service at this address connect. */
+  place(last = 1): Place {
+    return { address: this.address(last), port: VIP_PORT };
+  }
+
+  /** Whether a member answers there. */
+  async answers(last = 1, from = this.address(99)): Promise<boolean> {
+    return ask({ ...this.place(last), from }).then(
+      () => true,
+      () => false,
+    );
   }
 
   remove(file: string): Promise<void> {

@@ -2,6 +2,8 @@
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import type { ExecutionContext } from 'ava';
+import { MEMBER_PORT } from './service-objects.ts';
 
 export interface TestMember {
   readonly address: string;
@@ -30,6 +32,21 @@ export async function startMember(address: string, port: number): Promise<TestMe
   server.listen(port, address);
   await once(server, 'listening');
   return { address, accepted: () => accepted, open: () => open, kill: () => killed(server) };
+}
+
+/** At address 11 and those after it, ended with the test. */
+export async function startMembers(
+  t: ExecutionContext<unknown>,
+  host: { address(last: number): string },
+  count = 1,
+): Promise<readonly TestMember[]> {
+  const members = await Promise.all(
+    Array.from({ length: count }, (_, at) => startMember(host.address(11 + at), MEMBER_PORT)),
+  );
+  t.teardown(async () => {
+    await Promise.all(members.map((member) => member.kill()));
+  });
+  return members;
 }
 
 async function killed(server: Server): Promise<void> {

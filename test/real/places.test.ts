@@ -1,0 +1,162 @@
+// Addresses and ports that this host cannot listen on: each is left out alone, reported, and taken up again by itself.
+
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { promisify } from 'node:util';
+import ava, { type ExecutionContext } from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { startMembers } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { VIP_PORT } from '../support/service-objects.ts';
+import { ask, Load, type Place } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+const asRoot = requires(ava, { haproxy: true, root: true, programs: ['ip'] });
+const run = promisify(execFile);
+
+test.serial(
+  'A port that another program has is left out, reported, and served once it is free',
+  async (t) => {
+    const host = await TestHost.create(t);
+    await startMembers(t, host);
+    const other = await occupied(t, host.place(2));
+    await host.serve();
+    await host.serve({ name: 'shop', address: host.address(2) });
+    const agent = await host.start();
+    t.true(await host.answers());
+    const { verdict, problems } = await host.why('default/shop');
+    t.is(verdict, 'not served');
+    t.is(problems[0]?.reason, 'AddressUnavailable');
+    t.regex(problems[0]?.message ?? '', new RegExp(`${host.address(2)} port ${VIP_PORT}`));
+    t.is((await agent.metrics())('headgate_problems', { reason: 'AddressUnavailable' }), 1);
+    t.is((await host.status()).haproxy.blocked.length, 1);
+    await vacated(other);
+    const took = await host.timed('it is served', () => host.answers(2));
+    t.true(took < 2_500, `${took} ms`);
+    await host.until('nothing is reported', async () => (await host.status()).problems.length === 0);
+    await host.until('the log says so', async () => agent.hasLogged('Solved: '));
+    t.is((await host.why('default/shop')).verdict, 'served');
+  },
+);
+
+test.serial('A new Service on a port that another program has disturbs nobody', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host);
+  await occupied(t, host.place(2));
+  await host.serve();
+  await host.start();
+  const load = new Load(host.place());
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('it is reported', async () => (await host.why('default/shop')).problems.length === 1);
+  await host.serve({ name: 'third', address: host.address(3) });
+  await host.until('a third one is served', () => host.answers(3));
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+});
+
+test.serial('An agent restart leaves HAProxy alone while a port is taken', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host);
+  await occupied(t, host.place(2));
+  await host.serve();
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await (await host.start()).stop();
+  const before = [await host.worker(), await host.reloads()];
+  const agent = await host.start();
+  t.true(await host.answers());
+  await host.until(
+    'it is reported again',
+    async () => (await host.why('default/shop')).problems.length === 1,
+  );
+  t.true(agent.hasLogged('"ours":true'));
+  t.deepEqual([await host.worker(), await host.reloads()], before);
+});
+
+test.serial('A port that is taken while HAProxy is down is left out when it comes back', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host);
+  await host.serve();
+  await host.serve({ name: 'shop', address: host.address(2) });
+  const agent = await host.start();
+  const pids = [await host.master(), await host.worker()];
+  await agent.kill();
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  let other: Server | undefined;
+  await host.until('the port is free to be taken', async () => {
+    other = await occupied(t, host.place(2));
+    return true;
+  });
+  await host.start();
+  t.true(await host.answers());
+  t.regex((await host.why('default/shop')).problems[0]?.message ?? '', /Cannot listen on/);
+  if (other !== undefined) await vacated(other);
+  const took = await host.timed('the second one is served', () => host.answers(2));
+  t.true(took < 2_500, `${took} ms`);
+});
+
+asRoot.serial('An address that is not on this host is left out, and served once it is there', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host);
+  const address = `198.18.${randomInt(0, 255)}.${randomInt(1, 255)}`;
+  const change = async (action: 'add' | 'del'): Promise<void> => {
+    await run('ip', ['address', action, `${address}/32`, 'dev', 'lo']);
+  };
+  await host.serve();
+  await host.serve({ name: 'shop', address });
+  await host.start();
+  t.true(await host.answers());
+  const { verdict, problems } = await host.why('default/shop');
+  t.is(verdict, 'not served');
+  t.regex(problems[0]?.message ?? '', /no address of this host/);
+  await change('add');
+  t.teardown(() => change('del').catch(() => undefined));
+  const took = await host.timed(
+    'it is served',
+    async () => (await ask({ address, port: VIP_PORT })) === host.address(11),
+  );
+  t.true(took < 2_500, `${took} ms`);
+  // It goes away under HAProxy's feet: the others never notice, and neither does a reload.
+  await change('del');
+  await host.serve({ name: 'third', address: host.address(3) });
+  await host.until('a third one is served', () => host.answers(3));
+  t.true(await host.answers());
+});
+
+asRoot.serial('An ordinary user serves what it may bind, and port 80 is reported', async (t) => {
+  const host = await TestHost.create(t, { uid: 65_534 });
+  await startMembers(t, host, 2);
+  await host.serve();
+  await host.serve({ name: 'low', address: host.address(2), port: 80 });
+  const agent = await host.start();
+  t.true(await host.answers());
+  t.is(statSync(`/proc/${await host.worker()}`).uid, 65_534);
+  const { verdict, problems } = await host.why('default/low');
+  t.is(verdict, 'not served');
+  t.regex(problems[0]?.message ?? '', /ports below 1024 need root or CAP_NET_BIND_SERVICE/);
+  await host.serve({ members: [host.address(12)] });
+  await host.until('a change is carried out', async () => (await ask(host.place())) === host.address(12));
+  await host.serve({ name: 'third', address: host.address(3) });
+  await host.until('a third one is served', () => host.answers(3));
+  const worker = await host.worker();
+  await agent.stop();
+  await host.start();
+  t.is(await host.worker(), worker);
+});
+
+/** Another program that listens there. */
+async function occupied(t: ExecutionContext<unknown>, { address, port }: Place): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  server.listen(port, address);
+  await once(server, 'listening');
+  t.teardown(() => vacated(server));
+  return server;
+}
+
+async function vacated(server: Server): Promise<void> {
+  if (!server.listening) return;
+  server.close();
+  await once(server, 'close');
+}
