@@ -1,8 +1,17 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { type CheckResult, checkConfig, keyOfListener, readAlerts } from '../../../agent/haproxy/check.ts';
+import {
+  type CheckResult,
+  checkConfig,
+  keyOfListener,
+  readAlerts,
+  splitBindFailures,
+} from '../../../agent/haproxy/check.ts';
+import { runCommand } from '../../../agent/run-command.ts';
 import { haproxyExecutable } from '../../support/haproxy.ts';
 import { requires } from '../../support/requirements.ts';
 
@@ -93,10 +102,34 @@ test('Warnings and notices are no alerts', (t) => {
   });
 });
 
-test('An alert of a socket that cannot be bound is found by its name', (t) => {
-  const output =
-    '[ALERT]    (7) : Starting proxy default:web:tcp:80:v4: cannot bind socket (Address already in use) [127.0.0.1:80]';
-  t.deepEqual([...readAlerts(output, '').listeners], ['default:web:tcp:80:v4']);
+test('What HAProxy cannot listen on is told apart from what else it says', async (t) => {
+  const taken: { readonly host: string; readonly port: number }[] = [];
+  for (const host of ['127.0.0.1', '::1']) {
+    const server = createServer();
+    server.listen(0, host);
+    await once(server, 'listening');
+    t.teardown(() => server.close());
+    taken.push({ host, port: (server.address() as AddressInfo).port });
+  }
+  const [v4, v6] = taken.map(({ port }) => port);
+  const text = GOOD.replace('127.0.0.1:20080', `127.0.0.1:${v4}`).replace('[::1]:20081', `[::1]:${v6}`);
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'haproxy.cfg');
+  await writeFile(path, text);
+  const { exitCode, stderr } = await runCommand(haproxyExecutable, ['-db', '-f', path], { timeout: 30_000 });
+  t.not(exitCode, 0);
+  const { failures, rest } = splitBindFailures(stderr);
+  t.deepEqual(failures.map(({ address, port }) => `${address} ${port}`).sort(), [
+    `127.0.0.1 ${v4}`,
+    `::1 ${v6}`,
+  ]);
+  t.true(failures.every(({ reason }) => reason !== ''));
+  t.deepEqual([...readAlerts(rest, text).listeners], []);
+  t.deepEqual([...readAlerts(stderr, text).listeners].sort(), [
+    'default:api:tcp:81:v6',
+    'default:web:tcp:80:v4',
+  ]);
 });
 
 test('A line that the text does not have is nobody’s', (t) => {
