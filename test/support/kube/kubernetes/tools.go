@@ -1,0 +1,10 @@
+//go:build tools
+
+// Pins what the tests' control plane is built from.
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-proxy"
+)
