@@ -8,6 +8,8 @@ import { type Processes, parseShowProc } from './readings.ts';
 
 /** Milliseconds between two looks while a reload is under way. */
 const POLL = 20;
+/** Milliseconds that a worker has for a short answer. */
+const ANSWER = 200;
 
 export interface ReloadOutcome {
   /** A new worker serves; otherwise HAProxy refused the new files and the old worker goes on. */
@@ -95,7 +97,9 @@ async function reloaded(
       problem = undefined;
       if (master.reloads > (before?.master.reloads ?? 0)) {
         const fresh = workers.find(({ pid, reloads }) => reloads === 0 && !known.has(pid));
-        if (fresh !== undefined) return { ok: true, workerPid: fresh.pid };
+        if (fresh !== undefined && (await answers(masterSocketPath, fresh.pid))) {
+          return { ok: true, workerPid: fresh.pid };
+        }
         if (master.failed > 0) return { ok: false, workerPid: undefined };
       }
     } catch (error) {
@@ -106,6 +110,17 @@ async function reloaded(
       throw endless(problem === undefined ? 'no new worker is there' : messageOf(problem));
     }
   }
+}
+
+/**
+ * From 3.1 on a new worker is listed while it still reads the file, which it may yet refuse. Asked then it never
+ * answers, not even later, so it is asked anew.
+ */
+function answers(masterSocketPath: string, pid: number): Promise<boolean> {
+  return askOnce(masterSocketPath, `@!${pid} show info;quit`, { timeoutMs: ANSWER }).then(
+    (text) => text.includes(`Pid: ${pid}`),
+    () => false,
+  );
 }
 
 function endless(why: string): HeadgateError {

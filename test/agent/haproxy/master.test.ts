@@ -121,7 +121,7 @@ const table = (master: string, worker: string): string =>
 test('reload() does not take the word of a master that has not begun for the end', async (t) => {
   const before = table('1 [failed: 1]', '10 worker 1 0d00h00m09s 2.6.12');
   const after = table('2 [failed: 0]', '11 worker 0 0d00h00m00s 2.6.12');
-  const socket = await scripted(t, [before, '', before, '', before, after]);
+  const socket = await scripted(t, [before, '', before, '', before, after, 'Pid: 11\n']);
   t.deepEqual(await reload(socket), { ok: true, workerPid: 11, log: '' });
 });
 
@@ -129,7 +129,7 @@ test('reload() asks again while another reload is under way', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 3.2.0');
   const after = table('3 [failed: 0]', '12 worker 0 0d00h00m00s 3.2.0');
   const busy = 'Success=0\n--\nAnother reload is still in progress.\n\n';
-  const socket = await scripted(t, [before, busy, busy, 'Success=1\n--\nLoading success.\n\n', after]);
+  const socket = await scripted(t, [before, busy, busy, 'Success=1\n--\nLoading success.\n\n', after, 'Pid: 12\n']);
   t.deepEqual(await reload(socket), { ok: true, workerPid: 12, log: 'Loading success.' });
 });
 
