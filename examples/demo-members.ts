@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { end, nextMessage, start } from './demo-processes.ts';
 
@@ -42,13 +42,11 @@ export async function killMember({ process }: Member): Promise<void> {
   await exited;
 }
 
-/** A port that was free on every address a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '0.0.0.0');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('Cannot find a free port');
-  return address.port;
+/** Ports, all different, that were free on every address a moment ago. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '0.0.0.0'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
 }

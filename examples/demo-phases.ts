@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DemoAgent } from './demo-agent.ts';
-import { freePort, killMember, type Member, startMembers } from './demo-members.ts';
+import { freePorts, killMember, type Member, startMembers } from './demo-members.ts';
 import { DemoPool } from './demo-pool.ts';
 
 export interface Stage {
@@ -126,7 +126,8 @@ export const phases: readonly Phase[] = [
     reloads: true,
     async run({ agent, web, memberPort }) {
       const before = await agent.reloads();
-      const api = new DemoPool(agent.manifests, 'api', await freePort(), memberPort);
+      const [port = 0] = await freePorts(1);
+      const api = new DemoPool(agent.manifests, 'api', port, memberPort);
       await api.add(web.members);
       const edits = [await api.untilAnswered(web.members)];
       while ((await agent.reloads()) === before) await delay(20);

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { DemoAgent } from './demo-agent.ts';
 import type { LoadReport } from './demo-load.ts';
-import { freePort, startMembers } from './demo-members.ts';
+import { freePorts, startMembers } from './demo-members.ts';
 import { phases, type Stage } from './demo-phases.ts';
 import { DemoPool } from './demo-pool.ts';
 import { endAll, nextMessage, start } from './demo-processes.ts';
@@ -45,11 +45,11 @@ try {
 
 async function setTheStage(): Promise<[Stage, AskLoad]> {
   progress(`Starting ${MEMBERS} members and the agent`);
-  const memberPort = await freePort();
+  const [memberPort = 0, webPort = 0, singlePort = 0] = await freePorts(3);
   const members = await startMembers(1, MEMBERS, memberPort);
   const [first, spare] = [members.slice(0, 2), members.slice(2)];
-  const web = new DemoPool(agent.manifests, 'web', await freePort(), memberPort);
-  const single = new DemoPool(agent.manifests, 'single', await freePort(), memberPort);
+  const web = new DemoPool(agent.manifests, 'web', webPort, memberPort);
+  const single = new DemoPool(agent.manifests, 'single', singlePort, memberPort);
   await agent.prepare();
   await web.add(first);
   await single.add(members.slice(0, 1));

@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+import { Metrics } from '../../health/metrics.ts';
+import { startHealthServer } from '../../health/server.ts';
+
+const STATE = {
+  objects: { Service: 1 },
+  loadBalancers: 1,
+  ignoredServices: 0,
+  waiting: 0,
+  problems: new Map([['InvalidFile', 1]]),
+  haproxy: { serving: true, persistFault: '', serversToDelete: 0 },
+};
+
+test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
+  const metrics = new Metrics('0.0.0', () => STATE);
+  metrics.eventReceived('manifests');
+  metrics.planned('none');
+  metrics.acknowledged(0.001);
+  metrics.commandsAcknowledged('AddServer');
+  metrics.commandRefused('AddServer');
+  metrics.repaired('audit');
+  metrics.reloaded('repair', 'done');
+  metrics.persisted('done');
+  const nothing = (): string => '';
+  const listen = { address: '127.0.0.1', port: 0 };
+  const { server, address } = await startHealthServer(listen, { metrics, alive: nothing, ready: nothing });
+  t.teardown(() => server.close());
+  const text = await (await fetch(`http://${address}/metrics`)).text();
+
+  const documented = documentedMetrics(
+    readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8'),
+  );
+  t.true(documented.size > 30);
+  const served = servedMetrics(text);
+  t.deepEqual([...documented.keys()].sort(), [...served.keys()].sort());
+  for (const [name, { type, labels }] of served) {
+    t.is(documented.get(name)?.type, type, name);
+    // What has no row just now, such as requests under way, shows no labels.
+    if (labels !== undefined) t.deepEqual(documented.get(name)?.labels, labels, name);
+  }
+});
+
+test('servedMetrics() reads names, types and labels', (t) => {
+  const text = [
+    '# HELP a_total Counts',
+    '# TYPE a_total counter',
+    'a_total{x="1",y="{2}"} 3',
+    '# TYPE b_seconds histogram',
+    'b_seconds_bucket{le="0.1",kind="k"} 1',
+    'b_seconds_sum{kind="k"} 0.1',
+    '# TYPE c gauge',
+    '# TYPE d gauge',
+    'd 1',
+  ].join('\n');
+  t.deepEqual(
+    [...servedMetrics(text)],
+    [
+      ['a_total', { type: 'counter', labels: ['x', 'y'] }],
+      ['b_seconds', { type: 'histogram', labels: ['kind'] }],
+      ['c', { type: 'gauge', labels: undefined }],
+      ['d', { type: 'gauge', labels: [] }],
+    ],
+  );
+});
+
+interface Described {
+  readonly type: string;
+  /** Sorted; undefined where no row shows them. */
+  readonly labels: readonly string[] | undefined;
+}
+
+/** Of Prometheus' text format. */
+function servedMetrics(text: string): ReadonlyMap<string, Described> {
+  const metrics = new Map<string, Described>();
+  let current = '';
+  for (const line of text.split('\n')) {
+    const [, name = '', type = ''] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    if (name !== '') {
+      current = name;
+      metrics.set(name, { type, labels: undefined });
+    } else if (line.startsWith(current) && current !== '' && !line.startsWith('#')) {
+      const labels = [...line.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label);
+      const own = labels.filter((label) => label !== 'le').sort();
+      metrics.set(current, { type: metrics.get(current)?.type ?? '', labels: own });
+    }
+  }
+  return metrics;
+}
+
+/** Of the tables whose rows begin with a name in code. */
+function documentedMetrics(markdown: string): ReadonlyMap<string, Described> {
+  const rows = markdown.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \|/gm);
+  return new Map(
+    Array.from(rows, ([, name = '', type = '', cell = '']) => {
+      const labels = [...cell.matchAll(/`(\w+)`/g)].map(([, label = '']) => label).sort();
+      return [name, { type, labels }];
+    }),
+  );
+}
