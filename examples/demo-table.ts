@@ -62,7 +62,7 @@ ${sum((row) => row.requests).toLocaleString('en')} requests, ${sum((row) => row.
 From the end of an edit to the first answer of the new member: ${editsInWords(edits)} ms.`);
   if (resent > 0) {
     console.log(
-      `${resent} requests found their kept connection closed before a byte of the answer and went out again on a new one, as HTTP clients do.`,
+      `Sent again on a new connection, as HTTP clients do, because a kept one ended before a byte of the answer: ${resent}.`,
     );
   }
 }
