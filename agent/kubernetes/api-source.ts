@@ -1,0 +1,201 @@
+// The source of objects that is the API server: Services, EndpointSlices and Nodes, each by a reflector of its own.
+// Reports nothing before all of them are there, then each event at once. While no API server answers it reports what
+// it last knew, from disk if it has just started, and takes nothing back.
+// Owns the reflectors and the snapshot.
+
+import type { HeadgateError } from '../errors.ts';
+import type { Problem } from '../model.ts';
+import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
+import type { ApiStreams } from './client.ts';
+import type { ObjectRef, ObjectsChange } from './cluster.ts';
+import type { KubernetesObject } from './objects.ts';
+import { parseObject } from './parse-object.ts';
+import type { ReflectedChange } from './reflected.ts';
+import {
+  type ReflectedResource,
+  Reflector,
+  type ReflectorObserver,
+  type ReflectorStatus,
+  type ReflectorTimes,
+} from './reflector.ts';
+
+export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node';
+
+export interface ApiSourceOptions {
+  readonly api: ApiStreams;
+  /** Default all three; without Nodes where members are pods and the account may not list nodes. */
+  readonly kinds?: readonly ReflectedKind[];
+  /** Empty: all. Nodes have none. */
+  readonly namespaces: readonly string[];
+  /** Of Services, as kubectl's -l takes it; '' for all. */
+  readonly serviceSelector: string;
+  /** Where the last good objects are kept over a restart; undefined: nowhere. */
+  readonly snapshotPath: string | undefined;
+  readonly onChange: (change: ObjectsChange) => void;
+  /** Something that harms nothing now: the snapshot cannot be written or is damaged. */
+  readonly onFailure: (error: HeadgateError) => void;
+  /** For metrics and the log: watches, lists, events, and what went wrong with the API server. */
+  readonly observer?: ReflectorObserver;
+  /** Milliseconds after which the snapshot stands in for an API server that does not answer. */
+  readonly patience?: number;
+  readonly times?: Partial<ReflectorTimes>;
+  readonly snapshotTimes?: Partial<SnapshotTimes>;
+}
+
+/** Where the objects that are served first come from. */
+export type ReadyBy = 'api' | 'snapshot' | 'nothing';
+
+const PATIENCE = 2_000;
+
+export class ApiSource {
+  /** Resolves when all objects are the API server's own. */
+  readonly synced: Promise<void>;
+  /**
+   * Resolves when there is something to serve, or when there is not: neither an API server that answers in time nor a
+   * snapshot. Objects of the API may still come later, as a change.
+   */
+  readonly ready: Promise<ReadyBy>;
+  readonly #options: ApiSourceOptions;
+  readonly #reflectors: readonly Reflector<KubernetesObject>[];
+  readonly #snapshot: ApiSnapshot | undefined;
+  readonly #ready = Promise.withResolvers<ReadyBy>();
+  #isReporting = false;
+  #problems: readonly Problem[] = [];
+  #problemLists: readonly (readonly Problem[])[] = [];
+  #patience: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: ApiSourceOptions) {
+    this.#options = options;
+    const { kinds = ['Service', 'EndpointSlice', 'Node'], namespaces, serviceSelector } = options;
+    const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
+    this.#reflectors = resources.map(
+      (resource) =>
+        new Reflector({
+          api: options.api,
+          resource,
+          onChange: (change) => this.#take(change),
+          onConnected: () => this.#nudge(),
+          ...(options.observer === undefined ? {} : { observer: options.observer }),
+          ...(options.times === undefined ? {} : { times: options.times }),
+        }),
+    );
+    if (options.snapshotPath !== undefined) {
+      this.#snapshot = new ApiSnapshot({
+        path: options.snapshotPath,
+        scope: JSON.stringify([kinds, namespaces, serviceSelector]),
+        objects: () => this.#objects(),
+        onFailure: options.onFailure,
+        ...(options.snapshotTimes === undefined ? {} : { times: options.snapshotTimes }),
+      });
+    }
+    this.synced = Promise.all(this.#reflectors.map(({ synced }) => synced)).then(() => undefined);
+    this.ready = this.#ready.promise;
+  }
+
+  start(): void {
+    this.#patience = setTimeout(() => void this.#standIn(), this.#options.patience ?? PATIENCE);
+    for (const reflector of this.#reflectors) reflector.start();
+  }
+
+  /** Every watch is open. */
+  get isConnected(): boolean {
+    return this.#reflectors.every((reflector) => reflector.status().connected);
+  }
+
+  get isSynced(): boolean {
+    return this.#reflectors.every(({ isSynced }) => isSynced);
+  }
+
+  status(): readonly ReflectorStatus[] {
+    return this.#reflectors.map((reflector) => reflector.status());
+  }
+
+  /** Leaves the snapshot as the objects are. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#patience);
+    await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
+    await this.#snapshot?.flush();
+    this.#ready.resolve('nothing');
+  }
+
+  #take({ upserted, removed }: ReflectedChange<KubernetesObject>): void {
+    if (this.#closed) return;
+    if (this.isSynced) this.#snapshot?.start();
+    if (this.#isReporting) this.#report(upserted, removed);
+    else if (this.isSynced) this.#reportAll('api');
+  }
+
+  async #standIn(): Promise<void> {
+    const objects = this.#isReporting ? undefined : await this.#snapshot?.load();
+    if (this.#isReporting || this.#closed) return;
+    if (objects === undefined) {
+      this.#ready.resolve('nothing');
+      return;
+    }
+    for (const reflector of this.#reflectors) {
+      reflector.seed(objects.filter((object) => isOf(object, reflector.status())));
+    }
+    this.#reportAll('snapshot');
+  }
+
+  #reportAll(by: ReadyBy): void {
+    clearTimeout(this.#patience);
+    this.#isReporting = true;
+    this.#report([...this.#objects()], []);
+    this.#ready.resolve(by);
+  }
+
+  #report(upserted: readonly KubernetesObject[], removed: readonly ObjectRef[]): void {
+    const refs = removed.map(({ kind, key }) => ({ kind, key }));
+    this.#options.onChange({ upserted, removed: refs, problems: this.#allProblems() });
+    this.#snapshot?.note(upserted, refs);
+  }
+
+  /** The same list as before unless one of them has changed. */
+  #allProblems(): readonly Problem[] {
+    const lists = this.#reflectors.map(({ problems }) => problems);
+    if (lists.some((list, index) => list !== this.#problemLists[index])) {
+      this.#problemLists = lists;
+      this.#problems = lists.flat();
+    }
+    return this.#problems;
+  }
+
+  *#objects(): Generator<KubernetesObject, void, void> {
+    for (const reflector of this.#reflectors) yield* reflector.objects();
+  }
+
+  #nudge(): void {
+    for (const reflector of this.#reflectors) reflector.nudge();
+  }
+}
+
+function resourcesOf(
+  kind: ReflectedKind,
+  namespaces: readonly string[],
+  serviceSelector: string,
+): ReflectedResource<KubernetesObject>[] {
+  const places = kind === 'Node' || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
+  return places.map((namespace) => ({
+    ...API[kind],
+    kind,
+    namespace,
+    labelSelector: kind === 'Service' ? serviceSelector : '',
+    parse: (json) => parseObject(json, ''),
+    weighs: (object) => object.kind !== 'Service' || object.type === 'LoadBalancer',
+  }));
+}
+
+function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): boolean {
+  return (
+    object.kind === kind && (namespace === '' || ('namespace' in object && object.namespace === namespace))
+  );
+}
+
+const API: Readonly<Record<ReflectedKind, { readonly apiVersion: string; readonly plural: string }>> = {
+  Service: { apiVersion: 'v1', plural: 'services' },
+  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
+  Node: { apiVersion: 'v1', plural: 'nodes' },
+};
