@@ -38,11 +38,11 @@ const cidrs: fc.Arbitrary<fc.Arbitrary<readonly string[]>> = fc
 const monitors: fc.Arbitrary<HealthMonitor | undefined> = fc.option(
   fc.record({
     type: fc.constantFrom('tcp', 'http', 'https', 'tls'),
-    path: fc.constant('/'),
-    method: fc.constant('GET'),
-    expectedCodes: fc.constant('200'),
-    interval: fc.constant(5_000),
-    timeout: fc.constant(3_000),
+    path: fc.constantFrom('/', '/healthz'),
+    method: fc.constantFrom('GET', 'HEAD'),
+    expectedCodes: fc.constantFrom('200', '200-399'),
+    interval: fc.constantFrom(5_000, 6_000),
+    timeout: fc.constantFrom(3_000, 4_000),
     rise: fc.integer({ min: 1, max: 50 }),
     fall: fc.integer({ min: 1, max: 50 }),
     port: fc.constantFrom(0, 8090),
@@ -57,12 +57,18 @@ const structures = fc.record({
   acceptProxy: fc.boolean(),
   connectionLimit: fc.constantFrom(0, 100),
   rateLimit: fc.constantFrom(0, 10),
-  clientTimeout: fc.constant(600_000),
+  clientTimeout: fc.constantFrom(600_000, 60_000),
   algorithm: fc.constantFrom('round-robin', 'least-connections', 'source-hash', 'random'),
   persistence: fc.constantFrom(0, 60),
   monitor: monitors,
   proxyProtocol: fc.constantFrom('none', 'v1', 'v2'),
   memberConnectionLimit: fc.constantFrom(0, 100),
+  timeouts: fc.record({
+    connect: fc.constantFrom(1_000, 2_000),
+    server: fc.constantFrom(600_000, 60_000),
+    tunnel: fc.constantFrom(0, 3_600_000),
+    queue: fc.constantFrom(5_000, 6_000),
+  }),
 });
 
 type Structure = typeof structures extends fc.Arbitrary<infer T> ? T : never;
@@ -73,7 +79,7 @@ function listener(
   ofPool: readonly Member[],
   addresses: readonly string[],
 ): Listener {
-  const { algorithm, persistence, monitor, proxyProtocol, memberConnectionLimit, ...own } = given;
+  const { algorithm, persistence, monitor, proxyProtocol, timeouts, memberConnectionLimit, ...own } = given;
   return {
     name: `default:web:tcp:${given.port}:v4`,
     protocol: 'TCP',
@@ -87,7 +93,7 @@ function listener(
       persistence,
       monitor,
       proxyProtocol,
-      timeouts: { connect: 1_000, server: 600_000, tunnel: 0, queue: 5_000 },
+      timeouts,
       memberConnectionLimit,
       whenEmpty: 'reject',
       members: ofPool,
@@ -119,6 +125,39 @@ export function alike(count: number): fc.Arbitrary<readonly LoadBalancer[]> {
         { minLength: count, maxLength: count },
       ),
     );
+}
+
+/** Two listeners with one member, of which one option differs; at times it has the same value by chance. */
+export const nearlyAlike: fc.Arbitrary<readonly [Listener, Listener]> = fc
+  .tuple(structures, structures, fc.nat(), fc.nat())
+  .map(([given, other, at, further]) => {
+    const changed = withOneOf(given, other, at, further) as Structure;
+    const name = '10.0.0.1:8080';
+    const [address, port] = ['10.0.0.1', 8080];
+    const member: Member = {
+      name,
+      id: stableId(name),
+      address,
+      port,
+      weight: 16,
+      state: 'ready',
+      target: '',
+    };
+    const asListener = (each: Structure) =>
+      ({
+        ...listener(each, ['10.0.0.0/8'], [member], ['192.0.2.10']),
+        name: 'default:web:tcp:80:v4',
+      }) as const;
+    return [asListener(given), asListener(changed)] as const;
+  });
+
+/** Takes one field of `other`, or one field of a mapping that both have there. */
+function withOneOf(given: object, other: object, at: number, further: number): object {
+  const keys = Object.keys(given);
+  const key = (keys[at % keys.length] ?? '') as keyof typeof given;
+  const [mine, its] = [given[key] as unknown, other[key] as unknown];
+  const areMappings = typeof mine === 'object' && typeof its === 'object' && mine !== null && its !== null;
+  return { ...given, [key]: areMappings ? withOneOf(mine, its, further, 0) : its };
 }
 
 /** Any load balancer; some of its listeners are served nowhere. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../../../agent/haproxy/apply.ts';
 import type { Command } from '../../../agent/haproxy/commands.ts';
@@ -92,6 +93,19 @@ test('A server that is out of use and has no connections is deleted', async (t) 
   );
   t.deepEqual(deleted, [1]);
   t.is(worker.running.get(NAME)?.servers.size, 0);
+});
+
+test('Each server has its own time: one that went later is deleted later', async (t) => {
+  const { bring, empty, withMembers, server, servers } = await started(t);
+  await bring(await withMembers(['127.0.0.1'], ['127.0.0.2']));
+  await bring(await withMembers(['127.0.0.1']));
+  await delay(500);
+  const began = performance.now();
+  await bring(empty);
+  await eventually(servers, (rows) => rows.length === 1);
+  t.like(await servers(), [[server, { state: 'maint' }]]);
+  await eventually(servers, (rows) => rows.length === 0);
+  t.true(performance.now() - began >= 990, 'Never in a hurry');
 });
 
 test('A server with a connection is not deleted before the connection has ended', async (t) => {

@@ -92,17 +92,30 @@ test('A slice without ports gives no members', (t) => {
 });
 
 test('An endpoint that two slices list while it moves counts once, at its best', (t) => {
-  for (const order of [
-    [0, 1],
-    [1, 0],
-  ]) {
-    const slices = [
-      slice({ name: 'web-a', endpoints: [endpoint('10.0.0.1', { terminating: true })] }),
-      slice({ name: 'web-b', endpoints: [endpoint('10.0.0.1')] }),
-    ];
-    const ordered = order.flatMap((at) => slices[at] ?? []);
-    t.deepEqual(select(ordered), { use: ['10.0.0.1:8080'], drain: [], notReady: 0 });
+  const terminating = endpoint('10.0.0.1', { terminating: true });
+  const slices = [
+    slice({ name: 'web-a', endpoints: ['10.0.0.9', terminating] }),
+    slice({ name: 'web-b', endpoints: [endpoint('10.0.0.1')] }),
+    slice({ name: 'web-c', endpoints: [endpoint('10.0.0.1', { ready: false })] }),
+  ];
+  for (const ordered of [slices, [...slices].reverse()]) {
+    const { use, drain, notReady } = select(ordered);
+    t.deepEqual([[...use].sort(), drain, notReady], [['10.0.0.1:8080', '10.0.0.9:8080'], [], 0]);
   }
+});
+
+test('Of two slices that say the same of an endpoint the first one counts', (t) => {
+  const slices = ['old', 'new'].map((name) =>
+    slice({ name, endpoints: [endpoint('10.0.0.1', { target: `Pod/${name}` })] }),
+  );
+  const { use } = selectEndpoints(slices, { name: '', protocol: 'TCP' }, 'v4', {
+    zone: '',
+    ignoreHints: false,
+  });
+  t.deepEqual(
+    use.map(({ endpoint: { target } }) => target),
+    ['Pod/old'],
+  );
 });
 
 test('One pod on two target ports is two members', (t) => {
