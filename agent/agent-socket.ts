@@ -1,6 +1,6 @@
 // The agent's own unix socket: the commands ask over it, in HTTP and JSON. Only the agent's user may connect.
 
-import { chmod, mkdir, unlink } from 'node:fs/promises';
+import { mkdir, unlink } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { HeadgateError, messageOf } from './errors.ts';
@@ -26,11 +26,16 @@ export async function serveAgentSocket(path: string, answers: Answers): Promise<
   }
   await unlink(path).catch(() => undefined);
   const server = createServer((incoming, response) => answer(incoming, response, answers));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, resolve);
-  });
-  await chmod(path, 0o600);
+  // The socket is nobody else's from its first moment.
+  const umask = process.umask(0o177);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+  } finally {
+    process.umask(umask);
+  }
   return server;
 }
 

@@ -101,13 +101,15 @@ async function run(argv: readonly string[]): Promise<number> {
       performance.now(),
     );
   };
+  const stopping = Promise.withResolvers<void>();
   const stop = (signal: NodeJS.Signals): void => {
     log.info('Stopping', { signal });
     changes.close();
+    stopping.resolve();
   };
   process.on('SIGHUP', reread).once('SIGTERM', stop).once('SIGINT', stop);
 
-  await haproxy.start();
+  await Promise.race([haproxy.start(), stopping.promise]);
   await loop({
     changes,
     cluster,
