@@ -8,6 +8,7 @@ import { refusalText, waitAsked } from './api-answer.ts';
 import type { ApiResponse, KubernetesApi } from './client.ts';
 import { type Clock, secondTime } from './clock.ts';
 import { type CurrentService, readCurrentService } from './current-service.ts';
+import { sameValue } from './same-value.ts';
 import { FINALIZER, type ServiceWish, servicePatch } from './service-patch.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 
@@ -46,6 +47,8 @@ interface Wish {
   readonly wish: ServiceWish;
   /** When what it waits for began (silence of the dataplane, a teardown), by the monotonic clock. */
   readonly since: number;
+  /** The API server has it so, or will not have it: without a watch nothing is asked until something moves. */
+  isSettled: boolean;
 }
 
 /** What we wrote, until the watch shows it. */
@@ -104,13 +107,17 @@ export class StatusWriter {
     const before = this.#wishes.get(key);
     const isStillWaiting = before !== undefined && isTentative(before.wish) && sameWait(before.wish, wish);
     const since = isStillWaiting ? before.since : this.#options.clock.monotonic();
-    this.#wishes.set(key, { wish, since });
-    this.#queue.add(key);
+    const isSettled = before?.isSettled === true && sameValue(before.wish, wish);
+    this.#wishes.set(key, { wish, since, isSettled });
+    if (!isSettled) this.#queue.add(key);
   }
 
-  /** The watch shows the Service anew: if somebody else has changed what is ours, it is written again. */
+  /** The Service has changed: if that was somebody else and concerns what is ours, it is written again. */
   observed(key: string): void {
-    if (this.#wishes.has(key)) this.#queue.add(key);
+    const entry = this.#wishes.get(key);
+    if (entry === undefined) return;
+    entry.isSettled = false;
+    this.#queue.add(key);
   }
 
   /**
@@ -123,7 +130,7 @@ export class StatusWriter {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), { uid, resolve }]);
     const before = this.#wishes.get(key)?.wish;
-    if (before?.uid === uid && before.kind !== 'release') this.#queue.add(key);
+    if (before?.uid === uid && before.kind !== 'release') this.observed(key);
     else this.set(key, { kind: 'claim', uid });
     return promise;
   }
@@ -136,7 +143,7 @@ export class StatusWriter {
       return;
     }
     this.#written.clear();
-    for (const key of this.#wishes.keys()) this.#queue.add(key);
+    for (const key of this.#wishes.keys()) this.observed(key);
     this.#queue.resume();
   }
 
@@ -155,6 +162,7 @@ export class StatusWriter {
       current.uid === entry.wish.uid &&
       this.#patch(current, entry.wish) === undefined
     ) {
+      entry.isSettled = true;
       this.#answer(key, current);
       return Number.POSITIVE_INFINITY;
     }
@@ -192,6 +200,7 @@ export class StatusWriter {
     const body = this.#patch(current, wish);
     if (body === undefined) {
       this.#stale.delete(key);
+      this.#settled(key, wish);
       this.#answer(key, current);
       return 'done';
     }
@@ -221,6 +230,7 @@ export class StatusWriter {
     if (status === 200) {
       this.#note('done', '');
       this.#stale.delete(key);
+      this.#settled(key, wish);
       const after = readCurrentService(response.body);
       if (after === undefined) return 'done';
       const isOver = wish.kind === 'release' && this.#wishes.get(key)?.wish === wish;
@@ -237,6 +247,7 @@ export class StatusWriter {
     if (status === 400 || status === 422) {
       // Trying again would not help; the next wish, or a change of the Service, may.
       this.#note('dropped', refusalText(response));
+      this.#settled(key, wish);
       this.#answer(key, undefined);
       return 'done';
     }
@@ -271,6 +282,11 @@ export class StatusWriter {
   #patch(current: CurrentService, wish: ServiceWish): ReturnType<typeof servicePatch> {
     const { clock, addFinalizer = true } = this.#options;
     return servicePatch(current, wish, { now: secondTime(clock.wall()), addFinalizer });
+  }
+
+  #settled(key: string, wish: ServiceWish): void {
+    const entry = this.#wishes.get(key);
+    if (entry?.wish === wish) entry.isSettled = true;
   }
 
   #forget(key: string): void {

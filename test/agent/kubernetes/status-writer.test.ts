@@ -67,6 +67,9 @@ test('Without a watch each write begins with a question', async (t) => {
     api.requests.map(({ method }) => method),
     ['GET', 'PATCH'],
   );
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(60_000);
+  t.is(api.requests.length, 2, 'nothing has moved, nothing is asked');
 });
 
 test('A conflict is answered by reading again; what the other wrote stays', async (t) => {
@@ -233,8 +236,13 @@ test('What the API server finds invalid is not sent again and again', async (t) 
   api.fault = ({ method }) => (method === 'PATCH' ? refusal(422, 'Invalid') : undefined);
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(600_000);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(600_000);
   t.is(patches(api).length, 1);
   t.regex(writer.fault, /422 Invalid/);
+  writer.observed('default/web');
+  await clock.advance(0);
+  t.is(patches(api).length, 2);
 });
 
 test('While the dataplane is silent nothing is written for a while; then its silence is', async (t) => {

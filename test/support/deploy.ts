@@ -1,0 +1,50 @@
+// Brings what `deploy/` ships into a real API server, and gives a client that may do what an agent may.
+
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ApiClient } from '../../agent/kubernetes/client.ts';
+import { isMapping } from '../../agent/validate.ts';
+import { parseYamlDocuments } from '../../agent/yaml.ts';
+import type { Kube } from './kube.ts';
+
+export const deployFolder = fileURLToPath(new URL('../../deploy', import.meta.url));
+export const NAMESPACE = 'headgate-system';
+
+/** Objects of `deploy/*.yaml` and, where there are some, of `deploy/crds/`, those first that others need. */
+export async function deployedObjects(): Promise<readonly DeployedObject[]> {
+  const objects: DeployedObject[] = [];
+  for (const folder of ['crds', '.']) {
+    const directory = join(deployFolder, folder);
+    const files = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith('.yaml')).sort();
+    for (const file of files) {
+      const { documents, errors } = parseYamlDocuments(await readFile(join(directory, file), 'utf8'));
+      if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+      objects.push(...documents.flatMap(({ value }) => (isMapping(value) ? [value as never] : [])));
+    }
+  }
+  return objects;
+}
+
+export interface DeployedObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+export async function deploy(kube: Kube): Promise<void> {
+  for (const object of await deployedObjects()) await kube.must('POST', collectionOf(object), object);
+}
+
+/** As the service account that `deploy/` makes, by a token of its own. */
+export async function agentClient(kube: Kube): Promise<ApiClient> {
+  const path = join(kube.directory, 'agent.kubeconfig');
+  await kube.writeKubeconfig(path, { token: await kube.serviceAccountToken(NAMESPACE, 'headgate') });
+  return new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '0.0.0' });
+}
+
+function collectionOf({ apiVersion, kind, metadata: { namespace } }: DeployedObject): string {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = `${kind.toLowerCase()}s`;
+  return namespace === undefined ? `${group}/${plural}` : `${group}/namespaces/${namespace}/${plural}`;
+}
