@@ -1,0 +1,141 @@
+// What a Service has and what it lacks, in words for its status, its Events and `why`. Pure.
+
+import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-schemas.ts';
+import type { Family, Problem } from '../model.ts';
+import { type Found, wishOf } from './find-address.ts';
+import type { Ledger } from './ledger.ts';
+import type { PoolIndex } from './pool-index.ts';
+import { whyNotAllowed } from './pool-rules.ts';
+import type { AddressRequest } from './request.ts';
+
+export interface Assignment {
+  /** `namespace/name` of the Service. */
+  readonly key: string;
+  /** The primary family first. */
+  readonly addresses: readonly AssignedAddress[];
+  /** It has what it asks for, or what a Service with ipFamilyPolicy PreferDualStack puts up with. */
+  readonly isComplete: boolean;
+  readonly problems: readonly Problem[];
+}
+
+export interface AssignedAddress {
+  readonly address: string;
+  readonly family: Family;
+  /** The pool that it belongs to now, '' for none. */
+  readonly pool: string;
+  /** Name of the AddressClaim. */
+  readonly claim: string;
+  /** Empty: the whole address. */
+  readonly ports: readonly ClaimedPort[];
+  /** Why the Service would not get it today, '' where it would. */
+  readonly outOfPool: string;
+}
+
+/** `inUse` are the Service's claims, `lacks` what there is for each family that it misses. */
+export function assignmentOf(
+  request: AddressRequest,
+  inUse: readonly AddressClaim[],
+  lacks: readonly Found[],
+  pools: PoolIndex,
+  ledger: Ledger,
+  isLeading: boolean,
+): { readonly assignment: Assignment; readonly waitFor: readonly string[] } {
+  const { key, need } = request;
+  const claims = request.families.flatMap((family) => inUse.find((claim) => claim.family === family) ?? []);
+  const addresses = claims.map((claim) => assigned(claim, request, pools, ledger));
+  const waitFor = lacks.flatMap((found) => (found.kind === 'none' ? found.waitFor : []));
+  // What its status shows can be adopted once it is free.
+  if (lacks.length > 0) waitFor.push(...request.statusIPs.map(({ address }) => `address ${address}`));
+  const sharing = claims.flatMap((claim) => {
+    const problems = sharingProblems(request, claim);
+    if (problems.length > 0) waitFor.push(`address ${claim.address}`);
+    return problems;
+  });
+  const hasEnough = addresses.length > 0 && (lacks.length === 0 || need === 'some');
+  const assignment: Assignment = {
+    key,
+    addresses,
+    isComplete: hasEnough,
+    problems: [
+      ...request.problems,
+      ...lackProblems(request, lacks, hasEnough),
+      ...(isLeading || hasEnough || need === 'nothing' ? [] : undecided(key, lacks)),
+      ...sharing,
+      ...outOfPoolProblems(key, addresses),
+    ],
+  };
+  return { assignment, waitFor };
+}
+
+function assigned(
+  claim: AddressClaim,
+  request: AddressRequest,
+  pools: PoolIndex,
+  ledger: Ledger,
+): AssignedAddress {
+  const { address, family, name, ports } = claim;
+  const pool = pools.ownerOf(address);
+  let outOfPool = '';
+  if (pool === undefined) outOfPool = 'it belongs to no pool any more';
+  else if (!ledger.isReservedFor(address, wishOf(request, pool))) {
+    const why = whyNotAllowed(pool, request);
+    if (why !== undefined) outOfPool = `its pool "${pool.name}" ${why}`;
+  }
+  return { address, family, pool: pool?.name ?? '', claim: name, ports, outOfPool };
+}
+
+/** PreferDualStack is content with one family, unless it asks for the other one's address by name. */
+function lackProblems(
+  { need }: AddressRequest,
+  lacks: readonly Found[],
+  hasEnough: boolean,
+): readonly Problem[] {
+  if (need === 'one') {
+    const hopeful = lacks.find((found) => found.kind === 'none' && !found.isHopeless) ?? lacks[0];
+    return hopeful === undefined ? [] : problemsOf([hopeful]);
+  }
+  const problems = problemsOf(lacks);
+  return hasEnough ? problems.filter(({ reason }) => reason !== 'AddressPending') : problems;
+}
+
+function problemsOf(lacks: readonly Found[]): readonly Problem[] {
+  return lacks.flatMap((found) => (found.kind === 'none' ? [found.problem] : []));
+}
+
+/** A host that follows sees an address that is free, and waits for the one that leads to give it. */
+function undecided(key: string, lacks: readonly Found[]): readonly Problem[] {
+  if (!lacks.some(({ kind }) => kind === 'found')) return [];
+  const message = 'It has no address yet: the host that gives addresses has not given it one';
+  return [{ object: `Service ${key}`, reason: 'AddressPending', message }];
+}
+
+/** What a Service asks for on an address that it shares, and others have. */
+function sharingProblems(request: AddressRequest, claim: AddressClaim): readonly Problem[] {
+  if (claim.ports.length === 0) return [];
+  const object = `Service ${request.key}`;
+  const { address, sharingKey } = claim;
+  const problems: Problem[] = [];
+  if (sharingKey !== request.sharingKey) {
+    const wanted = request.sharingKey === '' ? 'alone' : `by the key "${request.sharingKey}"`;
+    const message = `Cannot have ${address} ${wanted}: others share it by the key "${sharingKey}"`;
+    problems.push({ object, reason: 'AddressInUse', message });
+  }
+  const granted = new Set(claim.ports.map(portText));
+  for (const port of request.ports) {
+    if (granted.has(portText(port))) continue;
+    const message = `Cannot have ${port.protocol} port ${port.port} of ${address}: another Service that shares the address has it`;
+    problems.push({ object, reason: 'AddressInUse', message, port });
+  }
+  return problems;
+}
+
+function outOfPoolProblems(key: string, addresses: readonly AssignedAddress[]): readonly Problem[] {
+  const object = `Service ${key}`;
+  return addresses
+    .filter(({ outOfPool }) => outOfPool !== '')
+    .map(({ address, outOfPool }) => ({
+      object,
+      reason: 'AddressOutOfPool',
+      message: `It keeps ${address}, although ${outOfPool}`,
+    }));
+}

@@ -1,0 +1,255 @@
+// Finds the address that a Service can have of one family, or says why there is none and what to wait for.
+// Pure: reads pools and claims, changes nothing; the same Service finds the same address on every host.
+
+import { createHash } from 'node:crypto';
+import { addressText } from '../ip-range.ts';
+import type { AddressClaim, AddressPool } from '../kubernetes/address-schemas.ts';
+import type { Family, Problem, ProblemReason } from '../model.ts';
+import { quote } from '../quote.ts';
+import type { Ledger, Wish } from './ledger.ts';
+import { namespaceOf } from './ledger.ts';
+import type { PoolIndex } from './pool-index.ts';
+import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
+import type { AddressRequest } from './request.ts';
+
+export type Found =
+  | {
+      readonly kind: 'found';
+      readonly address: string;
+      readonly pool: AddressPool;
+      /** Held claims that give way. */
+      readonly evicted: readonly AddressClaim[];
+    }
+  | {
+      readonly kind: 'none';
+      readonly problem: Problem;
+      /** What would change the answer, as words that Waiting knows. */
+      readonly waitFor: readonly string[];
+      /** No pool that the Service may use has the family at all. */
+      readonly isHopeless: boolean;
+    };
+
+export function wishOf(request: AddressRequest, pool: AddressPool | undefined): Wish {
+  const { key, namespace, sharingKey, ports } = request;
+  return {
+    service: key,
+    namespace,
+    sharingKey,
+    ports: sharingKey === '' ? [] : ports,
+    acrossNamespaces: pool?.shareAcrossNamespaces ?? false,
+  };
+}
+
+/** `preferred`: the pool of the Service's other address. */
+export function findAddress(
+  request: AddressRequest,
+  family: Family,
+  pools: PoolIndex,
+  ledger: Ledger,
+  preferred: AddressPool | undefined,
+): Found {
+  const given = request.given.find((one) => one.family === family);
+  if (given !== undefined) return findGiven(request, given.address, pools, ledger);
+  return findReserved(request, family, pools, ledger) ?? findAny(request, family, pools, ledger, preferred);
+}
+
+/** The address that the Service's status shows, where it belongs to a pool and nobody else has it. */
+export function findInStatus(
+  request: AddressRequest,
+  family: Family,
+  pools: PoolIndex,
+  ledger: Ledger,
+): { readonly address: string; readonly pool: AddressPool } | undefined {
+  const given = request.given.find((one) => one.family === family);
+  for (const { address, family: other } of request.statusIPs) {
+    if (other !== family || (given !== undefined && given.address !== address)) continue;
+    const pool = pools.ownerOf(address);
+    if (pool === undefined || !isEmpty(ledger.blockers(address, wishOf(request, pool)))) continue;
+    return { address, pool };
+  }
+  return undefined;
+}
+
+function findGiven(request: AddressRequest, address: string, pools: PoolIndex, ledger: Ledger): Found {
+  const pool = pools.ownerOf(address);
+  const none = (reason: ProblemReason, why: string, waitFor: readonly string[] = []): Found => {
+    const message = `Cannot give ${address}: ${why}`;
+    const problem: Problem = { object: `Service ${request.key}`, reason, message };
+    return { kind: 'none', problem, waitFor, isHopeless: false };
+  };
+  if (pool === undefined) return none('AddressNotInPool', 'it belongs to no address pool');
+  const wish = wishOf(request, pool);
+  if (!ledger.isReservedFor(address, wish)) {
+    const why = whyNotAllowed(pool, request) ?? (pool.draining ? 'is draining' : undefined);
+    if (why !== undefined) {
+      // A reservation would open it.
+      return none('AddressNotAllowed', `its pool "${pool.name}" ${why}`, [`address ${address}`]);
+    }
+  }
+  const evicted: AddressClaim[] = [];
+  for (const claim of ledger.blockers(address, wish)) {
+    if (!givesWay(claim, request)) {
+      return none('AddressInUse', holderWords(claim, wish), [`address ${address}`]);
+    }
+    evicted.push(claim);
+  }
+  return { kind: 'found', address, pool, evicted };
+}
+
+/** The Service it was for is gone, and who asks for it now is of the same namespace, so that nobody loses to a stranger. */
+function givesWay(claim: AddressClaim, request: AddressRequest): boolean {
+  return !claim.reserved && claim.heldUntil !== 0 && namespaceOf(claim.service) === request.namespace;
+}
+
+function holderWords(claim: AddressClaim, wish: Wish): string {
+  if (claim.reserved) return `it is reserved (AddressClaim ${claim.name})`;
+  if (claim.heldUntil !== 0) {
+    const until = new Date(claim.heldUntil).toISOString();
+    return `it is kept for Service "${claim.service}", which is gone, until ${until}`;
+  }
+  if (claim.sharingKey === '') return `Service "${claim.service}" has it`;
+  if (wish.sharingKey === '') return `Service "${claim.service}" shares it by the key "${claim.sharingKey}"`;
+  if (claim.sharingKey !== wish.sharingKey)
+    return `Service "${claim.service}" shares it by another key, "${claim.sharingKey}"`;
+  if (!wish.acrossNamespaces && namespaceOf(claim.service) !== wish.namespace)
+    return `Service "${claim.service}" of another namespace shares it`;
+  return `Service "${claim.service}" has one of the ports`;
+}
+
+/** A reservation that names the Service goes before every rule of the pools but the Service's own wish for one. */
+function findReserved(
+  request: AddressRequest,
+  family: Family,
+  pools: PoolIndex,
+  ledger: Ledger,
+): Found | undefined {
+  for (const { address, family: other } of ledger.reservationsFor(request.key)) {
+    const pool = pools.ownerOf(address);
+    if (other !== family || pool === undefined) continue;
+    if (request.pool !== undefined && request.pool !== pool.name) continue;
+    if (isEmpty(ledger.blockers(address, wishOf(request, pool))))
+      return { kind: 'found', address, pool, evicted: [] };
+  }
+  return undefined;
+}
+
+function findAny(
+  request: AddressRequest,
+  family: Family,
+  pools: PoolIndex,
+  ledger: Ledger,
+  preferred: AddressPool | undefined,
+): Found {
+  const allowed = pools.pools.filter(
+    (pool) => pools.size(pool, family) > 0n && whyNothingNew(pool, request) === undefined,
+  );
+  const inOrder =
+    preferred !== undefined && allowed.includes(preferred)
+      ? [preferred, ...allowed.filter((pool) => pool !== preferred)]
+      : allowed;
+  const address = sharedAddress(request, family, inOrder, pools, ledger);
+  if (address !== undefined) return { kind: 'found', ...address, evicted: [] };
+  for (const pool of inOrder) {
+    const free = freeAddress(request, family, pool, pools, ledger);
+    if (free !== undefined) return { kind: 'found', address: free, pool, evicted: [] };
+  }
+  const waitFor = inOrder.map((pool) => `pool ${family} ${pool.name}`);
+  if (request.sharingKey !== '') waitFor.push(`key ${request.sharingKey}`);
+  const isHopeless = inOrder.length === 0;
+  return {
+    kind: 'none',
+    problem: pendingProblem(request, family, inOrder, pools),
+    waitFor,
+    isHopeless,
+  };
+}
+
+/** An address that is already shared by the key and has the ports free: the one of the first pool, the lowest there. */
+function sharedAddress(
+  request: AddressRequest,
+  family: Family,
+  allowed: readonly AddressPool[],
+  pools: PoolIndex,
+  ledger: Ledger,
+): { readonly address: string; readonly pool: AddressPool } | undefined {
+  if (request.sharingKey === '') return undefined;
+  const candidates: { address: string; pool: AddressPool; rank: number }[] = [];
+  for (const address of ledger.sharedBy(request.sharingKey)) {
+    if (address.includes(':') !== (family === 'v6')) continue;
+    const pool = pools.ownerOf(address);
+    const rank = pool === undefined ? -1 : allowed.indexOf(pool);
+    if (pool !== undefined && rank >= 0) candidates.push({ address, pool, rank });
+  }
+  candidates.sort((a, b) => a.rank - b.rank || (a.address < b.address ? -1 : 1));
+  return candidates.find(({ address, pool }) => isEmpty(ledger.blockers(address, wishOf(request, pool))));
+}
+
+/** Linear probing from where the Service's name points, or that of the group that will share the address. */
+function freeAddress(
+  request: AddressRequest,
+  family: Family,
+  pool: AddressPool,
+  pools: PoolIndex,
+  ledger: Ledger,
+): string | undefined {
+  if (ledger.count(pool, family).free === 0n) return undefined;
+  for (const number of pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
+    if (ledger.isFree(number, family)) return addressText(number, family);
+  }
+  return undefined;
+}
+
+function groupOf({ key, namespace, sharingKey }: AddressRequest, pool: AddressPool): string {
+  if (sharingKey === '') return key;
+  return pool.shareAcrossNamespaces ? `key ${sharingKey}` : `key ${namespace} ${sharingKey}`;
+}
+
+function hashOf(text: string): bigint {
+  return BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
+}
+
+function pendingProblem(
+  request: AddressRequest,
+  family: Family,
+  allowed: readonly AddressPool[],
+  pools: PoolIndex,
+): Problem {
+  const { key, pool: name } = request;
+  const pool = name === undefined ? undefined : pools.byName(name);
+  const refusal = pool && whyNothingNew(pool, request);
+  const why =
+    refusal === undefined
+      ? pendingWords(request, family, allowed, pools)
+      : `pool ${quote(pool?.name ?? '')} ${refusal}`;
+  const reason = refusal === undefined ? 'AddressPending' : 'AddressNotAllowed';
+  return { object: `Service ${key}`, reason, message: `It has no IP${family} address yet: ${why}` };
+}
+
+/** Without numbers, so that the words change only when the matter does. */
+function pendingWords(
+  request: AddressRequest,
+  family: Family,
+  allowed: readonly AddressPool[],
+  pools: PoolIndex,
+): string {
+  const { pool: name } = request;
+  if (allowed.length > 0) {
+    const names = allowed.slice(0, 3).map((pool) => quote(pool.name));
+    const more = allowed.length > 3 ? ` and ${allowed.length - 3} more` : '';
+    const what = request.sharingKey === '' ? 'address' : 'address, nor a shared one with the ports free';
+    return `no free ${what} in ${allowed.length === 1 ? 'pool' : 'pools'} ${names.join(', ')}${more}`;
+  }
+  if (name !== undefined) {
+    return pools.byName(name) === undefined
+      ? `there is no pool ${quote(name)}`
+      : `pool ${quote(name)} has no IP${family} addresses`;
+  }
+  const [pool] = pools.pools.filter((one) => pools.size(one, family) > 0n);
+  if (pool === undefined) return `there is no pool with IP${family} addresses`;
+  return `no pool is for this Service: pool ${quote(pool.name)} ${whyNothingNew(pool, request) ?? 'has none'}`;
+}
+
+function isEmpty(iterable: Iterable<unknown>): boolean {
+  for (const _ of iterable) return false;
+  return true;
+}

@@ -1,0 +1,58 @@
+// Pools from the settings: a list of pools, each as the `spec` of an AddressPool with its name beside it.
+// Pure: every fault comes back with its place.
+
+import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-schemas.ts';
+import { subdomain } from '../kubernetes/object-names.ts';
+import { near } from '../nearest.ts';
+import { quote } from '../quote.ts';
+import { faultsOf, isMapping, shownValue } from '../validate.ts';
+
+/** `value` as the YAML file holds it; undefined and null stand for no pools. A pool with a fault is left out. */
+export function readPools(value: unknown): {
+  readonly pools: readonly AddressPool[];
+  readonly errors: readonly string[];
+} {
+  if (value === undefined || value === null) return { pools: [], errors: [] };
+  if (!Array.isArray(value)) return { pools: [], errors: [`${shownValue(value)} is not a list of pools`] };
+  const pools = new Map<string, AddressPool>();
+  const errors: string[] = [];
+  for (const [index, item] of value.entries()) {
+    const { name, faults, pool } = readPool(item);
+    const place = name === '' ? `pools[${index}]` : `pool ${quote(name)}`;
+    errors.push(...faults.map((fault) => `${place}: ${fault}`));
+    if (pool === undefined) continue;
+    if (pools.has(name)) errors.push(`${place}: there are two of this name`);
+    else pools.set(name, pool);
+  }
+  return { pools: [...pools.values()], errors };
+}
+
+function readPool(item: unknown): { name: string; faults: readonly string[]; pool?: AddressPool } {
+  if (!isMapping(item)) return { name: '', faults: [`${shownValue(item)} is not a mapping`] };
+  const { name, ...spec } = item;
+  if (typeof name !== 'string' || !subdomain.check(name)) {
+    const fault = name === undefined ? 'missing, every pool has one' : `${shownValue(name)} ${subdomain.not}`;
+    return { name: '', faults: [`name: ${fault}`] };
+  }
+  const faults = unknownKeys(spec, Object.keys(poolSpecSchema.shape), '');
+  const { serviceAllocation } = spec;
+  if (isMapping(serviceAllocation))
+    faults.push(...unknownKeys(serviceAllocation, ['namespaces', 'serviceSelector'], 'serviceAllocation.'));
+  const checked = poolSpecSchema.safeParse(spec);
+  if (!checked.success) faults.push(faultsOf(checked.error, spec));
+  if (!checked.success || faults.length > 0) return { name, faults };
+  return { name, faults, pool: poolOf(name, 'settings', '', checked.data) };
+}
+
+function unknownKeys(
+  value: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  prefix: string,
+): string[] {
+  return Object.keys(value)
+    .filter((key) => !known.includes(key))
+    .map((key) => {
+      const meant = near(key, known);
+      return `${prefix}${key}: there is no such key${meant === undefined ? '' : `, the nearest is "${meant}"`}`;
+    });
+}

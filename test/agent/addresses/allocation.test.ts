@@ -1,0 +1,667 @@
+import test from 'ava';
+import { Addresses, allocate } from '../../../agent/addresses.ts';
+import type { AddressPool } from '../../../agent/kubernetes/address-schemas.ts';
+import {
+  ask,
+  claim,
+  had,
+  leading,
+  leave,
+  pool,
+  reasons,
+  request,
+  tcp,
+  textsOf,
+} from '../../support/address-requests.ts';
+
+const MINUTE = 60_000;
+const HELD = 10 * MINUTE;
+
+function only(addresses: Addresses, key: string): string {
+  const [address = ''] = had(addresses, key);
+  return address;
+}
+
+test('A Service gets an address of a pool, and a claim on all of it is to be written', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const { changed, claimChanges } = ask(addresses, 5_000, request('default/web'));
+  const address = only(addresses, 'default/web');
+  t.regex(address, /^192\.0\.2\.\d+$/);
+  t.deepEqual([...changed], ['default/web']);
+  t.deepEqual(claimChanges, [
+    {
+      kind: 'create',
+      claim: {
+        kind: 'AddressClaim',
+        name: address.replaceAll('.', '-'),
+        address,
+        family: 'v4',
+        pool: 'a',
+        service: 'default/web',
+        serviceUID: 'uid of default/web',
+        sharingKey: '',
+        ports: [],
+        since: 5_000,
+        heldUntil: 0,
+        reserved: false,
+        namespace: '',
+      },
+    },
+  ]);
+  t.is(addresses.assignment('default/web')?.isComplete, true);
+  t.deepEqual(reasons(addresses, 'default/web'), []);
+});
+
+test('The same again changes nothing', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/web'));
+  const { changed, claimChanges } = ask(addresses, 1, request('default/web'));
+  t.is(changed.size, 0);
+  t.deepEqual(claimChanges, []);
+});
+
+test('The choice depends on the name of the Service and not on what other Services there are', (t) => {
+  const alone = leading([pool('a', ['10.0.0.0/8'])]);
+  ask(alone, 0, request('default/web'));
+  const crowd = leading([pool('a', ['10.0.0.0/8'])]);
+  ask(
+    crowd,
+    0,
+    ...Array.from({ length: 50 }, (_, i) => request(`default/other-${i}`)),
+    request('default/web'),
+  );
+  t.is(only(crowd, 'default/web'), only(alone, 'default/web'));
+});
+
+test('A full pool leaves the youngest pending, who gets the address that becomes free', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.1-192.0.2.2'])]);
+  ask(
+    addresses,
+    0,
+    request('default/c', { created: 3 }),
+    request('default/b', { created: 2 }),
+    request('default/a', { created: 1 }),
+  );
+  t.deepEqual([...had(addresses, 'default/a'), ...had(addresses, 'default/b')].sort(), [
+    '192.0.2.1',
+    '192.0.2.2',
+  ]);
+  t.deepEqual(had(addresses, 'default/c'), []);
+  t.deepEqual(addresses.assignment('default/c')?.problems, [
+    {
+      object: 'Service default/c',
+      reason: 'AddressPending',
+      message: 'It has no IPv4 address yet: no free address in pool "a"',
+    },
+  ]);
+  const freed = only(addresses, 'default/a');
+  leave(addresses, MINUTE, 'default/a');
+  t.deepEqual(had(addresses, 'default/c'), []);
+  t.is(addresses.nextExpiry(), MINUTE + HELD);
+  addresses.update({}, MINUTE + HELD - 1);
+  t.deepEqual(had(addresses, 'default/c'), []);
+  const { changed } = addresses.update({}, MINUTE + HELD);
+  t.deepEqual([...changed], ['default/c']);
+  t.deepEqual(had(addresses, 'default/c'), [freed]);
+});
+
+test('Everybody who waits for a pool gets an address once there is one for each', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.1'])]);
+  const keys = Array.from({ length: 200 }, (_, i) => `default/web-${i}`);
+  ask(addresses, 0, ...keys.map((key) => request(key)));
+  addresses.update({ pools: [pool('a', ['192.0.2.0/24'])] }, 1);
+  t.is(new Set(keys.map((key) => only(addresses, key))).size, 200);
+  t.false(keys.some((key) => only(addresses, key) === ''));
+});
+
+test('A Service that is deleted and made again gets its address back, and the claim is the same', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/web'));
+  const address = only(addresses, 'default/web');
+  const gone = leave(addresses, MINUTE, 'default/web');
+  t.deepEqual(
+    gone.claimChanges.map(({ kind, claim: { heldUntil } }) => [kind, heldUntil]),
+    [['update', MINUTE + HELD]],
+  );
+  const back = ask(addresses, 2 * MINUTE, request('default/web', { uid: 'another' }));
+  t.is(only(addresses, 'default/web'), address);
+  t.deepEqual(
+    back.claimChanges.map(({ kind, claim: { heldUntil, serviceUID, since } }) => [
+      kind,
+      heldUntil,
+      serviceUID,
+      since,
+    ]),
+    [['update', 0, 'another', 0]],
+  );
+  t.is(addresses.nextExpiry(), Number.POSITIVE_INFINITY);
+});
+
+test('With releaseAfter 0 an address is free at once', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.1'])]);
+  addresses.update({ releaseAfter: 0 }, 0);
+  ask(addresses, 0, request('default/a'), request('default/b', { created: 2_000 }));
+  t.deepEqual(had(addresses, 'default/b'), []);
+  const { claimChanges } = leave(addresses, 1, 'default/a');
+  t.deepEqual(had(addresses, 'default/b'), ['192.0.2.1']);
+  t.deepEqual(
+    claimChanges.map(({ kind, claim: { service } }) => [kind, service]),
+    [['update', 'default/b']],
+  );
+});
+
+test('A held address is not given back to a Service that asks for another pool by now', (t) => {
+  const pools = [pool('a', ['192.0.2.1']), pool('b', ['198.51.100.1'])];
+  const addresses = leading(pools);
+  ask(addresses, 0, request('default/web', { pool: 'a' }));
+  leave(addresses, 1, 'default/web');
+  ask(addresses, 2, request('default/web', { pool: 'b' }));
+  t.deepEqual(had(addresses, 'default/web'), ['198.51.100.1']);
+});
+
+test('A given address is given, and before any Service that takes what comes', (t) => {
+  const free = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(free, 0, request('default/any'));
+  const wanted = only(free, 'default/any');
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/any'), request('default/given', { given: [wanted], created: 9_000 }));
+  t.is(only(addresses, 'default/given'), wanted);
+  t.not(only(addresses, 'default/any'), wanted);
+  t.not(only(addresses, 'default/any'), '');
+});
+
+test('A second claimant waits, says for whom, and gets the address at once when the first of its namespace is gone', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/first', { given: ['192.0.2.7'] }));
+  ask(addresses, 1, request('default/second', { given: ['192.0.2.7'] }));
+  t.deepEqual(had(addresses, 'default/second'), []);
+  t.deepEqual(
+    addresses.assignment('default/second')?.problems.map(({ reason, message }) => [reason, message]),
+    [['AddressInUse', 'Cannot give 192.0.2.7: Service "default/first" has it']],
+  );
+  const { changed } = leave(addresses, 2, 'default/first');
+  t.deepEqual([...changed].sort(), ['default/first', 'default/second']);
+  t.deepEqual(had(addresses, 'default/second'), ['192.0.2.7']);
+});
+
+test('A second claimant of another namespace gets the address only when it is kept no longer', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/first', { given: ['192.0.2.7'] }));
+  ask(addresses, 1, request('other/second', { given: ['192.0.2.7'] }));
+  leave(addresses, 2, 'default/first');
+  t.deepEqual(had(addresses, 'other/second'), []);
+  addresses.update({}, 2 + HELD);
+  t.deepEqual(had(addresses, 'other/second'), ['192.0.2.7']);
+});
+
+test('A Service that asks for another address keeps the old one until it can have the new one', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/holder', { given: ['192.0.2.8'] }));
+  ask(addresses, 0, request('default/web', { given: ['192.0.2.7'] }));
+  ask(addresses, 1, request('default/web', { given: ['192.0.2.8'] }));
+  t.deepEqual(had(addresses, 'default/web'), ['192.0.2.7']);
+  t.deepEqual(reasons(addresses, 'default/web'), ['AddressInUse']);
+  leave(addresses, 2, 'default/holder');
+  t.deepEqual(had(addresses, 'default/web'), ['192.0.2.8']);
+  ask(addresses, 3, request('default/web', { given: ['192.0.2.7'] }));
+  t.deepEqual(had(addresses, 'default/web'), ['192.0.2.7']);
+});
+
+test('Two Services can change places', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(
+    addresses,
+    0,
+    request('default/a', { given: ['192.0.2.1'] }),
+    request('default/b', { given: ['192.0.2.2'] }),
+  );
+  ask(
+    addresses,
+    1,
+    request('default/b', { given: ['192.0.2.3'] }),
+    request('default/a', { given: ['192.0.2.2'] }),
+  );
+  t.deepEqual(had(addresses, 'default/b'), ['192.0.2.3']);
+  t.deepEqual(had(addresses, 'default/a'), ['192.0.2.2']);
+});
+
+test('An address outside all pools is not given', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/web', { given: ['203.0.113.1'] }));
+  t.deepEqual(had(addresses, 'default/web'), []);
+  t.deepEqual(reasons(addresses, 'default/web'), ['AddressNotInPool']);
+});
+
+test('Pools are asked by priority, then by name; those with auto: false only by name', (t) => {
+  const pools = [
+    pool('c', ['203.0.113.1']),
+    pool('b', ['198.51.100.1']),
+    pool('first', ['192.0.2.1'], { priority: 5 }),
+    pool('hidden', ['192.0.2.99'], { priority: 9, auto: false }),
+  ];
+  const addresses = leading(pools);
+  for (const name of ['one', 'two', 'three', 'four']) ask(addresses, 0, request(`default/${name}`));
+  ask(addresses, 0, request('default/by-name', { pool: 'hidden' }));
+  t.deepEqual(
+    ['one', 'two', 'three', 'four', 'by-name'].map((name) => only(addresses, `default/${name}`)),
+    ['192.0.2.1', '198.51.100.1', '203.0.113.1', '', '192.0.2.99'],
+  );
+});
+
+test('A pool may be for some namespaces and labels only, also when it is asked for by name or address', (t) => {
+  const rules = {
+    serviceAllocation: {
+      namespaces: ['prod'],
+      serviceSelector: {
+        matchLabels: { tier: 'front' },
+        matchExpressions: [{ key: 'team', operator: 'In', values: ['x', 'y'] }],
+      },
+    },
+  };
+  const addresses = leading([pool('a', ['192.0.2.0/24'], rules)]);
+  const good = { tier: 'front', team: 'x' };
+  ask(
+    addresses,
+    0,
+    request('prod/good', { labels: good }),
+    request('prod/bad', { labels: { tier: 'front' } }),
+    request('test/good', { labels: good }),
+    request('test/named', { labels: good, pool: 'a' }),
+    request('test/given', { labels: good, given: ['192.0.2.9'] }),
+  );
+  t.is(had(addresses, 'prod/good').length, 1);
+  const refused = ['prod/bad', 'test/good', 'test/named', 'test/given'];
+  t.deepEqual(
+    refused.map((key) => [...had(addresses, key), ...reasons(addresses, key)]),
+    [['AddressPending'], ['AddressPending'], ['AddressNotAllowed'], ['AddressNotAllowed']],
+  );
+  t.deepEqual(
+    addresses.assignment('test/named')?.problems.map(({ message }) => message),
+    ['It has no IPv4 address yet: pool "a" is not for namespace "test"'],
+  );
+});
+
+test('A draining pool gives nothing new and takes nothing away', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/old'));
+  const old = had(addresses, 'default/old');
+  addresses.update({ pools: [pool('a', ['192.0.2.0/24'], { draining: true })] }, 1);
+  ask(addresses, 2, request('default/new'), request('default/given', { given: ['192.0.2.9'] }));
+  t.deepEqual(had(addresses, 'default/old'), old);
+  t.deepEqual(had(addresses, 'default/new'), []);
+  t.deepEqual(reasons(addresses, 'default/given'), ['AddressNotAllowed']);
+  leave(addresses, 3, 'default/old');
+  ask(addresses, 4, request('default/old'));
+  t.deepEqual(had(addresses, 'default/old'), [], 'who comes again has left');
+});
+
+for (const [what, pools] of [
+  ['is gone', []],
+  ['has shrunk', [pool('a', ['192.0.2.0/30'])]],
+  ['is for others now', [pool('a', ['192.0.2.0/24'], { serviceAllocation: { namespaces: ['x'] } })]],
+  [
+    'is overtaken by one of higher priority',
+    [pool('a', ['192.0.2.0/24']), pool('b', ['198.51.100.0/24'], { priority: 1 })],
+  ],
+] as [string, AddressPool[]][]) {
+  test(`A Service keeps its address when its pool ${what}`, (t) => {
+    const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+    ask(addresses, 0, request('default/web', { given: ['192.0.2.77'] }));
+    ask(addresses, 1, request('default/web'));
+    const { claimChanges } = addresses.update({ pools }, 2);
+    t.deepEqual(had(addresses, 'default/web'), ['192.0.2.77']);
+    t.deepEqual(claimChanges, []);
+    const isOut = !what.startsWith('is overtaken');
+    t.deepEqual(reasons(addresses, 'default/web'), isOut ? ['AddressOutOfPool'] : []);
+    t.is(addresses.assignment('default/web')?.addresses[0]?.outOfPool !== '', isOut);
+    t.true(addresses.assignment('default/web')?.isComplete);
+  });
+}
+
+test('Services with the same key share an address as long as their ports are disjoint', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const shared = { sharingKey: 'k' };
+  ask(addresses, 0, request('default/http', { ...shared, ports: tcp(80) }));
+  ask(addresses, 1, request('default/https', { ...shared, ports: tcp(443) }));
+  ask(addresses, 2, request('default/dns', { ...shared, ports: [{ protocol: 'UDP', port: 443 }] }));
+  ask(addresses, 3, request('default/http-2', { ...shared, ports: tcp(80, 8080) }));
+  ask(addresses, 4, request('default/alone', { ports: tcp(81) }));
+  ask(addresses, 5, request('default/other-key', { sharingKey: 'other', ports: tcp(82) }));
+  const address = only(addresses, 'default/http');
+  t.is(only(addresses, 'default/https'), address);
+  t.is(only(addresses, 'default/dns'), address);
+  const others = ['http-2', 'alone', 'other-key'].map((name) => only(addresses, `default/${name}`));
+  t.is(new Set([address, ...others]).size, 4);
+  t.false(others.includes(''));
+  t.deepEqual(
+    addresses.claimsOn(address).map(({ name, ports }) => [name, ports.length]),
+    ['http', 'https', 'dns'].map((name) => [`${address.replaceAll('.', '-')}.${name}.default`, 1]),
+  );
+});
+
+test('An address is shared within one namespace, and across them only where the pool says so', (t) => {
+  const shared = (key: string, port: number) => request(key, { sharingKey: 'k', ports: tcp(port) });
+  const apart = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(apart, 0, shared('one/web', 80), shared('two/web', 81));
+  t.not(only(apart, 'one/web'), only(apart, 'two/web'));
+  const together = leading([pool('a', ['192.0.2.0/24'], { shareAcrossNamespaces: true })]);
+  ask(together, 0, shared('one/web', 80), shared('two/web', 81));
+  t.is(only(together, 'one/web'), only(together, 'two/web'));
+  t.not(only(together, 'one/web'), '');
+});
+
+test('One address is enough for a machine where all Services have the same key', (t) => {
+  const one = pool('machine', ['192.0.2.1'], { shareAcrossNamespaces: true });
+  const addresses = leading([one]);
+  const ports = [80, 443, 8080, 9090];
+  ask(
+    addresses,
+    0,
+    ...ports.map((port) => request(`ns-${port}/web`, { sharingKey: 'all', ports: tcp(port) })),
+  );
+  for (const port of ports) t.deepEqual(had(addresses, `ns-${port}/web`), ['192.0.2.1']);
+  ask(addresses, 1, request('late/web', { sharingKey: 'all', ports: tcp(443) }));
+  t.deepEqual(reasons(addresses, 'late/web'), ['AddressPending']);
+  leave(addresses, 2, 'ns-443/web');
+  addresses.update({}, 2 + HELD);
+  t.deepEqual(had(addresses, 'late/web'), ['192.0.2.1']);
+});
+
+test('A given port of a given address can be had beside others of the same key', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const given = { given: ['192.0.2.5'], sharingKey: 'k' };
+  ask(addresses, 0, request('default/a', { ...given, ports: tcp(80) }));
+  ask(addresses, 1, request('default/b', { ...given, ports: tcp(443) }));
+  ask(addresses, 2, request('default/c', { ...given, ports: tcp(443, 444) }));
+  ask(addresses, 3, request('default/whole', { given: ['192.0.2.5'] }));
+  t.deepEqual(had(addresses, 'default/b'), ['192.0.2.5']);
+  t.deepEqual(
+    ['c', 'whole'].map((name) =>
+      addresses.assignment(`default/${name}`)?.problems.map(({ message }) => message),
+    ),
+    [
+      ['Cannot give 192.0.2.5: Service "default/b" has one of the ports'],
+      ['Cannot give 192.0.2.5: Service "default/a" shares it by the key "k"'],
+    ],
+  );
+  leave(addresses, 4, 'default/b');
+  t.deepEqual(had(addresses, 'default/c'), ['192.0.2.5']);
+});
+
+test('A port that another Service of the address has is refused by itself, and follows when it is free', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const shared = { sharingKey: 'k' };
+  ask(addresses, 0, request('default/a', { ...shared, ports: tcp(80) }));
+  ask(addresses, 1, request('default/b', { ...shared, ports: tcp(443) }));
+  ask(addresses, 2, request('default/b', { ...shared, ports: tcp(80, 443) }));
+  t.is(only(addresses, 'default/b'), only(addresses, 'default/a'));
+  t.deepEqual(addresses.assignment('default/b')?.addresses[0]?.ports, tcp(443));
+  t.deepEqual(
+    addresses.assignment('default/b')?.problems.map(({ reason, port }) => [reason, port?.port]),
+    [['AddressInUse', 80]],
+  );
+  ask(addresses, 3, request('default/a', { ...shared, ports: tcp(81) }));
+  t.deepEqual(addresses.assignment('default/b')?.addresses[0]?.ports, tcp(80, 443));
+  t.deepEqual(reasons(addresses, 'default/b'), []);
+});
+
+test('A Service that would have a shared address alone keeps its share until it is alone', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/a', { sharingKey: 'k', ports: tcp(80) }));
+  ask(addresses, 1, request('default/b', { sharingKey: 'k', ports: tcp(443) }));
+  const address = only(addresses, 'default/b');
+  ask(addresses, 2, request('default/b', { ports: tcp(443) }));
+  t.is(only(addresses, 'default/b'), address);
+  t.deepEqual(reasons(addresses, 'default/b'), ['AddressInUse']);
+  leave(addresses, 3, 'default/a');
+  addresses.update({}, 3 + HELD);
+  t.deepEqual(addresses.assignment('default/b')?.addresses[0]?.ports, []);
+  t.deepEqual(reasons(addresses, 'default/b'), []);
+});
+
+test('Dual stack takes one address of each family, of one pool where it can', (t) => {
+  const pools = [
+    pool('only-v6', ['2001:db8:1::/64'], { priority: 1 }),
+    pool('both', ['192.0.2.0/24', '2001:db8:2::/64']),
+  ];
+  const addresses = leading(pools);
+  ask(addresses, 0, request('default/web', { families: ['v4', 'v6'] }));
+  const [v4, v6] = addresses.assignment('default/web')?.addresses ?? [];
+  t.deepEqual([v4?.family, v4?.pool, v6?.family, v6?.pool], ['v4', 'both', 'v6', 'both']);
+});
+
+test('PreferDualStack puts up with one family and gets the other when there is one; RequireDualStack waits', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(
+    addresses,
+    0,
+    request('default/prefers', { families: ['v6', 'v4'], need: 'some' }),
+    request('default/requires', { families: ['v4', 'v6'], need: 'all' }),
+  );
+  const [v4 = ''] = had(addresses, 'default/prefers');
+  t.is(addresses.assignment('default/prefers')?.isComplete, true);
+  t.deepEqual(reasons(addresses, 'default/prefers'), []);
+  t.deepEqual(had(addresses, 'default/requires'), []);
+  t.deepEqual(reasons(addresses, 'default/requires'), ['AddressPending']);
+  addresses.update({ pools: [pool('a', ['192.0.2.0/24', '2001:db8::/64'])] }, 1);
+  t.is(had(addresses, 'default/prefers')[1], v4);
+  t.is(had(addresses, 'default/prefers').length, 2);
+  t.is(had(addresses, 'default/requires').length, 2);
+});
+
+test('A Service that gives up a family keeps the other one', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24', '2001:db8::/64'])]);
+  ask(addresses, 0, request('default/web', { families: ['v4', 'v6'] }));
+  const both = had(addresses, 'default/web');
+  ask(addresses, 1, request('default/web', { families: ['v6'] }));
+  t.deepEqual(had(addresses, 'default/web'), both.slice(1));
+  ask(addresses, 2, request('default/web', { families: ['v4', 'v6'] }));
+  t.deepEqual(had(addresses, 'default/web'), both);
+});
+
+test('An address in the status is adopted where it is in a pool and free, before anything new is given', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(
+    addresses,
+    0,
+    request('default/older', { created: 1, statusIPs: ['192.0.2.40'] }),
+    request('default/younger', { created: 2, statusIPs: ['192.0.2.40'] }),
+    request('default/given', { created: 0, given: ['192.0.2.40'] }),
+    request('default/elsewhere', { statusIPs: ['203.0.113.9'] }),
+  );
+  t.is(only(addresses, 'default/older'), '192.0.2.40');
+  t.not(only(addresses, 'default/younger'), '192.0.2.40');
+  t.regex(only(addresses, 'default/elsewhere'), /^192\.0\.2\./);
+  t.deepEqual(reasons(addresses, 'default/given'), ['AddressInUse']);
+});
+
+test('A reservation keeps its address from everybody', (t) => {
+  const reservation = claim('router', { address: '192.0.2.1', reserved: true });
+  const addresses = leading([pool('a', ['192.0.2.1'])], [reservation]);
+  ask(addresses, 0, request('default/web'), request('default/given', { given: ['192.0.2.1'] }));
+  t.deepEqual(had(addresses, 'default/web'), []);
+  t.deepEqual(
+    addresses.assignment('default/given')?.problems.map(({ message }) => message),
+    ['Cannot give 192.0.2.1: it is reserved (AddressClaim router)'],
+  );
+  const { changed } = addresses.update({ claims: { removed: ['router'] } }, 1);
+  t.deepEqual([...changed], ['default/given']);
+});
+
+test('A reservation for a Service gives it the address as soon as there is the Service, whatever the pool says', (t) => {
+  const reservation = claim('for-web', { address: '192.0.2.1', reserved: true, service: 'default/web' });
+  const addresses = leading([pool('a', ['192.0.2.0/24'], { auto: false, draining: true })], [reservation]);
+  const { claimChanges } = ask(addresses, 0, request('default/web'), request('default/other'));
+  t.deepEqual(had(addresses, 'default/web'), ['192.0.2.1']);
+  t.deepEqual(had(addresses, 'default/other'), []);
+  t.deepEqual(
+    claimChanges.map(({ kind, claim: { name } }) => [kind, name]),
+    [['create', '192-0-2-1']],
+  );
+});
+
+test('A reservation for a namespace leaves the address to its Services that ask for it', (t) => {
+  const reservation = claim('192-0-2-1', { address: '192.0.2.1', reserved: true, namespace: 'prod' });
+  const addresses = leading([pool('a', ['192.0.2.1'])], [reservation]);
+  ask(addresses, 0, request('prod/any'), request('test/given', { given: ['192.0.2.1'] }));
+  t.deepEqual([...had(addresses, 'prod/any'), ...had(addresses, 'test/given')], []);
+  const { claimChanges } = ask(addresses, 1, request('prod/given', { given: ['192.0.2.1'] }));
+  t.deepEqual(had(addresses, 'prod/given'), ['192.0.2.1']);
+  t.deepEqual(
+    claimChanges.map(({ claim: { name } }) => name),
+    ['192-0-2-1.given.prod'],
+  );
+});
+
+test('At the start claims count before statuses, statuses before wishes', (t) => {
+  const { assignments, claimChanges } = allocate({
+    pools: [pool('a', ['192.0.2.0/24'])],
+    claims: [
+      claim('192-0-2-5', { address: '192.0.2.5', service: 'default/web', since: '2026-01-01T00:00:00Z' }),
+    ],
+    requests: [
+      request('default/given', { given: ['192.0.2.5'], created: 0 }),
+      request('default/status', { statusIPs: ['192.0.2.5'], created: 0 }),
+      request('default/web', { created: 5 }),
+    ],
+    releaseAfter: HELD,
+    now: Date.parse('2026-02-01T00:00:00Z'),
+  });
+  t.deepEqual(textsOf(assignments.get('default/web')), ['192.0.2.5']);
+  t.deepEqual(textsOf(assignments.get('default/given')), []);
+  t.deepEqual(claimChanges.map(({ kind, claim: { service } }) => [kind, service]).sort(), [
+    ['create', 'default/status'],
+    ['update', 'default/web'],
+  ]);
+});
+
+test('A claim whose Service went while nobody led is kept from then on, and ends after its time', (t) => {
+  const addresses = new Addresses();
+  const claims = [
+    claim('192-0-2-5', { address: '192.0.2.5', service: 'default/gone' }),
+    claim('192-0-2-6', {
+      address: '192.0.2.6',
+      service: 'default/long-gone',
+      heldUntil: '1970-01-01T00:00:01Z',
+    }),
+  ];
+  const { claimChanges } = addresses.update(
+    { pools: [], claims: { upserted: claims }, leading: true },
+    5_000,
+  );
+  t.deepEqual(
+    claimChanges.map(({ kind, claim: { name, heldUntil } }) => [kind, name, heldUntil]),
+    [
+      ['update', '192-0-2-5', 5_000 + HELD],
+      ['delete', '192-0-2-6', 1_000],
+    ],
+  );
+});
+
+test('Of two claims on one address the older one holds, and the loser gets another address', (t) => {
+  const claims = [
+    claim('x', { address: '192.0.2.5', service: 'default/young', since: '2026-01-02T00:00:00Z' }),
+    claim('y', { address: '192.0.2.5', service: 'default/old', since: '2026-01-01T00:00:00Z' }),
+  ];
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  addresses.update(
+    {
+      claims: { upserted: claims },
+      requests: ['old', 'young'].map((name) => [`default/${name}`, request(`default/${name}`)]),
+    },
+    1,
+  );
+  t.deepEqual(had(addresses, 'default/old'), ['192.0.2.5']);
+  t.is(had(addresses, 'default/young').length, 1);
+  t.not(only(addresses, 'default/young'), '192.0.2.5');
+  t.is(addresses.claim('x'), undefined);
+});
+
+test('A host that follows decides nothing and takes over where the other one stopped', (t) => {
+  const pools = [pool('a', ['192.0.2.0/24'])];
+  const leader = leading(pools);
+  const follower = new Addresses();
+  const requests = ['default/a', 'default/b'].map((key) => request(key));
+  const { claimChanges } = ask(leader, 0, ...requests);
+  const seen = follower.update({ pools, requests: requests.map((one) => [one.key, one] as const) }, 0);
+  t.deepEqual(seen.claimChanges, []);
+  t.deepEqual(reasons(follower, 'default/a'), ['AddressPending']);
+  const followed = follower.update({ claims: { upserted: claimChanges.map(({ claim: one }) => one) } }, 1);
+  t.deepEqual([...followed.changed].sort(), ['default/a', 'default/b']);
+  t.deepEqual(followed.claimChanges, []);
+  t.deepEqual([...follower.assignments()], [...leader.assignments()]);
+  const taken = follower.update({ leading: true }, 2);
+  t.deepEqual([[...taken.changed], taken.claimChanges], [[], []]);
+});
+
+test('A claim that somebody deletes is written again while its Service has it, and let go when it is only kept', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.5'])]);
+  ask(addresses, 0, request('default/web'));
+  const again = addresses.update({ claims: { removed: ['192-0-2-5'] } }, 1);
+  t.deepEqual(
+    again.claimChanges.map(({ kind, claim: { name } }) => [kind, name]),
+    [['create', '192-0-2-5']],
+  );
+  leave(addresses, 2, 'default/web');
+  const free = addresses.update({ claims: { removed: ['192-0-2-5'] } }, 3);
+  t.deepEqual(free.claimChanges, []);
+  t.is(addresses.claim('192-0-2-5'), undefined);
+});
+
+test('A claim that somebody changes is written back', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.5'])]);
+  ask(addresses, 0, request('default/web'));
+  const changed = claim('192-0-2-5', { address: '192.0.2.5', service: 'default/thief' });
+  const { claimChanges } = addresses.update({ claims: { upserted: [changed] } }, 1);
+  t.deepEqual(
+    claimChanges.map(({ kind, claim: { service } }) => [kind, service]),
+    [['update', 'default/web']],
+  );
+  t.deepEqual(had(addresses, 'default/web'), ['192.0.2.5']);
+});
+
+test('What the store says of claims that are as they shall be changes nothing', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const { claimChanges } = ask(addresses, 0, request('default/web'));
+  const echo = addresses.update(
+    { claims: { upserted: claimChanges.map(({ claim: one }) => ({ ...one })) } },
+    1,
+  );
+  t.deepEqual([[...echo.changed], echo.claimChanges], [[], []]);
+});
+
+test('Counts add up, and a /64 counts as what it is', (t) => {
+  const addresses = leading(
+    [
+      pool('a', ['192.0.2.0/29', '2001:db8::/64'], { priority: 1, avoidBuggyIPs: true }),
+      pool('b', ['192.0.2.4-192.0.2.11']),
+    ],
+    [claim('r', { address: '192.0.2.2', reserved: true })],
+  );
+  ask(
+    addresses,
+    0,
+    request('default/a', { given: ['192.0.2.1'] }),
+    request('default/b', { given: ['192.0.2.9'] }),
+  );
+  ask(addresses, 0, request('default/c', { families: ['v6'] }));
+  leave(addresses, 1, 'default/b');
+  const counts = addresses
+    .counts()
+    .map(({ pool: { name }, v4, v6 }) => [name, Object.values(v4), Object.values(v6)]);
+  t.deepEqual(counts, [
+    ['a', [6n, 4n, 1n, 1n, 0n], [1n << 64n, (1n << 64n) - 1n, 1n, 0n, 0n]],
+    ['b', [8n, 4n, 0n, 1n, 3n], [0n, 0n, 0n, 0n, 0n]],
+  ]);
+  addresses.update({ pools: [pool('b', ['192.0.2.0/29'])] }, 2);
+  const [after] = addresses.counts();
+  t.deepEqual(Object.values(after?.v4 ?? {}), [8n, 6n, 1n, 1n, 0n]);
+});
+
+test('A Service that asks for nothing that can be had keeps what it has', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/web'));
+  const before = had(addresses, 'default/web');
+  ask(addresses, 1, request('default/web', { families: ['v4', 'v6'], need: 'nothing' }));
+  t.deepEqual(had(addresses, 'default/web'), before);
+});
