@@ -36,10 +36,15 @@ export async function deploy(kube: Kube): Promise<void> {
   for (const object of await deployedObjects()) await kube.must('POST', collectionOf(object), object);
 }
 
-/** As the service account that `deploy/` makes, by a token of its own. */
-export async function agentClient(kube: Kube): Promise<ApiClient> {
-  const path = join(kube.directory, 'agent.kubeconfig');
-  await kube.writeKubeconfig(path, { token: await kube.serviceAccountToken(NAMESPACE, 'headgate') });
+/** As the service account that `deploy/` makes. */
+export function agentClient(kube: Kube): Promise<ApiClient> {
+  return clientOf(kube, NAMESPACE, 'headgate');
+}
+
+/** By a token of its own. */
+export async function clientOf(kube: Kube, namespace: string, account: string): Promise<ApiClient> {
+  const path = join(kube.directory, `${account}.kubeconfig`);
+  await kube.writeKubeconfig(path, { token: await kube.serviceAccountToken(namespace, account) });
   return new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '0.0.0' });
 }
 

@@ -1,0 +1,238 @@
+// The rights in deploy/rbac.yaml against the API server's own authoriser: everything the agent asks is allowed with the
+// token of its account, and everything else is not.
+
+import ava from 'ava';
+import type { ApiClient, ApiRequest } from '../../agent/kubernetes/client.ts';
+import { agentClient, clientOf, deploy, NAMESPACE } from '../support/deploy.ts';
+import { type Kube, startKube } from '../support/kube.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { programs: ['setpriv'] });
+
+const MERGE = 'application/merge-patch+json';
+const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
+const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
+const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
+const SERVICE = '/api/v1/namespaces/default/services/kubernetes';
+const watch = { watch: 'true', timeoutSeconds: '1', allowWatchBookmarks: 'true' };
+
+type Call = readonly [
+  method: ApiRequest['method'],
+  path: string,
+  more?: { readonly query?: Record<string, string>; readonly body?: object },
+];
+
+const allowed: readonly Call[] = [
+  ['GET', '/api/v1/services'],
+  ['GET', '/api/v1/services', { query: watch }],
+  ['GET', '/api/v1/namespaces/default/services'],
+  ['GET', SERVICE],
+  ['PATCH', `${SERVICE}/status`, { body: { metadata: { finalizers: [] } } }],
+  ['GET', '/apis/discovery.k8s.io/v1/endpointslices'],
+  ['GET', '/apis/discovery.k8s.io/v1/endpointslices', { query: watch }],
+  ['GET', '/api/v1/nodes'],
+  ['GET', '/api/v1/nodes', { query: watch }],
+  ['GET', POOLS],
+  ['GET', POOLS, { query: watch }],
+  ['PATCH', `${POOLS}/any/status`, { body: {} }],
+  ['GET', CLAIMS],
+  ['GET', CLAIMS, { query: watch }],
+  ['GET', `${CLAIMS}/any`],
+  ['POST', CLAIMS, { body: claim() }],
+  ['PUT', `${CLAIMS}/any`, { body: claim() }],
+  ['PATCH', `${CLAIMS}/any`, { body: {} }],
+  ['PATCH', `${CLAIMS}/any/status`, { body: {} }],
+  ['DELETE', `${CLAIMS}/any`],
+  ['POST', '/apis/events.k8s.io/v1/namespaces/default/events', { body: event() }],
+  ['PATCH', '/apis/events.k8s.io/v1/namespaces/default/events/any', { body: {} }],
+  ['POST', LEASES, { body: lease('headgate') }],
+  ['GET', `${LEASES}/headgate`],
+  ['PUT', `${LEASES}/headgate`, { body: lease('headgate') }],
+];
+
+const refused: readonly Call[] = [
+  ['GET', '/api/v1/secrets'],
+  ['GET', '/api/v1/namespaces/default/secrets/any'],
+  ['GET', '/api/v1/pods'],
+  ['POST', '/api/v1/namespaces/default/pods', { body: {} }],
+  ['GET', '/api/v1/configmaps'],
+  ['GET', '/api/v1/namespaces'],
+  ['GET', '/api/v1/endpoints'],
+  ['GET', '/api/v1/nodes/any'],
+  ['PATCH', '/api/v1/nodes/any', { body: {} }],
+  ['PATCH', '/api/v1/nodes/any/status', { body: {} }],
+  ['GET', '/api/v1/nodes/any/proxy/metrics'],
+  ['POST', '/api/v1/namespaces/default/services', { body: {} }],
+  ['PUT', SERVICE, { body: {} }],
+  ['PATCH', SERVICE, { body: { spec: { externalIPs: ['192.0.2.1'] } } }],
+  ['PUT', `${SERVICE}/status`, { body: {} }],
+  ['DELETE', SERVICE],
+  ['DELETE', '/api/v1/namespaces/default/services'],
+  ['GET', `${SERVICE}/proxy/`],
+  ['POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', { body: {} }],
+  ['PATCH', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/any', { body: {} }],
+  ['POST', POOLS, { body: {} }],
+  ['PUT', `${POOLS}/any`, { body: {} }],
+  ['PATCH', `${POOLS}/any`, { body: {} }],
+  ['DELETE', `${POOLS}/any`],
+  ['DELETE', CLAIMS],
+  ['GET', '/apis/events.k8s.io/v1/events'],
+  ['DELETE', '/apis/events.k8s.io/v1/namespaces/default/events/any'],
+  ['POST', '/api/v1/namespaces/default/events', { body: {} }],
+  ['GET', LEASES],
+  ['GET', `${LEASES}/another`],
+  ['PUT', `${LEASES}/another`, { body: lease('another') }],
+  ['DELETE', `${LEASES}/headgate`],
+  ['GET', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/headgate'],
+  ['PUT', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/headgate', { body: lease('headgate') }],
+  ['POST', '/apis/coordination.k8s.io/v1/namespaces/default/leases', { body: lease('headgate') }],
+  ['POST', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/headgate/token`, { body: {} }],
+  ['GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles'],
+  ['PATCH', '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate', { body: {} }],
+  ['GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'],
+];
+
+let kube: Kube;
+let api: ApiClient;
+
+test.before(async () => {
+  kube = await startKube();
+  await deploy(kube);
+  api = await agentClient(kube);
+});
+
+test.after.always(async () => {
+  api?.close();
+  await kube?.stop();
+});
+
+test('Everything that the agent asks is allowed', async (t) => {
+  for (const call of allowed) {
+    const { status, body } = call[2]?.query === undefined ? await ask(call) : await watched(call);
+    t.false(status === 401 || status === 403, `${nameOf(call)}: ${JSON.stringify(body)}`);
+  }
+});
+
+test('Nothing else is allowed', async (t) => {
+  for (const call of refused) t.is((await ask(call)).status, 403, nameOf(call));
+});
+
+test('The rights are those and no more, as the API server itself lists them', async (t) => {
+  const inDefault = await rulesIn('default');
+  t.deepEqual(inDefault, [
+    'addressclaims.headgate.io create',
+    'addressclaims.headgate.io delete',
+    'addressclaims.headgate.io get',
+    'addressclaims.headgate.io list',
+    'addressclaims.headgate.io patch',
+    'addressclaims.headgate.io update',
+    'addressclaims.headgate.io watch',
+    'addressclaims/status.headgate.io patch',
+    'addresspools.headgate.io list',
+    'addresspools.headgate.io watch',
+    'addresspools/status.headgate.io patch',
+    'endpointslices.discovery.k8s.io list',
+    'endpointslices.discovery.k8s.io watch',
+    'events.events.k8s.io create',
+    'events.events.k8s.io patch',
+    'nodes list',
+    'nodes watch',
+    'services get',
+    'services list',
+    'services watch',
+    'services/status patch',
+  ]);
+  const inOwn = await rulesIn(NAMESPACE);
+  t.deepEqual(
+    inOwn.filter((rule) => !inDefault.includes(rule)),
+    [
+      'leases.coordination.k8s.io create',
+      'leases.coordination.k8s.io get headgate',
+      'leases.coordination.k8s.io update headgate',
+    ],
+  );
+});
+
+test('The status subresource leaves the spec as it is, whatever the patch says', async (t) => {
+  const services = '/api/v1/namespaces/default/services';
+  await kube.must('POST', services, { metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } });
+  const body = { metadata: { finalizers: ['example.org/x'] }, spec: { externalIPs: ['192.0.2.1'] } };
+  const { status } = await ask(['PATCH', `${services}/web/status`, { body }]);
+  t.is(status, 200);
+  const { metadata, spec } = await kube.must('GET', `${services}/web`);
+  t.deepEqual(metadata.finalizers, ['example.org/x']);
+  t.is(spec.externalIPs, undefined);
+});
+
+function ask([method, path, { query, body } = {}]: Call) {
+  return api.request({
+    method,
+    path,
+    ...(query === undefined ? {} : { query }),
+    ...(body === undefined ? {} : { body }),
+    ...(method === 'PATCH' ? { contentType: MERGE } : {}),
+  });
+}
+
+/** Only how a watch begins: what follows has no end. */
+async function watched([method, path, { query = {} } = {}]: Call) {
+  const controller = new AbortController();
+  const { status } = await api.stream({ method, path, query, signal: controller.signal });
+  controller.abort();
+  return { status, body: '' };
+}
+
+function nameOf([method, path, { query } = {}]: Call): string {
+  return `${method} ${path}${query === undefined ? '' : ' as a watch'}`;
+}
+
+/** `resource.group verb name`, without what every account may do. */
+async function rulesIn(namespace: string): Promise<readonly string[]> {
+  const stranger = await clientOf(kube, 'default', 'stranger');
+  try {
+    const everybodys = await rulesOf(stranger, namespace);
+    return (await rulesOf(api, namespace)).filter((rule) => !everybodys.includes(rule));
+  } finally {
+    stranger.close();
+  }
+}
+
+async function rulesOf(client: ApiClient, namespace: string): Promise<readonly string[]> {
+  const { status, body } = await client.request({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+    body: { spec: { namespace } },
+  });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  const { resourceRules } = (body as { status: { resourceRules: readonly Rule[] } }).status;
+  return resourceRules.flatMap(textsOf).sort();
+}
+
+function textsOf({ apiGroups, resources, verbs, resourceNames = [''] }: Rule): readonly string[] {
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb) =>
+        resourceNames.map((name) => `${[resource, group].filter(Boolean).join('.')} ${verb} ${name}`.trim()),
+      ),
+    ),
+  );
+}
+
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+function lease(name: string): object {
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name }, spec: {} };
+}
+
+function claim(): object {
+  return { apiVersion: 'headgate.io/v1alpha1', kind: 'AddressClaim', metadata: { name: 'any' }, spec: {} };
+}
+
+function event(): object {
+  return { apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { name: 'any' } };
+}
