@@ -1,5 +1,6 @@
 // The agent's own unix socket: the commands ask over it, in HTTP and JSON. Only the agent's user may connect.
 
+import { once } from 'node:events';
 import { mkdir, unlink } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
@@ -26,16 +27,12 @@ export async function serveAgentSocket(path: string, answers: Answers): Promise<
   }
   await unlink(path).catch(() => undefined);
   const server = createServer((incoming, response) => answer(incoming, response, answers));
-  // The socket is nobody else's from its first moment.
+  const listening = once(server, 'listening');
+  // The socket is nobody else's from its first moment: listen() makes the file before it returns.
   const umask = process.umask(0o177);
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(path, resolve);
-    });
-  } finally {
-    process.umask(umask);
-  }
+  server.listen(path);
+  process.umask(umask);
+  await listening;
   return server;
 }
 
