@@ -60,6 +60,6 @@ function identityOf({ reason, message }: Problem): string {
 }
 
 function actionOf(reason: string): string {
-  if (/Address|Pool|Claim/.test(reason)) return 'Allocate';
+  if (/Address|Pool|Claim|Provisioner/.test(reason)) return 'Allocate';
   return /^(Invalid|Duplicate)/.test(reason) ? 'Translate' : 'Program';
 }

@@ -47,6 +47,8 @@ export const IP_ALLOCATED = 'headgate.io/IPAllocated';
 export const PROGRAMMED = 'headgate.io/Programmed';
 /** Kubernetes' own, there only where a port cannot be served. */
 export const PORTS_ERROR = 'LoadBalancerPortsError';
+/** Characters; HAProxy may have much to say. */
+const LONGEST_MESSAGE = 1024;
 const OWN_CONDITIONS = [IP_ALLOCATED, PROGRAMMED, PORTS_ERROR];
 
 /** Whether we have written to this Service; it is also how we know our finalizer from another's of the same name. */
@@ -71,7 +73,7 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
       facts,
     ),
   );
-  const conditions = [
+  const conditions: readonly WantedCondition[] = [
     ipAllocated(
       addresses.map(({ address }) => address),
       problems,
@@ -79,7 +81,8 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
     programmed(addresses.length > 0, states, problems),
     ...portsError(states),
   ];
-  return { ingress, conditions, isSettled: !states.some(({ fault }) => fault === 'Pending') };
+  const short = conditions.map((each) => ({ ...each, message: each.message.slice(0, LONGEST_MESSAGE) }));
+  return { ingress, conditions: short, isSettled: !states.some(({ fault }) => fault === 'Pending') };
 }
 
 /** The status with what is wanted in place of ours; what others wrote stays. Times stay where nothing changed. */
@@ -199,7 +202,7 @@ function ingressOf(address: string, states: readonly PortState[], facts: Datapla
 }
 
 /** Problems that keep a Service from having an address, besides AddressPending itself. */
-const ADDRESS_FAULT = /Address|Pool|Claim/;
+const ADDRESS_FAULT = /Address|Pool|Claim|Provisioner/;
 
 function ipAllocated(addresses: readonly string[], problems: readonly Problem[]): WantedCondition {
   if (addresses.length > 0)

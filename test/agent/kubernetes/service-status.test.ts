@@ -143,6 +143,12 @@ test('A rejected configuration whose last good one still serves: the address sta
   t.true(never.isSettled);
 });
 
+test('A message of any length becomes one that a status can hold', (t) => {
+  const rejected = problem('ConfigurationRejected', 'x'.repeat(100_000));
+  const { conditions } = wantedStatus(balancer(), { serves: () => true, problems: [rejected] });
+  t.is(conditions[1]?.message.length, 1024);
+});
+
 test('A Service without ready members is programmed: that is for its Events and its owner', (t) => {
   const none = problem('NoMembers', 'No member is ready', 'TCP', 80);
   t.is(conditionsOf(wantedStatus(balancer({ problems: [none] }), allServed))[PROGRAMMED], 'True Programmed');
