@@ -113,6 +113,27 @@ export const addressPerFamily: Kind<readonly string[]> = {
   format: (value) => value.join(','),
 };
 
+/** The name of an object in Kubernetes (RFC 1123). */
+export const objectName: Kind<string> = {
+  type: 'name',
+  words: 'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
+  range: '',
+  parse: (text) =>
+    text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text)
+      ? text
+      : undefined,
+  format: (value) => value,
+};
+
+/** What can be the value of a label in Kubernetes, and not empty. */
+export const word: Kind<string> = {
+  type: 'word',
+  words: 'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
+  range: '',
+  parse: (text) => (/^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
 /** `a`, `a or b`, `one of a, b or c`. */
 export function oneOf(words: readonly string[]): string {
   if (words.length < 3) return words.join(' or ');

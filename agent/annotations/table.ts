@@ -13,10 +13,12 @@ import {
   type Kind,
   MILLISECOND,
   MINUTE,
+  objectName,
   path,
   SECOND,
   statusCodes,
   wholeNumber,
+  word,
 } from './kinds.ts';
 
 export const PREFIX = 'headgate.io/';
@@ -56,6 +58,10 @@ export interface AnnotationValues {
   readonly whenEmpty: Pool['whenEmpty'];
   /** Canonical, at most one per family, in the order written. */
   readonly loadBalancerIps: readonly string[];
+  /** undefined: whichever is for the Service. */
+  readonly addressPool: string | undefined;
+  /** undefined: a whole address. */
+  readonly addressSharingKey: string | undefined;
 }
 
 export type Field = keyof AnnotationValues;
@@ -350,6 +356,30 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     example: '192.0.2.10,2001:db8::10',
     aliases: [],
     perService: true,
+  },
+  addressPool: {
+    name: 'address-pool',
+    kind: objectName,
+    default: undefined,
+    defaultWords: 'the first pool that is for the Service and has an address free',
+    doc: [
+      'The [pool](addresses.md) that the Service gets its addresses from.',
+      'An address that it has already stays, even if it is of another pool.',
+    ],
+    example: 'internal',
+    aliases: [],
+  },
+  addressSharingKey: {
+    name: 'address-sharing-key',
+    kind: word,
+    default: undefined,
+    defaultWords: 'none: the Service gets whole addresses',
+    doc: [
+      'Services with the same key share [addresses](addresses.md#its-ports-on-any-address), as long as no two of them have a port of the same protocol in common.',
+      'They have to be of one namespace, unless the pool says otherwise.',
+    ],
+    example: 'front',
+    aliases: [],
   },
 };
 

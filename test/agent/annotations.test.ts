@@ -71,6 +71,8 @@ test('A Service without annotations gets the defaults', (t) => {
     members: undefined,
     whenEmpty: 'reject',
     loadBalancerIps: [],
+    addressPool: undefined,
+    addressSharingKey: undefined,
   });
 });
 
@@ -82,9 +84,9 @@ test('Every field is named after its annotation, and every default and example i
       field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     );
     t.not(kind.parse(example), undefined, name);
+    if (value === undefined || ['healthMonitorPort', 'loadBalancerIps'].includes(field)) continue;
     const text = (kind.format as (value: unknown) => string)(value);
-    if (!['members', 'healthMonitorPort', 'loadBalancerIps'].includes(field))
-      t.is(kind.parse(text), value, name);
+    t.is(kind.parse(text), value, name);
   }
 });
 
@@ -122,6 +124,8 @@ for (const [what, annotations, expected] of [
   ['a number', own({ 'connection-limit': '2000' }), { connectionLimit: 2000 }],
   ['the greatest number', own({ 'rate-limit': '1000000' }), { rateLimit: 1_000_000 }],
   ['a number with zeros before it', own({ 'member-connection-limit': '007' }), { memberConnectionLimit: 7 }],
+  ['a pool', own({ 'address-pool': 'internal.v4' }), { addressPool: 'internal.v4' }],
+  ['a sharing key', own({ 'address-sharing-key': ' Front_1 ' }), { addressSharingKey: 'Front_1' }],
   ['one address', own({ 'load-balancer-ips': '192.0.2.1' }), { loadBalancerIps: ['192.0.2.1'] }],
   [
     'an address of each family, in the order written and in canonical form',
@@ -225,6 +229,14 @@ for (const [annotations, message] of [
   [
     own({ 'accept-proxy-protocol': 'yes' }),
     'Cannot use annotation "headgate.io/accept-proxy-protocol": "yes" is not true or false',
+  ],
+  [
+    own({ 'address-pool': 'Internal' }),
+    'Cannot use annotation "headgate.io/address-pool": "Internal" is not a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
+  ],
+  [
+    own({ 'address-sharing-key': 'a b' }),
+    'Cannot use annotation "headgate.io/address-sharing-key": "a b" is not a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
   ],
   [own({ 'load-balancer-ips': '' }), `${IPS}: "" ${ADDRESSES}`],
   [own({ 'load-balancer-ips': '192.0.2.1,' }), `${IPS}: "192.0.2.1," ${ADDRESSES}`],
@@ -565,6 +577,8 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
     const families = (value as string[]).map((address) => isIP(address));
     return families.every((family) => family > 0) && new Set(families).size === families.length;
   },
+  addressPool: (value) => value === undefined || matches(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/)(value),
+  addressSharingKey: (value) => value === undefined || matches(/^[\w][\w.-]{0,62}$/)(value),
 };
 
 function among(...options: readonly unknown[]): (value: unknown) => boolean {
@@ -620,9 +634,7 @@ test('Whatever the annotations, each value is one that its field allows, and eac
 });
 
 test('No text that a Service can bring into a value needs a quote or an escape in HAProxy', (t) => {
-  const texts = FIELDS.filter(
-    (field) => typeof ANNOTATION_DEFAULTS[field] === 'string' || field === 'members',
-  );
+  const texts = FIELDS.filter((field) => ['string', 'undefined'].includes(typeof ANNOTATION_DEFAULTS[field]));
   fc.assert(
     fc.property(fc.constantFrom(...texts), fc.string({ unit: 'binary-ascii' }), (field, text) => {
       const { kind } = ANNOTATIONS[field];
