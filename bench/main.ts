@@ -1,0 +1,87 @@
+// `make bench`: runs the benchmarks whose rows are asked for, prints their table and writes bench/results.json.
+// ROWS (or --rows) is a pattern of rows' names, BENCH_SCALE a share of the full size (for tests), BENCH_RESULTS
+// another file to write, HAPROXY another HAProxy. A target that is missed is shown; the exit status stays 0.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ack } from './rows/ack.ts';
+import { burstReloads } from './rows/burst-reloads.ts';
+import { coldStart } from './rows/cold-start.ts';
+import { cpuPerChange } from './rows/cpu-per-change.ts';
+import { editToTraffic } from './rows/edit-to-traffic.ts';
+import { idle } from './rows/idle.ts';
+import { newService } from './rows/new-service.ts';
+import { rolling } from './rows/rolling.ts';
+import { rollingAbrupt } from './rows/rolling-abrupt.ts';
+import { throughputHaproxy } from './rows/throughput-haproxy.ts';
+import { machine, versions } from './support/machine.ts';
+import type { Bench, Benchmark, Row } from './support/row.ts';
+import { cleanAll } from './support/scratch.ts';
+import { table } from './support/table.ts';
+
+/** In the order in which they run. */
+const benchmarks: readonly Benchmark[] = [
+  ack,
+  cpuPerChange,
+  editToTraffic,
+  newService,
+  rolling,
+  rollingAbrupt,
+  burstReloads,
+  throughputHaproxy,
+  idle,
+  coldStart,
+];
+
+const { values } = parseArgs({ options: { rows: { type: 'string' } } });
+const pattern = new RegExp(values.rows ?? process.env.ROWS ?? '');
+const results = process.env.BENCH_RESULTS ?? fileURLToPath(new URL('results.json', import.meta.url));
+const scale = Number(process.env.BENCH_SCALE ?? 1);
+const haproxy = process.env.HAPROXY ?? 'haproxy';
+// An ordinary user's PATH has no sbin on Debian, where haproxy is. Children take both from here.
+process.env.PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
+process.env.BENCH_RUN ??= String(process.pid);
+
+const bench: Bench = {
+  scaled: (count, least = 1) => Math.max(least, Math.round(count * scale)),
+  haproxy,
+  say: (text) => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`),
+};
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  process.once(signal, () => void cleanAll().finally(() => process.exit(status)));
+}
+
+const wanted = new Set(benchmarks.flatMap(({ rows }) => rows).filter((name) => pattern.test(name)));
+if (wanted.size === 0) {
+  console.error(
+    `No row's name matches ${pattern}: there are ${benchmarks.flatMap(({ rows }) => rows).join(', ')}`,
+  );
+  process.exit(2);
+}
+
+const rows: Row[] = [];
+const failures: string[] = [];
+for (const benchmark of benchmarks) {
+  const own = new Set(benchmark.rows.filter((name) => wanted.has(name)));
+  if (own.size === 0) continue;
+  try {
+    rows.push(...(await benchmark.run(bench, own)));
+  } catch (error) {
+    // The others go on; this one has no row, and the exit status says so.
+    console.error(error);
+    failures.push(...own);
+  }
+}
+console.log(table(rows));
+for (const name of failures) console.log(`Not measured, because it failed: ${name}`);
+mkdirSync(dirname(results), { recursive: true });
+writeFileSync(
+  results,
+  `${JSON.stringify({ versions: versions(haproxy), machine: machine(), rows }, null, 2)}\n`,
+);
+process.exitCode = failures.length > 0 ? 1 : 0;

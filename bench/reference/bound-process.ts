@@ -1,0 +1,35 @@
+// The bound as a process of its own, on a folder of manifests: `bound-process.ts FOLDER HAPROXY`.
+// Answers any message once it serves.
+
+import { readdirSync, readFileSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { withScratch } from '../support/scratch.ts';
+import { Bound } from './bound.ts';
+import { readPlain } from './plain-service.ts';
+
+const [folder = '', haproxy = ''] = process.argv.slice(2);
+const read = (name: string) => readPlain(readFileSync(join(folder, name), 'latin1'));
+
+// First of all: a signal may come before everything is there.
+const over = new Promise((resolve) => process.once('SIGTERM', resolve).once('disconnect', resolve));
+
+await withScratch(async (scratch) => {
+  const services = readdirSync(folder)
+    .filter((name) => name.endsWith('.yaml') && !name.startsWith('.'))
+    .map(read);
+  const bound = await Bound.start(scratch, haproxy, services);
+  let queue = Promise.resolve();
+  const watcher = watch(folder, (_, name) => {
+    if (name === null || name.startsWith('.')) return;
+    queue = queue.then(async () => {
+      const remove = await bound.change(read(name));
+      setTimeout(() => {
+        queue = queue.then(remove);
+      }, 1_000);
+    });
+  });
+  process.on('message', () => process.send?.({ pids: [bound.haproxy.pid] }));
+  await over;
+  watcher.close();
+});
+process.exit();

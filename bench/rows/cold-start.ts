@@ -1,0 +1,163 @@
+// `cold-1k`, `cold-5k`: from the start of the process, on manifests in YAML and an empty state directory, to the first
+// answer of a member and all listeners there. `rss-1k`, `rss-5k`: the agent's memory once it has settled and has
+// seen some changes. Beside it the bound on the same manifests.
+
+import { ManifestFolder, startAgent } from '../support/agent.ts';
+import { responder, startHaproxy } from '../support/haproxy.ts';
+import { Addresses, type ServiceSpec, services } from '../support/objects.ts';
+import { type Running, startModule } from '../support/processes.ts';
+import { untilAnswered } from '../support/request.ts';
+import { type Bench, type Benchmark, type Row, row } from '../support/row.ts';
+import { type Scratch, withScratch } from '../support/scratch.ts';
+import { median } from '../support/statistics.ts';
+import { pause, until } from '../support/until.ts';
+import { listeningSockets, peakMemory, residentMemory } from '../support/usage.ts';
+
+const AGENT_PORT = 8080;
+const BOUND_PORT = 8081;
+const MEMBER_PORT = 9000;
+
+interface Size {
+  readonly suffix: '1k' | '5k';
+  readonly count: number;
+  readonly size: number;
+  readonly runs: number;
+  /** Seconds. */
+  readonly cold: number;
+  /** MB. */
+  readonly rss: number;
+}
+
+const sizes: readonly Size[] = [
+  { suffix: '1k', count: 1_000, size: 10, runs: 5, cold: 1, rss: 110 },
+  { suffix: '5k', count: 5_000, size: 20, runs: 3, cold: 6, rss: 250 },
+];
+
+interface Measured {
+  /** Seconds. */
+  readonly cold: number[];
+  readonly rss: number[];
+  readonly peak: number[];
+}
+
+/** Seconds from `start` to serving. */
+async function startup(specs: readonly ServiceSpec[], start: () => Running): Promise<[number, Running]> {
+  const [first] = specs;
+  if (first === undefined) throw new Error('No Services');
+  const began = performance.now();
+  const running = start();
+  const failing = new Promise<never>((_, reject) => {
+    running.child.once('exit', () => reject(new Error(`It has ended:\n${running.said()}`)));
+  });
+  failing.catch(() => undefined);
+  const answered = untilAnswered(first.vip, first.port, first.members[0]?.address ?? '', began, 60_000);
+  await Promise.race([answered, failing]);
+  await until('All listeners are there', () => listeningSockets(first.port) >= specs.length, {
+    most: 60_000,
+  });
+  return [(performance.now() - began) / 1_000, running];
+}
+
+/** Changes some Services and waits for all that follows from it. */
+async function settle(bench: Bench, folder: ManifestFolder, specs: readonly ServiceSpec[]): Promise<void> {
+  await pause(bench.scaled(5_000, 200));
+  for (const spec of specs.slice(1, bench.scaled(100, 3))) {
+    folder.write({
+      ...spec,
+      members: [...spec.members.slice(1), { address: '127.0.0.2', port: MEMBER_PORT }],
+    });
+    await pause(20);
+  }
+  await pause(bench.scaled(5_000, 200));
+  for (const spec of specs.slice(1, bench.scaled(100, 3))) folder.write(spec);
+}
+
+async function measure(bench: Bench, scratch: Scratch, { suffix, count, size, runs }: Size, isRss: boolean) {
+  const addresses = new Addresses();
+  const folders = [AGENT_PORT, BOUND_PORT].map((port) => {
+    const specs = services(addresses, bench.scaled(count, 5), size, { port, memberPort: MEMBER_PORT });
+    // One member answers.
+    const one = specs.map((spec, at) => (at === 0 ? { ...spec, members: spec.members.slice(0, 1) } : spec));
+    return { specs: one, folder: new ManifestFolder(scratch.path(`${suffix}-${port}`), one) };
+  });
+  const agent: Measured = { cold: [], rss: [], peak: [] };
+  const bound: Measured = { cold: [], rss: [], peak: [] };
+  const [own, its] = folders;
+  if (own === undefined || its === undefined) throw new Error('No folders');
+  for (let run = 1; run <= bench.scaled(runs); run++) {
+    bench.say(`cold-${suffix}: run ${run} of ${bench.scaled(runs)}`);
+    const starters: [Measured, typeof own, () => Running][] = [
+      [
+        agent,
+        own,
+        () => startAgent(scratch, own.folder.path, { name: `a${suffix}${run}`, haproxy: bench.haproxy }),
+      ],
+      [
+        bound,
+        its,
+        () => {
+          const module = new URL('../reference/bound-process.ts', import.meta.url);
+          return startModule(scratch, `b${suffix}${run}`, module, [its.folder.path, bench.haproxy]);
+        },
+      ],
+    ];
+    for (const [measured, { folder, specs }, start] of starters) {
+      const [seconds, running] = await startup(specs, start);
+      measured.cold.push(seconds);
+      if (isRss && run === 1) {
+        await settle(bench, folder, specs);
+        measured.rss.push(residentMemory(running.pid));
+        measured.peak.push(peakMemory(running.pid));
+      }
+      await running.stop();
+      await until('The ports are free again', () => listeningSockets(specs[0]?.port ?? 0) === 0);
+    }
+  }
+  return { agent, bound };
+}
+
+export const coldStart: Benchmark = {
+  rows: ['cold-1k', 'rss-1k', 'cold-5k', 'rss-5k'],
+  run: async (bench, wanted) => {
+    const rows: Row[] = [];
+    for (const size of sizes) {
+      const [cold, rss] = [`cold-${size.suffix}`, `rss-${size.suffix}`];
+      if (!wanted.has(cold) && !wanted.has(rss)) continue;
+      const runs = wanted.has(cold) ? size.runs : 1;
+      const { agent, bound } = await withScratch(async (scratch) => {
+        const member = responder(`0.0.0.0:${MEMBER_PORT}`);
+        await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
+        return measure(bench, scratch, { ...size, runs }, wanted.has(rss));
+      });
+      if (wanted.has(cold)) {
+        const value = median(agent.cold);
+        rows.push(
+          row({
+            name: cold,
+            value,
+            unit: 's',
+            target: `≤ ${size.cold} s`,
+            met: value <= size.cold,
+            reference: { name: 'the bound', value: median(bound.cold) },
+            details: { fastest: Math.min(...agent.cold), slowest: Math.max(...agent.cold), runs },
+          }),
+        );
+      }
+      if (wanted.has(rss)) {
+        const [value = Number.NaN] = agent.rss;
+        rows.push(
+          row({
+            name: rss,
+            value,
+            unit: 'MB',
+            target: `≤ ${size.rss} MB`,
+            met: value <= size.rss,
+            reference: { name: 'the bound', value: bound.rss[0] ?? Number.NaN },
+            details: { 'most ever': agent.peak[0] ?? Number.NaN },
+          }),
+        );
+      }
+    }
+    return rows;
+  },
+};

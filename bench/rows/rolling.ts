@@ -1,0 +1,131 @@
+// `rolling`: all ten members of a Service are replaced one after the other under a load of new connections, as a
+// Deployment does it: the new one is added, the old one terminates, serves for another second, ends and is removed.
+// Beside it a controller that checks and reloads everything, with the same.
+
+import { showProc } from '../../agent/haproxy/master.ts';
+import type { Reloads } from '../reference/full-reload-process.ts';
+import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
+import { startLoad } from '../support/load.ts';
+import { Members } from '../support/members.ts';
+import { Addresses, type MemberSpec, type ServiceSpec, services } from '../support/objects.ts';
+import { startModule } from '../support/processes.ts';
+import { type Bench, type Benchmark, row } from '../support/row.ts';
+import { type Scratch, withScratch } from '../support/scratch.ts';
+import { percentile } from '../support/statistics.ts';
+import { pause } from '../support/until.ts';
+
+const MEMBERS = 10;
+const MEMBER_PORT = 9000;
+/** Connections a second. */
+const RATE = 200;
+/** Milliseconds. */
+const STEP = 500;
+const GRACE = 1_000;
+const SECONDS = 8;
+
+/** Replaces each member; every write is what a cluster would write at that moment. */
+async function roll(
+  spec: ServiceSpec,
+  fresh: readonly MemberSpec[],
+  members: Members,
+  folder: ManifestFolder,
+): Promise<void> {
+  let current = spec.members;
+  const write = (next: readonly MemberSpec[]): void => {
+    current = next;
+    folder.write({ ...spec, members: current });
+  };
+  const isOther = (one: MemberSpec) => (other: MemberSpec) => other.address !== one.address;
+  const replaced = spec.members.map(async (old, at) => {
+    const added = fresh[at];
+    if (added === undefined) return;
+    await pause(at * STEP);
+    await members.start(added);
+    write([...current, added]);
+    await pause(100);
+    write([...current.filter(isOther(old)), { ...old, terminating: true }]);
+    await pause(GRACE);
+    members.end(old);
+    write(current.filter(isOther(old)));
+  });
+  await Promise.all(replaced);
+}
+
+interface Side {
+  readonly failures: number;
+  readonly requests: number;
+  readonly reloads: number;
+  readonly p99: number;
+}
+
+async function measure(
+  bench: Bench,
+  port: number,
+  serve: (scratch: Scratch, folder: ManifestFolder, count: number) => Promise<() => Promise<number>>,
+): Promise<Side> {
+  return withScratch(async (scratch) => {
+    const addresses = new Addresses();
+    const count = bench.scaled(1_000, 5);
+    const specs = services(addresses, count, MEMBERS, { port, memberPort: MEMBER_PORT });
+    const folder = new ManifestFolder(scratch.path('m'), specs);
+    const [spec] = specs;
+    if (spec === undefined) throw new Error('No Service');
+    const members = new Members(scratch, bench.haproxy);
+    for (const member of spec.members) await members.start(member);
+    const reloads = await serve(scratch, folder, count);
+    const load = startLoad(scratch);
+    await load({ address: spec.vip, port, rate: RATE, seconds: 1 });
+    const before = await reloads();
+    const loading = load({ address: spec.vip, port, rate: RATE, seconds: SECONDS });
+    const fresh = spec.members.map((_, at) => ({ address: addresses.pod(100_000 + at), port: MEMBER_PORT }));
+    await pause(500);
+    await roll(spec, fresh, members, folder);
+    const { requests, failures, took } = await loading;
+    return {
+      requests,
+      failures: failures.length,
+      reloads: (await reloads()) - before,
+      p99: percentile(took, 0.99),
+    };
+  });
+}
+
+export const rolling: Benchmark = {
+  rows: ['rolling'],
+  run: async (bench) => {
+    bench.say('rolling: the agent');
+    const own = await measure(bench, 8080, async (scratch, folder, count) => {
+      const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
+      await serving(agent, count);
+      return async () => (await showProc(agent.masterSocket)).master.reloads;
+    });
+    bench.say('rolling: the controller that reloads');
+    const its = await measure(bench, 8081, async (scratch, folder) => {
+      const module = new URL('../reference/full-reload-process.ts', import.meta.url);
+      const controller = startModule(scratch, 'full-reload', module, [folder.path, bench.haproxy]);
+      let total = 0;
+      const reloads = async (): Promise<number> => {
+        total += (await controller.ask<Reloads>({})).reloads.length;
+        return total;
+      };
+      await reloads();
+      return reloads;
+    });
+    const name = 'a controller that checks and reloads everything';
+    return [
+      row({
+        name: 'rolling',
+        value: own.failures,
+        unit: 'failed requests',
+        target: '0 failed requests, 0 reloads',
+        met: own.failures === 0 && own.reloads === 0,
+        reference: { name: `${name}: failed requests`, value: its.failures },
+        others: [
+          { name: `${name}: reloads`, value: its.reloads },
+          { name: `${name}: p99 in ms`, value: its.p99 },
+        ],
+        details: { reloads: own.reloads, requests: own.requests, 'p99 in ms': own.p99 },
+      }),
+    ];
+  },
+};

@@ -1,0 +1,80 @@
+// The agent's own parts on a HAProxy of their own, in a process that feeds them with events as a watch would deliver
+// them, and times each to HAProxy's acknowledgement: parse, store, translate, plan, apply.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { Changes } from '../../agent/changes.ts';
+import { HaproxyDataplane } from '../../agent/haproxy/dataplane.ts';
+import { Cluster } from '../../agent/kubernetes/cluster.ts';
+import { parseObject } from '../../agent/kubernetes/parse-object.ts';
+import { createLog } from '../../agent/log.ts';
+import { loop } from '../../agent/loop.ts';
+import { readSettings } from '../../agent/settings.ts';
+import { emptyModel, translateChanged, translateSettings } from '../../agent/translate.ts';
+import { AckFeed, type AckOrder, serveAck } from './ack-feed.ts';
+import { serviceObject, sliceObject } from './objects.ts';
+
+await serveAck(async (order: AckOrder) => {
+  const { directory, haproxy: executable } = order;
+  const argv = ['--state-dir', `${directory}/s`, '--runtime-dir', `${directory}/r`, '--haproxy', executable];
+  const settings = readSettings({ argv, env: {}, readFile: () => '' });
+  const translating = translateSettings(settings);
+  const log = createLog({ level: 'warn' });
+  const changes = new Changes();
+  const cluster = new Cluster();
+  const model = emptyModel();
+  const feed = new AckFeed(order);
+
+  const receive = (object: unknown, since: number): void => {
+    const { objects, problems } = parseObject(object, '');
+    if (problems.length > 0) throw new Error(problems[0]?.message);
+    const { keys } = cluster.apply({ upserted: objects, removed: [] }, 'manifests');
+    changes.add(keys, since);
+  };
+  for (const spec of feed.specs) {
+    receive(serviceObject(spec), 0);
+    receive(sliceObject(spec), 0);
+  }
+  translateChanged(cluster, model, changes.takeAll(), translating);
+
+  let acknowledged: ((milliseconds: number) => void) | undefined;
+  const nothing = (): void => undefined;
+  const metrics = {
+    planned: nothing,
+    acknowledged: (seconds: number) => acknowledged?.(seconds * 1_000),
+    turned: nothing,
+    commandsAcknowledged: nothing,
+    commandRefused: nothing,
+    repaired: nothing,
+    reloaded: nothing,
+    persisted: nothing,
+  };
+  const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
+  const haproxy = new HaproxyDataplane({ settings, wanted: model.loadBalancers, replan, metrics, log });
+  await haproxy.start();
+  const looping = loop({
+    changes,
+    cluster,
+    model,
+    settings: () => translating,
+    haproxy,
+    metrics,
+    report: nothing,
+  });
+  while (changes.waiting > 0) await delay(20);
+
+  return {
+    sample: () =>
+      new Promise((resolve) => {
+        acknowledged = resolve;
+        const text = feed.next();
+        const since = performance.now();
+        receive(JSON.parse(text), since);
+      }),
+    stop: async () => {
+      changes.close();
+      await looping;
+      await haproxy.close();
+      await haproxy.stopHaproxy(100);
+    },
+  };
+});

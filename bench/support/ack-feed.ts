@@ -1,0 +1,88 @@
+// The events of the ack rows, and how a process that is timed with them talks to the benchmark.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { Addresses, type ServiceSpec, services, sliceObject } from './objects.ts';
+
+export interface AckOrder {
+  readonly directory: string;
+  readonly haproxy: string;
+  readonly count: number;
+  readonly size: number;
+  /** Of the Services. */
+  readonly port: number;
+}
+
+export type AckQuestion = AckOrder | { readonly samples: number };
+export interface AckAnswer {
+  /** Milliseconds from the event to the acknowledgement. */
+  readonly samples: readonly number[];
+}
+
+export interface Timed {
+  /** One change, in milliseconds. */
+  readonly sample: () => Promise<number>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Each event replaces one endpoint of another Service, as a rolling update does. */
+export class AckFeed {
+  readonly specs: readonly ServiceSpec[];
+  readonly #addresses = new Addresses();
+  readonly #current: ServiceSpec[];
+  #events = 0;
+
+  constructor({ count, size, port }: AckOrder) {
+    this.specs = services(this.#addresses, count, size, { port });
+    this.#current = [...this.specs];
+  }
+
+  /** The text of the EndpointSlice. */
+  next(): string {
+    const { length } = this.#current;
+    // A prime stride: neighbours in the file do not follow one another.
+    const at = (this.#events++ * 7919) % length;
+    const spec = this.#current[at];
+    if (spec === undefined) throw new Error('No Services');
+    const fresh = { address: this.#addresses.pod(150_000 + this.#events), port: 9000 };
+    const changed = { ...spec, members: [...spec.members.slice(1), fresh] };
+    this.#current[at] = changed;
+    return JSON.stringify(sliceObject(changed));
+  }
+}
+
+/** Prepares at the first message, takes samples at each further one, and stops at SIGTERM. */
+export async function serveAck(prepare: (order: AckOrder) => Promise<Timed>): Promise<void> {
+  const questions: AckQuestion[] = [];
+  let wake: (() => void) | undefined;
+  let isOver = false;
+  process.on('message', (question: AckQuestion) => {
+    questions.push(question);
+    wake?.();
+  });
+  for (const event of ['SIGTERM', 'disconnect'] as const) {
+    process.once(event, () => {
+      isOver = true;
+      wake?.();
+    });
+  }
+  let timed: Timed | undefined;
+  while (!isOver) {
+    const question = questions.shift();
+    if (question === undefined) await new Promise<void>((resolve) => (wake = resolve));
+    else if ('directory' in question) {
+      timed = await prepare(question);
+      process.send?.({ samples: [] });
+    } else if (timed !== undefined) process.send?.({ samples: await take(timed, question.samples) });
+  }
+  await timed?.stop();
+  process.exit();
+}
+
+async function take(timed: Timed, count: number): Promise<number[]> {
+  const samples: number[] = [];
+  while (samples.length < count) {
+    samples.push(await timed.sample());
+    await delay(5 + Math.random() * 20);
+  }
+  return samples;
+}

@@ -1,0 +1,104 @@
+// The agent as a user would run it: `bin/headgate run` on a folder of manifests.
+
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { askOnce } from '../../agent/haproxy/ask-once.ts';
+import { manifestOf, nameOf, type ServiceSpec } from './objects.ts';
+import { type Running, start } from './processes.ts';
+import type { Scratch } from './scratch.ts';
+import { until } from './until.ts';
+import { processTree } from './usage.ts';
+
+const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
+
+export interface Agent extends Running {
+  readonly config: string;
+  readonly adminSocket: string;
+  readonly masterSocket: string;
+  /** HAProxy's master and its workers. */
+  readonly haproxyPids: () => number[];
+  /** The sum of a counter over its labels, from /metrics. */
+  readonly counter: (name: string) => Promise<number>;
+}
+
+/** Returns at once; `ready` waits for it. */
+export function startAgent(
+  scratch: Scratch,
+  manifests: string,
+  { name = 'agent', haproxy = 'haproxy', nodeArgs = '' } = {},
+): Agent {
+  const [state, runtime] = [scratch.path(`${name}-s`), scratch.path(`${name}-r`)];
+  mkdirSync(state);
+  mkdirSync(runtime);
+  const pidFile = join(runtime, 'haproxy', 'haproxy.pid');
+  const config = join(state, 'haproxy', 'haproxy.cfg');
+  // Before the agent's own stop in the order of undoing, after it in time: for an agent that did not do it itself.
+  scratch.defer(() => killMaster(pidFile, config));
+  const args = ['run', '--manifests', manifests, '--state-dir', state, '--runtime-dir', runtime];
+  args.push('--listen', '127.0.0.1:0', '--haproxy', haproxy, '--stop-dataplane-on-exit');
+  const env = nodeArgs === '' ? process.env : { ...process.env, NODE_OPTIONS: nodeArgs };
+  const running = start(scratch, name, program, args, { env });
+  return {
+    ...running,
+    config,
+    adminSocket: join(runtime, 'haproxy', 'admin.sock'),
+    masterSocket: join(runtime, 'haproxy', 'master.sock'),
+    haproxyPids: () => processTree(Number(readFileSync(pidFile, 'utf8'))),
+    counter: (counter) => readCounter(running.said(), counter),
+  };
+}
+
+/** Waits until the worker has every listener: `count` of them. */
+export async function serving(agent: Agent, count: number): Promise<void> {
+  await until(
+    `The agent serves ${count} listeners`,
+    async () => {
+      if (agent.child.exitCode !== null) throw new Error(`The agent has ended:\n${agent.said()}`);
+      const stat = await askOnce(agent.adminSocket, 'show stat -1 1 -1').catch(() => '');
+      return (
+        stat.split('\n').filter((line) => line.includes(',FRONTEND,OPEN,') || line.includes(',FRONTEND,'))
+          .length >= count
+      );
+    },
+    { every: 100 },
+  );
+}
+
+/** A folder of manifests, one file per Service; a file is replaced as editors and kubectl do it, by renaming. */
+export class ManifestFolder {
+  readonly path: string;
+
+  constructor(path: string, specs: readonly ServiceSpec[] = []) {
+    this.path = path;
+    mkdirSync(path, { recursive: true });
+    for (const spec of specs) this.write(spec);
+  }
+
+  write(spec: ServiceSpec): void {
+    const path = join(this.path, `${nameOf(spec)}.yaml`);
+    const draft = join(this.path, `.${nameOf(spec)}.new`);
+    writeFileSync(draft, manifestOf(spec));
+    renameSync(draft, path);
+  }
+}
+
+async function readCounter(log: string, name: string): Promise<number> {
+  const address = /"listen":"([^"]+)"/.exec(log)?.[1];
+  if (address === undefined) throw new Error('The agent does not say where it listens');
+  const text = await (await fetch(`http://${address}/metrics`)).text();
+  let total = 0;
+  for (const [, value] of text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm')))
+    total += Number(value);
+  return total;
+}
+
+function killMaster(pidFile: string, config: string): void {
+  try {
+    const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
+    const isOurs = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(config);
+    if (isOurs) for (const each of processTree(pid).reverse()) process.kill(each, 'SIGKILL');
+  } catch {
+    // It is gone already.
+  }
+}

@@ -1,0 +1,46 @@
+// A load of new connections in a process of its own: a connection with one request each, at a steady rate, whatever
+// becomes of those before.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Answer, request } from './request.ts';
+
+export interface LoadOrder {
+  readonly address: string;
+  readonly port: number;
+  /** Connections a second. */
+  readonly rate: number;
+  readonly seconds: number;
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  /** Why each of those that failed did. */
+  readonly failures: readonly string[];
+  /** Milliseconds of each, in the order of their ends. */
+  readonly took: readonly number[];
+}
+
+process.on('message', async (order: LoadOrder) => {
+  const answers: Answer[] = [];
+  const open = new Set<Promise<void>>();
+  const began = performance.now();
+  for (let sent = 0; sent < order.rate * order.seconds; ) {
+    const due = Math.min(order.rate * order.seconds, ((performance.now() - began) * order.rate) / 1_000);
+    for (; sent < due; sent++) {
+      const one = request(order.address, order.port).then((answer) => {
+        answers.push(answer);
+        open.delete(one);
+      });
+      open.add(one);
+    }
+    await delay(1);
+  }
+  await Promise.all(open);
+  const result: LoadResult = {
+    requests: answers.length,
+    failures: answers.map(({ failure }) => failure).filter((failure) => failure !== ''),
+    took: answers.map(({ took }) => took),
+  };
+  process.send?.(result);
+});
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,45 @@
+// What the numbers were measured on and with.
+
+import { execFileSync } from 'node:child_process';
+import { cpus, release, totalmem } from 'node:os';
+import { version } from '../../agent/version.ts';
+
+export interface Machine {
+  readonly cpu: string;
+  readonly cpus: number;
+  readonly memoryMB: number;
+  readonly kernel: string;
+  readonly openFiles: number;
+}
+
+export function versions(haproxy: string): Readonly<Record<string, string>> {
+  return {
+    headgate: version,
+    node: process.versions.node,
+    haproxy: firstMatch(haproxy, ['-v'], /version (\S+)/),
+    wrk: firstMatch('wrk', ['-v'], /wrk \S*?(\d[\w.]*)/),
+  };
+}
+
+export function machine(): Machine {
+  return {
+    cpu: cpus()[0]?.model ?? '',
+    cpus: cpus().length,
+    memoryMB: Math.round(totalmem() / 1e6),
+    kernel: release(),
+    openFiles: Number(firstMatch('sh', ['-c', 'ulimit -Hn'], /(\d+)/)),
+  };
+}
+
+/** '' where the program is missing or says something else; wrk gives its version with status 1. */
+function firstMatch(program: string, args: readonly string[], pattern: RegExp): string {
+  try {
+    return (
+      pattern.exec(
+        execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+      )?.[1] ?? ''
+    );
+  } catch (error) {
+    return pattern.exec(String((error as { stdout?: string }).stdout ?? ''))?.[1] ?? '';
+  }
+}

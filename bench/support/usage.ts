@@ -1,0 +1,52 @@
+// What a process takes of the machine, from /proc. Values of a process that is gone are 0.
+
+import { readFileSync } from 'node:fs';
+
+/** Milliseconds of processor time so far, of all its threads; in steps of 10. */
+export function processorTime(pid: number): number {
+  // After the last bracket of the name: state, ppid, ..., utime and stime are the 12th and 13th.
+  const fields = read(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10;
+}
+
+/** Megabytes (10^6 bytes) that it has in memory now. */
+export function residentMemory(pid: number): number {
+  return status(pid, 'VmRSS');
+}
+
+/** The most it ever had. */
+export function peakMemory(pid: number): number {
+  return status(pid, 'VmHWM');
+}
+
+/** The process and all below it. */
+export function processTree(pid: number): number[] {
+  const children = read(`/proc/${pid}/task/${pid}/children`).trim();
+  const below = children === '' ? [] : children.split(' ').map(Number);
+  return [pid, ...below.flatMap(processTree)];
+}
+
+/** Sockets of this machine that listen on `port`. */
+export function listeningSockets(port: number): number {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  let count = 0;
+  for (const line of read('/proc/net/tcp').split('\n')) {
+    const [, local = '', , state] = line.trim().split(/\s+/, 4);
+    if (state === '0A' && local.endsWith(suffix)) count++;
+  }
+  return count;
+}
+
+function status(pid: number, field: string): number {
+  const [, kilobytes = '0'] =
+    new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`)) ?? [];
+  return (Number(kilobytes) * 1024) / 1e6;
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+}
