@@ -1,7 +1,8 @@
 #!/bin/sh
 # Names the programs of a real Kubernetes control plane, one path a line, in the order of the arguments:
 # etcd, kube-apiserver, kube-controller-manager, kube-proxy. Builds what is missing into a cache, from pinned sources.
-# KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred.
+# KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first it fails where
+# one is missing.
 set -eu
 
 KUBERNETES=1.37.0
@@ -60,9 +61,15 @@ build() {
   mv "$cache/$1.part" "$cache/$1"
 }
 
+may_build=1
+if [ "${1:-}" = --no-build ]; then
+  may_build=0
+  shift
+fi
 mkdir -p "$cache"
 for name; do
   if ! found "$name"; then
+    [ $may_build = 1 ] || exit 1
     exec 9>"$cache/lock"
     # Another test run may be building the same one.
     flock 9

@@ -2,7 +2,7 @@
 // a directory of its own on free ports of the loopback, for tests. Its faults are real, too: restart, freeze,
 // compaction, an etcd that has lost everything. test/support/kube-assets.sh brings the programs.
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Needs } from './requirements.ts';
 
 export interface KubeOptions {
   readonly controllerManager?: boolean;
@@ -28,6 +29,8 @@ export interface KubeResponse {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the API server says, for a test to look at.
   readonly body: any;
 }
+
+const assets = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
 
 const ADMIN_TOKEN = 'admin-token';
 
@@ -178,6 +181,8 @@ export class Kube {
       `--token-auth-file=${at('tokens.csv')}`,
       '--authorization-mode=RBAC',
       '--service-cluster-ip-range=10.96.0.0/16',
+      // The default has room for 2,768.
+      '--service-node-port-range=20000-39999',
       '--disable-admission-plugins=ServiceAccount',
       '--allow-privileged=true',
       ...(version === undefined ? [] : [`--emulated-version=${version}`]),
@@ -318,10 +323,18 @@ export function startKube(options: KubeOptions = {}): Promise<Kube> {
   return Kube.start(options);
 }
 
+/** For `requires()`: Go is needed only where the programs are yet to be built. */
+export function kubeNeeds(...more: readonly string[]): Needs {
+  const built = spawnSync('sh', [assets, '--no-build', 'etcd', 'kube-apiserver', ...more]);
+  return { programs: ['setpriv', ...(built.status === 0 ? [] : ['go'])] };
+}
+
+/** Milliseconds for a test or hook that may have to build them first. */
+export const KUBE_BUILD_TIMEOUT = 30 * 60_000;
+
 /** Name → path; builds what is missing, which may take minutes. */
 async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
-  const script = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
-  const { stdout } = await promisify(execFile)('sh', [script, ...names]);
+  const { stdout } = await promisify(execFile)('sh', [assets, ...names]);
   const paths = stdout.trimEnd().split('\n');
   return Object.fromEntries(names.map((name, index) => [name, paths[index] ?? '']));
 }

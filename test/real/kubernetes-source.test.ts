@@ -1,0 +1,275 @@
+// The API source against a real API server: what comes, in which order, how fast, and with whose rights.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava from 'ava';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import {
+  each,
+  Reported,
+  serviceJson,
+  servicePath,
+  sliceJson,
+  slicePath,
+  until,
+} from '../support/kube-objects.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, kubeNeeds());
+
+let kube: Kube;
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
+  kube = await startKube({ users: { stranger: [] } });
+});
+test.after.always(() => kube?.stop());
+
+async function proxyOf(): Promise<FaultProxy> {
+  return FaultProxy.start({ host: '127.0.0.1', port: Number(new URL(kube.url).port) });
+}
+
+test.serial('What is there comes as one change, what happens then comes at once', async (t) => {
+  await kube.must('POST', servicePath('default'), serviceJson('web'));
+  await kube.must('POST', slicePath('default'), sliceJson('web', ['10.1.0.1']));
+  await kube.must('POST', '/api/v1/nodes', { metadata: { name: 'node-1' } });
+  const reported = await Reported.create(kube);
+  t.teardown(() => reported.close());
+  t.is(await reported.source.ready, 'api');
+  t.is(reported.changes.length, 1);
+  t.true(await reported.equals(kube));
+  t.true(
+    ['Service default/web', 'EndpointSlice default/web-1', 'Node node-1'].every((key) =>
+      reported.objects.has(key),
+    ),
+  );
+  await until('connected', () => reported.source.isConnected);
+
+  await kube.must('PUT', slicePath('default', 'web-1'), sliceJson('web', ['10.1.0.1', '10.1.0.2']));
+  await until('the new endpoint', () => reported.changes.length > 1, { seconds: 5 });
+  t.deepEqual(
+    reported.changes[1]?.upserted.map((object) => object.kind === 'EndpointSlice' && object.endpoints.length),
+    [2],
+  );
+  // A label that nobody reads is no change.
+  await kube.must('PATCH', '/api/v1/nodes/node-1', { metadata: { finalizers: ['example.org/none'] } });
+  await kube.must('PATCH', '/api/v1/nodes/node-1', { metadata: { finalizers: [] } });
+  await kube.must('DELETE', servicePath('default', 'web'));
+  await until('the Service is gone', () => !reported.objects.has('Service default/web'), { seconds: 5 });
+  t.deepEqual(reported.changes[2]?.removed, [{ kind: 'Service', key: 'default/web' }]);
+  await kube.must('DELETE', slicePath('default', 'web-1'));
+  await kube.must('DELETE', '/api/v1/nodes/node-1');
+  await until('all is as the API server has it', () => reported.equals(kube));
+  t.deepEqual(reported.changes[2]?.problems, []);
+});
+
+test.serial('A Service that is deleted and made again is removed and added', async (t) => {
+  const reported = await Reported.create(kube);
+  t.teardown(() => reported.close());
+  await kube.must('POST', servicePath('default'), serviceJson('again'));
+  await until('it is there', () => reported.objects.has('Service default/again'));
+  await until('connected', () => reported.source.isConnected);
+  const { uid: before } = reported.objects.get('Service default/again') ?? {};
+  await kube.must('DELETE', servicePath('default', 'again'));
+  await kube.must('POST', servicePath('default'), serviceJson('again'));
+  await until('another', () => {
+    const { uid } = reported.objects.get('Service default/again') ?? {};
+    return uid !== undefined && uid !== before;
+  });
+  t.true(reported.changes.some(({ removed }) => removed.some(({ key }) => key === 'default/again')));
+  await kube.must('DELETE', servicePath('default', 'again'));
+});
+
+test.serial('Settings narrow what is watched to namespaces and Services of a selector', async (t) => {
+  for (const name of ['blue', 'green']) await kube.must('POST', '/api/v1/namespaces', { metadata: { name } });
+  const labelled = { ...serviceJson('seen'), metadata: { name: 'seen', labels: { edge: 'yes' } } };
+  for (const space of ['blue', 'green', 'default']) {
+    await kube.must('POST', servicePath(space), labelled);
+    await kube.must('POST', servicePath(space), serviceJson('unseen'));
+  }
+  const options = {
+    namespaces: ['blue', 'green'],
+    serviceSelector: 'edge=yes',
+    kinds: ['Service', 'EndpointSlice'],
+  };
+  const reported = await Reported.create(kube, options as Parameters<typeof Reported.create>[1]);
+  t.teardown(() => reported.close());
+  await reported.source.synced;
+  t.deepEqual([...reported.objects.keys()].sort(), ['Service blue/seen', 'Service green/seen']);
+  for (const space of ['blue', 'green', 'default']) {
+    for (const name of ['seen', 'unseen']) await kube.must('DELETE', servicePath(space, name));
+  }
+  await until('they are gone', () => reported.objects.size === 0);
+});
+
+test.serial('An account without rights says so, and begins once it has them', async (t) => {
+  const reported = await Reported.create(kube, { user: { token: 'stranger-token' }, patience: 100 });
+  t.teardown(() => reported.close());
+  t.is(await reported.source.ready, 'nothing');
+  await until('the refusal', () => reported.has('failure Service API_REFUSED'));
+  t.true(reported.log.some((line) => /Cannot list services: 403 .*forbidden.*"stranger"/.test(line)));
+  t.false(reported.log.join('\n').includes('stranger-token'));
+  t.is(reported.changes.length, 0);
+  await kube.must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name: 'stranger' },
+    subjects: [{ kind: 'User', name: 'stranger', apiGroup: 'rbac.authorization.k8s.io' }],
+    roleRef: { kind: 'ClusterRole', name: 'cluster-admin', apiGroup: 'rbac.authorization.k8s.io' },
+  });
+  await reported.source.synced;
+  t.is(reported.changes.length, 1);
+  t.true(await reported.equals(kube));
+});
+
+test.serial('A token that is refused is read again from its file', async (t) => {
+  const account = '/api/v1/namespaces/default/serviceaccounts/agent';
+  await kube.must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name: 'agent' },
+    subjects: [{ kind: 'ServiceAccount', name: 'agent', namespace: 'default' }],
+    roleRef: { kind: 'ClusterRole', name: 'cluster-admin', apiGroup: 'rbac.authorization.k8s.io' },
+  });
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-token-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const tokenFile = join(directory, 'token');
+  await writeFile(tokenFile, `${await kube.serviceAccountToken('default', 'agent')}\n`);
+  const reported = await Reported.create(kube, { user: { tokenFile } });
+  t.teardown(() => reported.close());
+  await reported.source.synced;
+  const ask = async () => (await reported.client.request({ method: 'GET', path: '/api/v1/nodes' })).status;
+  t.is(await ask(), 200);
+  // Its tokens are bound to it: they end with it.
+  await kube.must('DELETE', account);
+  await until('the old token is refused', async () => (await ask()) === 401);
+  await writeFile(tokenFile, `${await kube.serviceAccountToken('default', 'agent')}\n`);
+  t.is(await ask(), 200);
+});
+
+test.serial(
+  'The next API server is asked where one does not answer, and asked on while it does',
+  async (t) => {
+    const [dead, first, second] = [await proxyOf(), await proxyOf(), await proxyOf()];
+    t.teardown(() => Promise.all([first.close(), second.close()]));
+    await dead.close();
+    const servers = [first, second].map(({ port }) => `https://127.0.0.1:${port}`);
+    const reported = await Reported.create(kube, { through: dead, servers });
+    t.teardown(() => reported.close());
+    await until('connected', () => reported.source.isConnected);
+    t.deepEqual([first.connections > 0, second.connections], [true, 0]);
+    first.refuse();
+    await until('connected to the second', () => second.connections >= 3 && reported.source.isConnected);
+    await kube.must('POST', servicePath('default'), serviceJson('moved'));
+    await until('news', () => reported.objects.has('Service default/moved'));
+    t.false(reported.has('list Service expired'));
+    await kube.must('DELETE', servicePath('default', 'moved'));
+  },
+);
+
+test.serial('No update is lost under 200 writes a second while connections are reset', async (t) => {
+  t.timeout(120_000);
+  const proxy = await proxyOf();
+  t.teardown(() => proxy.close());
+  const reported = await Reported.create(kube, { through: proxy });
+  t.teardown(() => reported.close());
+  const [slices, seconds, rate] = [40, 20, 200];
+  await each(slices, (index) =>
+    kube.must('POST', slicePath('default'), sliceJson(`churn-${index}`, ['10.2.0.1'])),
+  );
+  await reported.source.synced;
+  await until('connected', () => reported.source.isConnected);
+  const begin = performance.now();
+  const resets = (async () => {
+    for (const at of [3, 7, 11, 15]) {
+      await delay(Math.max(0, begin + at * 1000 - performance.now()));
+      if (at % 2 === 1) proxy.reset();
+      else proxy.cut();
+    }
+  })();
+  const events = reported.changes.length;
+  await each(seconds * rate, async (write) => {
+    await delay(Math.max(0, begin + (write / rate) * 1000 - performance.now()));
+    const name = `churn-${write % slices}`;
+    const address = `10.2.${(write >> 8) & 255}.${write & 255}`;
+    if (write % 50 === 49) {
+      await kube.must('DELETE', slicePath('default', `${name}-1`)).catch(() => undefined);
+      await kube.api('POST', slicePath('default'), sliceJson(name, [address]));
+    } else await kube.api('PUT', slicePath('default', `${name}-1`), sliceJson(name, [address]));
+  });
+  await resets;
+  await until('all is as the API server has it', () => reported.equals(kube), { seen: () => reported.log });
+  t.true(reported.changes.length - events > 1000);
+  t.true(reported.has('end EndpointSlice broken'));
+  await each(slices, (index) => kube.api('DELETE', slicePath('default', `churn-${index}-1`)));
+  await until('they are gone', () => reported.equals(kube));
+});
+
+test.serial('A connection that has fallen silent is given up, and nothing is lost', async (t) => {
+  const proxy = await proxyOf();
+  t.teardown(() => proxy.close());
+  const reported = await Reported.create(kube, { through: proxy, times: { silence: 1_500 } });
+  t.teardown(() => reported.close());
+  await until('connected', () => reported.source.isConnected);
+  proxy.stall();
+  await kube.must('POST', servicePath('default'), serviceJson('silent'));
+  await until('the silence is noticed', () => reported.has('end Service silence'));
+  t.false(reported.objects.has('Service default/silent'));
+  proxy.flow({ thaw: false });
+  await until('news', () => reported.objects.has('Service default/silent'), { seen: () => reported.log });
+  await kube.must('DELETE', servicePath('default', 'silent'));
+});
+
+test.serial('Late bytes are only late', async (t) => {
+  const proxy = await proxyOf();
+  t.teardown(() => proxy.close());
+  proxy.delay(150);
+  const reported = await Reported.create(kube, { through: proxy });
+  t.teardown(() => reported.close());
+  await reported.source.synced;
+  await kube.must('POST', servicePath('default'), serviceJson('late'));
+  await until('news', () => reported.objects.has('Service default/late'));
+  await kube.must('DELETE', servicePath('default', 'late'));
+  await until('all is as the API server has it', () => reported.equals(kube));
+  t.deepEqual(
+    reported.log.filter((line) => !line.endsWith('start')),
+    [],
+  );
+});
+
+test.serial(
+  'An agent that starts without an API server serves the last good state, and then what differs',
+  async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'headgate-snapshot-'));
+    t.teardown(() => rm(directory, { recursive: true }));
+    const proxy = await proxyOf();
+    t.teardown(() => proxy.close());
+    const snapshotPath = join(directory, 'api', 'objects');
+    const options = { through: proxy, snapshotPath, patience: 300 };
+    for (const name of ['kept', 'changed', 'gone']) {
+      await kube.must('POST', servicePath('default'), serviceJson(name));
+      await kube.must('POST', slicePath('default'), sliceJson(name, ['10.3.0.1']));
+    }
+    const first = await Reported.create(kube, options);
+    t.is(await first.source.ready, 'api');
+    await first.close();
+
+    proxy.refuse();
+    const second = await Reported.create(kube, options);
+    t.teardown(() => second.close());
+    t.is(await second.source.ready, 'snapshot');
+    t.deepEqual(second.objects, first.objects);
+    t.true(await second.equals(kube));
+    await kube.must('PUT', slicePath('default', 'changed-1'), sliceJson('changed', ['10.3.0.2']));
+    await kube.must('DELETE', slicePath('default', 'gone-1'));
+    await kube.must('DELETE', servicePath('default', 'gone'));
+    proxy.flow();
+    await second.source.synced;
+    await until('all is as the API server has it', () => second.equals(kube), { seen: () => second.log });
+    const differing = second.changes.slice(1).flatMap(({ upserted, removed }) => [...upserted, ...removed]);
+    t.deepEqual(differing.map(({ kind, key }) => `${kind} ${key}`).sort(), [
+      'EndpointSlice default/changed-1',
+      'EndpointSlice default/gone-1',
+      'Service default/gone',
+    ]);
+    for (const name of ['kept', 'changed']) await kube.must('DELETE', servicePath('default', name));
+  },
+);
