@@ -39,6 +39,7 @@ export function service(
     publishNotReadyAddresses: false,
     ipFamilies: [],
     ipFamilyPolicy: undefined,
+    deleting: false,
     statusIPs: [],
     ...given,
     namespace,

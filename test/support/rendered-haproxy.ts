@@ -7,7 +7,13 @@ import type { ExecutionContext } from 'ava';
 import { AclIds } from '../../agent/haproxy/acl-ids.ts';
 import { configText } from '../../agent/haproxy/config-text.ts';
 import { reload } from '../../agent/haproxy/master.ts';
-import { type HaproxyPaths, haproxyPaths, startHaproxy, stopHaproxy } from '../../agent/haproxy/process.ts';
+import {
+  type HaproxyPaths,
+  haproxyPaths,
+  masterPid,
+  startHaproxy,
+  stopHaproxy,
+} from '../../agent/haproxy/process.ts';
 import { descriptionOf } from '../../agent/haproxy/render.ts';
 import { type RenderContext, renderContext } from '../../agent/haproxy/render-context.ts';
 import { Running } from '../../agent/haproxy/running.ts';
@@ -15,6 +21,7 @@ import { Runtime } from '../../agent/haproxy/runtime.ts';
 import type { Worker } from '../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../agent/model.ts';
 import { freePort, haproxyExecutable } from './haproxy.ts';
+import { endWithUs } from './leftovers.ts';
 
 export interface RenderedHaproxy {
   readonly paths: HaproxyPaths;
@@ -66,6 +73,7 @@ export async function startRendered(
   };
   await startHaproxy(executable, paths, isServing, 20_000);
   if (found === undefined) throw new Error('HAProxy does not serve');
+  endWithUs((await masterPid(paths)) ?? 0, directory);
   return {
     paths,
     context,

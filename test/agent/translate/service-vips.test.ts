@@ -83,6 +83,13 @@ test(
   'It carries the label "service.kubernetes.io/headless": another proxy serves it',
 );
 test(
+  'A Service that only waits for its finalizers is not ours any more',
+  ownership,
+  { deleting: true },
+  {},
+  'It is being deleted',
+);
+test(
   'External IPs do not make a Service ours unless the setting says so',
   ownership,
   { type: 'ClusterIP', externalIPs: ['192.0.2.1'] },

@@ -1,0 +1,92 @@
+import test from 'ava';
+import { AclIds } from '../../../agent/haproxy/acl-ids.ts';
+import { configText, inFileOrder } from '../../../agent/haproxy/config-text.ts';
+import { haproxyPaths } from '../../../agent/haproxy/process.ts';
+import { descriptionOf, renderLoadBalancer, structureHash } from '../../../agent/haproxy/render.ts';
+import { type RenderContext, renderContext } from '../../../agent/haproxy/render-context.ts';
+import { service, slice } from '../../support/build.ts';
+import { loadBalancerOf, translated } from '../../support/translated.ts';
+
+function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
+  const settings = { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
+  return renderContext(settings, haproxyPaths('/var/lib', '/run'), maxConnections, aclIds.idOf);
+}
+
+const CONTEXT = context();
+const webOf = (...objects: Parameters<typeof translated>[0]) =>
+  loadBalancerOf(translated([service(), ...objects]));
+const web = webOf(slice());
+const api = loadBalancerOf(translated([service({ name: 'api' })]), 'default/api');
+
+test('The structure of a file is the same with other members', (t) => {
+  t.is(structureHash(CONTEXT, [web]), structureHash(CONTEXT, [webOf()]));
+});
+
+test('The structure of a file is another with another option, another listener or another global part', (t) => {
+  const other = loadBalancerOf(translated([service({ affinitySeconds: 60 })]));
+  const hashes = [
+    structureHash(CONTEXT, [web]),
+    structureHash(CONTEXT, [other]),
+    structureHash(CONTEXT, [api, web]),
+    structureHash(CONTEXT, []),
+    structureHash(context(101), [web]),
+  ];
+  t.is(new Set(hashes).size, hashes.length);
+});
+
+test('What is served nowhere is no part of the structure', (t) => {
+  const unserved = loadBalancerOf(translated([service({ ports: [{ port: 80, protocol: 'UDP' }] })]));
+  t.is(structureHash(CONTEXT, [unserved]), structureHash(CONTEXT, []));
+});
+
+test('The structure tells files apart whose ACLs are numbered differently, because hashes meet', (t) => {
+  const [first, second] = [0, 1].map(() => context(100, new AclIds(() => 500_000)));
+  if (first === undefined || second === undefined) throw new Error('No context');
+  second.aclId('default:web:tcp:80:v4', 0);
+  t.not(structureHash(first, [api, web]), structureHash(second, [api, web]));
+});
+
+test('A worker tells its structure in its description, one word after a prefix', async (t) => {
+  const { chunks, structure } = await configText([web], CONTEXT);
+  t.regex(structure, /^[0-9a-f]{32}$/);
+  t.true(chunks.join('').includes(`\n    description ${descriptionOf(structure)}\n`));
+});
+
+test('A section is made once for one load balancer', (t) => {
+  let asked = 0;
+  const counting = {
+    ...CONTEXT,
+    aclId: (listener: string, line: number) => {
+      asked++;
+      return CONTEXT.aclId(listener, line);
+    },
+  };
+  const fresh = webOf(slice());
+  const section = renderLoadBalancer(fresh, counting);
+  t.is(renderLoadBalancer(fresh, counting), section);
+  t.is(asked, 1);
+});
+
+test('A load balancer that is served nowhere has no section', (t) => {
+  t.is(renderLoadBalancer(loadBalancerOf(translated([service({ loadBalancerIP: undefined })])), CONTEXT), '');
+});
+
+test('The file is in the order of keys, whatever the order of objects', (t) => {
+  const keys = ['b/a', 'a/b', 'a/a', 'a/b-c'];
+  const map = new Map(keys.map((key) => [key, { ...web, key }]));
+  t.deepEqual(
+    inFileOrder(map).map(({ key }) => key),
+    ['a/a', 'a/b', 'a/b-c', 'b/a'],
+  );
+});
+
+test('However many load balancers there are, the text is that of all of them, in pieces', async (t) => {
+  const many = Array.from({ length: 450 }, (_, at) =>
+    loadBalancerOf(translated([service({ name: `s${at}`, ports: [1_000 + at] })]), `default/s${at}`),
+  );
+  const { chunks } = await configText(many, CONTEXT);
+  t.true(chunks.length > 2);
+  const sections = many.map((each) => renderLoadBalancer(each, CONTEXT)).join('');
+  t.is(chunks.slice(1).join(''), sections);
+  t.regex(chunks[0] ?? '', /^# Written by headgate/);
+});
