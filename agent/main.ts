@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
 import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
+import { apiSource } from './api.ts';
 import { Changes } from './changes.ts';
 import { cli } from './cli/cli.ts';
 import { messageOf } from './errors.ts';
 import { HaproxyDataplane } from './haproxy/dataplane.ts';
-import { Cluster } from './kubernetes/cluster.ts';
+import { Cluster, type ObjectSource, type ObjectsChange } from './kubernetes/cluster.ts';
 import { ManifestSource } from './kubernetes/manifests.ts';
 import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
@@ -34,7 +35,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const changes = new Changes();
   const cluster = new Cluster();
   const model = emptyModel();
-  let sourceProblems: readonly Problem[] = [];
+  const sourceProblems = new Map<ObjectSource, readonly Problem[]>();
 
   const metrics: Metrics = new Metrics(version, () => ({
     objects: cluster.counts(),
@@ -52,7 +53,7 @@ async function run(argv: readonly string[]): Promise<number> {
     cluster,
     model,
     haproxy,
-    sourceProblems: () => sourceProblems,
+    sourceProblems: () => [...sourceProblems.values()].flat(),
     zone: () => settings.zone,
   };
 
@@ -72,19 +73,24 @@ async function run(argv: readonly string[]): Promise<number> {
 
   // The sources: each change marks the load balancers that it concerns.
   const problemLog = new ProblemLog(log);
+  const take = (source: ObjectSource) => (change: ObjectsChange) => {
+    metrics.eventReceived(source);
+    sourceProblems.set(source, change.problems);
+    problemLog.report(source, change.problems);
+    const { keys, nodesChanged } = cluster.apply(change, source);
+    changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
+  };
+  const api = apiSource(settings, take('api'), metrics, log);
+  api?.start();
   const manifests = new ManifestSource({
     directories: settings.manifests,
     snapshotDirectory: join(settings.stateDir, 'manifests'),
-    onChange: (change) => {
-      metrics.eventReceived('manifests');
-      sourceProblems = change.problems;
-      problemLog.report('manifests', change.problems);
-      const { keys, nodesChanged } = cluster.apply(change, 'manifests');
-      changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
-    },
+    onChange: take('manifests'),
     onFailure: (error) => log.warn('Reading manifests', { error: messageOf(error) }),
   });
   await manifests.start();
+  // What the folder holds is served even where no API server can be reached.
+  await api?.ready;
   translateChanged(cluster, model, changes.takeAll(), translating);
   for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
   isSynced = true;
@@ -129,6 +135,7 @@ async function run(argv: readonly string[]): Promise<number> {
   });
 
   await manifests.close();
+  await api?.close();
   await haproxy.close();
   if (settings.stopDataplaneOnExit) await haproxy.stopHaproxy(1_000);
   health.server.close();

@@ -25,6 +25,20 @@ export class Metrics {
   readonly #events = this.#counter('headgate_events_total', 'Changes of objects that a source delivered', [
     'source',
   ]);
+  readonly #apiEvents = this.#counter('headgate_api_events_total', 'Events of watches of the API server', [
+    'kind',
+    'type',
+  ]);
+  readonly #apiLists = this.#counter(
+    'headgate_api_lists_total',
+    'Lists of the API server, by why they were made',
+    ['kind', 'reason'],
+  );
+  readonly #apiWatchEnds = this.#counter(
+    'headgate_api_watch_ends_total',
+    'Ends of watches of the API server',
+    ['kind', 'reason'],
+  );
   readonly #plans = this.#counter('headgate_plans_total', 'Plans made, by what they need', ['kind']);
   readonly #commands = this.#counter(
     'headgate_haproxy_commands_total',
@@ -98,6 +112,18 @@ export class Metrics {
 
   eventReceived(source: string): void {
     this.#events.inc({ source });
+  }
+
+  apiEvent(kind: string, type: string): void {
+    this.#apiEvents.inc({ kind, type });
+  }
+
+  apiList(kind: string, reason: string): void {
+    this.#apiLists.inc({ kind, reason });
+  }
+
+  apiWatchEnded(kind: string, reason: string): void {
+    this.#apiWatchEnds.inc({ kind, reason });
   }
 
   planned(kind: string): void {

@@ -118,6 +118,7 @@ export const serviceSchema = mappingOf({
     namespace: maybeNamed(label),
     uid: uid(),
     creationTimestamp: time(),
+    deletionTimestamp: time(),
     labels: textsByName(qualifiedName, labelValue).nullish(),
     annotations: annotations.nullish(),
   }),
@@ -226,7 +227,10 @@ export const nodeSchema = mappingOf({
   }),
   spec: mappingOf({
     taints: listOf(
-      mappingOf({ effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute').nullish() }),
+      mappingOf({
+        key: text().nullish(),
+        effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute').nullish(),
+      }),
     ).nullish(),
   }).nullish(),
   status: mappingOf({

@@ -36,6 +36,8 @@ export interface Service {
   readonly ipFamilies: readonly Family[];
   readonly ipFamilyPolicy: 'SingleStack' | 'PreferDualStack' | 'RequireDualStack' | undefined;
   readonly ports: readonly ServicePort[];
+  /** `metadata.deletionTimestamp` is set: it only waits for finalizers. */
+  readonly deleting: boolean;
   /** `status.loadBalancer.ingress[].ip`, in order. */
   readonly statusIPs: readonly string[];
 }
@@ -108,7 +110,7 @@ export interface Node {
   readonly labels: Readonly<Record<string, string>>;
   /** Canonical InternalIPs, in order. */
   readonly internalIPs: readonly string[];
-  /** Has a NoExecute taint. */
+  /** Has a NoExecute taint other than those that only say that the node does not answer. */
   readonly noExecute: boolean;
   /** `metadata.deletionTimestamp` is set. */
   readonly deleting: boolean;

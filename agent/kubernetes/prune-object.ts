@@ -18,6 +18,9 @@ const AFFINITY_SECONDS = 10800;
 /** kubectl's copy of the whole manifest: long, and told apart from its own source by nothing but time. */
 const KUBECTL_COPY = 'kubectl.kubernetes.io/last-applied-configuration';
 
+/** What the node lifecycle controller sets while a node does not answer: no reason to take it away (KEP-3458). */
+const CONDITION_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+
 export function serviceOf({ metadata, spec, status }: Checked<typeof serviceSchema>): Service {
   const namespace = metadata.namespace ?? 'default';
   const { [KUBECTL_COPY]: _, ...annotations } = metadata.annotations ?? {};
@@ -53,6 +56,7 @@ export function serviceOf({ metadata, spec, status }: Checked<typeof serviceSche
       nodePort: port.nodePort ?? 0,
       appProtocol: port.appProtocol ?? '',
     })),
+    deleting: typeof metadata.deletionTimestamp === 'number',
     statusIPs: (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip?.address ?? []),
   };
 }
@@ -145,7 +149,9 @@ export function nodeOf({ metadata, spec, status }: Checked<typeof nodeSchema>): 
     uid: metadata.uid ?? '',
     labels: metadata.labels ?? {},
     internalIPs: (status?.addresses ?? []).flatMap((address) => address ?? []),
-    noExecute: (spec?.taints ?? []).some(({ effect }) => effect === 'NoExecute'),
+    noExecute: (spec?.taints ?? []).some(
+      ({ key, effect }) => effect === 'NoExecute' && !CONDITION_TAINTS.includes(key ?? ''),
+    ),
     deleting: typeof metadata.deletionTimestamp === 'number',
   };
 }

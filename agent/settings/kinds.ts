@@ -134,6 +134,61 @@ export function directories(): Kind<readonly string[]> {
   };
 }
 
+/** A file that need not exist yet, or nothing. */
+export function file(): Kind<string> {
+  const allowed = 'the path of a file, or nothing';
+  return {
+    placeholder: 'FILE',
+    allowed,
+    read(raw, base) {
+      if (typeof raw !== 'string' || raw.includes('\0')) return refuse(raw, allowed);
+      return { value: raw === '' ? '' : resolve(base, raw) };
+    },
+    write: String,
+  };
+}
+
+/** Namespaces, separated by commas in a flag or a variable. */
+export function names(): Kind<readonly string[]> {
+  return list('NAME', 'a list of names of namespaces', (one) =>
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(one),
+  );
+}
+
+/** URLs of servers, separated by commas in a flag or a variable. */
+export function urls(): Kind<readonly string[]> {
+  return list('URL', 'a list of URLs such as https://192.0.2.1:6443', (one) => {
+    const url = URL.canParse(one) ? new URL(one) : undefined;
+    return (
+      url !== undefined &&
+      ['http:', 'https:'].includes(url.protocol) &&
+      url.username === '' &&
+      url.password === ''
+    );
+  });
+}
+
+function list(
+  placeholder: string,
+  allowed: string,
+  isAllowed: (one: string) => boolean,
+): Kind<readonly string[]> {
+  return {
+    placeholder,
+    allowed,
+    separator: ',',
+    read(raw) {
+      const given = typeof raw === 'string' ? [raw] : raw;
+      if (!Array.isArray(given) || !given.every((one) => typeof one === 'string'))
+        return refuse(raw, allowed);
+      const wrong = given.filter((one) => !isAllowed(one));
+      if (wrong.length > 0) return { errors: wrong.map((one) => `${shown(one)} is not in ${allowed}`) };
+      return { value: [...new Set(given)] };
+    },
+    write: (value) => value.join(','),
+  };
+}
+
 /** Names with a text each. Sources are merged name by name; `check` says what is wrong with all of them together. */
 export function entries(
   allowed: string,

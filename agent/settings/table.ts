@@ -10,12 +10,15 @@ import {
   duration,
   durationOrOff,
   entries,
+  file,
   integer,
   type Kind,
   listenAddress,
+  names,
   program,
   text,
   toggle,
+  urls,
 } from './kinds.ts';
 
 /** What a default may depend on. */
@@ -51,6 +54,7 @@ export type Group = (typeof groups)[number];
 const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30}\$?)?$/;
 const ACCOUNT_IN_WORDS = "an account's name (lower-case letters, digits, _ and -), or nothing";
 const CLASS = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const SELECTOR = /^[A-Za-z0-9_.,/=!() -]{0,1000}$/;
 const ZONE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
 export const settingsTable = {
@@ -59,6 +63,35 @@ export const settingsTable = {
     restart: true,
     doc: 'Folders with manifests of Services, EndpointSlices and Nodes (`*.yaml`, `*.yml`, `*.json`), which are watched for changes.',
   }),
+  kubeconfig: setting(file(), 'Sources and places', {
+    default: '',
+    restart: true,
+    doc: 'The kubeconfig file of a cluster whose Services, EndpointSlices and Nodes are served. Empty: none; neither `KUBECONFIG` nor `~/.kube/config` is looked at.',
+  }),
+  inCluster: setting(toggle(), 'Sources and places', {
+    default: false,
+    restart: true,
+    doc: 'Serve the cluster that this agent runs in as a pod, with the rights of its service account.',
+  }),
+  apiServers: setting(urls(), 'Sources and places', {
+    default: [],
+    restart: true,
+    doc: 'URLs of more API servers of the same cluster, tried in turn after the one that the kubeconfig names.',
+  }),
+  namespaces: setting(names(), 'Sources and places', {
+    default: [],
+    restart: true,
+    doc: 'The namespaces of the cluster that are looked at. Empty: all.',
+  }),
+  serviceSelector: setting(
+    text('SELECTOR', SELECTOR, 'a label selector as kubectl -l takes it, or nothing'),
+    'Sources and places',
+    {
+      default: '',
+      restart: true,
+      doc: 'Only Services of the cluster with these labels are looked at. Empty: all.',
+    },
+  ),
   stateDir: setting(directory(), 'Sources and places', {
     default: stateDirectory,
     defaultInWords:

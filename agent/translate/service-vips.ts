@@ -17,6 +17,7 @@ const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubern
 
 /** Why the Service is not ours, as a sentence for `why`; undefined where it is. */
 export function whyNotOurs(service: Service, settings: OwnershipSettings): string | undefined {
+  if (service.deleting) return 'It is being deleted';
   if (service.type === 'ExternalName')
     return 'It is of type ExternalName: it has no members to send traffic to';
   if (service.headless) return 'It is headless (spec.clusterIP: None): clients reach its pods directly';

@@ -120,6 +120,11 @@ test('A flag comes before a variable, a variable before the file, the file befor
 // A value of each setting that is not its default, as a flag or variable has it.
 const others: Readonly<Record<SettingName, string>> = {
   manifests: '/m',
+  kubeconfig: '/etc/kubeconfig',
+  inCluster: 'true',
+  apiServers: 'https://192.0.2.1:6443',
+  namespaces: 'shop',
+  serviceSelector: 'tier=edge',
   stateDir: '/s',
   runtimeDir: '/r',
   listen: '[::1]:0',

@@ -36,6 +36,7 @@ test('parseObject() fills in the defaults of a Service', (t) => {
     ipFamilies: [],
     ipFamilyPolicy: undefined,
     ports: [{ name: '', protocol: 'TCP', port: 80, nodePort: 0, appProtocol: '' }],
+    deleting: false,
     statusIPs: [],
   });
 });
@@ -101,6 +102,7 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
       { name: 'http', protocol: 'TCP', port: 80, nodePort: 30080, appProtocol: 'kubernetes.io/h2c' },
       { name: 'dns', protocol: 'UDP', port: 80, nodePort: 0, appProtocol: '' },
     ],
+    deleting: false,
     statusIPs: ['192.0.2.10'],
   });
 });

@@ -1,0 +1,76 @@
+// The cluster's API server as a source of objects, where the settings name one.
+
+import { join } from 'node:path';
+import { HeadgateError, messageOf } from './errors.ts';
+import { ApiSource } from './kubernetes/api-source.ts';
+import { ApiClient } from './kubernetes/client.ts';
+import type { ObjectsChange } from './kubernetes/cluster.ts';
+import type { CredentialsPlace } from './kubernetes/credentials.ts';
+import type { ReflectorObserver } from './kubernetes/reflector.ts';
+import type { Log } from './log.ts';
+import type { Settings } from './settings.ts';
+import { version } from './version.ts';
+
+/** What the API source counts. */
+export interface ApiMetrics {
+  apiEvent(kind: string, type: string): void;
+  apiList(kind: string, reason: string): void;
+  apiWatchEnded(kind: string, reason: string): void;
+}
+
+/** undefined where the settings name no cluster. Errors: SETTINGS_INVALID where they name two. */
+export function apiSource(
+  settings: Settings,
+  onChange: (change: ObjectsChange) => void,
+  metrics: ApiMetrics,
+  log: Log,
+): ApiSource | undefined {
+  const credentials = placeOf(settings);
+  if (credentials === undefined) return undefined;
+  const { apiServers: servers, namespaces, serviceSelector, stateDir } = settings;
+  return new ApiSource({
+    api: new ApiClient({ credentials, servers, version }),
+    namespaces,
+    serviceSelector,
+    snapshotPath: join(stateDir, 'api', 'objects.json'),
+    onChange,
+    onFailure: (error) => log.warn('Keeping the objects of the API server', { error: messageOf(error) }),
+    observer: observerOf(metrics, log),
+  });
+}
+
+function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefined {
+  if (kubeconfig !== '' && inCluster) {
+    const message = 'Cannot use both "kubeconfig" and "inCluster": each names a cluster';
+    throw new HeadgateError('SETTINGS_INVALID', message, { retry: 'never' });
+  }
+  if (kubeconfig !== '') return { kind: 'Kubeconfig', path: kubeconfig };
+  return inCluster ? { kind: 'InCluster' } : undefined;
+}
+
+function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
+  return {
+    onEvent: (kind, type) => metrics.apiEvent(kind, type),
+    onList: (kind, reason, objects, milliseconds) => {
+      metrics.apiList(kind, reason);
+      log.info('Listed the objects of the API server', {
+        kind,
+        reason,
+        objects,
+        ms: Math.round(milliseconds),
+      });
+    },
+    onWatchEnd: (kind, end) => {
+      metrics.apiWatchEnded(kind, end);
+      log.debug('A watch has ended', { kind, reason: end });
+    },
+    onDoubt: (kind, missing, of) =>
+      log.warn('Most objects are missing from a list: they count until another one confirms it', {
+        kind,
+        missing,
+        of,
+      }),
+    onFailure: (kind, error) =>
+      log.warn('The API server cannot be asked; traffic goes on', { kind, error: messageOf(error) }),
+  };
+}
