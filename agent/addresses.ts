@@ -181,8 +181,7 @@ export class Addresses {
     this.#ledger.put(claim);
     if (known !== undefined) this.#free(known);
     if (claim.reserved) this.#freed.places.add(`address ${claim.address}`);
-    const concerned = this.#leading ? this.#ledger.at(claim.address) : [claim];
-    for (const { service } of [...concerned, known ?? claim]) if (service !== '') dirty.add(service);
+    for (const one of known === undefined ? [claim] : [known, claim]) this.#concern(one, dirty);
   }
 
   /** Deleting a claim that nobody uses is how a user gives an address free; one that is in use is written again. */
@@ -195,7 +194,13 @@ export class Addresses {
     }
     this.#ledger.remove(name);
     this.#free(known);
-    if (known.service !== '') dirty.add(known.service);
+    this.#concern(known, dirty);
+  }
+
+  /** Who may be at odds with a claim that came from outside, or is no longer at odds with it. */
+  #concern(claim: AddressClaim, dirty: Set<string>): void {
+    const others = this.#leading || claim.reserved ? this.#ledger.at(claim.address) : [];
+    for (const { service } of [claim, ...others]) if (service !== '') dirty.add(service);
   }
 
   /** Round after round, as long as something became free that somebody waits for. */

@@ -53,8 +53,50 @@ export function claimManifest(claim: AddressClaim, resourceVersion = ''): Readon
   };
 }
 
-function filled(texts: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+/** Addresses of one family: how many the pool has, and what has become of them. */
+export interface AddressCount {
+  readonly total: bigint;
+  readonly free: bigint;
+  readonly used: bigint;
+  readonly held: bigint;
+  readonly conflicting: bigint;
+}
+
+/**
+ * The `status` of an AddressPool, as all of what a server-side apply of the status owns. Numbers are texts, since an
+ * IPv6 pool has more addresses than an int64 can count. `problem`: what overlaps, '' for nothing.
+ */
+export function poolStatusManifest(
+  pool: AddressPool,
+  counts: { readonly v4: AddressCount; readonly v6: AddressCount },
+  problem: string,
+): Readonly<Record<string, unknown>> {
+  const state = problem !== '' ? 'Conflicting' : pool.draining ? 'Draining' : 'Active';
+  return {
+    apiVersion: ADDRESS_API_VERSION,
+    kind: 'AddressPool',
+    metadata: { name: pool.name },
+    status: {
+      state,
+      ...(problem === '' ? {} : { message: problem }),
+      ipv4: texts(counts.v4),
+      ipv6: texts(counts.v6),
+    },
+  };
+}
+
+function texts({ total, free, used, held, conflicting }: AddressCount): Readonly<Record<string, string>> {
+  return {
+    total: String(total),
+    free: String(free),
+    used: String(used),
+    held: String(held),
+    conflicting: String(conflicting),
+  };
+}
+
+function filled(fields: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ''));
 }
 
 function parse<S extends z.ZodType, T>(

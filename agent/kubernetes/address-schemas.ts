@@ -185,14 +185,13 @@ export const poolSpecSchema = mappingOf({
     .nullish(),
 });
 
-const poolShape = mappingOf({
+export const poolSchema = mappingOf({
   metadata: mappingOf({
     name: textRule(subdomain.check, subdomain.not),
     uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
   }),
   spec: poolSpecSchema,
 });
-export const poolSchema = poolShape;
 
 export function poolOf(
   name: string,
@@ -253,17 +252,20 @@ export const claimSchema = mappingOf({
       description: 'The address; it cannot be changed.',
       'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
     }),
-    family: oneOf('IPv4', 'IPv6').nullish(),
+    family: oneOf('IPv4', 'IPv6').meta({ description: 'That of the address.' }).nullish(),
     pool: textRule((text) => text === '' || subdomain.check(text), subdomain.not)
       .meta({ description: 'The pool that the address came from.' })
       .nullish(),
     service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
       .meta({
+        maxLength: 127,
         description:
           'NAMESPACE/NAME of the Service that has the address; in a reservation, the one that it is for.',
       })
       .nullish(),
-    serviceUID: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
+    serviceUID: textRule((text) => text.length <= 128, 'is not a UID')
+      .meta({ description: 'Of the Service that had the address last.' })
+      .nullish(),
     sharingKey: labelText()
       .meta({ description: 'Services with the same key share the address, each with ports of its own.' })
       .nullish(),
@@ -286,6 +288,13 @@ export const claimSchema = mappingOf({
     namespace: textRule((text) => text === '' || label.check(text), label.not)
       .meta({ description: 'Of a reservation: Services of this namespace may ask for the address.' })
       .nullish(),
+  }).meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
+        message: 'only a claim with "reserved: true" may do without a service',
+      },
+    ],
   }),
 });
 

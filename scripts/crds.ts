@@ -1,0 +1,173 @@
+// The definitions of our two kinds of object as texts, made from the schemas that read them. Pure.
+
+import { ADDRESS_GROUP, claimSchema, poolSpecSchema } from '../agent/kubernetes/address-schemas.ts';
+import { z } from '../agent/validate.ts';
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+type Mapping = { readonly [name: string]: Json };
+
+const count: Mapping = {
+  type: 'object',
+  description: 'Addresses, as decimal numbers: an IPv6 pool has more than an integer can count.',
+  properties: Object.fromEntries(
+    ['total', 'free', 'used', 'held', 'conflicting'].map((name) => [name, { type: 'string' }]),
+  ),
+};
+
+const poolStatus: Mapping = {
+  type: 'object',
+  properties: {
+    state: { type: 'string', description: 'Active, Draining or Conflicting.' },
+    message: { type: 'string', description: 'What is wrong with the pool.' },
+    ipv4: count,
+    ipv6: count,
+  },
+};
+
+const claimStatus: Mapping = {
+  type: 'object',
+  properties: {
+    conditions: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+      items: {
+        type: 'object',
+        required: ['type', 'status'],
+        properties: {
+          type: { type: 'string', maxLength: 316 },
+          status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+          reason: { type: 'string', maxLength: 1024 },
+          message: { type: 'string', maxLength: 32768 },
+          lastTransitionTime: { type: 'string', format: 'date-time' },
+          observedGeneration: { type: 'integer', format: 'int64' },
+        },
+      },
+    },
+  },
+};
+
+/** Path in the repository → what it holds. */
+export function crdFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    [
+      'deploy/crds/addresspools.yaml',
+      crd(
+        'AddressPool',
+        'Addresses that Services of type LoadBalancer may be given.',
+        poolSpecSchema,
+        poolStatus,
+        [
+          ['State', 'string', '.status.state'],
+          ['Priority', 'integer', '.spec.priority'],
+          ['Used-IPv4', 'string', '.status.ipv4.used'],
+          ['Held-IPv4', 'string', '.status.ipv4.held'],
+          ['Free-IPv4', 'string', '.status.ipv4.free'],
+          ['Used-IPv6', 'string', '.status.ipv6.used'],
+          ['Held-IPv6', 'string', '.status.ipv6.held'],
+          ['Free-IPv6', 'string', '.status.ipv6.free'],
+        ],
+      ),
+    ],
+    [
+      'deploy/crds/addressclaims.yaml',
+      crd(
+        'AddressClaim',
+        'Who has an address of a pool, or part of it; or, made by a user, whom it is kept for.',
+        claimSchema.shape.spec,
+        claimStatus,
+        [
+          ['Address', 'string', '.spec.address'],
+          ['Pool', 'string', '.spec.pool'],
+          ['Service', 'string', '.spec.service'],
+          ['Held-Until', 'string', '.spec.heldUntil'],
+          ['Reserved', 'boolean', '.spec.reserved'],
+        ],
+      ),
+    ],
+  ]);
+}
+
+function crd(
+  kind: string,
+  description: string,
+  spec: z.ZodType,
+  status: Mapping,
+  columns: readonly (readonly [name: string, type: string, jsonPath: string])[],
+): string {
+  const singular = kind.toLowerCase();
+  const plural = `${singular}s`;
+  const openAPIV3Schema = {
+    type: 'object',
+    description,
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: structural(z.toJSONSchema(spec, { target: 'openapi-3.0', io: 'input' }) as Mapping),
+      status,
+    },
+  };
+  const definition: Json = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${ADDRESS_GROUP}` },
+    spec: {
+      group: ADDRESS_GROUP,
+      scope: 'Cluster',
+      names: { kind, listKind: `${kind}List`, plural, singular, categories: ['headgate'] },
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: columns.map(([name, type, jsonPath]) => ({ name, type, jsonPath })),
+          schema: { openAPIV3Schema },
+        },
+      ],
+    },
+  };
+  return `# Written by scripts/write-crds.ts from agent/kubernetes/address-schemas.ts: change it there.\n${yaml(definition)}`;
+}
+
+/** Without what the API server does not take, or what would have it take null. */
+function structural(schema: Mapping): Mapping {
+  const cleaned = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(cleaned);
+    if (typeof value !== 'object' || value === null) return value;
+    const entries = Object.entries(value).filter(
+      ([name, one]) => name !== 'nullable' && !(name === 'additionalProperties' && one === false),
+    );
+    return Object.fromEntries(entries.map(([name, one]) => [name, cleaned(one)]));
+  };
+  return cleaned(schema) as Mapping;
+}
+
+/** Block style; texts in quotes wherever they could be read as something else. */
+function yaml(value: Json): string {
+  return `${lines(value).join('\n')}\n`;
+}
+
+function lines(value: Json): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((one: Json) => hung('- ', lines(one)));
+  if (typeof value !== 'object' || value === null) return [scalar(value)];
+  return Object.entries(value).flatMap(([name, one]: [string, Json]) => {
+    const isEmpty = typeof one === 'object' && one !== null && Object.keys(one).length === 0;
+    if (isEmpty) return [`${scalar(name)}: ${Array.isArray(one) ? '[]' : '{}'}`];
+    if (typeof one !== 'object' || one === null) return [`${scalar(name)}: ${scalar(one)}`];
+    return [`${scalar(name)}:`, ...lines(one).map((line) => `  ${line}`)];
+  });
+}
+
+function hung(mark: string, [first = '', ...rest]: readonly string[]): string[] {
+  return [`${mark}${first}`, ...rest.map((line) => `  ${line}`)];
+}
+
+function scalar(value: Json): string {
+  const isPlain = typeof value === 'string' && /^[A-Za-z.][A-Za-z0-9./-]*$/.test(value);
+  const isWord =
+    typeof value === 'string' && /^(?:true|false|null|yes|no|on|off|y|n|\.nan|\.inf)$/i.test(value);
+  return isPlain && !isWord ? (value as string) : JSON.stringify(value);
+}

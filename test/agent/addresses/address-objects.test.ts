@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import fc from 'fast-check';
+import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-name.ts';
+import {
+  claimManifest,
+  parseAddressClaim,
+  parseAddressPool,
+  poolStatusManifest,
+} from '../../../agent/kubernetes/address-objects.ts';
+import { type AddressClaim, sortedPorts } from '../../../agent/kubernetes/address-schemas.ts';
+import { subdomain } from '../../../agent/kubernetes/object-names.ts';
+import { parseYamlDocuments } from '../../../agent/yaml.ts';
+import { crdFiles } from '../../../scripts/crds.ts';
+import { pool } from '../../support/address-requests.ts';
+
+const apiVersion = 'headgate.io/v1alpha1';
+
+test('parseAddressPool() reads what the settings read, and where it comes from', (t) => {
+  const spec = { blocks: ['192.0.2.0/24'], priority: 3 };
+  const json = {
+    apiVersion,
+    kind: 'AddressPool',
+    metadata: { name: 'a', uid: 'u', resourceVersion: '7' },
+    spec,
+  };
+  const object = { ...pool('a', spec.blocks, { priority: 3 }), source: 'api' as const, uid: 'u' };
+  t.deepEqual(parseAddressPool(json), { object, resourceVersion: '7' });
+});
+
+test('parseAddressPool() says what is wrong, and of which pool', (t) => {
+  const json = { metadata: { name: 'a' }, spec: { blocks: ['x'] } };
+  t.deepEqual(parseAddressPool(json).problem, {
+    object: 'AddressPool a',
+    reason: 'InvalidObject',
+    message:
+      'AddressPool a: spec.blocks[0]: "x" is not a CIDR without host bits (192.0.2.0/24), a range (192.0.2.10-192.0.2.20) or an address, of unicast addresses',
+  });
+});
+
+for (const [what, json, message] of [
+  ['something that is no object', 'x', 'AddressClaim: "x" is not a Kubernetes object'],
+  [
+    'another kind',
+    { kind: 'Service', metadata: { name: 'a' } },
+    'AddressClaim a: kind: "Service" is not "AddressClaim"',
+  ],
+  [
+    'another version',
+    { apiVersion: 'headgate.io/v1', metadata: { name: 'a' } },
+    'AddressClaim a: apiVersion: "headgate.io/v1" is not "headgate.io/v1alpha1"',
+  ],
+  [
+    'a claim without a spec',
+    { metadata: { name: 'a' } },
+    'AddressClaim a: spec: missing, has to be a mapping',
+  ],
+  [
+    'a claim for nobody',
+    { metadata: { name: 'a' }, spec: { address: '192.0.2.1' } },
+    'AddressClaim a: spec.service: missing, only a claim with "reserved: true" may do without',
+  ],
+  [
+    'a claim for what is no Service',
+    { metadata: { name: 'a' }, spec: { address: '192.0.2.1', service: 'web' } },
+    'AddressClaim a: spec.service: "web" is not "NAMESPACE/NAME" of a Service',
+  ],
+] as const) {
+  test(`parseAddressClaim() refuses ${what}`, (t) => {
+    t.is(parseAddressClaim(json).problem?.message, message);
+  });
+}
+
+test('A reservation needs an address and nothing else', (t) => {
+  const { object } = parseAddressClaim({
+    metadata: { name: 'mine' },
+    spec: { address: '2001:DB8::1', reserved: true },
+  });
+  t.deepEqual(object, {
+    kind: 'AddressClaim',
+    name: 'mine',
+    address: '2001:db8::1',
+    family: 'v6',
+    pool: '',
+    service: '',
+    serviceUID: '',
+    sharingKey: '',
+    ports: [],
+    since: 0,
+    heldUntil: 0,
+    reserved: true,
+    namespace: '',
+  });
+});
+
+const claims: fc.Arbitrary<AddressClaim> = fc
+  .record({
+    place: fc.constantFrom(
+      { address: '192.0.2.1', family: 'v4' } as const,
+      { address: '2001:db8::1', family: 'v6' } as const,
+    ),
+    pool: fc.constantFrom('', 'a.b'),
+    service: fc.constantFrom('default/web', 'a/b-c'),
+    serviceUID: fc.constantFrom('', 'c0ffee'),
+    sharingKey: fc.constantFrom('', 'k'),
+    ports: fc.array(
+      fc.record({
+        protocol: fc.constantFrom('TCP', 'UDP', 'SCTP' as const),
+        port: fc.integer({ min: 1, max: 65535 }),
+      }),
+      { maxLength: 5 },
+    ),
+    since: fc.integer({ min: 0, max: 4e12 }),
+    heldUntil: fc.integer({ min: 0, max: 4e12 }),
+    reserved: fc.boolean(),
+    namespace: fc.constantFrom('', 'prod'),
+  })
+  .map(({ place, ports, ...rest }) => ({
+    kind: 'AddressClaim',
+    name: wholeClaimName(place.address, place.family),
+    ...place,
+    ...rest,
+    ports: sortedPorts(ports),
+  }));
+
+test('A claim is the same after it was written and read', (t) => {
+  fc.assert(
+    fc.property(claims, (claim) => {
+      const written = JSON.parse(JSON.stringify(claimManifest(claim, '12'))) as unknown;
+      t.deepEqual(parseAddressClaim(written), { object: claim, resourceVersion: '12' });
+    }),
+  );
+});
+
+test('claimManifest() writes what there is and no more', (t) => {
+  const { object } = parseAddressClaim({
+    metadata: { name: '192-0-2-1' },
+    spec: { address: '192.0.2.1', service: 'default/web', since: '2026-01-01T00:00:00Z' },
+  });
+  t.deepEqual(object && claimManifest(object), {
+    apiVersion,
+    kind: 'AddressClaim',
+    metadata: { name: '192-0-2-1' },
+    spec: { address: '192.0.2.1', family: 'IPv4', service: 'default/web', since: '2026-01-01T00:00:00.000Z' },
+  });
+});
+
+test('Names of claims are names that Kubernetes takes, of the longest address and Service, too', (t) => {
+  t.is(wholeClaimName('192.0.2.10', 'v4'), '192-0-2-10');
+  t.is(wholeClaimName('2001:db8::10', 'v6'), '2001-0db8-0000-0000-0000-0000-0000-0010');
+  const longest = 'x'.repeat(63);
+  const name = sharedClaimName('2001:db8::10', 'v6', `${longest}/${longest}`);
+  t.is(name, `2001-0db8-0000-0000-0000-0000-0000-0010.${longest}.${longest}`);
+  t.true(subdomain.check(name));
+});
+
+test('poolStatusManifest() counts beyond what a JSON number holds', (t) => {
+  const many = { total: 1n << 64n, free: (1n << 64n) - 1n, used: 1n, held: 0n, conflicting: 0n };
+  const none = { total: 0n, free: 0n, used: 0n, held: 0n, conflicting: 0n };
+  const given = pool('a', ['2001:db8::/64'], { draining: true });
+  const { status } = poolStatusManifest(given, { v4: none, v6: many }, '') as {
+    status: Record<string, unknown>;
+  };
+  t.is(status.state, 'Draining');
+  t.deepEqual(status.ipv6, {
+    total: '18446744073709551616',
+    free: '18446744073709551615',
+    used: '1',
+    held: '0',
+    conflicting: '0',
+  });
+  t.like(poolStatusManifest(given, { v4: none, v6: many }, 'Overlaps'), {
+    status: { state: 'Conflicting', message: 'Overlaps' },
+  });
+});
+
+test('The definitions in deploy/crds are what scripts/write-crds.ts writes, and YAML', (t) => {
+  for (const [path, text] of crdFiles()) {
+    t.is(readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), 'utf8'), text, path);
+    const { documents, errors } = parseYamlDocuments(text);
+    t.deepEqual([documents.length, errors.length], [1, 0]);
+  }
+});

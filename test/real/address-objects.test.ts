@@ -1,0 +1,138 @@
+// Our definitions and objects on a real API server: what it takes, what it refuses, what it gives back.
+
+import { readFileSync } from 'node:fs';
+import ava from 'ava';
+import { allocate } from '../../agent/addresses.ts';
+import {
+  claimManifest,
+  parseAddressClaim,
+  parseAddressPool,
+  poolStatusManifest,
+} from '../../agent/kubernetes/address-objects.ts';
+import { parseYamlDocuments } from '../../agent/yaml.ts';
+import { pool, request, tcp } from '../support/address-requests.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { until } from '../support/kube-objects.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, kubeNeeds());
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
+const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
+const apiVersion = 'headgate.io/v1alpha1';
+
+let kube: Kube;
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
+  kube = await startKube();
+  for (const name of ['addresspools', 'addressclaims']) {
+    const text = readFileSync(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8');
+    const [document] = parseYamlDocuments(text).documents;
+    await kube.must('POST', DEFINITIONS, document?.value);
+  }
+  for (const path of [POOLS, CLAIMS])
+    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+});
+test.after.always(() => kube?.stop());
+
+test('The API server finds nothing to complain of in the definitions', async (t) => {
+  for (const name of ['addresspools', 'addressclaims']) {
+    const { status } = await kube.must('GET', `${DEFINITIONS}/${name}.headgate.io`);
+    const conditions = status.conditions as { readonly type: string; readonly status: string }[];
+    t.is(conditions.find(({ type }) => type === 'Established')?.status, 'True');
+    t.is(
+      conditions.find(({ type }) => type === 'NonStructuralSchema'),
+      undefined,
+    );
+  }
+});
+
+test('A pool is taken with all its fields and read as it was written; its status is written beside it', async (t) => {
+  const spec = {
+    blocks: ['192.0.2.0/24', '198.51.100.1-198.51.100.9', '2001:db8::/64'],
+    priority: 5,
+    auto: false,
+    draining: true,
+    avoidBuggyIPs: true,
+    shareAcrossNamespaces: true,
+    serviceAllocation: {
+      namespaces: ['prod'],
+      serviceSelector: {
+        matchLabels: { 'example.org/tier': 'front' },
+        matchExpressions: [{ key: 'team', operator: 'In', values: ['x'] }],
+      },
+    },
+  };
+  await kube.must('POST', POOLS, { apiVersion, kind: 'AddressPool', metadata: { name: 'full' }, spec });
+  const { items } = await kube.must('GET', POOLS);
+  t.deepEqual(items[0].spec, spec);
+  const { object, problem } = parseAddressPool(items[0]);
+  t.is(problem, undefined);
+  if (object === undefined) return;
+  t.like(object, {
+    ...pool('full', spec.blocks, spec),
+    blocks: object.blocks,
+    source: 'api',
+    uid: items[0].metadata.uid,
+  });
+  const count = { total: 1n << 64n, free: 1n, used: 2n, held: 3n, conflicting: 4n };
+  const status = poolStatusManifest(object, { v4: count, v6: count }, '');
+  const path = `${POOLS}/full/status?fieldManager=headgate&force=true`;
+  await kube.must('PATCH', path, status, 'application/apply-patch+yaml');
+  const written = await kube.must('GET', `${POOLS}/full`);
+  t.deepEqual(written.status, status.status);
+  t.deepEqual(written.spec, spec);
+});
+
+test('The API server itself refuses what cannot be', async (t) => {
+  const refused = async (path: string, kind: string, spec: unknown) => {
+    const { status } = await kube.api('POST', path, { apiVersion, kind, metadata: { name: 'wrong' }, spec });
+    t.is(status, 422, JSON.stringify(spec));
+  };
+  await refused(POOLS, 'AddressPool', {});
+  await refused(POOLS, 'AddressPool', { blocks: [] });
+  await refused(POOLS, 'AddressPool', { blocks: ['not an address'] });
+  await refused(POOLS, 'AddressPool', { blocks: ['192.0.2.1'], priority: 'high' });
+  await refused(CLAIMS, 'AddressClaim', { address: '192.0.2.1' });
+  await refused(CLAIMS, 'AddressClaim', {
+    address: '192.0.2.1',
+    reserved: true,
+    ports: [{ protocol: 'ICMP', port: 1 }],
+  });
+  await refused(CLAIMS, 'AddressClaim', { service: 'default/web' });
+});
+
+test('Claims are written, replaced under their version, read as they are, and made for one address once', async (t) => {
+  const { claimChanges } = allocate({
+    pools: [pool('a', ['192.0.2.0/24', '2001:db8::/64'])],
+    claims: [],
+    requests: [
+      request('default/web', { families: ['v4', 'v6'] }),
+      request('default/shared', { sharingKey: 'k', ports: tcp(80, 443) }),
+    ],
+    releaseAfter: 1_000,
+    now: Date.parse('2026-03-01T10:00:00.123Z'),
+  });
+  t.is(claimChanges.length, 3);
+  for (const { claim } of claimChanges) await kube.must('POST', CLAIMS, claimManifest(claim));
+  const { items } = await kube.must('GET', CLAIMS);
+  t.deepEqual(
+    items.map((item: unknown) => parseAddressClaim(item).object),
+    claimChanges.map(({ claim }) => claim),
+  );
+
+  const [{ claim } = { claim: undefined }] = claimChanges;
+  if (claim === undefined) return;
+  const second = await kube.api('POST', CLAIMS, claimManifest({ ...claim, service: 'default/other' }));
+  t.is(second.status, 409);
+  const { resourceVersion = '' } = parseAddressClaim(items[0]) as { resourceVersion?: string };
+  const held = { ...claim, heldUntil: Date.parse('2026-03-01T10:10:00Z') };
+  const path = `${CLAIMS}/${claim.name}`;
+  const written = await kube.must('PUT', path, claimManifest(held, resourceVersion));
+  t.deepEqual(parseAddressClaim(written).object, held);
+  t.is((await kube.api('PUT', path, claimManifest(claim, resourceVersion))).status, 409);
+  t.is((await kube.api('PUT', path, claimManifest({ ...claim, address: '192.0.2.99' }))).status, 422);
+  const last = await kube.must('PUT', path, claimManifest(claim, written.metadata.resourceVersion));
+  t.deepEqual(parseAddressClaim(last).object, claim);
+});
