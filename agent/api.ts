@@ -1,4 +1,4 @@
-// The cluster's API server as a source of objects, where the settings name one.
+// The cluster's API server, where the settings name one: the client, and the source of objects.
 
 import { join } from 'node:path';
 import { HeadgateError, messageOf } from './errors.ts';
@@ -19,17 +19,21 @@ export interface ApiMetrics {
 }
 
 /** undefined where the settings name no cluster. Errors: SETTINGS_INVALID where they name two. */
+export function apiClient(settings: Settings): ApiClient | undefined {
+  const credentials = placeOf(settings);
+  return credentials && new ApiClient({ credentials, servers: settings.apiServers, version });
+}
+
 export function apiSource(
+  api: ApiClient,
   settings: Settings,
   onChange: (change: ObjectsChange) => void,
   metrics: ApiMetrics,
   log: Log,
-): ApiSource | undefined {
-  const credentials = placeOf(settings);
-  if (credentials === undefined) return undefined;
-  const { apiServers: servers, namespaces, serviceSelector, stateDir } = settings;
+): ApiSource {
+  const { namespaces, serviceSelector, stateDir } = settings;
   return new ApiSource({
-    api: new ApiClient({ credentials, servers, version }),
+    api,
     namespaces,
     serviceSelector,
     snapshotPath: join(stateDir, 'api', 'objects.json'),

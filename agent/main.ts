@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
 import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
-import { apiSource } from './api.ts';
+import { apiClient, apiSource } from './api.ts';
 import { Changes } from './changes.ts';
 import { cli } from './cli/cli.ts';
 import { messageOf } from './errors.ts';
@@ -17,6 +17,7 @@ import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
 import type { Problem } from './model.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
+import { Reporter } from './reporter.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
 import { agentStatus, allProblems, explainService, type StatusSources } from './status.ts';
 import { emptyModel, translateChanged, translateSettings } from './translate.ts';
@@ -80,8 +81,17 @@ async function run(argv: readonly string[]): Promise<number> {
     const { keys, nodesChanged } = cluster.apply(change, source);
     changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
   };
-  const api = apiSource(settings, take('api'), metrics, log);
+  const takeFromApi = (change: ObjectsChange): void => {
+    take('api')(change);
+    reporter?.observed(change.upserted.filter(({ kind }) => kind === 'Service').map(({ key }) => key));
+  };
+  const client = apiClient(settings);
+  const api = client && apiSource(client, settings, takeFromApi, metrics, log);
+  const { leaseNamespace, finalizer } = settings;
+  const reporter =
+    client && new Reporter({ api: client, cluster, model, haproxy, log, metrics, leaseNamespace, finalizer });
   api?.start();
+  reporter?.start();
   const manifests = new ManifestSource({
     directories: settings.manifests,
     snapshotDirectory: join(settings.stateDir, 'manifests'),
@@ -124,6 +134,7 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy,
     metrics,
     report: (keys) => {
+      reporter?.report(keys);
       for (const key of keys) {
         const loadBalancer = model.loadBalancers.get(key);
         problemLog.report(
@@ -136,6 +147,7 @@ async function run(argv: readonly string[]): Promise<number> {
 
   await manifests.close();
   await api?.close();
+  await reporter?.close();
   await haproxy.close();
   if (settings.stopDataplaneOnExit) await haproxy.stopHaproxy(1_000);
   health.server.close();

@@ -39,6 +39,14 @@ export class Metrics {
     'Ends of watches of the API server',
     ['kind', 'reason'],
   );
+  readonly #statusWrites = this.#counter(
+    'headgate_status_writes_total',
+    'Writes of Services in the cluster',
+    ['result'],
+  );
+  readonly #eventsSent = this.#counter('headgate_kubernetes_events_total', 'Events told to the cluster', [
+    'result',
+  ]);
   readonly #plans = this.#counter('headgate_plans_total', 'Plans made, by what they need', ['kind']);
   readonly #commands = this.#counter(
     'headgate_haproxy_commands_total',
@@ -124,6 +132,14 @@ export class Metrics {
 
   apiWatchEnded(kind: string, reason: string): void {
     this.#apiWatchEnds.inc({ kind, reason });
+  }
+
+  statusWritten(result: string): void {
+    this.#statusWrites.inc({ result });
+  }
+
+  eventSent(result: string): void {
+    this.#eventsSent.inc({ result });
   }
 
   planned(kind: string): void {

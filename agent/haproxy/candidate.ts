@@ -65,7 +65,10 @@ export class CandidateMaker {
     for (const [key, loadBalancer] of loadBalancers) this.#checked.set(key, structureOfAll(loadBalancer));
   }
 
-  /** `lastGood` is what the running worker booted from. Errors: HAPROXY_REJECTED where the global part is at fault. */
+  /**
+   * `lastGood` is what the running worker booted from. Errors: HAPROXY_REJECTED where the global part is at fault;
+   * FILE_WRITE.
+   */
   async prepare(
     wanted: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
@@ -157,7 +160,9 @@ export class CandidateMaker {
   ): ReturnType<typeof checkConfig> {
     const { executable, scratchFile, context } = this.#options;
     const { chunks } = await configText(some, context(all));
-    await writeDurably(scratchFile, chunks);
+    await writeDurably(scratchFile, chunks).catch((cause: unknown) => {
+      throw new HeadgateError('FILE_WRITE', `Cannot write "${scratchFile}"`, { retry: 'later', cause });
+    });
     return checkConfig(executable, scratchFile, await readFile(scratchFile, 'utf8'));
   }
 

@@ -102,11 +102,7 @@ export class Caretaker {
   async #lookAfterFiles(): Promise<void> {
     const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
     if (isReloading()) return;
-    if (!(await file.isUntouched()) && !isReloading()) {
-      log.warn('haproxy.cfg was changed by someone else: writing it again', { path: file.path });
-      onRepair('file');
-      await persister.now();
-    }
+    if (!(await file.isUntouched()) && !isReloading()) await persister.now();
     if (!existsSync(paths.masterSocket) && settings().haproxySupervisor === 'agent' && !isReloading()) {
       log.warn("HAProxy's master socket is gone: reloading by signal to bring it back");
       onRepair('socket');

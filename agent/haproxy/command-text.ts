@@ -47,6 +47,13 @@ function wordsOf(command: Command, capabilities: Capabilities): readonly string[
       return ['enable health', server(command)];
     case 'SetServerWeight':
       return ['set server', server(command), 'weight', number('weight', command.weight, 0, 256)];
+    case 'ForgetClients':
+      return [
+        'clear table',
+        name('backend', command.backend),
+        'data.server_id eq',
+        number('id', command.serverId, 1, INT_MAX),
+      ];
     case 'ShutdownSessions':
       return ['shutdown sessions server', server(command)];
     case 'DeleteServer':

@@ -6,6 +6,7 @@ export type Command =
   | SetServerState
   | EnableHealth
   | SetServerWeight
+  | ForgetClients
   | ShutdownSessions
   | DeleteServer
   | AddCidr
@@ -42,6 +43,13 @@ export interface SetServerWeight {
   readonly server: string;
   /** 0 to 256. */
   readonly weight: number;
+}
+
+/** Ends the session persistence of all clients that are tied to a server, so that they come to another one. */
+export interface ForgetClients {
+  readonly kind: 'ForgetClients';
+  readonly backend: string;
+  readonly serverId: number;
 }
 
 export interface ShutdownSessions {

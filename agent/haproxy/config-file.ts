@@ -14,21 +14,31 @@ interface Identity {
 export class ConfigFile {
   readonly path: string;
   readonly #lastGood: string;
+  readonly #onTampered: () => void;
   #written: Identity | undefined;
 
-  constructor(path: string) {
+  /** `onTampered` is told when the file was written again because of what someone else had made of it. */
+  constructor(path: string, onTampered: () => void = () => undefined) {
     this.path = path;
     this.#lastGood = `${path}.last-good`;
+    this.#onTampered = onTampered;
   }
 
-  /** Does not touch a file that has these bytes already. Errors: FILE_WRITE; the file is then as it was. */
+  /** Whether it was written, or found to hold what it should, since the start. */
+  get isKnown(): boolean {
+    return this.#written !== undefined;
+  }
+
+  /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
   async write(chunks: readonly string[]): Promise<void> {
     if (this.#written === undefined && (await this.#holds(chunks))) {
       this.#written = await identityOf(this.path);
       return;
     }
+    const wasUntouched = await this.isUntouched();
     await writeAtomically(this.path, chunks);
     this.#written = await identityOf(this.path);
+    if (!wasUntouched) this.#onTampered();
   }
 
   /** Keeps a copy of what stands in the file, because a worker was seen to serve it. */

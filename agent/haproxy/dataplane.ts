@@ -98,7 +98,10 @@ export class HaproxyDataplane {
     this.#settings = settings;
     this.#paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
     const paths = this.#paths;
-    const file = new ConfigFile(paths.config);
+    const file = new ConfigFile(paths.config, () => {
+      log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
+      metrics.repaired('file');
+    });
     const quarantine = this.#quarantine;
     const executable = settings.haproxy;
     const isExternal = settings.haproxySupervisor === 'external';
@@ -136,6 +139,7 @@ export class HaproxyDataplane {
       startsHaproxy,
       isReloading,
       onRepair,
+      onUnwritten: (error) => persister.failed(error),
       onRefused,
       log,
     });
@@ -221,6 +225,11 @@ export class HaproxyDataplane {
   /** Whether the worker has this listener. */
   serves(listener: string): boolean {
     return this.#worker?.running.get(listener) !== undefined;
+  }
+
+  /** Whether the worker may still serve anything of this load balancer; true while that cannot be known. */
+  servesAny(key: string): boolean {
+    return this.#worker === undefined || this.#worker.structure === '' || this.#worker.booted.has(key);
   }
 
   /** What the worker has acknowledged of a listener's members, by name. */
@@ -352,9 +361,16 @@ export class HaproxyDataplane {
       next.booted.get(each.key) !== this.#quarantine.effective(each);
     // Nothing is left to do for these, but perhaps to be told: what was out of service is served now.
     const isNew = ({ key }: LoadBalancer): boolean => next.booted.get(key) !== old?.booted.get(key);
+    this.#persister.catchUp();
     if (old === undefined) replan(wanted.keys());
     else replan([...wanted.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
-    replan([...next.booted.keys()].filter((key) => !wanted.has(key)));
+    for (const [key, { listeners }] of old?.booted ?? []) {
+      if (!next.booted.has(key) && !wanted.has(key))
+        for (const { name } of listeners) this.#aclIds.release(name);
+    }
+    // Gone from the worker, or still to go from it.
+    const others = new Set([...next.booted.keys(), ...(old?.booted.keys() ?? [])]);
+    replan([...others].filter((key) => !wanted.has(key)));
   }
 
   #lose(worker: ServingWorker, why: string): void {

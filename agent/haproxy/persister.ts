@@ -36,6 +36,11 @@ export class Persister {
     return this.#fault;
   }
 
+  /** After a start, when the file may have been changed while nobody looked. */
+  catchUp(): void {
+    if (!this.#options.file.isKnown) this.soon();
+  }
+
   /** Once for all changes of the next moment. */
   soon(delay = SOON): void {
     if (this.#closed) return;
@@ -65,6 +70,14 @@ export class Persister {
     this.soon(AGAIN);
   }
 
+  /** Takes note of a write that was done, here or elsewhere. */
+  worked(): void {
+    const { onPersisted, log } = this.#options;
+    onPersisted('done');
+    if (this.#fault !== '') log.info('The state can be kept on disk again');
+    this.#fault = '';
+  }
+
   /** Writes what was still to come. */
   async close(): Promise<void> {
     const isDue = this.#timer !== undefined;
@@ -75,7 +88,7 @@ export class Persister {
   }
 
   async #write(): Promise<void> {
-    const { file, loadBalancers, context, onPersisted, log } = this.#options;
+    const { file, loadBalancers, context } = this.#options;
     const wanted = loadBalancers();
     if (wanted === undefined) {
       this.soon(AGAIN);
@@ -84,9 +97,7 @@ export class Persister {
     try {
       const { chunks } = await configText(inFileOrder(wanted), context(wanted));
       await file.write(chunks);
-      onPersisted('done');
-      if (this.#fault !== '') log.info('The state can be kept on disk again');
-      this.#fault = '';
+      this.worked();
     } catch (error) {
       this.failed(error);
     }

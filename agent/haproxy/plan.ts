@@ -69,7 +69,7 @@ function planServers(
     } else if (server.id !== member.id) {
       renumbered = true;
     } else {
-      planServer(backend, member, server, gain, loss);
+      planServer(backend, pool.persistence, member, server, gain, loss);
     }
   }
   for (const [server, { state }] of current.servers) {
@@ -95,6 +95,7 @@ function addServer(backend: string, pool: Pool, member: Member): Command[] {
 
 function planServer(
   backend: string,
+  persistence: number,
   member: Member,
   current: RunningServer,
   gain: Command[],
@@ -103,7 +104,11 @@ function planServer(
   const server = member.name;
   if (member.state === 'drain') {
     const drains = current.state === 'drain' || (current.state === 'ready' && current.weight === 0);
-    if (!drains) loss.push({ kind: 'SetServerState', backend, server, state: 'drain' });
+    if (!drains) {
+      loss.push({ kind: 'SetServerState', backend, server, state: 'drain' });
+      // A client that is tied to it would go on coming: HAProxy drains only those that are not.
+      if (persistence > 0) loss.push({ kind: 'ForgetClients', backend, serverId: member.id });
+    }
     return;
   }
   if (current.weight !== member.weight)

@@ -8,8 +8,11 @@ export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'so
 export interface ArbiterOptions {
   /** Milliseconds between the ends of two reloads. */
   readonly interval: () => number;
-  /** Does the reload; false asks to try again later. Must not throw. */
-  readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<boolean>;
+  /**
+   * Does the reload; false asks to try again with growing patience, `soon` to try again without, because HAProxy was
+   * not even asked. Must not throw.
+   */
+  readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<boolean | 'soon'>;
   /** How many times the budget of old workers is used up: 0 within it, 1 for each worker or share above. */
   readonly pressure: () => Promise<number>;
   readonly now?: () => number;
@@ -71,9 +74,9 @@ export class ReloadArbiter {
     this.#timer = undefined;
     const causes = this.#pending;
     this.#pending = new Set();
-    const done = await this.#options.reload(causes);
-    this.#failures = done ? 0 : this.#failures + 1;
-    if (!done) for (const cause of causes) this.#pending.add(cause);
+    const result = await this.#options.reload(causes);
+    this.#failures = result === false ? this.#failures + 1 : 0;
+    if (result !== true) for (const cause of causes) this.#pending.add(cause);
     this.#isReloading = false;
     this.#lastEnd = this.#now();
     this.#schedule();

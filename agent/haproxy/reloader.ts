@@ -46,8 +46,8 @@ export class Reloader {
     return this.#fault;
   }
 
-  /** True where it is done or not needed; false asks to try again later. Never rejects. */
-  async reload(causes: ReadonlySet<ReloadCause>): Promise<boolean> {
+  /** True where it is done or not needed; otherwise as `ArbiterOptions.reload` says. Never rejects. */
+  async reload(causes: ReadonlySet<ReloadCause>): Promise<boolean | 'soon'> {
     const worker = this.#options.worker();
     // Whoever gets hold of a worker next boots or adopts it by what is wanted then.
     if (worker === undefined) return true;
@@ -56,6 +56,7 @@ export class Reloader {
       const candidate = await maker.prepare(wanted, worker.booted);
       await persister.idle();
       await file.write(candidate.chunks);
+      persister.worked();
       if (candidate.structure === worker.structure && !FORCED.some((cause) => causes.has(cause))) {
         this.#fault = '';
         return true;
@@ -69,7 +70,10 @@ export class Reloader {
       onReload(causes, isDone ? 'done' : 'failed');
       return isDone;
     } catch (error) {
-      if (error instanceof HeadgateError && error.code === 'FILE_WRITE') persister.failed(error);
+      if (error instanceof HeadgateError && error.code === 'FILE_WRITE') {
+        persister.failed(error);
+        return 'soon';
+      }
       if (this.#fault !== messageOf(error))
         log.error('Cannot reload HAProxy', { causes: [...causes], error: messageOf(error) });
       this.#fault = messageOf(error);

@@ -42,6 +42,7 @@ const SUCCESS: { readonly [kind in Command['kind']]: string } = {
   SetServerState: '',
   EnableHealth: '',
   SetServerWeight: '',
+  ForgetClients: '',
   ShutdownSessions: '',
   DeleteServer: 'Server deleted.',
   AddCidr: '',

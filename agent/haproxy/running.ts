@@ -95,6 +95,7 @@ export class Running {
         this.#touch(this.listenerOfAcl(command.acl) ?? '');
         return;
       case 'EnableHealth':
+      case 'ForgetClients':
       case 'ShutdownSessions':
         return;
       default:

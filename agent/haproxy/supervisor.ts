@@ -32,6 +32,8 @@ export interface SupervisorOptions {
   readonly startsHaproxy: boolean;
   readonly isReloading: () => boolean;
   readonly onRepair: (what: 'process' | 'socket') => void;
+  /** The file could not be written: what HAProxy starts with is older. */
+  readonly onUnwritten: (error: unknown) => void;
   /** As of the candidate maker. */
   readonly onRefused: (key: string) => void;
   readonly log: Log;
@@ -125,17 +127,19 @@ export class Supervisor {
   }
 
   /**
-   * Starts HAProxy with all that can be served. Errors: HAPROXY_MISSING; HAPROXY_START where it ends for a reason
-   * that is no load balancer's; FILE_WRITE.
+   * Starts HAProxy with all that can be served, or, where the file cannot be written, with what stands there.
+   * Errors: HAPROXY_MISSING; HAPROXY_START where it ends for a reason that is no load balancer's; FILE_WRITE.
    */
   async start(): Promise<ServingWorker> {
     const { maker, wanted, file, log } = this.#options;
     let candidate = await maker.unchecked(wanted);
     for (let round = 1; ; round++) {
-      await file.write(candidate.chunks);
       try {
+        await file.write(candidate.chunks);
         return await this.#start(candidate);
       } catch (error) {
+        if (error instanceof HeadgateError && error.code === 'FILE_WRITE')
+          return this.#startAsItStands(error);
         if (!(error instanceof HeadgateError) || error.code !== 'HAPROXY_START' || round >= START_ROUNDS)
           throw error;
         log.warn('HAProxy does not start, looking for what is at fault', { error: messageOf(error) });
@@ -235,6 +239,22 @@ export class Supervisor {
       onRepair('socket');
     }
     return true;
+  }
+
+  async #startAsItStands(why: HeadgateError): Promise<ServingWorker> {
+    const { executable, paths, onUnwritten, log } = this.#options;
+    if (!existsSync(paths.config)) throw why;
+    onUnwritten(why);
+    log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
+    let adopted: ServingWorker | undefined;
+    const isServing = async (): Promise<boolean> => {
+      adopted = await this.adopt();
+      return adopted !== undefined;
+    };
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT);
+    if (adopted === undefined)
+      throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
+    return adopted;
   }
 
   async #start(candidate: Candidate): Promise<ServingWorker> {

@@ -54,6 +54,7 @@ export type Group = (typeof groups)[number];
 const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30}\$?)?$/;
 const ACCOUNT_IN_WORDS = "an account's name (lower-case letters, digits, _ and -), or nothing";
 const CLASS = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const SELECTOR = /^[A-Za-z0-9_.,/=!() -]{0,1000}$/;
 const ZONE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
@@ -92,6 +93,16 @@ export const settingsTable = {
       doc: 'Only Services of the cluster with these labels are looked at. Empty: all.',
     },
   ),
+  leaseNamespace: setting(text('NAMESPACE', NAMESPACE, 'the name of a namespace'), 'Sources and places', {
+    default: 'headgate-system',
+    restart: true,
+    doc: 'The namespace of the Lease by which the agents of a cluster agree who writes to it.',
+  }),
+  finalizer: setting(toggle(), 'Services', {
+    default: true,
+    restart: true,
+    doc: 'Give Services of the cluster the finalizer `service.kubernetes.io/load-balancer-cleanup`, so that none is gone before its traffic is. Two minutes after a deletion it goes in any case.',
+  }),
   stateDir: setting(directory(), 'Sources and places', {
     default: stateDirectory,
     defaultInWords:

@@ -32,9 +32,10 @@ function endpointMember({ endpoint, port }: Candidate, state: Member['state']): 
 }
 
 /**
- * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady or tainted stays
- * (KEP-3458: a health check is for that); one that is being deleted is drained. With externalTrafficPolicy Local only the nodes
- * in `localNodes`, those that have endpoints in use, are members.
+ * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady stays
+ * (KEP-3458: a health check is for that); one that a NoExecute taint empties is none, one that is being deleted is
+ * drained. With externalTrafficPolicy Local only the nodes in `localNodes`, those that have endpoints in use, are
+ * members.
  */
 export function membersFromNodes(
   nodes: readonly Node[],
@@ -45,7 +46,7 @@ export function membersFromNodes(
 ): readonly Member[] {
   const members: UnnumberedMember[] = [];
   for (const node of nodes) {
-    if (isExcluded(node)) continue;
+    if (isExcluded(node) || node.noExecute) continue;
     if (service.externalTrafficPolicy === 'Local' && !localNodes.has(node.name)) continue;
     const address = node.internalIPs.find((ip) => ip.includes(':') === (family === 'v6'));
     if (address === undefined) continue;

@@ -125,6 +125,8 @@ const others: Readonly<Record<SettingName, string>> = {
   apiServers: 'https://192.0.2.1:6443',
   namespaces: 'shop',
   serviceSelector: 'tier=edge',
+  leaseNamespace: 'lb',
+  finalizer: 'false',
   stateDir: '/s',
   runtimeDir: '/r',
   listen: '[::1]:0',

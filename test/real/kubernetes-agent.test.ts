@@ -128,3 +128,40 @@ test.serial(
     await kube.must('PATCH', servicePath('default', 'held'), release, 'application/merge-patch+json');
   },
 );
+
+test.serial(
+  'The status of a Service says what is served, once it is served, and goes with its type',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+    await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+    await kube.must('POST', servicePath('default'), service('told', host.address(1)));
+    await host.start();
+    const read = () => kube.must('GET', servicePath('default', 'told'));
+    const programmed = async (): Promise<string | undefined> =>
+      (await read()).status.conditions?.find(
+        ({ type }: { type: string }) => type === 'headgate.io/Programmed',
+      )?.status;
+    await host.until('the status says so', async () => (await programmed()) === 'True');
+    const told = await read();
+    t.like(told.status.loadBalancer.ingress[0], {
+      ip: host.address(1),
+      ipMode: 'Proxy',
+      ports: [{ port: VIP_PORT, protocol: 'TCP' }],
+    });
+    t.deepEqual(told.metadata.finalizers, ['service.kubernetes.io/load-balancer-cleanup']);
+
+    const plain = { spec: { type: 'ClusterIP' } };
+    await kube.must('PATCH', servicePath('default', 'told'), plain, 'application/merge-patch+json');
+    await host.until('the finalizer is gone', async () => (await read()).metadata.finalizers === undefined);
+    t.deepEqual((await read()).status.loadBalancer, {});
+
+    const again = { spec: { type: 'LoadBalancer' } };
+    await kube.must('PATCH', servicePath('default', 'told'), again, 'application/merge-patch+json');
+    await host.until('it is served again', async () => (await programmed()) === 'True');
+    await kube.must('DELETE', servicePath('default', 'told'));
+    await host.until(
+      'nothing holds it',
+      async () => (await kube.api('GET', servicePath('default', 'told'))).status === 404,
+    );
+  },
+);

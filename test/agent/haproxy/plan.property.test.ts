@@ -88,7 +88,9 @@ test('However many plans follow each other, and whatever is deleted in between, 
 
 /** Takes capacity or clients away; a server that was added in the same plan takes nothing from anybody. */
 function isLoss(command: Command, added: ReadonlySet<string>): boolean {
-  if (command.kind === 'DeleteCidr' || command.kind === 'DeleteServer') return true;
+  if (command.kind === 'DeleteCidr' || command.kind === 'DeleteServer' || command.kind === 'ForgetClients') {
+    return true;
+  }
   if (command.kind !== 'SetServerState' || added.has(`${command.backend} ${command.server}`)) return false;
   return command.state !== 'ready';
 }

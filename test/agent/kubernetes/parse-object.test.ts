@@ -252,6 +252,18 @@ test('parseObject() makes slices of Endpoints, one per subset and family', (t) =
   t.like(object.slices[0]?.endpoints[0], { nodeName: 'node-1', target: 'Pod/web-1', terminating: false });
 });
 
+test('Taints that only say that a node does not answer do not count, those of an operator do', (t) => {
+  const isTainted = (key: string): unknown =>
+    (
+      parsedObject(nodeJson('n', { spec: { taints: [{ key, effect: 'NoExecute' }] } })) as {
+        noExecute: boolean;
+      }
+    ).noExecute;
+  t.false(isTainted('node.kubernetes.io/not-ready'));
+  t.false(isTainted('node.kubernetes.io/unreachable'));
+  t.true(isTainted('example.org/maintenance'));
+});
+
 test('parseObject() prunes a Node', (t) => {
   const manifest = nodeJson('node-1', {
     metadata: { labels: { zone: 'a' }, deletionTimestamp: '2026-01-31T12:00:00Z' },

@@ -119,8 +119,8 @@ test('With externalTrafficPolicy Local only nodes with endpoints in use are memb
   t.deepEqual(nodeMembers(nodes, { policy: 'Local', local: ['b'] }), ['198.51.100.2:30080 ready']);
 });
 
-test('A node that is NotReady or tainted stays a member: health checks are for that (KEP-3458)', (t) => {
-  t.deepEqual(nodeMembers([node({ noExecute: true })]), ['198.51.100.1:30080 ready']);
+test('A node that a NoExecute taint empties is no member', (t) => {
+  t.deepEqual(nodeMembers([node({ noExecute: true })]), []);
 });
 
 test('A node that is being deleted is drained', (t) => {

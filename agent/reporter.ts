@@ -1,0 +1,134 @@
+// Tells the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does it,
+// the holder of a Lease, and only after the dataplane has acknowledged.
+
+import { hostname } from 'node:os';
+import type { HaproxyDataplane } from './haproxy/dataplane.ts';
+import type { KubernetesApi } from './kubernetes/client.ts';
+import { systemClock } from './kubernetes/clock.ts';
+import type { Cluster } from './kubernetes/cluster.ts';
+import { EventRecorder, type EventSubject } from './kubernetes/events.ts';
+import { Lease } from './kubernetes/lease.ts';
+import type { Service } from './kubernetes/objects.ts';
+import { problemEvents, writtenEvents } from './kubernetes/service-events.ts';
+import type { ServiceWish } from './kubernetes/service-patch.ts';
+import { wantedStatus } from './kubernetes/service-status.ts';
+import { StatusWriter } from './kubernetes/status-writer.ts';
+import type { Log } from './log.ts';
+import type { Problem } from './model.ts';
+import type { Model } from './translate.ts';
+
+export interface ReporterOptions {
+  readonly api: KubernetesApi;
+  readonly cluster: Cluster;
+  readonly model: Model;
+  readonly haproxy: HaproxyDataplane;
+  readonly log: Log;
+  readonly metrics: ReporterMetrics;
+  /** Of the Lease; deploy/rbac.yaml names it. */
+  readonly leaseNamespace: string;
+  /** Whether Services get the finalizer. */
+  readonly finalizer: boolean;
+}
+
+export interface ReporterMetrics {
+  statusWritten(result: 'done' | 'conflict' | 'failed' | 'dropped'): void;
+  eventSent(result: 'done' | 'dropped'): void;
+}
+
+const LEASE = 'headgate';
+
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #lease: Lease;
+  readonly #writer: StatusWriter;
+  readonly #events: EventRecorder;
+  /** Service key to the problems that were told last. */
+  readonly #told = new Map<string, readonly Problem[]>();
+
+  constructor(options: ReporterOptions) {
+    const { api, log, metrics, leaseNamespace, finalizer } = options;
+    const clock = systemClock;
+    const identity = hostname();
+    const isLeader = (): boolean => this.#lease.isLeader;
+    this.#options = options;
+    this.#lease = new Lease({
+      api,
+      clock,
+      log,
+      namespace: leaseNamespace,
+      name: LEASE,
+      identity,
+      onLeader: (leads) => {
+        log.info(leads ? 'This agent writes to the cluster now' : 'This agent writes to the cluster no more');
+        this.#writer.lead(leads);
+      },
+    });
+    this.#events = new EventRecorder({ api, clock, log, metrics, instance: identity, isLeader });
+    this.#writer = new StatusWriter({
+      api,
+      clock,
+      log,
+      metrics,
+      isLeader,
+      addFinalizer: finalizer,
+      onWritten: (before, after) => {
+        for (const text of writtenEvents(before, after)) this.#events.record(subjectOf(after), text);
+      },
+    });
+  }
+
+  /** Who writes to the cluster now, '' where nobody does or nobody can be asked. */
+  get leader(): string {
+    return this.#lease.holder;
+  }
+
+  start(): void {
+    this.#lease.start();
+  }
+
+  /** These load balancers have changed, or what the dataplane says of them. Services of a folder have no status. */
+  report(keys: Iterable<string>): void {
+    for (const key of keys) {
+      const service = this.#options.cluster.service(key);
+      if (service === undefined || service.uid === '') {
+        this.#writer.set(key, undefined);
+        this.#told.delete(key);
+      } else {
+        this.#writer.set(key, this.#wish(key, service));
+      }
+    }
+  }
+
+  /** These Services have changed in the API: somebody else may have written what is ours. */
+  observed(keys: Iterable<string>): void {
+    for (const key of keys) this.#writer.observed(key);
+  }
+
+  /** Gives the Lease back, so that another agent need not wait for it to expire. */
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await this.#events.close();
+    await this.#lease.close();
+  }
+
+  #wish(key: string, service: Service): ServiceWish {
+    const { model, haproxy } = this.#options;
+    const loadBalancer = model.loadBalancers.get(key);
+    const { uid } = service;
+    if (loadBalancer === undefined) {
+      this.#told.delete(key);
+      return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
+    }
+    const problems = haproxy.problemsOf(loadBalancer);
+    const all = [...loadBalancer.problems, ...problems];
+    for (const text of problemEvents(this.#told.get(key) ?? [], all))
+      this.#events.record(subjectOf(service), text);
+    this.#told.set(key, all);
+    const status = wantedStatus(loadBalancer, { serves: (listener) => haproxy.serves(listener), problems });
+    return { kind: 'serve', uid, status };
+  }
+}
+
+function subjectOf({ namespace, name, uid }: Pick<Service, 'namespace' | 'name' | 'uid'>): EventSubject {
+  return { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
+}
