@@ -150,7 +150,7 @@ test.serial('SIGTERM ends the agent and not one request', async (t) => {
   const agent = await host.start();
   const worker = await host.worker();
   const place = { address: host.address(1), port: VIP_PORT };
-  const loads = [new Load(place, { kind: 'new' }), new Load(place, { kind: 'kept' })];
+  const loads = [new Load(t, place, { kind: 'new' }), new Load(t, place, { kind: 'kept' })];
   await loads[0]?.answered(30);
   t.is(await agent.stop(), 0);
   await loads[0]?.answered(60);

@@ -48,7 +48,7 @@ test.serial('A new Service on a port that another program has disturbs nobody', 
   await occupied(t, host.place(2));
   await host.serve();
   await host.start();
-  const load = new Load(host.place());
+  const load = new Load(t, host.place());
   await host.serve({ name: 'shop', address: host.address(2) });
   await host.until('it is reported', async () => (await host.why('default/shop')).problems.length === 1);
   await host.serve({ name: 'third', address: host.address(3) });

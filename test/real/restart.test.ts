@@ -16,7 +16,7 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     await show({ spec: { loadBalancerSourceRanges: ['127.0.0.0/8', '10.0.0.0/8'] } });
     const first = await host.start();
     const before = [await host.worker(), await host.reloads(), (await stat(host.paths.config)).ino];
-    const load = new Load(place);
+    const load = new Load(t, place);
     first.signal(how);
     await first.exited;
     const second = await host.start();
@@ -85,7 +85,7 @@ test.serial('A setting of the file that changed while the agent was down is one 
   const { host, place, show } = await served(t);
   await show();
   await (await host.start()).stop();
-  const load = new Load(place);
+  const load = new Load(t, place);
   await host.start(['--hard-stop-after', '7m']);
   await host.until('the file has it', async () => (await host.config()).includes('hard-stop-after 420000ms'));
   await host.until('HAProxy has reloaded', async () => (await host.reloads()) === 1);
@@ -100,7 +100,7 @@ test.serial(
     const all = [11, 12, 13, 14, 15, 16].map((last) => host.address(last));
     await show({ members: all.slice(0, 2) });
     let agent = await host.start();
-    const load = new Load(place);
+    const load = new Load(t, place);
     for (let round = 0; round < 4; round++) {
       for (let edit = 0; edit < 6; edit++) {
         const count = 1 + ((round + edit) % 6);

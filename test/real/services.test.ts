@@ -24,21 +24,28 @@ test.serial('A new Service is one reload, and so is its end', async (t) => {
   await host.until('it is gone', async () => !(await answers(host, 2)));
   t.is(await host.reloads(), 2);
   t.true(await answers(host, 1));
+  await host.until(
+    'both are counted',
+    async () => (await agent.metrics())('headgate_haproxy_reloads_total') === 2,
+  );
   const metric = await agent.metrics();
   t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-added', result: 'done' }), 1);
   t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-removed', result: 'done' }), 1);
-  t.is(metric('headgate_haproxy_reloads_total'), 2);
 });
 
 test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
   const { host, web } = await withMember(t);
-  await host.start();
+  const agent = await host.start();
   const all = Array.from({ length: 50 }, (_, at) => 101 + at);
   for (const last of all) await host.write(`${last}.yaml`, web(`web-${last}`, last));
   await host.until('all are served', async () =>
     (await Promise.all(all.map((last) => answers(host, last)))).every(Boolean),
   );
   t.true((await host.reloads()) <= 3, `${await host.reloads()} reloads`);
+  t.deepEqual(
+    agent.log.filter(({ level }) => level === 'error'),
+    [],
+  );
 });
 
 test.serial('Source ranges open and close at runtime', async (t) => {
@@ -61,8 +68,8 @@ test.serial('Source ranges open and close at runtime', async (t) => {
   // A connection from outside is closed, not left hanging.
   await show([`${inside}/32`]);
   await host.until('the other one may not', async () => !(await isOpenFor(outside)));
-  const refused = await Client.connect({ address: host.address(1), port: VIP_PORT, from: outside });
-  await refused.closed;
+  const refused = await Client.connect({ ...host.place(), from: outside }).catch(() => undefined);
+  await refused?.closed;
   t.is(await host.reloads(), 0);
 });
 

@@ -50,7 +50,7 @@ test.serial(
     await show({ members: all.slice(0, 2) });
     const agent = await host.start();
     const worker = await host.worker();
-    const loads = [new Load(place, { kind: 'new' }), new Load(place, { kind: 'kept' })];
+    const loads = [new Load(t, place, { kind: 'new' }), new Load(t, place, { kind: 'kept' })];
     const [load] = loads as [Load];
     for (const count of [2, 20, 2, 20, 2]) {
       await show({ members: all.slice(0, count) });
@@ -120,7 +120,7 @@ test.serial('A removed member without connections is deleted long before the dra
 test.serial('A member that is killed without notice costs no request', async (t) => {
   const { host, place, members } = await served(t, 5);
   await host.start();
-  const load = new Load(place);
+  const load = new Load(t, place);
   await load.answered(50);
   await load.between(async () => {
     await members[0]?.kill();

@@ -3,6 +3,7 @@
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
 
 export interface Place {
   readonly address: string;
@@ -130,7 +131,15 @@ export class Load {
   #isStopped = false;
   #quiet: (() => void) | undefined;
 
-  constructor(place: Place, { kind = 'new', clients = 3 }: { kind?: LoadKind; clients?: number } = {}) {
+  /** Ends with the test, too. */
+  constructor(
+    t: ExecutionContext<unknown>,
+    place: Place,
+    { kind = 'new', clients = 3 }: { kind?: LoadKind; clients?: number } = {},
+  ) {
+    t.teardown(async () => {
+      await this.stop();
+    });
     this.#place = place;
     this.#kind = kind;
     this.#clients = Array.from({ length: clients }, () => this.#run());

@@ -1,0 +1,216 @@
+// HAProxy's processes and sockets are killed, stopped, removed and reloaded behind the agent's back: within two
+// seconds of things being able to work again HAProxy runs what is wanted, and the log says what was repaired.
+
+import { unlink, writeFile } from 'node:fs/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { startMembers } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { ask, Load } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+
+test.serial('HAProxy is back within 2 s of its worker being killed', async (t) => {
+  const { host, agent } = await served(t);
+  const worker = await host.worker();
+  process.kill(worker, 'SIGKILL');
+  await recovered(t, host, agent, 'process');
+  t.not(await host.worker(), worker);
+  await stillWorks(host);
+});
+
+test.serial('HAProxy is back within 2 s of its master being killed', async (t) => {
+  const { host, agent } = await served(t);
+  const master = await host.master();
+  process.kill(master, 'SIGKILL');
+  await host.until('the agent has noticed', async () => agent.hasLogged('Lost the HAProxy worker'));
+  await recovered(t, host, agent, 'process');
+  t.not(await host.master(), master);
+  await stillWorks(host);
+});
+
+test.serial('HAProxy is back within 2 s of both being killed, with what changed meanwhile', async (t) => {
+  const { host, agent } = await served(t);
+  const pids = [await host.master(), await host.worker()];
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  await host.serve({ members: [host.address(12)] });
+  await recovered(t, host, agent, 'process');
+  await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+  await stillWorks(host);
+});
+
+test.serial('HAProxy that hangs is reported, left alone, and caught up with once it goes on', async (t) => {
+  const { host, agent } = await served(t);
+  const pids = [await host.master(), await host.worker()];
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  await host.serve({ members: [host.address(12)] });
+  await host.until('it is reported', async () => (await host.status()).fault !== '');
+  t.is((await agent.get('/readyz')).status, 503);
+  t.is((await agent.get('/healthz')).status, 200);
+  for (const pid of pids) process.kill(pid, 'SIGCONT');
+  const took = await host.timed(
+    'the change is carried out',
+    async () => (await ask(host.place())) === host.address(12),
+  );
+  t.true(took < 2_000, `${took} ms`);
+  await host.until('nothing is reported', async () => (await host.status()).fault === '');
+  t.deepEqual([await host.master(), await host.worker()], pids);
+  await stillWorks(host);
+});
+
+test.serial(
+  'The admin socket may be removed: changes go on, also after a restart of the agent',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const worker = (await host.status()).haproxy.workerPid;
+    await unlink(host.paths.adminSocket);
+    await host.serve({ members: [host.address(12)] });
+    await host.until('a change is carried out', async () => (await ask(host.place())) === host.address(12));
+    await agent.stop();
+    await host.start();
+    await host.serve({ members: [host.address(11)] });
+    await host.until('a change is carried out', async () => (await ask(host.place())) === host.address(11));
+    t.is((await host.status()).haproxy.workerPid, worker);
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a new Service is served', () => host.answers(2));
+    // Through the master a reload ends the connection, too.
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+  },
+);
+
+test.serial('The master socket comes back when it is removed, without a failed request', async (t) => {
+  const { host, agent } = await served(t);
+  const [load, master] = [new Load(t, host.place()), await host.master()];
+  await unlink(host.paths.masterSocket);
+  const took = await host.timed('it is there again', async () => (await host.reloads()) === 1);
+  t.true(took < 2_000, `${took} ms`);
+  await host.until(
+    'it is counted',
+    async () => (await agent.metrics())('headgate_repairs_total', { what: 'socket' }) === 1,
+  );
+  t.true(agent.hasLogged("HAProxy's master socket is gone"));
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+  t.is(await host.master(), master);
+  await stillWorks(host);
+});
+
+test.serial(
+  'An agent that starts and finds both sockets removed gets hold of the HAProxy that runs',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const [load, master] = [new Load(t, host.place()), await host.master()];
+    await agent.stop();
+    await unlink(host.paths.adminSocket);
+    await unlink(host.paths.masterSocket);
+    await host.serve({ members: [host.address(12)] });
+    const next = await host.launch();
+    const took = await host.timed('it is ready', () => next.isReady());
+    t.true(took < 3_000, `${took} ms`);
+    await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+    t.true(next.hasLogged('its sockets are gone'));
+    t.is(await host.master(), master);
+    t.is(await host.reloads(), 1);
+    await load.answered(30);
+    t.deepEqual((await load.stop()).failures, []);
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a new Service is served', () => host.answers(2));
+  },
+);
+
+test.serial('A reload by someone else is taken note of and costs nothing', async (t) => {
+  const { host, agent } = await served(t);
+  const [load, worker] = [new Load(t, host.place()), await host.worker()];
+  await reloadedBySomeoneElse(host);
+  await host.until('the agent speaks to the new worker', async () => {
+    const { serving, workerPid } = (await host.status()).haproxy;
+    return serving && workerPid !== worker && workerPid === (await host.worker());
+  });
+  t.true(agent.hasLogged('HAProxy was reloaded by someone else'));
+  await stillWorks(host);
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+});
+
+for (const [what, sockets] of [
+  ['a file of someone else', true],
+  ["a file of someone else that lacks the agent's socket", false],
+] as const) {
+  test.serial(`A reload with ${what} is undone within 2 s`, async (t) => {
+    const { host } = await served(t);
+    const own = sockets ? `\n    stats socket ${host.paths.adminSocket} mode 600 level admin` : '';
+    const foreign = `global${own}
+    maxconn 500
+defaults
+    mode tcp
+    timeout connect 1s
+    timeout client 5s
+    timeout server 5s
+listen somebody-elses
+    bind ${host.address(9)}:17080
+    server one ${host.address(11)}:17090
+`;
+    t.true(await host.answers());
+    await host.until('it is there', async () => {
+      await reloadedBySomeoneElse(host, () => writeFile(host.paths.config, foreign));
+      return host.answers(9);
+    });
+    const took = await host.timed('the Service is served', () => host.answers());
+    t.true(took < 3_000, `${took} ms`);
+    await host.until('nothing else is', async () => !(await host.answers(9)));
+    await host.until('the agent is content', async () => (await host.status()).fault === '');
+    t.regex(await host.config(), /description headgate:/);
+    await stillWorks(host);
+  });
+}
+
+interface Served {
+  readonly host: TestHost;
+  readonly agent: RunningAgent;
+}
+
+/** `default/web` at address 1; members at 11 and 12, of which the first one serves. */
+async function served(t: ExecutionContext<unknown>): Promise<Served> {
+  const host = await TestHost.create(t);
+  await startMembers(t, host, 2);
+  await host.serve();
+  const agent = await host.start();
+  t.true(await host.answers());
+  // Right after its start the master of HAProxy 2.6 executes itself afresh: it misses signals and binds its socket anew.
+  await host.until('HAProxy has settled', async () =>
+    /^Uptime_sec: [1-9]/m.test(await host.haproxy('show info')),
+  );
+  return { host, agent };
+}
+
+async function recovered(
+  t: ExecutionContext<unknown>,
+  host: TestHost,
+  agent: RunningAgent,
+  what: string,
+): Promise<void> {
+  const took = await host.timed('there is traffic again', () => host.answers());
+  t.true(took < 2_000, `${took} ms`);
+  await host.until('the agent is ready', () => agent.isReady());
+  await host.until(
+    'it is counted',
+    async () => (await agent.metrics())('headgate_repairs_total', { what }) === 1,
+  );
+}
+
+async function reloadedBySomeoneElse(host: TestHost, before?: () => Promise<void>): Promise<void> {
+  const reloads = await host.reloads();
+  await before?.();
+  process.kill(await host.master(), 'SIGUSR2');
+  await host.until('the master has reloaded', async () => (await host.reloads()) > reloads);
+}
+
+/** Commands and reloads do what they should. */
+async function stillWorks(host: TestHost): Promise<void> {
+  for (const last of [12, 11]) {
+    await host.serve({ members: [host.address(last)] });
+    await host.until('a change is carried out', async () => (await ask(host.place())) === host.address(last));
+  }
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('a new Service is served', () => host.answers(2));
+}

@@ -1,0 +1,209 @@
+// The files and the servers that HAProxy runs are changed by hand, and the disk fails: traffic and endpoint changes
+// go on, and everything is back at desired within two seconds of it being possible.
+
+import { execFile } from 'node:child_process';
+import { appendFile, chmod, readdir, rm, truncate, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import ava, { type ExecutionContext } from 'ava';
+import { type HostOptions, type RunningAgent, TestHost } from '../support/agent.ts';
+import { startMembers } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
+import { ask, Load } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+const asRoot = requires(ava, { haproxy: true, root: true, programs: ['mount', 'umount'] });
+const run = promisify(execFile);
+
+const damages: readonly (readonly [string, (path: string) => Promise<void>])[] = [
+  ['edited by hand', (path) => appendFile(path, '\n# mine\n')],
+  ['deleted', unlink],
+  ['truncated', (path) => truncate(path, 100)],
+  [
+    'replaced by nonsense',
+    async (path) => {
+      await unlink(path);
+      await writeFile(path, 'nonsense\n');
+    },
+  ],
+];
+for (const [damage, carryOut] of damages) {
+  test.serial(`haproxy.cfg that was ${damage} is written again, without a reload`, async (t) => {
+    const { host, agent } = await served(t);
+    const [text, worker] = [await host.config(), await host.worker()];
+    await carryOut(host.paths.config);
+    const took = await host.timed('it is whole again', async () => (await host.config()) === text);
+    t.true(took < 2_000, `${took} ms`);
+    await host.until(
+      'it is counted',
+      async () => (await agent.metrics())('headgate_repairs_total', { what: 'file' }) === 1,
+    );
+    t.true(agent.hasLogged('haproxy.cfg was changed by someone else'));
+    t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
+  });
+}
+
+test.serial(
+  'haproxy.cfg that was edited while the agent was down is written again at its start',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const text = await host.config();
+    await agent.stop();
+    await appendFile(host.paths.config, '\n# mine\n');
+    await host.start();
+    await host.until('it is whole again', async () => (await host.config()) === text);
+    t.is(await host.reloads(), 0);
+  },
+);
+
+const server = `default:web:tcp:${VIP_PORT}:v4`;
+const tamperings: readonly (readonly [string, (host: TestHost) => readonly string[]])[] = [
+  ['disabled', (host) => [`disable server ${server}/${host.address(11)}:${MEMBER_PORT}`]],
+  ['put into drain', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} state drain`]],
+  ['given no weight', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} weight 0`]],
+  [
+    'deleted',
+    (host) => [
+      `set server ${server}/${host.address(11)}:${MEMBER_PORT} state maint`,
+      `del server ${server}/${host.address(11)}:${MEMBER_PORT}`,
+    ],
+  ],
+];
+for (const [tampering, lines] of tamperings) {
+  test.serial(`A server that was ${tampering} by hand serves again after the next audit`, async (t) => {
+    const { host, agent } = await served(t, ['--audit-interval', '1s']);
+    for (const line of lines(host)) await host.haproxy(line);
+    const load = new Load(t, host.place());
+    const took = await host.timed('it serves', () => host.answers());
+    await host.until('it is as it was', async () => {
+      const [only, ...more] = await host.servers();
+      return more.length === 0 && only?.state === 'ready' && only.weight === 16;
+    });
+    t.true(took < 2_500, `${took} ms`);
+    t.true((await agent.metrics())('headgate_repairs_total', { what: 'audit' }) >= 1);
+    t.true(agent.hasLogged('HAProxy runs something else than it was told'));
+    t.is(await host.reloads(), 0);
+    await load.stop();
+  });
+}
+
+test.serial('A server that was added by hand gets no traffic after the next audit', async (t) => {
+  const { host } = await served(t, ['--audit-interval', '1s']);
+  await host.haproxy(`add server ${server}/mine ${host.address(12)}:${MEMBER_PORT} weight 16`);
+  await host.haproxy(`set server ${server}/mine state ready`);
+  t.is(new Set([await ask(host.place()), await ask(host.place())]).size, 2);
+  await host.until('it is gone', async () => (await host.servers()).length === 1);
+  t.is(await ask(host.place()), host.address(11));
+});
+
+test.serial('A source range that was added by hand is closed after the next audit', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host);
+  await host.serve({ spec: { loadBalancerSourceRanges: [`${host.address(50)}/32`] } });
+  await host.start(['--audit-interval', '1s']);
+  t.false(await host.answers(1, host.address(60)));
+  const id = /-u (\d+)/.exec(await host.config())?.[1];
+  await host.haproxy(`add acl #${id} ${host.address(60)}/32`);
+  await host.until('it has an effect', () => host.answers(1, host.address(60)));
+  await host.until('it is closed', async () => !(await host.answers(1, host.address(60))));
+  t.true(await host.answers(1, host.address(50)));
+  await host.haproxy(`del acl #${id} ${host.address(50)}/32`);
+  await host.until('what was removed is open again', () => host.answers(1, host.address(50)));
+});
+
+asRoot.serial(
+  'With a state directory that cannot be written changes go on, and it heals by itself',
+  async (t) => {
+    const { host, agent } = await served(t, [], { uid: 65_534 });
+    const folders = [
+      host.stateDir,
+      ...(await readdir(host.stateDir)).map((name) => join(host.stateDir, name)),
+    ];
+    const allow = (mode: number): Promise<unknown> =>
+      Promise.all(folders.map((folder) => chmod(folder, mode)));
+    t.teardown(() => allow(0o755).then(() => undefined));
+    await allow(0o500);
+    await goesOnUnpersisted(t, host, agent);
+    await allow(0o700);
+    await healed(t, host, agent);
+  },
+);
+
+asRoot.serial('With a full disk changes go on, and it heals by itself', async (t) => {
+  const host = await TestHost.create(t);
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
+  t.teardown(async () => {
+    await run('umount', ['--lazy', host.stateDir]);
+  });
+  await startMembers(t, host, 2);
+  await host.serve();
+  const agent = await host.start();
+  const ballast = join(host.stateDir, 'ballast');
+  await writeFile(ballast, Buffer.alloc(1024 * 1024)).catch(() => undefined);
+  await goesOnUnpersisted(t, host, agent);
+  // HAProxy comes back even so, with the file that was written last and commands for what has changed since.
+  await host.serve({ members: [host.address(12)] });
+  for (const pid of [await host.master(), await host.worker()]) process.kill(pid, 'SIGKILL');
+  const took = await host.timed(
+    'there is traffic again',
+    async () => (await ask(host.place())) === host.address(12),
+  );
+  t.true(took < 2_000, `${took} ms`);
+  await rm(ballast);
+  await healed(t, host, agent);
+});
+
+/** An endpoint change is carried out, a new Service waits, and everybody is told. */
+async function goesOnUnpersisted(
+  t: ExecutionContext<unknown>,
+  host: TestHost,
+  agent: RunningAgent,
+): Promise<void> {
+  const load = new Load(t, host.place());
+  await host.serve({ members: [host.address(12)] });
+  await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+  await host.until('it is reported', async () => (await host.status()).haproxy.persistFault !== '');
+  t.is((await agent.metrics())('headgate_state_persisted'), 0);
+  const { status, stdout } = await host.command('status');
+  t.is(status, 1);
+  t.regex(stdout, /^State on disk: +Cannot write/m);
+  await host.serve({ members: [host.address(11)] });
+  await host.until(
+    'another change is carried out',
+    async () => (await ask(host.place())) === host.address(11),
+  );
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until(
+    'the new Service is waited for',
+    async () => (await host.why('default/shop')).verdict === 'not served',
+  );
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+}
+
+async function healed(t: ExecutionContext<unknown>, host: TestHost, agent: RunningAgent): Promise<void> {
+  const took = await host.timed(
+    'the state is kept',
+    async () => (await agent.metrics())('headgate_state_persisted') === 1,
+  );
+  t.true(took < 2_500, `${took} ms`);
+  await host.until('the new Service is served', () => host.answers(2));
+  t.true(agent.hasLogged('can be kept on disk again'));
+  t.is((await host.status()).fault, '');
+  t.true((await host.config()).includes(`bind ${host.address(2)}:`));
+}
+
+/** `default/web` at address 1; members at 11 and 12, of which the first one serves. */
+async function served(
+  t: ExecutionContext<unknown>,
+  flags: readonly string[] = [],
+  options: HostOptions = {},
+): Promise<{ readonly host: TestHost; readonly agent: RunningAgent }> {
+  const host = await TestHost.create(t, options);
+  await startMembers(t, host, 2);
+  await host.serve();
+  const agent = await host.start(flags);
+  t.true(await host.answers());
+  return { host, agent };
+}
