@@ -67,13 +67,16 @@ export class ApiSnapshot {
     let damaged = 0;
     for (let from = 0; from < bytes.length; ) {
       const newline = bytes.indexOf(0x0a, from);
-      const value = newline < 0 ? undefined : valueIn(bytes.subarray(from, newline));
-      from = newline < 0 ? bytes.length : newline + 1;
+      // A crash while it was appended.
+      if (newline < 0) break;
+      const value = valueIn(bytes.subarray(from, newline));
+      from = newline + 1;
       if (isFirst && !this.#isHeader(value)) return undefined;
       if (!isFirst && !take(value, objects)) damaged++;
       isFirst = false;
       if (slice.isOver) await slice.breathe();
     }
+    if (isFirst) return undefined;
     if (damaged > 0) {
       const message = `${damaged} lines of "${this.#options.path}" are damaged and left out`;
       this.#options.onFailure(new HeadgateError('FILE_READ', message, { retry: 'never' }));

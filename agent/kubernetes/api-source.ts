@@ -11,13 +11,13 @@ import type { ObjectRef, ObjectsChange } from './cluster.ts';
 import type { KubernetesObject } from './objects.ts';
 import { parseObject } from './parse-object.ts';
 import type { ReflectedChange } from './reflected.ts';
-import {
-  type ReflectedResource,
-  Reflector,
-  type ReflectorObserver,
-  type ReflectorStatus,
-  type ReflectorTimes,
-} from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type {
+  ReflectedResource,
+  ReflectorObserver,
+  ReflectorStatus,
+  ReflectorTimes,
+} from './reflector-terms.ts';
 
 export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node';
 

@@ -149,15 +149,22 @@ export class Reflected<T extends Keyed> {
 
   /** What the list lacks, but goes on counting until another list lacks it, too. */
   #missing(fresh: ReadonlyMap<string, unknown>, mayConfirm: boolean): Set<string> {
-    const missing = [...this.#entries.keys()].filter((key) => !fresh.has(key));
-    const news = mayConfirm ? missing.filter((key) => !this.#doubted.has(key)) : missing;
-    const lost = news.flatMap((key) => this.#entries.get(key)?.object ?? []);
+    const news = new Set<string>();
+    const lost: T[] = [];
+    const there: T[] = [];
+    for (const [key, { object }] of this.#entries) {
+      const isMissing = !fresh.has(key);
+      // The second list says so.
+      if (isMissing && mayConfirm && this.#doubted.has(key)) continue;
+      if (isMissing) news.add(key);
+      if (object === undefined) continue;
+      there.push(object);
+      if (isMissing) lost.push(object);
+    }
     const isMuch =
-      isMost(
-        lost.length,
-        count(this.objects(), () => true),
-      ) || isMost(count(lost, this.#weighs), count(this.objects(), this.#weighs));
-    return new Set(isMuch ? news : []);
+      isMost(lost.length, there.length) ||
+      isMost(lost.filter(this.#weighs).length, there.filter(this.#weighs).length);
+    return isMuch ? news : new Set();
   }
 
   #entryOf({ json, uid, resourceVersion }: ApiObject, before: Entry<T> | undefined): Entry<T> {
@@ -197,10 +204,4 @@ function changeOf<T extends Keyed>(
 
 function isMost(lost: number, of: number): boolean {
   return lost > 0 && (lost === of || (of > FEW && lost > of / 2));
-}
-
-function count<T>(objects: Iterable<T>, counts: (object: T) => boolean): number {
-  let found = 0;
-  for (const object of objects) if (counts(object)) found++;
-  return found;
 }

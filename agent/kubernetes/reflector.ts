@@ -9,62 +9,20 @@ import type { ApiRequest, ApiStream, ApiStreams } from './client.ts';
 import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
 import { Lines } from './lines.ts';
 import { ListItems, type ListMetadata } from './list-items.ts';
-import { type Keyed, type ParseObject, Reflected, type ReflectedChange } from './reflected.ts';
+import { listPages, PAGE, type PageQuery } from './list-pages.ts';
+import { type Keyed, Reflected, type ReflectedChange } from './reflected.ts';
+import {
+  defaultTimes,
+  type ListReason,
+  type ReflectedResource,
+  type ReflectorObserver,
+  type ReflectorStatus,
+  type ReflectorTimes,
+  type WatchEnd,
+} from './reflector-terms.ts';
 import { apiObjectOf, parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
-/** What is reflected. */
-export interface ReflectedResource<T> {
-  readonly kind: string;
-  /** `v1`, `discovery.k8s.io/v1`. */
-  readonly apiVersion: string;
-  /** As in the path: `endpointslices`. */
-  readonly plural: string;
-  /** '' for all namespaces, and for what has none. */
-  readonly namespace: string;
-  /** '' for all. */
-  readonly labelSelector: string;
-  /** Gets kind and apiVersion filled in. */
-  readonly parse: ParseObject<T>;
-  /** Objects whose loss would hurt, see Reflected; default all. */
-  readonly weighs?: (object: T) => boolean;
-}
-
-export type ListReason = 'start' | 'expired' | 'confirm' | 'backwards' | 'malformed';
-export type WatchEnd =
-  | 'ended'
-  | 'expired'
-  | 'confirm'
-  | 'backwards'
-  | 'malformed'
-  | 'silence'
-  | 'broken'
-  | 'refused';
-
-/** For metrics and the log; none may throw. */
-export interface ReflectorObserver {
-  readonly onEvent?: (kind: string, type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK') => void;
-  readonly onList?: (kind: string, reason: ListReason, objects: number, milliseconds: number) => void;
-  readonly onWatchEnd?: (kind: string, end: WatchEnd) => void;
-  /** Most of the objects were missing from a list; they count until another list confirms it. */
-  readonly onDoubt?: (kind: string, missing: number, of: number) => void;
-  /** Nothing is lost by it: it is tried again. */
-  readonly onFailure?: (kind: string, error: HeadgateError) => void;
-}
-
-export interface ReflectorTimes {
-  /** Milliseconds without a byte on a watch after which its connection counts as dead. */
-  readonly silence: number;
-  /** Milliseconds from a list that lacks most objects to the one that confirms it; up to twice as long. */
-  readonly confirm: number;
-  /** Seconds after which the API server is to end a watch; up to twice as long. */
-  readonly watch: number;
-}
-
-/**
- * Bookmarks come about once a minute on a quiet watch: one may be late, but not by half a minute. A connection whose
- * other end is gone is noticed by TCP's own probes after 25 s already.
- */
-const TIMES: ReflectorTimes = { silence: 90_000, confirm: 2_000, watch: 240 };
+export type { ReflectorObserver, ReflectorStatus } from './reflector-terms.ts';
 
 export interface ReflectorOptions<T> {
   readonly api: ApiStreams;
@@ -79,30 +37,12 @@ export interface ReflectorOptions<T> {
   readonly random?: () => number;
 }
 
-export interface ReflectorStatus {
-  readonly kind: string;
-  readonly namespace: string;
-  /** A watch is open. */
-  readonly connected: boolean;
-  readonly synced: boolean;
-  readonly objects: number;
-  /** Objects that count although the last list lacked them. */
-  readonly doubted: number;
-  /** Up to where events have been seen; '' before the first list. */
-  readonly resourceVersion: string;
-  /** Of the last event or bookmark, milliseconds since the epoch; 0 before. */
-  readonly lastEvent: number;
-  readonly lists: number;
-  readonly watches: number;
-  /** Why the last attempt failed; '' once a watch is open again. */
-  readonly fault: string;
-}
-
-const PAGE = '500';
 /** Milliseconds without a byte on a list. */
 const LIST_SILENCE = 30_000;
 /** Milliseconds that make a watch one that worked, even where nothing happened. */
 const WORKED = 5_000;
+/** Milliseconds that a timer may come too early by. */
+const TIMER = 2;
 /** Milliseconds before a watch that worked is begun again. */
 const SOON = 100;
 
@@ -135,7 +75,7 @@ export class Reflector<T extends Keyed> {
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
-    this.#times = { ...TIMES, ...options.times };
+    this.#times = { ...defaultTimes, ...options.times };
     this.#random = options.random ?? Math.random;
     const { kind, apiVersion, parse, weighs } = options.resource;
     // The items of a list lack both.
@@ -234,32 +174,20 @@ export class Reflector<T extends Keyed> {
 
   // Lists.
 
-  /**
-   * The first one may come from the API server's cache; a later one has to be of now, since it tells what is gone.
-   * Where a page has expired the whole list is asked for at once, as client-go does.
-   */
+  /** The first one may come from the API server's cache; a later one has to be of now, since it tells what is gone. */
   async #list(): Promise<void> {
     const reason = this.#listReason;
     const begin = performance.now();
     const mayConfirm = begin >= this.#confirmAt;
     let list = this.#known.beginList();
-    let query: Record<string, string> = this.#isSynced
-      ? { limit: PAGE }
-      : { limit: PAGE, resourceVersion: '0' };
-    let metadata: ListMetadata;
-    for (;;) {
-      const page = await this.#page(query, (item) => list.add(item));
-      if (page !== undefined) {
-        metadata = page;
-        if (page.continue === '') break;
-        query = { limit: PAGE, continue: page.continue };
-        continue;
-      }
-      if (query.limit === undefined)
-        throw new HeadgateError('API_REFUSED', `${this.#name('list')}: 410 Gone`);
-      query = {};
-      list = this.#known.beginList();
-    }
+    const begun: PageQuery = this.#isSynced ? { limit: PAGE } : { limit: PAGE, resourceVersion: '0' };
+    const metadata = await listPages(
+      begun,
+      (query) => this.#page(query, (item) => list.add(item)),
+      () => {
+        list = this.#known.beginList();
+      },
+    );
     const before = this.#known.size;
     const change = await list.end(mayConfirm);
     if (this.#closed) return;
@@ -281,7 +209,7 @@ export class Reflector<T extends Keyed> {
   }
 
   /** undefined where the place to go on from has expired. */
-  async #page(query: Record<string, string>, add: (item: string) => void): Promise<ListMetadata | undefined> {
+  async #page(query: PageQuery, add: (item: string) => void): Promise<ListMetadata | undefined> {
     return this.#open('list', query, LIST_SILENCE, async (stream, { heard }) => {
       if (stream.status === 410) return undefined;
       const items = new ListItems();
@@ -365,7 +293,7 @@ export class Reflector<T extends Keyed> {
       const confirming =
         this.#confirmAt === 0
           ? undefined
-          : setTimeout(() => stop('confirm'), Math.max(0, this.#confirmAt - performance.now()));
+          : setTimeout(() => stop('confirm'), Math.max(0, this.#confirmAt - performance.now()) + TIMER);
       try {
         const lines = new Lines();
         for await (const chunk of stream.chunks) {
