@@ -1,7 +1,7 @@
 // From the model to the text of haproxy.cfg: one section per load balancer, cached by its identity, and the global
 // part. Pure but for reading the templates at start; a caller that renders thousands of sections does so in slices.
 
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Listener, LoadBalancer } from '../model.ts';
 import { loadTemplate, type View } from '../template.ts';
 import { allowedLines, isServed, serverKeywords, socketAddress, structureOf } from './listener-config.ts';
@@ -44,16 +44,25 @@ export function descriptionOf(structure: string): string {
  * differently where hashes meet. `loadBalancers` in the order of the file.
  */
 export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
-  const hash = createHash('sha256');
-  const { aclId: _, ...global } = context;
-  hash.update(templatesHash).update(JSON.stringify(global));
-  for (const { listeners } of loadBalancers) {
-    for (const listener of listeners.filter(isServed)) {
-      const ids = allowedLines(listener).map((_, line) => context.aclId(listener.name, line));
-      hash.update(structureOf(listener)).update(`${ids}\n`);
-    }
-  }
-  return hash.digest('hex').slice(0, 32);
+  const { aclId, ...global } = context;
+  const all = createHash('sha256').update(templatesHash).update(JSON.stringify(global));
+  for (const loadBalancer of loadBalancers) all.update(structureDigest(loadBalancer, aclId));
+  return all.digest('hex').slice(0, 32);
+}
+
+const digests = new WeakMap<LoadBalancer, { aclId: RenderContext['aclId']; digest: string }>();
+
+/** Of one load balancer, so that the hash of all costs next to nothing where few have changed; '' where it serves nothing. */
+function structureDigest(loadBalancer: LoadBalancer, aclId: RenderContext['aclId']): string {
+  const known = digests.get(loadBalancer);
+  if (known?.aclId === aclId) return known.digest;
+  const structures = loadBalancer.listeners.filter(isServed).map((listener) => {
+    const ids = allowedLines(listener).map((_, line) => aclId(listener.name, line));
+    return `${structureOf(listener)}${ids}\n`;
+  });
+  const digest = structures.length === 0 ? '' : hash('sha256', structures.join(''), 'base64');
+  digests.set(loadBalancer, { aclId, digest });
+  return digest;
 }
 
 const sections = new WeakMap<LoadBalancer, string>();
