@@ -93,6 +93,8 @@ export class Reported {
       namespaces: [],
       serviceSelector: '',
       snapshotPath: undefined,
+      // Loading the client library takes its time on a busy machine.
+      patience: 20_000,
       onFailure: (error) => this.log.push(`failure ${error.code} ${error.message}`),
       ...options,
       onChange: (change) => this.#take(change, options.onChange),
