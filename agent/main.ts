@@ -99,8 +99,13 @@ async function run(argv: readonly string[]): Promise<number> {
     onFailure: (error) => log.warn('Reading manifests', { error: messageOf(error) }),
   });
   await manifests.start();
-  // What the folder holds is served even where no API server can be reached.
-  await api?.ready;
+  const stopping = Promise.withResolvers<void>();
+  // What the folder holds is served even where no API server can be reached; but what a HAProxy serves already is not
+  // taken back because nobody says what it should be.
+  if ((await api?.ready) === 'nothing' && (await haproxy.isRunning())) {
+    log.warn('Neither the API server nor a snapshot says what to serve: HAProxy serves on as it is');
+    await Promise.race([api?.synced, stopping.promise]);
+  }
   translateChanged(cluster, model, changes.takeAll(), translating);
   for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
   isSynced = true;
@@ -117,7 +122,6 @@ async function run(argv: readonly string[]): Promise<number> {
       performance.now(),
     );
   };
-  const stopping = Promise.withResolvers<void>();
   const stop = (signal: NodeJS.Signals): void => {
     log.info('Stopping', { signal });
     changes.close();

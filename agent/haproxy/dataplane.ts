@@ -19,6 +19,7 @@ import { type HaproxyPaths, haproxyPaths, stopHaproxy } from './process.ts';
 import { haproxyVersion } from './program.ts';
 import { Quarantine } from './quarantine.ts';
 import { Reaper } from './reaper.ts';
+import { RejectionFile } from './rejection-file.ts';
 import { ReloadArbiter, type ReloadCause } from './reload-arbiter.ts';
 import { Reloader } from './reloader.ts';
 import { type RenderContext, type RenderSettings, renderContext } from './render-context.ts';
@@ -80,6 +81,7 @@ export class HaproxyDataplane {
   readonly #paths: HaproxyPaths;
   readonly #aclIds = new AclIds();
   readonly #quarantine = new Quarantine();
+  readonly #rejectionFile: RejectionFile;
   readonly #maker: CandidateMaker;
   readonly #persister: Persister;
   readonly #supervisor: Supervisor;
@@ -98,6 +100,7 @@ export class HaproxyDataplane {
     this.#settings = settings;
     this.#paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
     const paths = this.#paths;
+    this.#rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
     const file = new ConfigFile(paths.config, () => {
       log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
       metrics.repaired('file');
@@ -109,7 +112,10 @@ export class HaproxyDataplane {
     const isReloading = (): boolean => this.#arbiter.isReloading;
     const onRepair = (what: Repair): void => metrics.repaired(what);
     const context = this.#context;
-    const onRefused = (key: string): void => replan([key]);
+    const onRefused = (key: string): void => {
+      this.#persister.soon();
+      replan([key]);
+    };
 
     const maker = new CandidateMaker({
       executable,
@@ -124,6 +130,7 @@ export class HaproxyDataplane {
       file,
       loadBalancers: () => this.#fileable(),
       context,
+      keepRejections: () => this.#rejectionFile.save(quarantine.rejections),
       onPersisted: (result) => metrics.persisted(result),
       log,
     });
@@ -192,9 +199,17 @@ export class HaproxyDataplane {
   async start(): Promise<void> {
     await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
     await mkdir(dirname(this.#paths.adminSocket), { recursive: true, mode: 0o711 });
-    await haproxyVersion(this.#settings.haproxy);
+    const { text: version } = await haproxyVersion(this.#settings.haproxy);
+    this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();
     await this.#obtain();
+  }
+
+  /** Whether a HAProxy answers at our sockets, started by whomever. Reads only. */
+  async isRunning(): Promise<boolean> {
+    const runtime = await this.#supervisor.connect().catch(() => undefined);
+    runtime?.close();
+    return runtime !== undefined;
   }
 
   /** Plans for load balancers that have changed; none while no worker is there: all are planned once one is. */
