@@ -13,6 +13,8 @@ export interface PersisterOptions {
   /** What is to stand in the file; undefined while a reload decides that. */
   readonly loadBalancers: () => ReadonlyMap<string, LoadBalancer> | undefined;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
+  /** Writes what is kept beside the file. Errors: FILE_WRITE. */
+  readonly keepRejections: () => Promise<void>;
   readonly onPersisted: (result: 'done' | 'failed') => void;
   readonly log: Log;
 }
@@ -88,13 +90,14 @@ export class Persister {
   }
 
   async #write(): Promise<void> {
-    const { file, loadBalancers, context } = this.#options;
-    const wanted = loadBalancers();
-    if (wanted === undefined) {
-      this.soon(AGAIN);
-      return;
-    }
+    const { file, loadBalancers, context, keepRejections } = this.#options;
     try {
+      await keepRejections();
+      const wanted = loadBalancers();
+      if (wanted === undefined) {
+        this.soon(AGAIN);
+        return;
+      }
       const { chunks } = await configText(inFileOrder(wanted), context(wanted));
       await file.write(chunks);
       this.worked();

@@ -4,7 +4,7 @@
 import type { Listener, LoadBalancer, Problem } from '../model.ts';
 import { isServed, structureOf } from './listener-config.ts';
 
-interface Rejection {
+export interface Rejection {
   /** The structure that was refused; another one is tried afresh. */
   readonly structure: string;
   readonly lastGood: LoadBalancer | undefined;
@@ -28,11 +28,25 @@ export class Quarantine {
     return this.#rejected.size;
   }
 
+  /** By key; plain data, to be kept over a restart. */
+  get rejections(): ReadonlyMap<string, Rejection> {
+    return this.#rejected;
+  }
+
+  /** What an agent before this one had rejected. */
+  restore(rejections: ReadonlyMap<string, Rejection>): void {
+    for (const [key, rejection] of rejections) this.#rejected.set(key, rejection);
+    this.#effective = new WeakMap();
+  }
+
   get blocked(): readonly Block[] {
     return [...this.#blocked.values()];
   }
 
-  /** What of a load balancer goes into the file; undefined where nothing does. */
+  /**
+   * What of a load balancer goes into the file; undefined where nothing does. A rejection ends as soon as something
+   * else is wanted, so that going back to what was rejected is a new attempt, with a new last good structure.
+   */
   effective(wanted: LoadBalancer): LoadBalancer | undefined {
     if (this.#rejected.size === 0 && this.#blocked.size === 0) return wanted;
     const known = this.#effective.get(wanted);
@@ -93,7 +107,11 @@ export class Quarantine {
 
   #accepted(wanted: LoadBalancer): LoadBalancer | undefined {
     const rejection = this.#rejected.get(wanted.key);
-    if (rejection === undefined || rejection.structure !== structureOfAll(wanted)) return wanted;
+    if (rejection === undefined) return wanted;
+    if (rejection.structure !== structureOfAll(wanted)) {
+      this.#rejected.delete(wanted.key);
+      return wanted;
+    }
     return rejection.lastGood && inPlaceOf(wanted, rejection.lastGood);
   }
 

@@ -26,7 +26,7 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     const metric = await second.metrics();
     t.is(metric('headgate_haproxy_commands_total'), Number.NaN);
     t.is(metric('headgate_repairs_total'), Number.NaN);
-    t.true(second.hasLogged('Adopted the HAProxy that runs'));
+    t.true(second.hasLogged('"ours":true'));
     t.is((await host.why()).verdict, 'served');
   });
 }

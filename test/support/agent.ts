@@ -26,8 +26,8 @@ const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 export interface HostOptions {
   /** Given to `run` and to every command, besides those of the folders. */
   readonly flags?: readonly string[];
-  /** The HAProxy program. */
-  readonly haproxy?: string;
+  /** The HAProxy program; a function makes one in the host's directory and gives its path. */
+  readonly haproxy?: string | ((directory: string) => Promise<string>);
   /** An ordinary user to whom the folders belong and who runs everything; only for root. */
   readonly uid?: number;
 }
@@ -56,13 +56,16 @@ export class TestHost {
   /** A loopback network of its own. */
   readonly #network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
   readonly #options: HostOptions;
+  readonly #haproxy: string;
   #agent: RunningAgent | undefined;
 
   /** Everything is ended and removed when the test is over, however it ends. */
   static async create(t: ExecutionContext<unknown>, options: HostOptions = {}): Promise<TestHost> {
     t.timeout(90_000);
     const directory = await mkdtemp(join(tmpdir(), 'hg-'));
-    const host = new TestHost(directory, options);
+    const { haproxy } = options;
+    const program = typeof haproxy === 'function' ? await haproxy(directory) : haproxy;
+    const host = new TestHost(directory, options, program ?? haproxyExecutable);
     t.teardown(() => host.#dispose());
     await chmod(directory, 0o755);
     for (const folder of [host.manifestDir, host.stateDir, host.runtimeDir]) {
@@ -72,9 +75,10 @@ export class TestHost {
     return host;
   }
 
-  private constructor(directory: string, options: HostOptions) {
+  private constructor(directory: string, options: HostOptions, haproxy: string) {
     this.directory = directory;
     this.#options = options;
+    this.#haproxy = haproxy;
     [this.manifestDir, this.stateDir, this.runtimeDir] = ['m', 's', 'r'].map((name) =>
       join(directory, name),
     ) as [string, string, string];
@@ -223,9 +227,9 @@ export class TestHost {
   }
 
   #flags(): readonly string[] {
-    const { haproxy = haproxyExecutable, flags = [] } = this.#options;
+    const { flags = [] } = this.#options;
     const folders = ['--manifests', this.manifestDir, '--state-dir', this.stateDir];
-    return [...folders, '--runtime-dir', this.runtimeDir, '--haproxy', haproxy, ...flags];
+    return [...folders, '--runtime-dir', this.runtimeDir, '--haproxy', this.#haproxy, ...flags];
   }
 
   #identity(): { readonly env: NodeJS.ProcessEnv; readonly uid?: number; readonly gid?: number } {

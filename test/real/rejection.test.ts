@@ -1,0 +1,120 @@
+// A HAProxy that rejects the configuration of one Service: that Service alone is held back, with its last good
+// configuration where it has one, everybody is told, and all others go on.
+
+import ava, { type ExecutionContext } from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { startMembers } from '../support/members.ts';
+import { type Poison, poisonedHaproxy } from '../support/poisoned-haproxy.ts';
+import { requires } from '../support/requirements.ts';
+import { ask, Load } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true, programs: ['bash', 'sed', 'grep'] });
+
+/** A Service with this annotation has a line that HAProxy takes exception to. */
+const POISONOUS = { 'connection-limit': '777' };
+const WORDS = 'maxconn 777';
+
+const said: { readonly [kind in Poison]: RegExp } = {
+  named: /HAProxy rejects its configuration: .*unknown keyword 'poison'/,
+  silent: /HAProxy rejects its configuration: .*Fatal errors found/,
+  late: /HAProxy rejects its configuration: .*unknown keyword 'poison'/,
+};
+
+for (const kind of ['named', 'silent', 'late'] as const) {
+  test.serial(
+    `A Service that HAProxy rejects goes on with its last good configuration (${kind})`,
+    async (t) => {
+      const host = await poisoned(t, kind);
+      await host.serve();
+      await host.serve({ name: 'shop', address: host.address(2) });
+      const agent = await host.start();
+      const loads = [new Load(t, host.place(1)), new Load(t, host.place(2))];
+      await host.serve({ name: 'shop', address: host.address(2), annotations: POISONOUS });
+      await host.until('it is reported', async () => (await host.why('default/shop')).problems.length === 1);
+      const [problem] = (await host.why('default/shop')).problems;
+      t.is(problem?.reason, 'ConfigurationRejected');
+      t.regex(problem?.message ?? '', said[kind]);
+      t.is((await agent.metrics())('headgate_problems', { reason: 'ConfigurationRejected' }), 1);
+      // Its endpoints go on changing.
+      await host.serve({
+        name: 'shop',
+        address: host.address(2),
+        annotations: POISONOUS,
+        members: [host.address(12)],
+      });
+      await host.until('its members change', async () => (await ask(host.place(2))) === host.address(12));
+      // Others come and go.
+      await host.serve({ name: 'third', address: host.address(3) });
+      await host.until('a new Service is served', () => host.answers(3));
+      t.is((await host.status()).haproxy.rejected, 1);
+      // It has another chance once its object changes.
+      await host.serve({
+        name: 'shop',
+        address: host.address(2),
+        annotations: { 'connection-limit': '778' },
+      });
+      await host.until('it is accepted', async () => (await host.config()).includes('maxconn 778'));
+      await host.until('nothing is reported', async () => (await host.status()).problems.length === 0);
+      await host.until('the log says so', async () => agent.hasLogged('Solved: HAProxy rejects'));
+      for (const load of loads) {
+        await load.answered(30);
+        t.deepEqual((await load.stop()).failures, []);
+      }
+      await host.until('all is well', async () => (await host.status()).fault === '');
+    },
+  );
+
+  test.serial(
+    `A new Service that HAProxy rejects keeps nobody from being served at the start (${kind})`,
+    async (t) => {
+      const host = await poisoned(t, kind);
+      for (const last of [1, 2, 3, 4, 5])
+        await host.serve({ name: `web-${last}`, address: host.address(last) });
+      for (const last of [6, 7])
+        await host.serve({ name: `bad-${last}`, address: host.address(last), annotations: POISONOUS });
+      await host.start();
+      for (const last of [1, 2, 3, 4, 5]) t.true(await host.answers(last));
+      const { problems } = await host.status();
+      t.deepEqual(
+        problems.map(({ object, reason }) => [object, reason]),
+        [
+          ['Service default/bad-6', 'ConfigurationRejected'],
+          ['Service default/bad-7', 'ConfigurationRejected'],
+        ],
+      );
+      await host.serve({ name: 'bad-6', address: host.address(6) });
+      await host.until('the one that was mended is served', () => host.answers(6));
+      t.is((await host.status()).problems.length, 1);
+      await host.remove('bad-7.yaml');
+      await host.until('nothing is reported', async () => (await host.status()).problems.length === 0);
+      t.is((await host.status()).haproxy.rejected, 0);
+    },
+  );
+}
+
+test.serial('An agent restart leaves HAProxy alone while a Service is rejected', async (t) => {
+  const host = await poisoned(t, 'named');
+  await host.serve();
+  await host.serve({ name: 'shop', address: host.address(2) });
+  const agent = await host.start();
+  await host.serve({ name: 'shop', address: host.address(2), annotations: POISONOUS });
+  await host.until('it is reported', async () => (await host.why('default/shop')).problems.length === 1);
+  const load = new Load(t, host.place(2));
+  await agent.stop();
+  const before = [await host.worker(), await host.reloads()];
+  const next = await host.start();
+  await host.until(
+    'it is reported again',
+    async () => (await host.why('default/shop')).problems.length === 1,
+  );
+  t.true(next.hasLogged('"ours":true'));
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+  t.deepEqual([await host.worker(), await host.reloads()], before);
+});
+
+async function poisoned(t: ExecutionContext<unknown>, kind: Poison): Promise<TestHost> {
+  const host = await TestHost.create(t, { haproxy: (directory) => poisonedHaproxy(directory, kind, WORDS) });
+  await startMembers(t, host, 2);
+  return host;
+}

@@ -1,0 +1,52 @@
+// A HAProxy that takes exception to certain words in its configuration: a script around the real one, for what the
+// agent must survive although it renders nothing that a real HAProxy rejects.
+
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { haproxyExecutable } from './haproxy.ts';
+
+export type Poison =
+  /** `haproxy -c` and every start and reload fail, and the alert names the line. */
+  | 'named'
+  /** The same, but no alert says where. */
+  | 'silent'
+  /** `haproxy -c` is content; every start and reload fails, and the alert names the line. */
+  | 'late';
+
+/**
+ * Writes the script into `directory` and returns its path. Lines that hold one of `words` are poison. A reload has
+ * HAProxy execute its own argv[0] again, which is the script.
+ */
+export async function poisonedHaproxy(directory: string, kind: Poison, words: string): Promise<string> {
+  const path = join(directory, 'poisoned-haproxy');
+  await writeFile(
+    path,
+    `#!/bin/bash
+# The real one reads a copy in which poison is broken: its own words then name the line.
+arguments=() checks=no
+for word in "$@"; do
+  [ "$word" = -c ] && checks=yes
+  case $word in *.poisoned) word=\${word%.poisoned} ;; esac
+  arguments+=("$word")
+done
+for at in "\${!arguments[@]}"; do
+  [ "\${arguments[at]}" = -f ] && file=\${arguments[at + 1]} && where=$((at + 1))
+done
+if [ -n "\${file:-}" ] && grep -qE '${words}' "$file"; then
+  if [ '${kind}' != silent ] && { [ '${kind}' = named ] || [ $checks = no ]; }; then
+    sed -E 's/^.*(${words}).*$/    poison/' "$file" >"$file.poisoned"
+    arguments[where]=$file.poisoned
+  elif [ '${kind}' = silent ] && [ $checks = yes ]; then
+    echo '[ALERT]    (1) : config : Fatal errors found in configuration.' >&2
+    exit 1
+  elif [ '${kind}' = silent ]; then
+    { echo nonsense; cat "$file"; } >"$file.poisoned"
+    arguments[where]=$file.poisoned
+  fi
+fi
+exec -a "$0" '${haproxyExecutable}' "\${arguments[@]}"
+`,
+  );
+  await chmod(path, 0o755);
+  return path;
+}
