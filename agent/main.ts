@@ -47,7 +47,15 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy: haproxy.status(),
   }));
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
-  const haproxy = new HaproxyDataplane({ settings, wanted: model.loadBalancers, replan, metrics, log });
+  const onKnown = (): void => replan([...cluster.services()].map(({ key }) => key));
+  const haproxy = new HaproxyDataplane({
+    settings,
+    wanted: model.loadBalancers,
+    replan,
+    onKnown,
+    metrics,
+    log,
+  });
   const sources: StatusSources = {
     version,
     startedAt: new Date(),
@@ -72,6 +80,27 @@ async function run(argv: readonly string[]): Promise<number> {
   });
   log.info('Headgate runs', { version, listen: health.address, stateDir: settings.stateDir });
 
+  // What an operator tells the running agent.
+  const reread = (): void => {
+    const next = rereadSettings(argv, settings, log);
+    if (next === undefined) return;
+    settings = next;
+    translating = translateSettings(settings);
+    log.setLevel(settings.logLevel);
+    haproxy.configure(settings);
+    changes.add(
+      [...cluster.services()].map(({ key }) => key),
+      performance.now(),
+    );
+  };
+  const stopping = Promise.withResolvers<void>();
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info('Stopping', { signal });
+    changes.close();
+    stopping.resolve();
+  };
+  process.on('SIGHUP', reread).once('SIGTERM', stop).once('SIGINT', stop);
+
   // The sources: each change marks the load balancers that it concerns.
   const problemLog = new ProblemLog(log);
   const take = (source: ObjectSource) => (change: ObjectsChange) => {
@@ -90,6 +119,9 @@ async function run(argv: readonly string[]): Promise<number> {
   const { leaseNamespace, finalizer } = settings;
   const reporter =
     client && new Reporter({ api: client, cluster, model, haproxy, log, metrics, leaseNamespace, finalizer });
+  if (client === undefined && settings.manifests.length === 0) {
+    log.warn('There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"');
+  }
   api?.start();
   reporter?.start();
   const manifests = new ManifestSource({
@@ -99,7 +131,6 @@ async function run(argv: readonly string[]): Promise<number> {
     onFailure: (error) => log.warn('Reading manifests', { error: messageOf(error) }),
   });
   await manifests.start();
-  const stopping = Promise.withResolvers<void>();
   // What the folder holds is served even where no API server can be reached; but what a HAProxy serves already is not
   // taken back because nobody says what it should be.
   if ((await api?.ready) === 'nothing' && (await haproxy.isRunning())) {
@@ -109,25 +140,6 @@ async function run(argv: readonly string[]): Promise<number> {
   translateChanged(cluster, model, changes.takeAll(), translating);
   for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
   isSynced = true;
-
-  const reread = (): void => {
-    const next = rereadSettings(argv, settings, log);
-    if (next === undefined) return;
-    settings = next;
-    translating = translateSettings(settings);
-    log.setLevel(settings.logLevel);
-    haproxy.configure(settings);
-    changes.add(
-      [...cluster.services()].map(({ key }) => key),
-      performance.now(),
-    );
-  };
-  const stop = (signal: NodeJS.Signals): void => {
-    log.info('Stopping', { signal });
-    changes.close();
-    stopping.resolve();
-  };
-  process.on('SIGHUP', reread).once('SIGTERM', stop).once('SIGINT', stop);
 
   await Promise.race([haproxy.start(), stopping.promise]);
   await loop({

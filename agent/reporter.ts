@@ -58,10 +58,7 @@ export class Reporter {
       namespace: leaseNamespace,
       name: LEASE,
       identity,
-      onLeader: (leads) => {
-        log.info(leads ? 'This agent writes to the cluster now' : 'This agent writes to the cluster no more');
-        this.#writer.lead(leads);
-      },
+      onLeader: (leads) => this.#writer.lead(leads),
     });
     this.#events = new EventRecorder({ api, clock, log, metrics, instance: identity, isLeader });
     this.#writer = new StatusWriter({

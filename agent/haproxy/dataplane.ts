@@ -71,6 +71,8 @@ export interface HaproxyOptions {
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
   /** Asks the loop to plan these again. */
   readonly replan: (keys: Iterable<string>) => void;
+  /** It is known by now what is served and what is not, of everything. */
+  readonly onKnown?: () => void;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;
 }
@@ -386,6 +388,7 @@ export class HaproxyDataplane {
     // Gone from the worker, or still to go from it.
     const others = new Set([...next.booted.keys(), ...(old?.booted.keys() ?? [])]);
     replan([...others].filter((key) => !wanted.has(key)));
+    if (next.structure !== '' && (old?.structure ?? '') === '') this.#options.onKnown?.();
   }
 
   #lose(worker: ServingWorker, why: string): void {

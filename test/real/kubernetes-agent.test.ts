@@ -165,3 +165,22 @@ test.serial(
     );
   },
 );
+
+test.serial('A Service that ceased to be ours while no agent ran is let go of by the next one', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  await kube.must('POST', servicePath('default'), service('left', host.address(1)));
+  const read = () => kube.must('GET', servicePath('default', 'left'));
+  const first = await host.start();
+  await host.until('it has the finalizer', async () => (await read()).metadata.finalizers !== undefined);
+  await first.stop();
+  const plain = { spec: { type: 'ClusterIP' } };
+  await kube.must('PATCH', servicePath('default', 'left'), plain, 'application/merge-patch+json');
+  await host.start();
+  await host.until(
+    'the finalizer is gone',
+    async () => (await read()).metadata.finalizers === undefined,
+    30_000,
+  );
+  t.deepEqual((await read()).status.loadBalancer, {});
+  await kube.must('DELETE', servicePath('default', 'left'));
+});
