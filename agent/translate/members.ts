@@ -1,7 +1,7 @@
 // Members of a pool, from endpoints or from nodes: name, id and address the same on every host, whatever the order
 // in which the objects came. Pure.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Node, Service, ServicePort } from '../kubernetes/objects.ts';
 import type { Family, Member } from '../model.ts';
 import type { Candidate, Selection } from './select-endpoints.ts';
@@ -97,7 +97,7 @@ const ids = new Map<string, number>();
 export function stableId(text: string): number {
   let id = ids.get(text);
   if (id === undefined) {
-    id = (createHash('sha256').update(text).digest().readUInt32BE(0) % MAX_ID) + 1;
+    id = (Number.parseInt(hash('sha256', text, 'hex').slice(0, 8), 16) % MAX_ID) + 1;
     if (ids.size >= 200_000) ids.clear();
     ids.set(text, id);
   }
