@@ -1,6 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../agent/errors.ts';
+import { settingsHelp } from '../../agent/settings/help.ts';
+import { allSettings, flagOf, variableOf } from '../../agent/settings/table.ts';
 import {
   diffSettings,
   readCommandLine,
@@ -8,8 +10,6 @@ import {
   type SettingName,
   type Settings,
 } from '../../agent/settings.ts';
-import { settingsHelp } from '../../agent/settings/help.ts';
-import { allSettings, flagOf, variableOf } from '../../agent/settings/table.ts';
 
 interface Given {
   readonly argv?: readonly string[];

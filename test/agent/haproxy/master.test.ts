@@ -129,7 +129,14 @@ test('reload() asks again while another reload is under way', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 3.2.0');
   const after = table('3 [failed: 0]', '12 worker 0 0d00h00m00s 3.2.0');
   const busy = 'Success=0\n--\nAnother reload is still in progress.\n\n';
-  const socket = await scripted(t, [before, busy, busy, 'Success=1\n--\nLoading success.\n\n', after, 'Pid: 12\n']);
+  const socket = await scripted(t, [
+    before,
+    busy,
+    busy,
+    'Success=1\n--\nLoading success.\n\n',
+    after,
+    'Pid: 12\n',
+  ]);
   t.deepEqual(await reload(socket), { ok: true, workerPid: 12, log: 'Loading success.' });
 });
 
