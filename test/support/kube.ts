@@ -326,7 +326,8 @@ export function startKube(options: KubeOptions = {}): Promise<Kube> {
 /** For `requires()`: Go is needed only where the programs are yet to be built. */
 export function kubeNeeds(...more: readonly string[]): Needs {
   const built = spawnSync('sh', [assets, '--no-build', 'etcd', 'kube-apiserver', ...more]);
-  return { programs: ['setpriv', ...(built.status === 0 ? [] : ['go'])] };
+  const canBuild = spawnSync('sh', ['-c', 'command -v go || command -v pip3']).status === 0;
+  return { programs: ['setpriv', ...(built.status === 0 || canBuild ? [] : ['go'])] };
 }
 
 /** Milliseconds for a test or hook that may have to build them first. */
