@@ -77,6 +77,9 @@ export interface HaproxyOptions {
   readonly log: Log;
 }
 
+/** Milliseconds in which a worker that ends during a reload is expected to be followed by another. */
+const SUCCESSION = 500;
+
 export class HaproxyDataplane {
   readonly #options: HaproxyOptions;
   #settings: HaproxySettings;
@@ -168,7 +171,11 @@ export class HaproxyDataplane {
     });
     this.#arbiter = new ReloadArbiter({
       interval: () => this.#settings.reloadInterval,
-      reload: (causes) => this.#reloader.reload(causes),
+      reload: async (causes) => {
+        const result = await this.#reloader.reload(causes);
+        if (this.#worker === undefined) void this.#obtain();
+        return result;
+      },
       pressure: () => {
         const { maxOldWorkers, oldWorkerMemory } = this.#settings;
         return this.#reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
@@ -270,7 +277,10 @@ export class HaproxyDataplane {
       blocked: this.#quarantine.blocked.map(
         ({ address, port, reason }) => `${address} port ${port}: ${reason}`,
       ),
-      fault: this.#supervisor.fault || this.#reloader.fault || (this.#limit.problem ?? ''),
+      fault:
+        (worker === undefined ? this.#supervisor.fault : '') ||
+        this.#reloader.fault ||
+        (this.#limit.problem ?? ''),
       persistFault: this.#persister.fault,
       maxConnections: this.#limit.value,
     };
@@ -393,10 +403,16 @@ export class HaproxyDataplane {
 
   #lose(worker: ServingWorker, why: string): void {
     if (worker !== this.#worker || this.#closed) return;
-    this.#options.log.warn('Lost the HAProxy worker', { why });
     this.#worker = undefined;
-    this.#supervisor.lose(why);
     worker.runtime.close();
-    void this.#obtain();
+    const obtain = (): void => {
+      if (this.#worker !== undefined || this.#closed) return;
+      this.#options.log.warn('Lost the HAProxy worker', { why });
+      this.#supervisor.lose(why);
+      void this.#obtain();
+    };
+    // A worker without connections ends as soon as its successor is there: the reload is about to bring that one.
+    if (this.#arbiter.isReloading) setTimeout(obtain, SUCCESSION);
+    else obtain();
   }
 }

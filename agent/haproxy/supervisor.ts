@@ -39,6 +39,8 @@ export interface SupervisorOptions {
   readonly log: Log;
 }
 
+type Phase = 'starting' | 'running';
+
 /** Before the first attempt has come to an end. */
 const NOT_YET = 'HAProxy has not been reached yet';
 const CONNECT_TIMEOUT = 2_000;
@@ -100,13 +102,17 @@ export class Supervisor {
     this.#fault = why;
   }
 
-  /** undefined where no HAProxy answers at our sockets. Reads only. */
-  async adopt(): Promise<ServingWorker | undefined> {
+  /** undefined where no HAProxy answers at our sockets, or only one on its way out. Reads only. */
+  async adopt(phase: Phase = 'running'): Promise<ServingWorker | undefined> {
     const { maker, context, file, log } = this.#options;
-    const runtime = await this.connect();
+    const runtime = await this.connect(phase);
     if (runtime === undefined) return undefined;
     try {
-      const { description, pid } = runtime.worker;
+      const { description, pid, stopping } = runtime.worker;
+      if (stopping) {
+        runtime.close();
+        return undefined;
+      }
       const bound = await file.placesUnder(description);
       const booted = await this.#bootedAs(description, bound);
       log.info('Adopted the HAProxy that runs', { worker: pid, ours: booted !== undefined });
@@ -149,10 +155,15 @@ export class Supervisor {
     }
   }
 
-  /** Connects to the worker behind the admin socket, or, where that is gone, through the master's. */
-  async connect(): Promise<Runtime | undefined> {
-    const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
-    if (!existsSync(socketPath) && !existsSync(masterSocketPath)) return undefined;
+  /**
+   * Connects to the worker behind the admin socket, or, where that is gone, through the master's, unless HAProxy is
+   * being started: the master of 3.1 and newer lets those wait who want to speak to a worker that is not there yet.
+   */
+  async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
+    const { adminSocket: socketPath, masterSocket } = this.#options.paths;
+    const masterSocketPath = phase === 'starting' ? undefined : masterSocket;
+    if (!existsSync(socketPath) && (masterSocketPath === undefined || !existsSync(masterSocketPath)))
+      return undefined;
     try {
       return await Runtime.connect({ socketPath, masterSocketPath, timeoutMs: CONNECT_TIMEOUT });
     } catch (error) {
@@ -162,8 +173,8 @@ export class Supervisor {
   }
 
   /** The worker that serves exactly this candidate; undefined where the one that answers does not. */
-  async find(candidate: Candidate): Promise<ServingWorker | undefined> {
-    const runtime = await this.connect().catch(() => undefined);
+  async find(candidate: Candidate, phase: Phase = 'running'): Promise<ServingWorker | undefined> {
+    const runtime = await this.connect(phase).catch(() => undefined);
     if (runtime === undefined) return undefined;
     const { description, pid } = runtime.worker;
     if (description !== descriptionOf(candidate.structure) || !(pid > 0)) {
@@ -248,7 +259,7 @@ export class Supervisor {
     log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
     let adopted: ServingWorker | undefined;
     const isServing = async (): Promise<boolean> => {
-      adopted = await this.adopt();
+      adopted = await this.adopt('starting');
       return adopted !== undefined;
     };
     await startHaproxy(executable, paths, isServing, START_TIMEOUT);
@@ -261,7 +272,7 @@ export class Supervisor {
     const { executable, paths, maker } = this.#options;
     let found: ServingWorker | undefined;
     const isServing = async (): Promise<boolean> => {
-      found = await this.find(candidate);
+      found = await this.find(candidate, 'starting');
       return found !== undefined;
     };
     await startHaproxy(executable, paths, isServing, START_TIMEOUT);

@@ -38,7 +38,7 @@ test.serial(
     t.true(took < 2_500, `${took} ms`);
     await host.until('nothing is reported', async () => (await host.status()).problems.length === 0);
     await host.until('the log says so', async () => agent.hasLogged('Solved: '));
-    t.is((await host.why('default/shop')).verdict, 'served');
+    await host.until('`why` says so', async () => (await host.why('default/shop')).verdict === 'served');
   },
 );
 
@@ -126,7 +126,7 @@ asRoot.serial('An address that is not on this host is left out, and served once 
 });
 
 asRoot.serial('An ordinary user serves what it may bind, and port 80 is reported', async (t) => {
-  const host = await TestHost.create(t, { uid: 65_534 });
+  const host = await TestHost.create(t, { uid: 65_534, haproxy: 'haproxy' });
   await startMembers(t, host, 2);
   await host.serve();
   await host.serve({ name: 'low', address: host.address(2), port: 80 });

@@ -4,7 +4,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
-import { type Poison, poisonedHaproxy } from '../support/poisoned-haproxy.ts';
+import { type Poison, poisonedHaproxy, poisons } from '../support/poisoned-haproxy.ts';
 import { requires } from '../support/requirements.ts';
 import { ask, Load } from '../support/traffic.ts';
 
@@ -20,7 +20,7 @@ const said: { readonly [kind in Poison]: RegExp } = {
   late: /HAProxy rejects its configuration: .*unknown keyword 'poison'/,
 };
 
-for (const kind of ['named', 'silent', 'late'] as const) {
+for (const kind of poisons) {
   test.serial(
     `A Service that HAProxy rejects goes on with its last good configuration (${kind})`,
     async (t) => {

@@ -28,7 +28,10 @@ export interface HostOptions {
   readonly flags?: readonly string[];
   /** The HAProxy program; a function makes one in the host's directory and gives its path. */
   readonly haproxy?: string | ((directory: string) => Promise<string>);
-  /** An ordinary user to whom the folders belong and who runs everything; only for root. */
+  /**
+   * An ordinary user to whom the folders belong and who runs everything; only for root. A HAProxy other than the
+   * installed one may be out of this user's reach.
+   */
   readonly uid?: number;
 }
 

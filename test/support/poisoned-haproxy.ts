@@ -1,6 +1,7 @@
 // A HAProxy that takes exception to certain words in its configuration: a script around the real one, for what the
 // agent must survive although it renders nothing that a real HAProxy rejects.
 
+import { readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { haproxyExecutable } from './haproxy.ts';
@@ -13,9 +14,18 @@ export type Poison =
   /** `haproxy -c` is content; every start and reload fails, and the alert names the line. */
   | 'late';
 
+/** A reload executes argv[0] again: our script, unless HAProxy itself is behind a script that says otherwise. */
+export const poisons: readonly Poison[] = isScript(haproxyExecutable)
+  ? ['named', 'silent']
+  : ['named', 'silent', 'late'];
+
+function isScript(path: string): boolean {
+  return path.includes('/') && readFileSync(path).subarray(0, 2).toString() === '#!';
+}
+
 /**
- * Writes the script into `directory` and returns its path. Lines that hold one of `words` are poison. A reload has
- * HAProxy execute its own argv[0] again, which is the script.
+ * Writes the script into `directory` and returns its path. Lines that match `words`, an extended regular expression,
+ * are poison.
  */
 export async function poisonedHaproxy(directory: string, kind: Poison, words: string): Promise<string> {
   const path = join(directory, 'poisoned-haproxy');
