@@ -19,7 +19,7 @@ export interface PersisterOptions {
   readonly log: Log;
 }
 
-const SOON = 300;
+const SOON = 800;
 const AGAIN = 1_000;
 
 export class Persister {
