@@ -151,8 +151,12 @@ test.serial(
       ({ status }) => status === 404,
     );
     const heir = { ports: [{ port: 80 }], clusterIP: spec.clusterIP };
-    const { status } = await kube.api('POST', SERVICES, { metadata: { name: 'heir' }, spec: heir });
-    t.is(status, 201, 'the cluster IP is free again');
+    // The API server gives the address back a moment after the Service is gone.
+    await until(
+      'the cluster IP is free again',
+      () => kube.api('POST', SERVICES, { metadata: { name: 'heir' }, spec: heir }),
+      ({ status }) => status === 201,
+    );
     await writer.close();
   },
 );
