@@ -1,6 +1,7 @@
 // `make bench`: runs the benchmarks whose rows are asked for, prints their table and writes bench/results.json.
 // ROWS (or --rows) is a pattern of rows' names, BENCH_SCALE a share of the full size (for tests), BENCH_RESULTS
-// another file to write, HAPROXY another HAProxy. A target that is missed is shown; the exit status stays 0.
+// another file to write, HAPROXY another HAProxy, BENCH_PATIENCE how many seconds to wait before each benchmark for
+// the machine to be quiet. A target that is missed is shown; the exit status stays 0.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -16,7 +17,7 @@ import { newService } from './rows/new-service.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
-import { machine, versions } from './support/machine.ts';
+import { busy, machine, versions } from './support/machine.ts';
 import type { Bench, Benchmark, Row } from './support/row.ts';
 import { cleanAll } from './support/scratch.ts';
 import { table } from './support/table.ts';
@@ -70,7 +71,9 @@ for (const benchmark of benchmarks) {
   const own = new Set(benchmark.rows.filter((name) => wanted.has(name)));
   if (own.size === 0) continue;
   try {
-    rows.push(...(await benchmark.run(bench, own)));
+    const before = await quiet();
+    for (const each of await benchmark.run(bench, own))
+      rows.push({ ...each, details: { ...each.details, '% of processors busy before': before } });
   } catch (error) {
     // The others go on; this one has no row, and the exit status says so.
     console.error(error);
@@ -85,3 +88,12 @@ writeFileSync(
   `${JSON.stringify({ versions: versions(haproxy), machine: machine(), rows }, null, 2)}\n`,
 );
 process.exitCode = failures.length > 0 ? 1 : 0;
+
+/** How busy the machine is without us, in percent; waits for less than 15, up to BENCH_PATIENCE seconds. */
+async function quiet(): Promise<number> {
+  const end = performance.now() + 1_000 * Number(process.env.BENCH_PATIENCE ?? 0);
+  for (;;) {
+    const share = Math.round(await busy(1_000));
+    if (share < 15 || performance.now() > end) return share;
+  }
+}

@@ -3,15 +3,13 @@
 
 import { readdirSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
+import { answer, over } from '../support/parent.ts';
 import { withScratch } from '../support/scratch.ts';
 import { Bound } from './bound.ts';
 import { readPlain } from './plain-service.ts';
 
 const [folder = '', haproxy = ''] = process.argv.slice(2);
 const read = (name: string) => readPlain(readFileSync(join(folder, name), 'latin1'));
-
-// First of all: a signal may come before everything is there.
-const over = new Promise((resolve) => process.once('SIGTERM', resolve).once('disconnect', resolve));
 
 await withScratch(async (scratch) => {
   const services = readdirSync(folder)
@@ -28,7 +26,7 @@ await withScratch(async (scratch) => {
       }, 1_000);
     });
   });
-  process.on('message', () => process.send?.({ pids: [bound.haproxy.pid] }));
+  process.on('message', () => answer({ pids: [bound.haproxy.pid] }));
   await over;
   watcher.close();
 });

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { askOnce } from '../../agent/haproxy/ask-once.ts';
 import { globalSection, type OwnHaproxy, startHaproxy } from '../support/haproxy.ts';
+import { answer, over } from '../support/parent.ts';
 import { withScratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { type PlainService, plainConfig, readPlain } from './plain-service.ts';
@@ -40,9 +41,6 @@ async function reload(haproxy: OwnHaproxy, services: ReadonlyMap<string, PlainSe
   await until('A new worker answers', isNew, { every: 1 });
 }
 
-// First of all: a signal may come before everything is there.
-const over = new Promise((resolve) => process.once('SIGTERM', resolve).once('disconnect', resolve));
-
 await withScratch(async (scratch) => {
   const services = new Map<string, PlainService>();
   const read = (name: string): void => {
@@ -73,7 +71,7 @@ await withScratch(async (scratch) => {
   });
   process.on('message', async () => {
     while (working !== undefined) await Promise.all([working, delay(5)]);
-    process.send?.({ reloads: reloads.splice(0) });
+    answer({ reloads: reloads.splice(0) });
   });
   await over;
   watcher.close();

@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Addresses, type ServiceSpec, services, sliceObject } from './objects.ts';
+import { answer, over } from './parent.ts';
 
 export interface AckOrder {
   readonly directory: string;
@@ -59,20 +60,18 @@ export async function serveAck(prepare: (order: AckOrder) => Promise<Timed>): Pr
     questions.push(question);
     wake?.();
   });
-  for (const event of ['SIGTERM', 'disconnect'] as const) {
-    process.once(event, () => {
-      isOver = true;
-      wake?.();
-    });
-  }
+  void over.then(() => {
+    isOver = true;
+    wake?.();
+  });
   let timed: Timed | undefined;
   while (!isOver) {
     const question = questions.shift();
     if (question === undefined) await new Promise<void>((resolve) => (wake = resolve));
     else if ('directory' in question) {
       timed = await prepare(question);
-      process.send?.({ samples: [] });
-    } else if (timed !== undefined) process.send?.({ samples: await take(timed, question.samples) });
+      answer({ samples: [] });
+    } else if (timed !== undefined) answer({ samples: await take(timed, question.samples) });
   }
   await timed?.stop();
   process.exit();

@@ -2,6 +2,7 @@
 // becomes of those before.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { answer, over } from './parent.ts';
 import { type Answer, request } from './request.ts';
 
 export interface LoadOrder {
@@ -14,8 +15,11 @@ export interface LoadOrder {
 
 export interface LoadResult {
   readonly requests: number;
-  /** Why each of those that failed did. */
-  readonly failures: readonly string[];
+  readonly failures: readonly {
+    readonly why: string;
+    /** When its connection began, by Date.now(). */
+    readonly began: number;
+  }[];
   /** Milliseconds of each, in the order of their ends. */
   readonly took: readonly number[];
 }
@@ -38,9 +42,12 @@ process.on('message', async (order: LoadOrder) => {
   await Promise.all(open);
   const result: LoadResult = {
     requests: answers.length,
-    failures: answers.map(({ failure }) => failure).filter((failure) => failure !== ''),
+    failures: answers
+      .filter(({ failure }) => failure !== '')
+      .map(({ failure, began }) => ({ why: failure, began })),
     took: answers.map(({ took }) => took),
   };
-  process.send?.(result);
+  answer(result);
 });
-process.once('disconnect', () => process.exit());
+await over;
+process.exit();

@@ -3,6 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
 import { version } from '../../agent/version.ts';
+import { sum } from './statistics.ts';
+import { pause } from './until.ts';
 
 export interface Machine {
   readonly cpu: string;
@@ -42,4 +44,20 @@ function firstMatch(program: string, args: readonly string[], pattern: RegExp): 
   } catch (error) {
     return pattern.exec(String((error as { stdout?: string }).stdout ?? ''))?.[1] ?? '';
   }
+}
+
+/** How many of the processors' time was in use within the next `milliseconds`, in percent: by others, if we rest. */
+export async function busy(milliseconds: number): Promise<number> {
+  const before = processorTimes();
+  await pause(milliseconds);
+  const after = processorTimes();
+  return 100 * (1 - (after.idle - before.idle) / (after.all - before.all));
+}
+
+function processorTimes(): { readonly idle: number; readonly all: number } {
+  const times = cpus().map((cpu) => cpu.times);
+  return {
+    idle: sum(times.map(({ idle }) => idle)),
+    all: sum(times.flatMap((each) => Object.values(each))),
+  };
 }

@@ -24,7 +24,9 @@ export function start(
 ): Running {
   const log = scratch.path(`${name}.log`);
   const file = openSync(log, 'a');
-  const child = spawn(program, args, { ...options, stdio: ['ignore', file, file] });
+  // Ends with us, however we end.
+  const command = ['--pdeathsig', 'TERM', program, ...args];
+  const child = spawn('setpriv', command, { ...options, stdio: ['ignore', file, file] });
   closeSync(file);
   return running(scratch, program, child, log);
 }

@@ -7,6 +7,8 @@ export interface Answer {
   /** '' where it was a 200; otherwise why not. */
   readonly failure: string;
   readonly body: string;
+  /** By Date.now(). */
+  readonly began: number;
   /** Milliseconds from the start of the connection to its end. */
   readonly took: number;
 }
@@ -14,7 +16,8 @@ export interface Answer {
 /** Never rejects. A connection that is refused, cut or silent is a failure. */
 export function request(address: string, port: number, timeout = 5_000): Promise<Answer> {
   return new Promise((resolve) => {
-    const began = performance.now();
+    const began = Date.now();
+    const since = performance.now();
     let text = '';
     let failure = '';
     const socket = connect({ host: address, port, noDelay: true });
@@ -30,10 +33,10 @@ export function request(address: string, port: number, timeout = 5_000): Promise
       failure = error.code ?? error.message;
     });
     socket.on('close', () => {
-      const took = performance.now() - began;
+      const took = performance.now() - since;
       if (failure === '' && !/^HTTP\/1\.[01] 200 /.test(text))
         failure = text === '' ? 'no answer' : 'not 200';
-      resolve({ failure, body: text.slice(text.indexOf('\r\n\r\n') + 4).trim(), took });
+      resolve({ failure, began, body: text.slice(text.indexOf('\r\n\r\n') + 4).trim(), took });
     });
   });
 }

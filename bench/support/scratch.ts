@@ -8,6 +8,7 @@ import { join } from 'node:path';
 export class Scratch {
   readonly directory: string;
   readonly #undo: (() => Promise<void> | void)[] = [];
+  #cleaning: Promise<void> | undefined;
 
   private constructor(directory: string) {
     this.directory = directory;
@@ -23,11 +24,22 @@ export class Scratch {
     return join(this.directory, name);
   }
 
+  /** Where it is too late it is undone at once, and what goes on making things is stopped by an error. */
   defer(undo: () => Promise<void> | void): void {
+    if (this.#cleaning !== undefined) {
+      void undo();
+      throw new Error('The benchmark is being stopped');
+    }
     this.#undo.push(undo);
   }
 
-  async clean(): Promise<void> {
+  /** Once, however often it is called. */
+  clean(): Promise<void> {
+    this.#cleaning ??= this.#undoAll();
+    return this.#cleaning;
+  }
+
+  async #undoAll(): Promise<void> {
     for (let undo = this.#undo.pop(); undo !== undefined; undo = this.#undo.pop()) {
       try {
         await undo();
