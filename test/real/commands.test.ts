@@ -4,9 +4,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
 import { processesOf, TestHost } from '../support/agent.ts';
-import { startMember } from '../support/members.ts';
+import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
 import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -16,15 +15,13 @@ test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
   const settings = join(host.directory, 'headgate.yaml');
   await writeFile(settings, 'hardStopAfter: 7m\ndefaults:\n  algorithm: least-connections\n');
   const members = [11, 12, 13].map((last) => host.address(last));
-  const web = webObjects({ address: host.address(1), members });
-  const shop = webObjects({
+  await host.serve({ members });
+  await host.serve({
     name: 'shop',
     address: host.address(2),
     members: [],
     annotations: { 'health-monitor': 'http', mode: 'http' },
   });
-  await host.write('web.yaml', web);
-  await host.write('shop.yaml', shop);
   await host.start(['--config', settings]);
   const rendered = async (): Promise<string> => {
     const output = join(host.directory, 'rendered');
@@ -35,7 +32,7 @@ test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
   };
   t.is(await rendered(), await host.config());
   // What the commands of an edit have made of HAProxy stands in the file soon after.
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(14)] }));
+  await host.serve({ members: [host.address(14)] });
   await host.until('the file has it', async () => (await host.config()).includes(host.address(14)));
   t.is(await rendered(), await host.config());
 });
@@ -43,7 +40,7 @@ test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
 test.serial('`render` names what it refuses, and fails only for settings that cannot be used', async (t) => {
   const host = await TestHost.create(t);
   const output = join(host.directory, 'rendered');
-  await host.write('web.yaml', webObjects({ address: '999.1.1.1', members: [] }));
+  await host.serve({ address: '999.1.1.1', members: [] });
   await host.write('broken.yaml', 'kind: [');
   const refused = await host.command('render', ['--output', output]);
   t.is(refused.status, 0);
@@ -66,15 +63,14 @@ test.serial(
   '`status` and `why` end with 0 for good news, 1 for bad, 2 for a wrong question, 3 without an agent',
   async (t) => {
     const host = await TestHost.create(t);
-    const member = await startMember(host.address(11), MEMBER_PORT);
-    t.teardown(member.kill);
+    await startMembers(t, host);
     t.is((await host.command('status')).status, 3);
     const unanswered = await host.command('why', ['default/web']);
     t.is(unanswered.status, 3);
     t.regex(unanswered.stderr, /No agent answers/);
 
-    await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
-    await host.write('empty.yaml', webObjects({ name: 'empty', address: host.address(2), members: [] }));
+    await host.serve();
+    await host.serve({ name: 'empty', address: host.address(2), members: [] });
     const agent = await host.start();
     const good = await host.command('status');
     t.deepEqual([good.status, good.stderr], [0, '']);
@@ -96,8 +92,7 @@ test.serial(
 
     // Bad news: HAProxy is away and cannot come back.
     await agent.stop();
-    const { master } = { master: await host.master() };
-    process.kill(master, 'SIGKILL');
+    process.kill(await host.master(), 'SIGKILL');
     await host.until('HAProxy is gone', async () => processesOf(host.directory).length === 0);
     await host.launch(['--haproxy-supervisor', 'external']);
     await host.until('it says so', async () => (await host.status()).fault !== '');
@@ -130,26 +125,24 @@ test.serial(
 
 test.serial('A second agent with the same runtimeDir leaves, the first one goes on', async (t) => {
   const host = await TestHost.create(t);
-  const member = await startMember(host.address(11), MEMBER_PORT);
-  t.teardown(member.kill);
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  await startMembers(t, host);
+  await host.serve();
   const first = await host.start();
   const second = await host.launch();
   t.is(await second.exited, 1);
   t.regex(second.text, /Another agent answers at ".*": give this one its own runtimeDir/);
   t.true(await first.isReady());
   t.is((await host.command('status')).status, 0);
-  t.is(await ask({ address: host.address(1), port: VIP_PORT }), host.address(11));
+  t.is(await ask(host.place()), host.address(11));
 });
 
 test.serial('SIGTERM ends the agent and not one request', async (t) => {
   const host = await TestHost.create(t);
-  const member = await startMember(host.address(11), MEMBER_PORT);
-  t.teardown(member.kill);
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  await startMembers(t, host);
+  await host.serve();
   const agent = await host.start();
   const worker = await host.worker();
-  const place = { address: host.address(1), port: VIP_PORT };
+  const place = host.place();
   const loads = [new Load(t, place, { kind: 'new' }), new Load(t, place, { kind: 'kept' })];
   await loads[0]?.answered(30);
   t.is(await agent.stop(), 0);
@@ -161,9 +154,9 @@ test.serial('SIGTERM ends the agent and not one request', async (t) => {
 
 test.serial('What was changed just before SIGTERM stands in the file', async (t) => {
   const host = await TestHost.create(t);
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [] }));
+  await host.serve({ members: [] });
   const agent = await host.start();
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  await host.serve();
   await host.until('HAProxy has it', async () => (await host.servers()).length === 1);
   await agent.stop();
   t.true((await host.config()).includes(host.address(11)));
@@ -171,11 +164,23 @@ test.serial('What was changed just before SIGTERM stands in the file', async (t)
 
 test.serial('With --stop-dataplane-on-exit HAProxy ends with the agent', async (t) => {
   const host = await TestHost.create(t);
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(11)] }));
+  await host.serve();
   const agent = await host.start(['--stop-dataplane-on-exit']);
   t.true(processesOf(host.directory).length >= 3);
   t.is(await agent.stop(), 0);
   await host.until('nothing is left', async () => processesOf(host.directory).length === 0);
+});
+
+test.serial('With --stop-dataplane-on-exit a HAProxy that was there before the agent stays', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host);
+  await host.serve();
+  await (await host.start()).stop();
+  const worker = await host.worker();
+  const agent = await host.start(['--stop-dataplane-on-exit']);
+  t.is(await agent.stop(), 0);
+  t.true(await host.answers());
+  t.is(await host.worker(), worker);
 });
 
 test.serial('An agent that cannot start says why and leaves nothing behind', async (t) => {

@@ -1,22 +1,21 @@
 // The agent comes and goes, traffic and HAProxy stay: what a restart may cost, and what it must catch up on.
 
 import { readFile, stat } from 'node:fs/promises';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
-import { startMember } from '../support/members.ts';
+import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT, type Web, webObjects } from '../support/service-objects.ts';
 import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 
 for (const how of ['SIGTERM', 'SIGKILL'] as const) {
   test.serial(`An agent restart after ${how} tells HAProxy nothing and costs nothing`, async (t) => {
-    const { host, place, show } = await served(t);
-    await show({ spec: { loadBalancerSourceRanges: ['127.0.0.0/8', '10.0.0.0/8'] } });
+    const host = await served(t);
+    await host.serve({ spec: { loadBalancerSourceRanges: ['127.0.0.0/8', '10.0.0.0/8'] } });
     const first = await host.start();
     const before = [await host.worker(), await host.reloads(), (await stat(host.paths.config)).ino];
-    const load = new Load(t, place);
+    const load = new Load(t, host.place());
     first.signal(how);
     await first.exited;
     const second = await host.start();
@@ -32,12 +31,12 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
 }
 
 test.serial('What changed while the agent was down is caught up on by commands alone', async (t) => {
-  const { host, place, show } = await served(t);
-  await show({ members: [host.address(11), host.address(12)] });
+  const host = await served(t);
+  await host.serve({ members: [host.address(11), host.address(12)] });
   const first = await host.start();
   const worker = await host.worker();
   await first.stop();
-  await show({
+  await host.serve({
     members: [{ address: host.address(12), terminating: true }, host.address(13)],
     spec: { loadBalancerSourceRanges: [`${host.address(50)}/32`] },
   });
@@ -50,9 +49,9 @@ test.serial('What changed while the agent was down is caught up on by commands a
     );
   });
   for (let times = 0; times < 6; times++)
-    t.is(await ask({ ...place, from: host.address(50) }), host.address(13));
-  await host.until('the source ranges are, too', () => isServed(host, 1, host.address(60)).then((is) => !is));
-  t.true(await isServed(host, 1, host.address(50)));
+    t.is(await ask({ ...host.place(), from: host.address(50) }), host.address(13));
+  await host.until('the source ranges are, too', () => host.answers(1, host.address(60)).then((is) => !is));
+  t.true(await host.answers(1, host.address(50)));
   t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
   t.is((await second.metrics())('headgate_haproxy_commands_total', { command: 'AddServer' }), 1);
 });
@@ -60,32 +59,24 @@ test.serial('What changed while the agent was down is caught up on by commands a
 test.serial(
   'A Service that came and one that went while the agent was down are one reload together',
   async (t) => {
-    const { host, show } = await served(t);
-    await show();
-    await host.write(
-      'old.yaml',
-      webObjects({ name: 'old', address: host.address(2), members: [host.address(11)] }),
-    );
+    const host = await served(t);
+    await host.serve({ name: 'old', address: host.address(2), members: [host.address(11)] });
     const first = await host.start();
     await first.stop();
     await host.remove('old.yaml');
-    await host.write(
-      'new.yaml',
-      webObjects({ name: 'new', address: host.address(3), members: [host.address(11)] }),
-    );
+    await host.serve({ name: 'new', address: host.address(3), members: [host.address(11)] });
     await host.start();
-    await host.until('the new one is served', () => isServed(host, 3));
-    t.false(await isServed(host, 2));
-    t.true(await isServed(host, 1));
+    await host.until('the new one is served', () => host.answers(3));
+    t.false(await host.answers(2));
+    t.true(await host.answers());
     t.is(await host.reloads(), 1);
   },
 );
 
 test.serial('A setting of the file that changed while the agent was down is one reload', async (t) => {
-  const { host, place, show } = await served(t);
-  await show();
+  const host = await served(t);
   await (await host.start()).stop();
-  const load = new Load(t, place);
+  const load = new Load(t, host.place());
   await host.start(['--hard-stop-after', '7m']);
   await host.until('the file has it', async () => (await host.config()).includes('hard-stop-after 420000ms'));
   await host.until('HAProxy has reloaded', async () => (await host.reloads()) === 1);
@@ -96,24 +87,25 @@ test.serial('A setting of the file that changed while the agent was down is one 
 test.serial(
   'An agent killed in the middle of a burst of edits comes to the desired state when it is back',
   async (t) => {
-    const { host, place, show } = await served(t, 6);
+    const host = await served(t, 6);
     const all = [11, 12, 13, 14, 15, 16].map((last) => host.address(last));
-    await show({ members: all.slice(0, 2) });
+    await host.serve({ members: all.slice(0, 2) });
     let agent = await host.start();
-    const load = new Load(t, place);
+    const load = new Load(t, host.place());
     for (let round = 0; round < 4; round++) {
       for (let edit = 0; edit < 6; edit++) {
         const count = 1 + ((round + edit) % 6);
-        await show({ members: all.slice(0, count) });
-        await host.write(
-          'shop.yaml',
-          webObjects({ name: 'shop', address: host.address(2 + (edit % 2)), members: all.slice(0, count) }),
-        );
+        await host.serve({ members: all.slice(0, count) });
+        await host.serve({
+          name: 'shop',
+          address: host.address(2 + (edit % 2)),
+          members: all.slice(0, count),
+        });
       }
       await agent.kill();
       agent = await host.start();
     }
-    await show({ members: all.slice(2, 5) });
+    await host.serve({ members: all.slice(2, 5) });
     await host.until('the members are the desired ones', async () => {
       const ready = (await host.servers()).filter(
         ({ backend, state }) => backend.startsWith('default:web:') && state === 'ready',
@@ -122,7 +114,7 @@ test.serial(
     });
     await host.until(
       'the other Service is where its last edit put it',
-      async () => (await isServed(host, 3)) && !(await isServed(host, 2)),
+      async () => (await host.answers(3)) && !(await host.answers(2)),
     );
     t.deepEqual((await load.stop()).failures, []);
     await host.until('the file is what `render` makes of it', async () => {
@@ -134,25 +126,10 @@ test.serial(
   },
 );
 
-interface Served {
-  readonly host: TestHost;
-  readonly place: { readonly address: string; readonly port: number };
-  readonly show: (web?: Partial<Web>) => Promise<void>;
-}
-
-/** A host with a Service at address 1 and members from address 11 on; `show` writes the Service. */
-async function served(t: Parameters<typeof TestHost.create>[0], count = 3): Promise<Served> {
+/** A host with members from address 11 on, and `default/web`, which has all of them. */
+async function served(t: ExecutionContext<unknown>, count = 3): Promise<TestHost> {
   const host = await TestHost.create(t);
-  const members = Array.from({ length: count }, (_, at) => host.address(11 + at));
-  for (const address of members) t.teardown((await startMember(address, MEMBER_PORT)).kill);
-  const show = (web: Partial<Web> = {}): Promise<void> =>
-    host.write('web.yaml', webObjects({ address: host.address(1), members, ...web }));
-  return { host, place: { address: host.address(1), port: VIP_PORT }, show };
-}
-
-function isServed(host: TestHost, last: number, from = host.address(99)): Promise<boolean> {
-  return ask({ address: host.address(last), port: VIP_PORT, from }).then(
-    () => true,
-    () => false,
-  );
+  await startMembers(t, host, count);
+  await host.serve({ members: Array.from({ length: count }, (_, at) => host.address(11 + at)) });
+  return host;
 }

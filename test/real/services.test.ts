@@ -2,28 +2,28 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
-import { startMember } from '../support/members.ts';
+import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
 import { ask, Client } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 
 test.serial('A new Service is one reload, and so is its end', async (t) => {
-  const { host, web } = await withMember(t);
-  await host.write('web.yaml', web('web', 1));
+  const host = await withMembers(t);
+  await host.serve();
   const agent = await host.start();
   t.is(await host.reloads(), 0);
-  await host.write('shop.yaml', web('shop', 2));
-  await host.until('it is served', () => answers(host, 2));
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('it is served', () => host.answers(2));
   t.is(await host.reloads(), 1);
   await host.until('`why` says so', async () => (await host.why('default/shop')).verdict === 'served');
   await host.remove('shop.yaml');
-  await host.until('it is gone', async () => !(await answers(host, 2)));
+  await host.until('it is gone', async () => !(await host.answers(2)));
   t.is(await host.reloads(), 2);
-  t.true(await answers(host, 1));
+  t.true(await host.answers());
   await host.until(
     'both are counted',
     async () => (await agent.metrics())('headgate_haproxy_reloads_total') === 2,
@@ -34,12 +34,12 @@ test.serial('A new Service is one reload, and so is its end', async (t) => {
 });
 
 test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
-  const { host, web } = await withMember(t);
+  const host = await withMembers(t);
   const agent = await host.start();
   const all = Array.from({ length: 50 }, (_, at) => 101 + at);
-  for (const last of all) await host.write(`${last}.yaml`, web(`web-${last}`, last));
+  for (const last of all) await host.serve({ name: `web-${last}`, address: host.address(last) });
   await host.until('all are served', async () =>
-    (await Promise.all(all.map((last) => answers(host, last)))).every(Boolean),
+    (await Promise.all(all.map((last) => host.answers(last)))).every(Boolean),
   );
   t.true((await host.reloads()) <= 3, `${await host.reloads()} reloads`);
   t.deepEqual(
@@ -49,11 +49,11 @@ test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
 });
 
 test.serial('Source ranges open and close at runtime', async (t) => {
-  const { host, web } = await withMember(t);
+  const host = await withMembers(t);
   const [inside, outside] = [host.address(50), host.address(60)];
   const show = (ranges: readonly string[]): Promise<void> =>
-    host.write('web.yaml', web('web', 1, { spec: { loadBalancerSourceRanges: ranges } }));
-  const isOpenFor = async (from: string): Promise<boolean> => answers(host, 1, from);
+    host.serve({ spec: { loadBalancerSourceRanges: ranges } });
+  const isOpenFor = (from: string): Promise<boolean> => host.answers(1, from);
   await show([`${inside}/32`]);
   await host.start();
   t.deepEqual([await isOpenFor(inside), await isOpenFor(outside)], [true, false]);
@@ -74,13 +74,13 @@ test.serial('Source ranges open and close at runtime', async (t) => {
 });
 
 test.serial('Session affinity survives a reload', async (t) => {
-  const { host, web } = await withMember(t, 5);
-  const affine = { spec: { sessionAffinity: 'ClientIP' } };
-  await host.write('web.yaml', web('web', 1, affine));
+  const host = await withMembers(t, 5);
+  const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
+  await host.serve({ members, spec: { sessionAffinity: 'ClientIP' } });
   await host.start();
   const clients = [51, 52, 53, 54, 55, 56].map((last) => host.address(last));
   const chosen = (): Promise<readonly string[]> =>
-    Promise.all(clients.map((from) => ask({ address: host.address(1), port: VIP_PORT, from })));
+    Promise.all(clients.map((from) => ask({ ...host.place(), from })));
   const before = await chosen();
   t.true(new Set(before).size > 1);
   t.deepEqual(await chosen(), before);
@@ -89,8 +89,8 @@ test.serial('Session affinity survives a reload', async (t) => {
     const flags = /flags=0x([0-9a-f]+) resync/.exec(await host.haproxy('show peers'))?.[1] ?? '0';
     return (Number.parseInt(flags, 16) & 3) === 3;
   });
-  await host.write('shop.yaml', web('shop', 2));
-  await host.until('it is served', () => answers(host, 2));
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('it is served', () => host.answers(2));
   t.is(await host.reloads(), 1);
   await host.until('it has learned', async () =>
     / used:6$/m.test(await host.haproxy('show table default:web:tcp:17080:v4')),
@@ -99,19 +99,14 @@ test.serial('Session affinity survives a reload', async (t) => {
 });
 
 test.serial('A UDP port is reported while the TCP port beside it is served', async (t) => {
-  const { host, web } = await withMember(t);
+  const host = await withMembers(t);
   const ports = [
     { name: 'http', port: VIP_PORT, protocol: 'TCP', targetPort: MEMBER_PORT },
     { name: 'dns', port: VIP_PORT, protocol: 'UDP', targetPort: MEMBER_PORT },
   ];
-  const objects = web('web', 1, { spec: { ports } });
-  const text = objects.map((each) => JSON.stringify(each)).join('\n---\n');
-  await host.write(
-    'web.yaml',
-    text.replace('"ports":[{"port":17090', '"ports":[{"name":"http","port":17090'),
-  );
+  await host.serve({ portName: 'http', spec: { ports } });
   await host.start();
-  t.true(await answers(host, 1));
+  t.true(await host.answers());
   const { verdict, problems } = await host.why();
   t.is(verdict, 'served in part');
   t.deepEqual(
@@ -123,14 +118,9 @@ test.serial('A UDP port is reported while the TCP port beside it is served', asy
 test.serial(
   'Of two Services that want one address and port the older one has it, and `why` says so',
   async (t) => {
-    const { host, web } = await withMember(t);
-    const dated = (name: string, time: string): string =>
-      web(name, 1)
-        .map((each) => JSON.stringify(each))
-        .join('\n---\n')
-        .replace('"metadata":{', `"metadata":{"creationTimestamp":"${time}",`);
-    await host.write('older.yaml', dated('older', '2026-01-01T00:00:00Z'));
-    await host.write('aa-newer.yaml', dated('aa-newer', '2026-02-01T00:00:00Z'));
+    const host = await withMembers(t);
+    await host.serve({ name: 'older', created: '2026-01-01T00:00:00Z' });
+    await host.serve({ name: 'aa-newer', created: '2026-02-01T00:00:00Z' });
     await host.start();
     t.is((await host.why('default/older')).verdict, 'served');
     const { verdict, problems } = await host.why('default/aa-newer');
@@ -139,14 +129,14 @@ test.serial(
     t.regex(problems[0]?.message ?? '', /default\/older/);
     await host.remove('older.yaml');
     await host.until('it inherits', async () => (await host.why('default/aa-newer')).verdict === 'served');
-    t.true(await answers(host, 1));
+    t.true(await host.answers());
   },
 );
 
 test.serial('A broken manifest keeps its last good content and is named until it is mended', async (t) => {
-  const { host, web } = await withMember(t, 2);
-  await host.write('web.yaml', web('web', 1));
-  await host.write('shop.yaml', web('shop', 2));
+  const host = await withMembers(t, 2);
+  await host.serve();
+  await host.serve({ name: 'shop', address: host.address(2) });
   const agent = await host.start();
   await host.write('web.yaml', 'kind: Service\n  metadata: [');
   await host.until('it is named', async () => (await host.status()).problems.length === 1);
@@ -154,30 +144,28 @@ test.serial('A broken manifest keeps its last good content and is named until it
   t.is(problem?.object, join(host.manifestDir, 'web.yaml'));
   t.is(problem?.reason, 'InvalidFile');
   t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidFile' }), 1);
-  t.true(await answers(host, 1));
+  t.true(await host.answers());
   // Others change as ever.
-  await host.write(
-    'shop.yaml',
-    webObjects({ name: 'shop', address: host.address(2), members: [host.address(12)] }),
-  );
-  await host.until('it changes', async () => (await askAt(host, 2)) === host.address(12));
-  await host.write('web.yaml', webObjects({ address: host.address(1), members: [host.address(12)] }));
+  await host.serve({ name: 'shop', address: host.address(2), members: [host.address(12)] });
+  await host.until('it changes', async () => (await ask(host.place(2))) === host.address(12));
+  await host.serve({ members: [host.address(12)] });
   await host.until('it is solved', async () => (await host.status()).problems.length === 0);
-  await host.until('it changes', async () => (await askAt(host, 1)) === host.address(12));
+  await host.until('it changes', async () => (await ask(host.place())) === host.address(12));
 });
 
 test.serial('SIGHUP takes new settings and says which need a restart', async (t) => {
-  const { host, web } = await withMember(t);
+  const host = await withMembers(t);
   const config = join(host.directory, 'headgate.yaml');
   await writeFile(config, 'drainTimeout: 5m\nmanifests: []\n');
-  await host.write('web.yaml', web('web', 1));
+  await host.serve();
   const agent = await host.start(['--config', config]);
-  const kept = await Client.connect({ address: host.address(1), port: VIP_PORT });
+  const kept = await Client.connect(host.place());
   t.is(await kept.ask(), host.address(11));
 
   await writeFile(config, 'drainTimeout: 1s\nhardStopAfter: 10m\nhaproxySupervisor: external\n');
   agent.signal('SIGHUP');
-  await host.until('the file has it', async () => (await host.config()).includes('hard-stop-after 600000ms'));
+  await host.until('HAProxy has it', async () => agent.hasLogged('Reloaded HAProxy'));
+  t.true((await host.config()).includes('hard-stop-after 600000ms'));
   const settings = agent.log.filter(({ setting }) => setting !== undefined);
   t.deepEqual(settings.map(({ message, setting }) => [setting, message.includes('needs a restart')]).sort(), [
     ['drainTimeout', false],
@@ -185,6 +173,14 @@ test.serial('SIGHUP takes new settings and says which need a restart', async (t)
     ['hardStopAfter', false],
   ]);
   t.is(await kept.ask(), host.address(11));
+  kept.close();
+  // The new drain timeout holds: of 5 minutes nobody would see the end.
+  const drained = await Client.connect(host.place());
+  t.is(await drained.ask(), host.address(11));
+  await host.serve({ members: [] });
+  await drained.closed;
+  await host.serve();
+  await host.until('it is served again', () => host.answers());
 
   // What cannot be used changes nothing.
   const from = agent.log.length;
@@ -192,37 +188,12 @@ test.serial('SIGHUP takes new settings and says which need a restart', async (t)
   agent.signal('SIGHUP');
   await host.until('it is refused', async () => agent.hasLogged('Settings: kept as they were', from));
   t.true(agent.hasLogged('drainTimeout', from));
-  t.true(await answers(host, 1));
-  kept.close();
+  t.true(await host.answers());
 });
 
-interface WithMember {
-  readonly host: TestHost;
-  /** A Service at the VIP that ends in `last`, with the members from address 11 on. */
-  readonly web: (
-    name: string,
-    last: number,
-    more?: { readonly spec?: Record<string, unknown> },
-  ) => ReturnType<typeof webObjects>;
-}
-
-async function withMember(t: Parameters<typeof TestHost.create>[0], count = 1): Promise<WithMember> {
+/** A host with members at addresses 11 and on, and no Service yet. */
+async function withMembers(t: ExecutionContext<unknown>, count = 1): Promise<TestHost> {
   const host = await TestHost.create(t);
-  const members = Array.from({ length: count }, (_, at) => host.address(11 + at));
-  for (const address of members) t.teardown((await startMember(address, MEMBER_PORT)).kill);
-  const web: WithMember['web'] = (name, last, more) =>
-    webObjects({ name, address: host.address(last), members, ...more });
-  return { host, web };
-}
-
-function askAt(host: TestHost, last: number): Promise<string> {
-  return ask({ address: host.address(last), port: VIP_PORT });
-}
-
-/** Whether a member answers at the VIP that ends in `last`. */
-function answers(host: TestHost, last: number, from = host.address(99)): Promise<boolean> {
-  return ask({ address: host.address(last), port: VIP_PORT, from }).then(
-    () => true,
-    () => false,
-  );
+  await startMembers(t, host, count);
+  return host;
 }

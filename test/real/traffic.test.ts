@@ -1,23 +1,26 @@
 // Real traffic through a real HAProxy while members come, go and die: no reload, no failed request.
 
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
-import { startMember, type TestMember } from '../support/members.ts';
+import { startHungMember, startMember, startMembers, type TestMember } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT, type Web, webObjects } from '../support/service-objects.ts';
+import { MEMBER_PORT } from '../support/service-objects.ts';
 import { ask, Client, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 
 test.serial('An edit of a manifest is traffic within milliseconds, without a reload', async (t) => {
-  const { host, place, show } = await served(t, 2);
+  const { host } = await served(t, 2);
   const agent = await host.start();
-  t.is(await ask(place), host.address(11));
+  t.is(await ask(host.place()), host.address(11));
   const [worker, took] = [await host.worker(), [] as number[]];
   for (const [at, member] of [12, 11, 12, 11, 12].entries()) {
     const began = performance.now();
-    await show({ members: [host.address(member)] });
-    await host.until('the new member answers', async () => (await ask(place)) === host.address(member));
+    await host.serve({ members: [host.address(member)] });
+    await host.until(
+      'the new member answers',
+      async () => (await ask(host.place())) === host.address(member),
+    );
     took[at] = performance.now() - began;
   }
   took.sort((a, b) => a - b);
@@ -29,12 +32,12 @@ test.serial('An edit of a manifest is traffic within milliseconds, without a rel
 });
 
 test.serial('An added member gets connections within milliseconds', async (t) => {
-  const { host, place, show } = await served(t, 2);
+  const { host } = await served(t, 2);
   await host.start();
   const began = performance.now();
-  await show({ members: [host.address(11), host.address(12)] });
+  await host.serve({ members: [host.address(11), host.address(12)] });
   await host.until('both answer', async () => {
-    const answers = new Set([await ask(place), await ask(place)]);
+    const answers = new Set([await ask(host.place()), await ask(host.place())]);
     return answers.size === 2;
   });
   const took = performance.now() - began;
@@ -42,63 +45,68 @@ test.serial('An added member gets connections within milliseconds', async (t) =>
   t.true(took < 250);
 });
 
-test.serial(
-  'A Service goes from 2 to 20 members and back under load: no reload, no failed request',
-  async (t) => {
-    const { host, place, show } = await served(t, 20);
-    const all = Array.from({ length: 20 }, (_, at) => host.address(11 + at));
-    await show({ members: all.slice(0, 2) });
-    const agent = await host.start();
-    const worker = await host.worker();
-    const loads = [new Load(t, place, { kind: 'new' }), new Load(t, place, { kind: 'kept' })];
-    const [load] = loads as [Load];
-    for (const count of [2, 20, 2, 20, 2]) {
-      await show({ members: all.slice(0, count) });
-      await host.until(`${count} members are ready`, async () => (await readyServers(host)).length === count);
-      await load.answered(60);
-    }
-    const results = await Promise.all(loads.map((each) => each.stop()));
-    for (const { failures, requests } of results) {
-      t.deepEqual(failures, []);
-      t.true(requests > 100);
-    }
-    t.is(results[0]?.answers.size, 20);
-    t.is(await host.worker(), worker);
-    const metric = await agent.metrics();
-    t.true(metric('headgate_haproxy_commands_total', { command: 'AddServer' }) >= 18);
-    t.deepEqual(
-      [metric('headgate_haproxy_reloads_total'), metric('headgate_haproxy_command_failures_total')],
-      [Number.NaN, Number.NaN],
-    );
-  },
-);
+for (const mode of ['tcp', 'http']) {
+  test.serial(
+    `A Service goes from 2 to 20 members and back under load in ${mode} mode: no reload, no failed request`,
+    async (t) => {
+      const { host } = await served(t, 20);
+      const all = Array.from({ length: 20 }, (_, at) => host.address(11 + at));
+      await host.serve({ members: all.slice(0, 2), annotations: { mode } });
+      const agent = await host.start();
+      const worker = await host.worker();
+      const loads = [new Load(t, host.place(), { kind: 'new' }), new Load(t, host.place(), { kind: 'kept' })];
+      const [load] = loads as [Load];
+      for (const count of [2, 20, 2, 20, 2]) {
+        await host.serve({ members: all.slice(0, count), annotations: { mode } });
+        await host.until(
+          `${count} members are ready`,
+          async () => (await readyServers(host)).length === count,
+        );
+        await load.answered(60);
+      }
+      const results = await Promise.all(loads.map((each) => each.stop()));
+      for (const { failures, requests } of results) {
+        t.deepEqual(failures, []);
+        t.true(requests > 100);
+      }
+      t.is(results[0]?.answers.size, 20);
+      t.is(await host.worker(), worker);
+      const metric = await agent.metrics();
+      t.true(metric('headgate_haproxy_commands_total', { command: 'AddServer' }) >= 18);
+      t.deepEqual(
+        [metric('headgate_haproxy_reloads_total'), metric('headgate_haproxy_command_failures_total')],
+        [Number.NaN, Number.NaN],
+      );
+    },
+  );
+}
 
 test.serial('A terminating member keeps its connection and gets no new one', async (t) => {
-  const { host, place, show } = await served(t, 2);
-  await show({ members: [host.address(11)] });
+  const { host } = await served(t, 2);
+  await host.serve({ members: [host.address(11)] });
   await host.start();
-  const kept = await Client.connect(place);
+  const kept = await Client.connect(host.place());
   t.is(await kept.ask(), host.address(11));
-  await show({ members: [{ address: host.address(11), terminating: true }, host.address(12)] });
+  await host.serve({ members: [{ address: host.address(11), terminating: true }, host.address(12)] });
   await host.until('it drains', async () => (await stateOf(host, 11)) === 'drain');
-  for (let times = 0; times < 20; times++) t.is(await ask(place), host.address(12));
+  for (let times = 0; times < 20; times++) t.is(await ask(host.place()), host.address(12));
   t.is(await kept.ask(), host.address(11));
   // And it is welcome back.
-  await show({ members: [host.address(11)] });
-  await host.until('it serves again', async () => (await ask(place)) === host.address(11));
+  await host.serve({ members: [host.address(11)] });
+  await host.until('it serves again', async () => (await ask(host.place())) === host.address(11));
   t.is(await kept.ask(), host.address(11));
   kept.close();
 });
 
 test.serial('A removed member loses its connection at the drain timeout, not before', async (t) => {
-  const { host, place, show } = await served(t, 2);
-  await show({ members: [host.address(11)] });
+  const { host } = await served(t, 2);
+  await host.serve({ members: [host.address(11)] });
   await host.start(['--drain-timeout', '2s']);
-  const kept = await Client.connect(place);
+  const kept = await Client.connect(host.place());
   t.is(await kept.ask(), host.address(11));
   const began = performance.now();
-  await show({ members: [host.address(12)] });
-  await host.until('the other one serves', async () => (await ask(place)) === host.address(12));
+  await host.serve({ members: [host.address(12)] });
+  await host.until('the other one serves', async () => (await ask(host.place())) === host.address(12));
   t.is(await kept.ask(), host.address(11));
   await kept.closed;
   const lived = performance.now() - began;
@@ -109,18 +117,18 @@ test.serial('A removed member loses its connection at the drain timeout, not bef
 });
 
 test.serial('A removed member without connections is deleted long before the drain timeout', async (t) => {
-  const { host, place, show } = await served(t, 2);
+  const { host } = await served(t, 2);
   await host.start();
-  t.truthy(await ask(place));
-  await show({ members: [host.address(12)] });
+  t.truthy(await ask(host.place()));
+  await host.serve({ members: [host.address(12)] });
   await host.until('its server is deleted', async () => (await host.servers()).length === 1);
-  t.is(await ask(place), host.address(12));
+  t.is(await ask(host.place()), host.address(12));
 });
 
 test.serial('A member that is killed without notice costs no request', async (t) => {
-  const { host, place, members } = await served(t, 5);
+  const { host, members } = await served(t, 5);
   await host.start();
-  const load = new Load(t, place);
+  const load = new Load(t, host.place());
   await load.answered(50);
   await load.between(async () => {
     await members[0]?.kill();
@@ -132,38 +140,46 @@ test.serial('A member that is killed without notice costs no request', async (t)
   t.is(answers.size, 5);
 });
 
+test.serial(
+  'A member that does not answer at all costs no request, and no more than its connect timeout',
+  async (t) => {
+    const { host } = await served(t, 4);
+    const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
+    await startHungMember(t, host.address(15));
+    await host.serve({ members, annotations: { 'timeout-connect': '500ms' } });
+    await host.start();
+    const load = new Load(t, host.place(), { clients: 8 });
+    await load.answered(60);
+    const { failures, slowest, answers } = await load.stop();
+    t.deepEqual(failures, []);
+    t.is(answers.size, 4);
+    t.true(slowest >= 500, `${slowest} ms`);
+    t.true(slowest < 1_900, `${slowest} ms`);
+  },
+);
+
 test.serial('A member that comes back under the same address serves again', async (t) => {
-  const { host, place, show, members } = await served(t, 2);
+  const { host, members } = await served(t, 2);
   await host.start();
-  await show({ members: [host.address(12)] });
+  await host.serve({ members: [host.address(12)] });
   await host.until('it is out', async () => (await readyServers(host)).length === 1);
   await members[0]?.kill();
   const again = await startMember(host.address(11), MEMBER_PORT);
   t.teardown(again.kill);
-  await show({ members: [host.address(11)] });
-  await host.until('it serves', async () => (await ask(place)) === host.address(11));
+  await host.serve({ members: [host.address(11)] });
+  await host.until('it serves', async () => (await ask(host.place())) === host.address(11));
   t.is(await stateOf(host, 11), 'ready');
 });
 
-interface Served {
-  readonly host: TestHost;
-  readonly place: { readonly address: string; readonly port: number };
-  readonly members: readonly TestMember[];
-  /** Writes the Service's file. */
-  readonly show: (web: Partial<Web>) => Promise<void>;
-}
-
-/** Members from address 11 on, a host whose VIP is address 1, a Service with all of them. */
-async function served(t: Parameters<typeof TestHost.create>[0], count: number): Promise<Served> {
+/** A host with a Service at address 1 and that many members, all of which it has. */
+async function served(
+  t: ExecutionContext<unknown>,
+  count: number,
+): Promise<{ readonly host: TestHost; readonly members: readonly TestMember[] }> {
   const host = await TestHost.create(t);
-  const members = await Promise.all(
-    Array.from({ length: count }, (_, at) => startMember(host.address(11 + at), MEMBER_PORT)),
-  );
-  t.teardown(() => Promise.all(members.map((member) => member.kill())).then(() => undefined));
-  const show = (web: Partial<Web>): Promise<void> =>
-    host.write('web.yaml', webObjects({ address: host.address(1), members: [], ...web }));
-  await show({ members: members.map(({ address }) => address) });
-  return { host, place: { address: host.address(1), port: VIP_PORT }, members, show };
+  const members = await startMembers(t, host, count);
+  await host.serve({ members: members.map(({ address }) => address) });
+  return { host, members };
 }
 
 async function readyServers(host: TestHost): Promise<readonly string[]> {

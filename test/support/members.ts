@@ -1,7 +1,10 @@
 // Members for tests with real traffic: small HTTP servers on loopback addresses that answer with their own name.
 
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { MEMBER_PORT } from './service-objects.ts';
 
@@ -32,6 +35,28 @@ export async function startMember(address: string, port: number): Promise<TestMe
   server.listen(port, address);
   await once(server, 'listening');
   return { address, accepted: () => accepted, open: () => open, kill: () => killed(server) };
+}
+
+/**
+ * Listens like a member, in a process of its own that is stopped: the kernel's queue for it is filled here, so that
+ * it leaves further connections without any answer, as a host without power does. Ended with the test.
+ */
+export async function startHungMember(t: ExecutionContext<unknown>, address: string): Promise<void> {
+  const listen = `require('node:net').createServer().listen({ host: '${address}', port: ${MEMBER_PORT}, backlog: 1 }, () => console.log())`;
+  const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => {
+    child.kill('SIGKILL');
+  });
+  await once(child.stdout, 'data');
+  child.kill('SIGSTOP');
+  for (let isFull = false; !isFull; ) {
+    const filler = connect(MEMBER_PORT, address);
+    filler.on('error', () => undefined);
+    t.teardown(() => {
+      filler.destroy();
+    });
+    isFull = await Promise.race([once(filler, 'connect').then(() => false), delay(300, true)]);
+  }
 }
 
 /** At address 11 and those after it, ended with the test. */

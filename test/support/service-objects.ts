@@ -17,6 +17,10 @@ export interface Web {
   /** The VIP. */
   readonly address: string;
   readonly port?: number;
+  /** The name of the port in both objects. */
+  readonly portName?: string;
+  /** The Service's creationTimestamp. */
+  readonly created?: string;
   readonly members: readonly (string | Endpoint)[];
   readonly annotations?: Readonly<Record<string, string>>;
   /** More fields of the Service's spec. */
@@ -28,6 +32,8 @@ export function webObjects({
   name = 'web',
   address,
   port = VIP_PORT,
+  portName,
+  created,
   members,
   annotations = {},
   spec = {},
@@ -39,6 +45,7 @@ export function webObjects({
       metadata: {
         name,
         namespace: 'default',
+        creationTimestamp: created,
         annotations: Object.fromEntries(
           Object.entries(annotations).map(([key, value]) => [`headgate.io/${key}`, value]),
         ),
@@ -46,7 +53,7 @@ export function webObjects({
       spec: {
         type: 'LoadBalancer',
         loadBalancerIP: address,
-        ports: [{ port, protocol: 'TCP', targetPort: MEMBER_PORT }],
+        ports: [{ name: portName, port, protocol: 'TCP', targetPort: MEMBER_PORT }],
         ...spec,
       },
     },
@@ -59,7 +66,7 @@ export function webObjects({
         labels: { 'kubernetes.io/service-name': name },
       },
       addressType: 'IPv4',
-      ports: [{ port: MEMBER_PORT, protocol: 'TCP' }],
+      ports: [{ name: portName, port: MEMBER_PORT, protocol: 'TCP' }],
       endpoints: members.map((member) => {
         const { address: own, terminating = false } =
           typeof member === 'string' ? { address: member } : member;
