@@ -3,16 +3,16 @@
 // Each is then carried out on a real HAProxy, whose state has to be what was believed and what was wanted.
 
 import ava, { type ExecutionContext } from 'ava';
-import { AclIds } from '../agent/haproxy/acl-ids.ts';
 import { applyPlans } from '../agent/haproxy/apply.ts';
-import { commandText } from '../agent/haproxy/command-text.ts';
-import { inFileOrder } from '../agent/haproxy/config-text.ts';
-import { isServed } from '../agent/haproxy/listener-config.ts';
+import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
+import { inFileOrder } from '../agent/haproxy/config/config-text.ts';
+import { isServed } from '../agent/haproxy/config/listener-config.ts';
 import { type Plan, planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { readRunning } from '../agent/haproxy/readback.ts';
-import { parseServersState } from '../agent/haproxy/readings.ts';
 import { Running } from '../agent/haproxy/running.ts';
-import { capabilitiesOf, parseVersion } from '../agent/haproxy/version.ts';
+import { commandText } from '../agent/haproxy/socket/command-text.ts';
+import { parseServersState } from '../agent/haproxy/socket/readings.ts';
+import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
 import type { Worker } from '../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../agent/model.ts';
 import { translateChanged } from '../agent/translate.ts';

@@ -4,11 +4,11 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { writeAtomically } from '../atomic-file.ts';
 import { HeadgateError } from '../errors.ts';
-import { AclIds } from '../haproxy/acl-ids.ts';
-import { configText, inFileOrder } from '../haproxy/config-text.ts';
-import { fileLimit, maxConnections, needsOf } from '../haproxy/limits.ts';
-import { haproxyPaths } from '../haproxy/process.ts';
-import { renderContext } from '../haproxy/render-context.ts';
+import { AclIds } from '../haproxy/config/acl-ids.ts';
+import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
+import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
+import { renderContext } from '../haproxy/config/render-context.ts';
+import { haproxyPaths } from '../haproxy/process/process.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
 

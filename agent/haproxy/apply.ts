@@ -3,10 +3,10 @@
 // asks for a reload.
 
 import { HeadgateError, messageOf } from '../errors.ts';
-import type { Command } from './commands.ts';
 import type { Plan } from './plan.ts';
 import { readListener } from './readback.ts';
 import type { Running } from './running.ts';
+import type { Command } from './socket/commands.ts';
 import type { Worker } from './worker.ts';
 
 export interface Refusal {

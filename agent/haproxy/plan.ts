@@ -3,9 +3,9 @@
 // Pure: reads the running state of one worker and one load balancer, returns a plan, touches nothing.
 
 import type { Listener, LoadBalancer, Member, Pool } from '../model.ts';
-import type { Command } from './commands.ts';
-import { allowedLines, isServed, serverKeywords, structureOf } from './listener-config.ts';
+import { allowedLines, isServed, serverKeywords, structureOf } from './config/listener-config.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
+import type { Command } from './socket/commands.ts';
 
 export type ReloadReason = 'listener-added' | 'listener-removed' | 'listener-changed' | 'server-renumbered';
 

@@ -3,10 +3,10 @@
 
 import type { LoadBalancer } from '../model.ts';
 import { Slice } from '../slice.ts';
-import { allowedLines, isServed, structureOf } from './listener-config.ts';
-import { parseAcl, parseServersState } from './readings.ts';
+import { allowedLines, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
-import type { Runtime } from './runtime.ts';
+import { parseAcl, parseServersState } from './socket/readings.ts';
+import type { Runtime } from './socket/runtime.ts';
 import type { Worker } from './worker.ts';
 
 /**

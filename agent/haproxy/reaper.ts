@@ -2,7 +2,7 @@
 // their time to drain is over, and never in a hurry (HAProxy 3.3 and newer refuse right after maintenance).
 
 import { messageOf } from '../errors.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './socket/commands.ts';
 import type { Worker } from './worker.ts';
 
 interface Waiting {

@@ -4,8 +4,14 @@
 import { createHash, hash } from 'node:crypto';
 import type { Listener, LoadBalancer } from '../model.ts';
 import { loadTemplate, type View } from '../template.ts';
-import { allowedLines, isServed, serverKeywords, socketAddress, structureOf } from './listener-config.ts';
-import type { RenderContext } from './render-context.ts';
+import {
+  allowedLines,
+  isServed,
+  serverKeywords,
+  socketAddress,
+  structureOf,
+} from './config/listener-config.ts';
+import type { RenderContext } from './config/render-context.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),

@@ -2,8 +2,8 @@
 // Changes only by `fold`, one acknowledged command at a time, or by what was read back from the worker.
 
 import type { Listener, LoadBalancer } from '../model.ts';
-import type { AddServer, Command, DeleteServer, SetServerState, SetServerWeight } from './commands.ts';
-import { allowedLines, isServed, structureOf } from './listener-config.ts';
+import { allowedLines, isServed, structureOf } from './config/listener-config.ts';
+import type { AddServer, Command, DeleteServer, SetServerState, SetServerWeight } from './socket/commands.ts';
 
 export interface RunningServer {
   readonly id: number;

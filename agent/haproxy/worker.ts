@@ -2,7 +2,7 @@
 
 import type { LoadBalancer } from '../model.ts';
 import type { Running } from './running.ts';
-import type { Runtime } from './runtime.ts';
+import type { Runtime } from './socket/runtime.ts';
 
 export interface Worker {
   /** The connection that is pinned to it. */

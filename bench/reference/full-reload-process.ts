@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { askOnce } from '../../agent/haproxy/ask-once.ts';
+import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { globalSection, type OwnHaproxy, startHaproxy } from '../support/haproxy.ts';
 import { answer, over } from '../support/parent.ts';
 import { withScratch } from '../support/scratch.ts';

@@ -2,7 +2,7 @@
 // cannot do: how many reloads does it take until all are served. Beside it a controller that reloads everything as
 // soon as it can, and takes what has come meanwhile into the next reload.
 
-import { showProc } from '../../agent/haproxy/master.ts';
+import { showProc } from '../../agent/haproxy/socket/master.ts';
 import type { Reloads } from '../reference/full-reload-process.ts';
 import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';

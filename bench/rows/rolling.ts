@@ -2,7 +2,7 @@
 // Deployment does it: the new one is added, the old one terminates, serves for another second, ends and is removed.
 // Beside it a controller that checks and reloads everything, with the same.
 
-import { showProc } from '../../agent/haproxy/master.ts';
+import { showProc } from '../../agent/haproxy/socket/master.ts';
 import type { Reloads } from '../reference/full-reload-process.ts';
 import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
 import { startLoad } from '../support/load.ts';

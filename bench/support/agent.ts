@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { askOnce } from '../../agent/haproxy/ask-once.ts';
+import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { manifestOf, nameOf, type ServiceSpec } from './objects.ts';
 import { type Running, start } from './processes.ts';
 import type { Scratch } from './scratch.ts';

@@ -1,7 +1,7 @@
 // A HAProxy of the benchmark's own: as a member, as a reference, as a responder. Not the agent's.
 
 import { writeFileSync } from 'node:fs';
-import { askOnce } from '../../agent/haproxy/ask-once.ts';
+import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { type Running, start } from './processes.ts';
 import type { Scratch } from './scratch.ts';
 import { until } from './until.ts';

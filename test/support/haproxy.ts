@@ -8,10 +8,10 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { askOnce } from '../../agent/haproxy/ask-once.ts';
-import { showProc } from '../../agent/haproxy/master.ts';
-import { parseInfo } from '../../agent/haproxy/readings.ts';
-import type { Version } from '../../agent/haproxy/version.ts';
+import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
+import { showProc } from '../../agent/haproxy/socket/master.ts';
+import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
+import type { Version } from '../../agent/haproxy/socket/version.ts';
 
 export const haproxyExecutable = process.env.HAPROXY ?? 'haproxy';
 

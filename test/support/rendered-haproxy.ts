@@ -4,20 +4,20 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { AclIds } from '../../agent/haproxy/acl-ids.ts';
-import { configText } from '../../agent/haproxy/config-text.ts';
-import { reload } from '../../agent/haproxy/master.ts';
+import { AclIds } from '../../agent/haproxy/config/acl-ids.ts';
+import { configText } from '../../agent/haproxy/config/config-text.ts';
+import { type RenderContext, renderContext } from '../../agent/haproxy/config/render-context.ts';
 import {
   type HaproxyPaths,
   haproxyPaths,
   masterPid,
   startHaproxy,
   stopHaproxy,
-} from '../../agent/haproxy/process.ts';
+} from '../../agent/haproxy/process/process.ts';
 import { descriptionOf } from '../../agent/haproxy/render.ts';
-import { type RenderContext, renderContext } from '../../agent/haproxy/render-context.ts';
 import { Running } from '../../agent/haproxy/running.ts';
-import { Runtime } from '../../agent/haproxy/runtime.ts';
+import { reload } from '../../agent/haproxy/socket/master.ts';
+import { Runtime } from '../../agent/haproxy/socket/runtime.ts';
 import type { Worker } from '../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../agent/model.ts';
 import { freePort, haproxyExecutable } from './haproxy.ts';

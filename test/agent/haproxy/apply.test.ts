@@ -1,9 +1,9 @@
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../../../agent/haproxy/apply.ts';
-import type { Command } from '../../../agent/haproxy/commands.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { readRunning } from '../../../agent/haproxy/readback.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
+import type { Command } from '../../../agent/haproxy/socket/commands.ts';
 import type { LoadBalancer } from '../../../agent/model.ts';
 import { service, slice } from '../../support/build.ts';
 import { effectOf } from '../../support/effect.ts';

@@ -1,7 +1,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import { audit } from '../../../agent/haproxy/audit.ts';
-import type { Command } from '../../../agent/haproxy/commands.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import type { Command } from '../../../agent/haproxy/socket/commands.ts';
 import type { LoadBalancer } from '../../../agent/model.ts';
 import { service, slice } from '../../support/build.ts';
 import { Loopback, startRendered } from '../../support/rendered-haproxy.ts';

@@ -1,13 +1,13 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
-import { AclIds } from '../../../agent/haproxy/acl-ids.ts';
-import { commandText } from '../../../agent/haproxy/command-text.ts';
-import type { Command } from '../../../agent/haproxy/commands.ts';
-import { isServed, structureOf } from '../../../agent/haproxy/listener-config.ts';
+import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
+import { isServed, structureOf } from '../../../agent/haproxy/config/listener-config.ts';
 import { type Plan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
-import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/version.ts';
+import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
+import type { Command } from '../../../agent/haproxy/socket/commands.ts';
+import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/socket/version.ts';
 import type { LoadBalancer } from '../../../agent/model.ts';
 import { effectOf } from '../../support/effect.ts';
 import { alike, anyLoadBalancer } from '../../support/load-balancers.ts';

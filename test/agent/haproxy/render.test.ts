@@ -1,9 +1,9 @@
 import test from 'ava';
-import { AclIds } from '../../../agent/haproxy/acl-ids.ts';
-import { configText, inFileOrder } from '../../../agent/haproxy/config-text.ts';
-import { haproxyPaths } from '../../../agent/haproxy/process.ts';
+import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
+import { configText, inFileOrder } from '../../../agent/haproxy/config/config-text.ts';
+import { type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
+import { haproxyPaths } from '../../../agent/haproxy/process/process.ts';
 import { descriptionOf, renderLoadBalancer, structureHash } from '../../../agent/haproxy/render.ts';
-import { type RenderContext, renderContext } from '../../../agent/haproxy/render-context.ts';
 import { service, slice } from '../../support/build.ts';
 import { loadBalancerOf, translated } from '../../support/translated.ts';
 

@@ -1,0 +1,179 @@
+// Prepares the file for the next reload or start: leaves out what cannot be bound or is rejected, has HAProxy check
+// what it has not checked before, and gives the text. Sections stand for themselves, so a section that HAProxy has
+// accepted once need not be shown to it again: the check costs what changed, not what exists.
+
+import { readFile } from 'node:fs/promises';
+import { writeDurably } from '../../atomic-file.ts';
+import { HeadgateError } from '../../errors.ts';
+import type { LoadBalancer } from '../../model.ts';
+import { probeBind } from './bind-probe.ts';
+import { checkConfig, keyOfListener } from './check.ts';
+import { type ConfigText, configText, inFileOrder } from './config-text.ts';
+import { isolate } from './isolate.ts';
+import { isServed } from './listener-config.ts';
+import { type Quarantine, structureOfAll } from './quarantine.ts';
+import type { RenderContext } from './render-context.ts';
+
+export interface Candidate extends ConfigText {
+  /** What stands in the file, by key. */
+  readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
+}
+
+export interface CandidateOptions {
+  readonly executable: string;
+  /** A file to show to HAProxy; overwritten. */
+  readonly scratchFile: string;
+  readonly quarantine: Quarantine;
+  readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
+  /** `address port` of what the worker that serves listens on; undefined where that is not known. */
+  readonly bound: () => ReadonlySet<string> | undefined;
+  /** True where HAProxy has rights to bind low ports that the agent lacks. */
+  readonly ignoreAccess: boolean;
+  /** Something of this load balancer was taken out of service: its problems have changed. */
+  readonly onRefused: (key: string) => void;
+}
+
+export class CandidateMaker {
+  readonly #options: CandidateOptions;
+  /** Key to the structure that HAProxy has accepted, under the global part in `#checkedGlobal`. */
+  readonly #checked = new Map<string, string>();
+  #checkedGlobal = '';
+
+  constructor(options: CandidateOptions) {
+    this.#options = options;
+  }
+
+  /** What of the wanted load balancers is fit for the file now. */
+  effective(wanted: ReadonlyMap<string, LoadBalancer>): ReadonlyMap<string, LoadBalancer> {
+    const effective = new Map<string, LoadBalancer>();
+    for (const [key, loadBalancer] of wanted) {
+      const fit = this.#options.quarantine.effective(loadBalancer);
+      if (fit !== undefined) effective.set(key, fit);
+    }
+    return effective;
+  }
+
+  /** True where every section of these has been accepted by HAProxy. */
+  isChecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
+    return this.#unchecked(loadBalancers).length === 0;
+  }
+
+  /** Takes a worker's word: it serves these, so they need no check. */
+  accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
+    this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
+    this.#checked.clear();
+    for (const [key, loadBalancer] of loadBalancers) this.#checked.set(key, structureOfAll(loadBalancer));
+  }
+
+  /**
+   * `lastGood` is what the running worker booted from. Errors: HAPROXY_REJECTED where the global part is at fault;
+   * FILE_WRITE.
+   */
+  async prepare(
+    wanted: ReadonlyMap<string, LoadBalancer>,
+    lastGood: ReadonlyMap<string, LoadBalancer>,
+  ): Promise<Candidate> {
+    await this.probe(wanted, this.#options.bound());
+    await this.#check(wanted, lastGood);
+    return this.unchecked(wanted);
+  }
+
+  /** For a start from nothing: HAProxy's own start is the best check, and a failed one costs no traffic. */
+  async unchecked(wanted: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
+    const loadBalancers = this.effective(wanted);
+    return {
+      loadBalancers,
+      ...(await configText(inFileOrder(loadBalancers), this.#options.context(loadBalancers))),
+    };
+  }
+
+  /**
+   * Blocks the addresses of unchecked load balancers that cannot be bound. What a worker of ours listens on (`bound`)
+   * is not tried; where that is not known nothing is, and HAProxy's own word at the reload tells.
+   */
+  async probe(
+    wanted: ReadonlyMap<string, LoadBalancer>,
+    bound: ReadonlySet<string> | undefined,
+  ): Promise<void> {
+    const { quarantine, ignoreAccess, onRefused } = this.#options;
+    if (bound === undefined) return;
+    for (const { key, listeners } of this.#unchecked(this.effective(wanted))) {
+      for (const listener of listeners.filter(isServed)) {
+        for (const address of listener.addresses) {
+          if (bound.has(`${address} ${listener.port}`)) continue;
+          const reason = await probeBind(address, listener.port, ignoreAccess);
+          if (reason === undefined) continue;
+          quarantine.block(address, listener.port, reason);
+          onRefused(key);
+        }
+      }
+    }
+  }
+
+  async #check(
+    wanted: ReadonlyMap<string, LoadBalancer>,
+    lastGood: ReadonlyMap<string, LoadBalancer>,
+  ): Promise<void> {
+    for (;;) {
+      const effective = this.effective(wanted);
+      const global = globalOf(this.#options.context(effective));
+      if (global !== this.#checkedGlobal) this.#checked.clear();
+      const unchecked = this.#unchecked(effective);
+      if (unchecked.length === 0 && global === this.#checkedGlobal) return;
+      const culprits = await this.#culprits(unchecked, effective);
+      if (culprits.size === 0) {
+        this.#checkedGlobal = global;
+        for (const loadBalancer of unchecked)
+          this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
+        return;
+      }
+      for (const [key, message] of culprits) {
+        const loadBalancer = wanted.get(key);
+        if (loadBalancer === undefined) continue;
+        this.#options.quarantine.reject(loadBalancer, lastGood.get(key), message);
+        this.#options.onRefused(key);
+      }
+    }
+  }
+
+  /** Key to HAProxy's words, of those among `suspects` that it does not take. */
+  async #culprits(
+    suspects: readonly LoadBalancer[],
+    all: ReadonlyMap<string, LoadBalancer>,
+  ): Promise<ReadonlyMap<string, string>> {
+    const result = await this.#ask(suspects, all);
+    if (result.ok) return new Map();
+    const message = `HAProxy rejects its configuration: ${result.alerts[0] ?? 'no reason given'}`;
+    const named = new Set([...result.listeners].map(keyOfListener));
+    let culprits = suspects.filter(({ key }) => named.has(key));
+    if (culprits.length === 0) {
+      if (!(await this.#ask([], all)).ok)
+        throw new HeadgateError('HAPROXY_REJECTED', message, { retry: 'later' });
+      culprits = [...(await isolate(suspects, async (some) => (await this.#ask(some, all)).ok))];
+    }
+    return new Map(culprits.map(({ key }) => [key, message]));
+  }
+
+  async #ask(
+    some: readonly LoadBalancer[],
+    all: ReadonlyMap<string, LoadBalancer>,
+  ): ReturnType<typeof checkConfig> {
+    const { executable, scratchFile, context } = this.#options;
+    const { chunks } = await configText(some, context(all));
+    await writeDurably(scratchFile, chunks).catch((cause: unknown) => {
+      throw new HeadgateError('FILE_WRITE', `Cannot write "${scratchFile}"`, { retry: 'later', cause });
+    });
+    return checkConfig(executable, scratchFile, await readFile(scratchFile, 'utf8'));
+  }
+
+  #unchecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): readonly LoadBalancer[] {
+    return [...loadBalancers.values()].filter(
+      (loadBalancer) => this.#checked.get(loadBalancer.key) !== structureOfAll(loadBalancer),
+    );
+  }
+}
+
+function globalOf(context: RenderContext): string {
+  const { aclId: _, ...global } = context;
+  return JSON.stringify(global);
+}

@@ -1,0 +1,93 @@
+// Asks HAProxy whether it would take a file, and reads from its alerts which listener is at fault.
+
+import { runCommand } from '../../run-command.ts';
+import { whyUnbindable } from './bind-probe.ts';
+
+export interface CheckResult {
+  readonly ok: boolean;
+  /** The alerts, one a line, without HAProxy's prefix. */
+  readonly alerts: readonly string[];
+  /** Names of listeners (or of their sections) that the alerts point at. */
+  readonly listeners: ReadonlySet<string>;
+}
+
+const DEADLINE = 60_000;
+
+/** `text` is the file's, for alerts that name only a line. Errors: COMMAND_FAILED. */
+export async function checkConfig(executable: string, path: string, text: string): Promise<CheckResult> {
+  const { exitCode, stderr } = await runCommand(executable, ['-c', '-f', path], { timeout: DEADLINE });
+  return exitCode === 0 ? { ok: true, alerts: [], listeners: new Set() } : readAlerts(stderr, text);
+}
+
+/** From what HAProxy says at a failed check, start or reload. */
+export function readAlerts(output: string, text: string): CheckResult {
+  const alerts = output
+    .split('\n')
+    .filter((line) => line.startsWith('[ALERT]'))
+    .map((line) => line.replace(/^\[ALERT\]\s*(\(\d+\))?\s*:\s*/, ''));
+  const listeners = new Set<string>();
+  for (const alert of alerts) {
+    for (const [name] of alert.matchAll(LISTENER_NAME)) listeners.add(name);
+    const line = /parsing \[[^\]]*:(\d+)\]/i.exec(alert)?.[1];
+    if (line !== undefined) {
+      const section = sectionAt(text, Number(line));
+      if (section !== undefined) listeners.add(section);
+    }
+  }
+  return { ok: false, alerts, listeners };
+}
+
+export interface BindFailure {
+  readonly address: string;
+  readonly port: number;
+  /** As half a sentence. */
+  readonly reason: string;
+}
+
+/** What HAProxy could not listen on, and what else it said: that a frontend cannot start is then no fault of its text. */
+export function splitBindFailures(output: string): {
+  readonly failures: readonly BindFailure[];
+  readonly rest: string;
+} {
+  const failures: BindFailure[] = [];
+  const rest: string[] = [];
+  for (const line of output.split('\n')) {
+    const [, words, address, digits] = BIND_FAILURE.exec(line) ?? [];
+    if (words === undefined || address === undefined) {
+      rest.push(line);
+      continue;
+    }
+    const port = Number(digits);
+    const reason = whyUnbindable(CODES[words], address, port) ?? `HAProxy says: ${words}`;
+    failures.push({ address, port, reason });
+  }
+  return { failures, rest: rest.join('\n') };
+}
+
+/** The C library's words for what probeBind() knows by its code. */
+const CODES: Readonly<Record<string, string>> = {
+  'Address already in use': 'EADDRINUSE',
+  'Cannot assign requested address': 'EADDRNOTAVAIL',
+  'Permission denied': 'EACCES',
+};
+
+/** The same from 2.6 to 3.4; an IPv6 address comes without brackets of its own. */
+const BIND_FAILURE = /cannot bind socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;
+
+const LISTENER_NAME = /[a-z0-9-]+:[a-z0-9-]+:tcp:\d+:v[46]/g;
+
+/** The load balancer's key that a listener's name begins with. */
+export function keyOfListener(name: string): string {
+  const [namespace, service] = name.split(':');
+  return `${namespace}/${service}`;
+}
+
+/** The listener in whose section the line (from 1) stands. */
+function sectionAt(text: string, line: number): string | undefined {
+  const lines = text.split('\n');
+  for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {
+    const name = /^(?:listen|backend|global|defaults|peers)\s+(\S+)/.exec(lines[at] ?? '')?.[1];
+    if (name !== undefined) return name.match(LISTENER_NAME)?.[0];
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+// haproxy.cfg on disk: always whole, always the last text that HAProxy has accepted, with the one that a worker was
+// last seen to serve kept beside it.
+
+import { copyFile, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { writeAtomically } from '../../atomic-file.ts';
+
+/** What tells that a file is still the one that we wrote. */
+interface Identity {
+  readonly ino: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+export class ConfigFile {
+  readonly path: string;
+  readonly #lastGood: string;
+  readonly #onTampered: () => void;
+  #written: Identity | undefined;
+
+  /** `onTampered` is told when the file was written again because of what someone else had made of it. */
+  constructor(path: string, onTampered: () => void = () => undefined) {
+    this.path = path;
+    this.#lastGood = `${path}.last-good`;
+    this.#onTampered = onTampered;
+  }
+
+  /** Whether it was written, or found to hold what it should, since the start. */
+  get isKnown(): boolean {
+    return this.#written !== undefined;
+  }
+
+  /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
+  async write(chunks: readonly string[]): Promise<void> {
+    if (this.#written === undefined && (await this.#holds(chunks))) {
+      this.#written = await identityOf(this.path);
+      return;
+    }
+    const wasUntouched = await this.isUntouched();
+    await writeAtomically(this.path, chunks);
+    this.#written = await identityOf(this.path);
+    if (!wasUntouched) this.#onTampered();
+  }
+
+  /** Keeps a copy of what stands in the file, because a worker was seen to serve it. */
+  async keepAsLastGood(): Promise<void> {
+    const temporary = `${this.#lastGood}.tmp`;
+    await copyFile(this.path, temporary);
+    await rename(temporary, this.#lastGood);
+  }
+
+  /** Puts the last good text back, so that whoever starts HAProxy next finds a file that works. */
+  async restoreLastGood(): Promise<void> {
+    const temporary = `${this.path}.tmp`;
+    try {
+      await copyFile(this.#lastGood, temporary);
+      await rename(temporary, this.path);
+      this.#written = await identityOf(this.path);
+    } catch {
+      // There is none yet; the rejected file is no worse than no file.
+      await unlink(temporary).catch(() => undefined);
+    }
+  }
+
+  /** False where someone else has changed or removed the file since we wrote it. */
+  async isUntouched(): Promise<boolean> {
+    const [now, written] = [await identityOf(this.path), this.#written];
+    if (written === undefined) return true;
+    return now?.ino === written.ino && now.size === written.size && now.mtimeMs === written.mtimeMs;
+  }
+
+  /**
+   * `address port` of all that a worker with this description listens on; undefined where neither the file nor the
+   * last good one has that description.
+   */
+  async placesUnder(description: string): Promise<ReadonlySet<string> | undefined> {
+    for (const path of [this.path, this.#lastGood]) {
+      const text = await readFile(path, 'utf8').catch(() => '');
+      if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
+    }
+    return undefined;
+  }
+
+  async #holds(chunks: readonly string[]): Promise<boolean> {
+    const text = await readFile(this.path, 'utf8').catch(() => undefined);
+    return text === chunks.join('');
+  }
+}
+
+/** As our own templates write them. */
+function placesIn(text: string): ReadonlySet<string> {
+  const places = new Set<string>();
+  for (const [, v6, v4, port] of text.matchAll(/^ {4}bind (?:\[([^\]]+)\]|([0-9.]+)):(\d+)(?= |$)/gm))
+    places.add(`${v6 ?? v4} ${port}`);
+  return places;
+}
+
+async function identityOf(path: string): Promise<Identity | undefined> {
+  return stat(path).then(
+    ({ ino, size, mtimeMs }) => ({ ino, size, mtimeMs }),
+    () => undefined,
+  );
+}

@@ -1,0 +1,97 @@
+// What one listener means to HAProxy, split by how it can be changed: its structure needs a reload, the rest
+// (servers, allowed clients) is told to the running worker.
+// The one source of both the file's lines and the socket's commands, so that the two can never differ. Pure.
+
+import type { Listener, Member, Pool } from '../../model.ts';
+
+/** HAProxy takes at most 64 words and 2,048 characters in a line; a longer list of CIDRs goes over several. */
+const CIDRS_PER_LINE = 40;
+
+/** Stands for the empty list: addresses that no client can have. */
+const NOBODY = { v4: '255.255.255.255/32', v6: '::/128' } as const;
+
+/** Listeners that HAProxy serves: TCP, with an address of their own. */
+export function isServed(listener: Listener): boolean {
+  return listener.protocol === 'TCP' && listener.addresses.length > 0;
+}
+
+/** `address port` of everything that HAProxy listens on for it. */
+export function placesOf(listener: Listener): readonly string[] {
+  return isServed(listener) ? listener.addresses.map((address) => `${address} ${listener.port}`) : [];
+}
+
+/** The allowed clients, one list per line of the file; never without a line, never with an empty one. */
+export function allowedLines(listener: Listener): readonly (readonly string[])[] {
+  const cidrs = listener.allowedCidrs.length > 0 ? listener.allowedCidrs : [NOBODY[listener.family]];
+  const lines: string[][] = [];
+  for (let at = 0; at < cidrs.length; at += CIDRS_PER_LINE) lines.push(cidrs.slice(at, at + CIDRS_PER_LINE));
+  return lines;
+}
+
+const structures = new WeakMap<Listener, string>();
+
+/** Everything of a listener that only a reload can change, as one text; equal texts need no reload. */
+export function structureOf(listener: Listener): string {
+  let structure = structures.get(listener);
+  if (structure === undefined) {
+    const {
+      name,
+      port,
+      family,
+      addresses,
+      mode,
+      acceptProxy,
+      connectionLimit,
+      rateLimit,
+      clientTimeout,
+      pool,
+    } = listener;
+    const { algorithm, persistence, monitor, proxyProtocol, timeouts, memberConnectionLimit } = pool;
+    structure = JSON.stringify([
+      name,
+      port,
+      family,
+      addresses,
+      mode,
+      acceptProxy,
+      // At runtime it could kill HAProxy 2.6.12 (issue #2726), and 0 would close the frontend instead of opening it.
+      connectionLimit,
+      rateLimit,
+      clientTimeout,
+      allowedLines(listener).length,
+      [algorithm, persistence, monitor ?? null, proxyProtocol, timeouts, memberConnectionLimit],
+    ]);
+    structures.set(listener, structure);
+  }
+  return structure;
+}
+
+/** The words of a server after its address, the same in the file and in `add server`, but for the weight of one that drains. */
+export function serverKeywords(pool: Pool, member: Member, weight: number): readonly string[] {
+  const words = ['id', String(member.id), 'weight', String(weight)];
+  if (pool.memberConnectionLimit > 0) words.push('maxconn', String(pool.memberConnectionLimit));
+  if (pool.proxyProtocol === 'v1') words.push('send-proxy');
+  if (pool.proxyProtocol === 'v2') words.push('send-proxy-v2');
+  const { monitor } = pool;
+  if (monitor !== undefined) {
+    words.push(
+      'check',
+      'inter',
+      `${monitor.interval}ms`,
+      'rise',
+      String(monitor.rise),
+      'fall',
+      String(monitor.fall),
+    );
+    // HAProxy's own rule for static servers, said aloud for those added at runtime.
+    if (monitor.port > 0) words.push('port', String(monitor.port));
+    else if (pool.proxyProtocol !== 'none') words.push('check-send-proxy');
+    if (monitor.type === 'https' || monitor.type === 'tls') words.push('check-ssl', 'verify', 'none');
+  }
+  return words;
+}
+
+/** `address:port`, an IPv6 address in brackets. */
+export function socketAddress(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

@@ -1,0 +1,49 @@
+// What of this host and its settings stands in haproxy.cfg beside the load balancers.
+
+import type { HaproxyPaths } from '../process/process.ts';
+
+export interface RenderContext {
+  readonly adminSocket: string;
+  readonly peersSocket: string;
+  readonly maxConnections: number;
+  /** 0: HAProxy's own choice. */
+  readonly threads: number;
+  /** Milliseconds. */
+  readonly hardStopAfter: number;
+  /** A worker older than this many reloads is ended, whatever it still serves. */
+  readonly maxReloads: number;
+  readonly localPeer: string;
+  /** '': HAProxy keeps the user that starts it. */
+  readonly user: string;
+  readonly group: string;
+  /** The unique id of an ACL, by listener name and line. */
+  readonly aclId: (listener: string, line: number) => number;
+}
+
+export interface RenderSettings {
+  readonly threads: number;
+  readonly hardStopAfter: number;
+  readonly maxOldWorkers: number;
+  readonly haproxyUser: string;
+  readonly haproxyGroup: string;
+}
+
+export function renderContext(
+  settings: RenderSettings,
+  paths: HaproxyPaths,
+  maxConnections: number,
+  aclId: RenderContext['aclId'],
+): RenderContext {
+  return {
+    adminSocket: paths.adminSocket,
+    peersSocket: paths.peersSocket,
+    maxConnections,
+    threads: settings.threads,
+    hardStopAfter: settings.hardStopAfter,
+    maxReloads: settings.maxOldWorkers * 4,
+    localPeer: 'headgate',
+    user: settings.haproxyUser,
+    group: settings.haproxyGroup,
+    aclId,
+  };
+}

@@ -1,0 +1,125 @@
+// Finds, starts and stops the HAProxy master process. Started by the agent it is detached: it is nobody's child in
+// spirit, outlives the agent, and writes its messages to a file of its own.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readFile, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError } from '../../errors.ts';
+
+/** Where one HAProxy keeps its things. */
+export interface HaproxyPaths {
+  readonly config: string;
+  readonly adminSocket: string;
+  readonly masterSocket: string;
+  readonly peersSocket: string;
+  readonly pidFile: string;
+  readonly log: string;
+}
+
+export function haproxyPaths(stateDir: string, runtimeDir: string): HaproxyPaths {
+  const runtime = join(runtimeDir, 'haproxy');
+  return {
+    config: join(stateDir, 'haproxy', 'haproxy.cfg'),
+    adminSocket: join(runtime, 'admin.sock'),
+    masterSocket: join(runtime, 'master.sock'),
+    peersSocket: join(runtime, 'peers.sock'),
+    pidFile: join(runtime, 'haproxy.pid'),
+    log: join(runtime, 'haproxy.log'),
+  };
+}
+
+/**
+ * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,
+ * HAPROXY_START with HAProxy's own words where it ends or is not serving before the deadline (milliseconds).
+ */
+export async function startHaproxy(
+  executable: string,
+  paths: HaproxyPaths,
+  isServing: () => Promise<boolean>,
+  deadline: number,
+): Promise<void> {
+  const log = await open(paths.log, 'a', 0o600);
+  const from = (await log.stat()).size;
+  const args = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
+  const child = spawn(executable, args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  let ended: string | undefined;
+  child.once('exit', (code, signal) => {
+    ended = signal === null ? `exit status ${code}` : `signal ${signal}`;
+  });
+  try {
+    await once(child, 'spawn');
+  } catch (cause) {
+    throw new HeadgateError('HAPROXY_MISSING', `Cannot start "${executable}"`, { retry: 'later', cause });
+  } finally {
+    await log.close();
+  }
+  child.unref();
+  const until = performance.now() + deadline;
+  while (!(await isServing())) {
+    if (ended !== undefined || performance.now() > until) {
+      const why = ended === undefined ? `does not serve after ${deadline} ms` : `ended with ${ended}`;
+      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${await logSince(paths.log, from)}`);
+    }
+    await delay(10);
+  }
+}
+
+/** The master's pid, if the pid file names a process that runs HAProxy with our file. */
+export async function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
+  try {
+    const pid = Number.parseInt(await readFile(paths.pidFile, 'utf8'), 10);
+    if (!(pid > 1)) return undefined;
+    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+    return words.includes(paths.config) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lets connections end for up to `grace` milliseconds, then stops the rest. */
+export async function stopHaproxy(paths: HaproxyPaths, grace: number): Promise<void> {
+  for (const [signal, patience] of [
+    ['SIGUSR1', grace],
+    ['SIGTERM', 2_000],
+    ['SIGKILL', 2_000],
+  ] as const) {
+    const pid = await masterPid(paths);
+    if (pid === undefined) return;
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended since.
+      return;
+    }
+    const until = performance.now() + patience;
+    while (performance.now() < until && (await masterPid(paths)) !== undefined) await delay(20);
+  }
+}
+
+/** Where the log ends now, to read later what was added. */
+export async function logSize(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+export async function logSince(path: string, from: number): Promise<string> {
+  return readFile(path).then(
+    (bytes) => bytes.subarray(from > bytes.length ? 0 : from).toString('utf8'),
+    () => '',
+  );
+}
+
+/** HAProxy appends to its log for ever; what is older than `most` bytes is dropped. */
+export async function trimLog(path: string, most: number): Promise<void> {
+  if ((await logSize(path)) > most) await truncate(path, 0).catch(() => undefined);
+}
+
+/** Bytes of memory that a process really takes; 0 where it is gone. */
+export async function residentMemory(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
+}

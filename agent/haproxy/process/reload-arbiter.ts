@@ -1,0 +1,88 @@
+// Decides when to reload: the first request at once, further ones together and spaced, spaced further while old
+// workers (or their memory) pile up, and after a failure with growing patience. Never two at a time.
+
+import type { ReloadReason } from '../plan.ts';
+
+export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'socket-lost' | 'unblocked';
+
+export interface ArbiterOptions {
+  /** Milliseconds between the ends of two reloads. */
+  readonly interval: () => number;
+  /**
+   * Does the reload; false asks to try again with growing patience, `soon` to try again without, because HAProxy was
+   * not even asked. Must not throw.
+   */
+  readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<boolean | 'soon'>;
+  /** How many times the budget of old workers is used up: 0 within it, 1 for each worker or share above. */
+  readonly pressure: () => Promise<number>;
+  readonly now?: () => number;
+}
+
+const MOST_PATIENCE = 30_000;
+
+export class ReloadArbiter {
+  readonly #options: ArbiterOptions;
+  readonly #now: () => number;
+  #pending = new Set<ReloadCause>();
+  #timer: NodeJS.Timeout | undefined;
+  #isReloading = false;
+  #lastEnd = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #closed = false;
+
+  constructor(options: ArbiterOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  get pending(): ReadonlySet<ReloadCause> {
+    return this.#pending;
+  }
+
+  get isReloading(): boolean {
+    return this.#isReloading;
+  }
+
+  request(cause: ReloadCause): void {
+    this.#pending.add(cause);
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#isReloading || this.#timer !== undefined || this.#pending.size === 0) return;
+    const interval = this.#options.interval();
+    const patience = this.#failures === 0 ? interval : backOff(interval, this.#failures);
+    const wait = Math.max(0, this.#lastEnd + patience - this.#now());
+    this.#timer = setTimeout(() => void this.#fire(), wait);
+  }
+
+  async #fire(): Promise<void> {
+    this.#isReloading = true;
+    const pressure = await this.#options.pressure();
+    if (this.#closed) return;
+    const interval = this.#options.interval();
+    if (pressure > 0 && this.#now() < this.#lastEnd + backOff(interval, pressure)) {
+      this.#isReloading = false;
+      this.#timer = setTimeout(() => void this.#fire(), interval);
+      return;
+    }
+    this.#timer = undefined;
+    const causes = this.#pending;
+    this.#pending = new Set();
+    const result = await this.#options.reload(causes);
+    this.#failures = result === false ? this.#failures + 1 : 0;
+    if (result !== true) for (const cause of causes) this.#pending.add(cause);
+    this.#isReloading = false;
+    this.#lastEnd = this.#now();
+    this.#schedule();
+  }
+}
+
+function backOff(interval: number, steps: number): number {
+  return Math.min(MOST_PATIENCE, Math.max(100, interval) * 2 ** Math.min(steps, 10));
+}

@@ -1,0 +1,137 @@
+// Carries out one reload: candidate, file, master, and the new worker seen to serve exactly that file. A refused
+// reload leaves the old worker serving and the last good file in place.
+
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError, messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { LoadBalancer } from '../../model.ts';
+import type { Candidate, CandidateMaker } from '../config/candidate.ts';
+import type { ConfigFile } from '../config/config-file.ts';
+import type { Persister } from '../config/persister.ts';
+import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
+import type { ServingWorker } from '../worker.ts';
+import { type HaproxyPaths, logSince, logSize, masterPid, residentMemory } from './process.ts';
+import type { ReloadCause } from './reload-arbiter.ts';
+import type { Supervisor } from './supervisor.ts';
+
+export interface ReloaderOptions {
+  readonly paths: HaproxyPaths;
+  readonly maker: CandidateMaker;
+  readonly supervisor: Supervisor;
+  readonly file: ConfigFile;
+  readonly persister: Persister;
+  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly worker: () => ServingWorker | undefined;
+  readonly take: (next: ServingWorker) => void;
+  readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
+  readonly log: Log;
+}
+
+const HANDOVER_TIMEOUT = 10_000;
+
+/** Reloads for these even where the file would be the same: the worker itself is what has to be replaced. */
+const FORCED: readonly ReloadCause[] = ['repair', 'socket-lost', 'adopted'];
+
+export class Reloader {
+  readonly #options: ReloaderOptions;
+  #fault = '';
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options;
+  }
+
+  /** Why the last reload failed, '' where it did not. */
+  get fault(): string {
+    return this.#fault;
+  }
+
+  /** True where it is done or not needed; otherwise as `ArbiterOptions.reload` says. Never rejects. */
+  async reload(causes: ReadonlySet<ReloadCause>): Promise<boolean | 'soon'> {
+    const worker = this.#options.worker();
+    // Whoever gets hold of a worker next boots or adopts it by what is wanted then.
+    if (worker === undefined) return true;
+    const { maker, file, persister, wanted, onReload, log } = this.#options;
+    try {
+      const candidate = await maker.prepare(wanted, worker.booted);
+      await persister.idle();
+      await file.write(candidate.chunks);
+      persister.worked();
+      if (candidate.structure === worker.structure && !FORCED.some((cause) => causes.has(cause))) {
+        this.#fault = '';
+        return true;
+      }
+      const began = performance.now();
+      const isDone = await this.#replace(worker, candidate);
+      if (isDone) {
+        const [ms, pid] = [Math.round(performance.now() - began), this.#options.worker()?.runtime.worker.pid];
+        log.info('Reloaded HAProxy', { causes: [...causes], worker: pid, ms });
+      }
+      onReload(causes, isDone ? 'done' : 'failed');
+      return isDone;
+    } catch (error) {
+      if (error instanceof HeadgateError && error.code === 'FILE_WRITE') {
+        persister.failed(error);
+        return 'soon';
+      }
+      if (this.#fault !== messageOf(error))
+        log.error('Cannot reload HAProxy', { causes: [...causes], error: messageOf(error) });
+      this.#fault = messageOf(error);
+      onReload(causes, 'failed');
+      return false;
+    }
+  }
+
+  /** 0 within the budget of old workers; 1 for each worker too many, and for each further share of memory. */
+  async pressure({ most, memory }: { readonly most: number; readonly memory: number }): Promise<number> {
+    try {
+      const { oldWorkers } = await showProc(this.#options.paths.masterSocket);
+      const sizes = await Promise.all(oldWorkers.map(({ pid }) => residentMemory(pid)));
+      const used = sizes.reduce((sum, size) => sum + size, 0);
+      return Math.max(0, oldWorkers.length - most + 1) + Math.floor(used / memory);
+    } catch {
+      return 0;
+    }
+  }
+
+  async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
+    const { paths, file, supervisor, take, log, persister } = this.#options;
+    const from = await logSize(paths.log);
+    const result = await this.#ask();
+    if (!result.ok) {
+      const said = result.log || (await logSince(paths.log, from));
+      log.error('HAProxy refused to reload, the old worker serves on', { log: said.slice(-2_000) });
+      const isNamed = supervisor.rejectNamed(said, candidate, worker.booted);
+      await file.restoreLastGood();
+      this.#fault = isNamed ? '' : 'HAProxy refused the last reload; see the log';
+      return false;
+    }
+    take(await this.#handover(candidate, worker.runtime.worker.pid));
+    this.#fault = '';
+    await file.keepAsLastGood().catch((error: unknown) => persister.failed(error));
+    return true;
+  }
+
+  async #ask(): Promise<ReloadOutcome> {
+    const { masterSocket } = this.#options.paths;
+    if (existsSync(masterSocket)) return reload(masterSocket);
+    const pid = await masterPid(this.#options.paths);
+    if (pid !== undefined) return signalReload(pid, masterSocket);
+    throw new HeadgateError('HAPROXY_RELOAD', 'HAProxy has neither a master socket nor a pid file');
+  }
+
+  /** A reload counts only once a new worker is seen to serve the new file. */
+  async #handover(candidate: Candidate, oldPid: number): Promise<ServingWorker> {
+    const until = performance.now() + HANDOVER_TIMEOUT;
+    while (performance.now() < until) {
+      const next = await this.#options.supervisor.find(candidate);
+      if (next !== undefined && next.runtime.worker.pid !== oldPid) return next;
+      next?.runtime.close();
+      await delay(10);
+    }
+    throw new HeadgateError(
+      'HAPROXY_RELOAD',
+      'HAProxy says it has reloaded, but no worker serves the new file',
+    );
+  }
+}

@@ -1,0 +1,287 @@
+// Gets hold of a HAProxy worker, however long it takes: adopts the one that runs, or starts HAProxy where that is the
+// agent's task. Says of each what it booted from, as far as that can be known.
+
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError, messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { LoadBalancer } from '../../model.ts';
+import type { Candidate, CandidateMaker } from '../config/candidate.ts';
+import { keyOfListener, readAlerts, splitBindFailures } from '../config/check.ts';
+import type { ConfigFile } from '../config/config-file.ts';
+import { inFileOrder } from '../config/config-text.ts';
+import { placesOf } from '../config/listener-config.ts';
+import type { Quarantine } from '../config/quarantine.ts';
+import type { RenderContext } from '../config/render-context.ts';
+import { readRunning } from '../readback.ts';
+import { descriptionOf, structureHash } from '../render.ts';
+import { Running } from '../running.ts';
+import { Runtime } from '../socket/runtime.ts';
+import type { ServingWorker } from '../worker.ts';
+import { type HaproxyPaths, masterPid, startHaproxy } from './process.ts';
+
+export interface SupervisorOptions {
+  readonly executable: string;
+  readonly paths: HaproxyPaths;
+  readonly maker: CandidateMaker;
+  readonly quarantine: Quarantine;
+  readonly file: ConfigFile;
+  readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
+  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  /** Whether HAProxy is started here; otherwise systemd or someone else does it. */
+  readonly startsHaproxy: boolean;
+  readonly isReloading: () => boolean;
+  readonly onRepair: (what: 'process' | 'socket') => void;
+  /** The file could not be written: what HAProxy starts with is older. */
+  readonly onUnwritten: (error: unknown) => void;
+  /** As of the candidate maker. */
+  readonly onRefused: (key: string) => void;
+  readonly log: Log;
+}
+
+type Phase = 'starting' | 'running';
+
+/** Before the first attempt has come to an end. */
+const NOT_YET = 'HAProxy has not been reached yet';
+const CONNECT_TIMEOUT = 2_000;
+const START_TIMEOUT = 30_000;
+/** Each round leaves out what the one before was refused for. */
+const START_ROUNDS = 5;
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  #fault = NOT_YET;
+  #hasStarted = false;
+  #closed = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Why there is no worker, '' where there is one. */
+  get fault(): string {
+    return this.#fault;
+  }
+
+  /** Whether a HAProxy was started here. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Tries until it has a worker; undefined only after close(). `onAttempt` is called after each attempt that failed.
+   * Nothing but HAProxy's absence is waited for, so that it is back as soon as it can be.
+   */
+  async obtain(onAttempt: () => void | Promise<void>): Promise<ServingWorker | undefined> {
+    const { log, onRepair } = this.#options;
+    for (let attempt = 0; !this.#closed; attempt++) {
+      try {
+        const worker = (await this.adopt()) ?? (await this.#startIfDue(attempt));
+        if (worker !== undefined) {
+          if (this.#fault !== NOT_YET) onRepair('process');
+          this.#fault = '';
+          return worker;
+        }
+        if (this.#fault === NOT_YET) this.#fault = 'HAProxy is not running';
+      } catch (error) {
+        if (this.#fault !== messageOf(error)) log.error('HAProxy cannot be had', { error: messageOf(error) });
+        this.#fault = messageOf(error);
+      }
+      await onAttempt();
+      await delay(Math.min(1_000, 50 * 2 ** attempt));
+    }
+    return undefined;
+  }
+
+  /** A worker that was there is lost: until the next one, this is the fault. */
+  lose(why: string): void {
+    this.#fault = why;
+  }
+
+  /** undefined where no HAProxy answers at our sockets, or only one on its way out. Reads only. */
+  async adopt(phase: Phase = 'running'): Promise<ServingWorker | undefined> {
+    const { maker, context, file, log } = this.#options;
+    const runtime = await this.connect(phase);
+    if (runtime === undefined) return undefined;
+    try {
+      const { description, pid, stopping } = runtime.worker;
+      if (stopping) {
+        runtime.close();
+        return undefined;
+      }
+      const bound = await file.placesUnder(description);
+      const booted = await this.#bootedAs(description, bound);
+      log.info('Adopted the HAProxy that runs', { worker: pid, ours: booted !== undefined });
+      if (booted === undefined) {
+        const running = await readRunning(runtime, [], false, context(new Map()).aclId);
+        return { runtime, running, booted: new Map(), structure: '', bound };
+      }
+      const inOrder = inFileOrder(booted);
+      const rendering = context(booted);
+      const running = await readRunning(runtime, inOrder, true, rendering.aclId);
+      maker.accept(booted);
+      const structure = structureHash(rendering, inOrder);
+      return { runtime, running, booted, structure, bound: placesIn(booted) };
+    } catch (error) {
+      runtime.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Starts HAProxy with all that can be served, or, where the file cannot be written, with what stands there.
+   * Errors: HAPROXY_MISSING; HAPROXY_START where it ends for a reason that is no load balancer's; FILE_WRITE.
+   */
+  async start(): Promise<ServingWorker> {
+    const { maker, wanted, file, log } = this.#options;
+    let candidate = await maker.unchecked(wanted);
+    for (let round = 1; ; round++) {
+      try {
+        await file.write(candidate.chunks);
+        return await this.#start(candidate);
+      } catch (error) {
+        if (error instanceof HeadgateError && error.code === 'FILE_WRITE')
+          return this.#startAsItStands(error);
+        if (!(error instanceof HeadgateError) || error.code !== 'HAPROXY_START' || round >= START_ROUNDS)
+          throw error;
+        log.warn('HAProxy does not start, looking for what is at fault', { error: messageOf(error) });
+        this.rejectNamed(error.message, candidate, new Map());
+        candidate = await maker.prepare(wanted, new Map());
+      }
+    }
+  }
+
+  /**
+   * Connects to the worker behind the admin socket, or, where that is gone, through the master's, unless HAProxy is
+   * being started: the master of 3.1 and newer lets those wait who want to speak to a worker that is not there yet.
+   */
+  async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
+    const { adminSocket: socketPath, masterSocket } = this.#options.paths;
+    const masterSocketPath = phase === 'starting' ? undefined : masterSocket;
+    if (!existsSync(socketPath) && (masterSocketPath === undefined || !existsSync(masterSocketPath)))
+      return undefined;
+    try {
+      return await Runtime.connect({ socketPath, masterSocketPath, timeoutMs: CONNECT_TIMEOUT });
+    } catch (error) {
+      if (error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT') return undefined;
+      throw error;
+    }
+  }
+
+  /** The worker that serves exactly this candidate; undefined where the one that answers does not. */
+  async find(candidate: Candidate, phase: Phase = 'running'): Promise<ServingWorker | undefined> {
+    const runtime = await this.connect(phase).catch(() => undefined);
+    if (runtime === undefined) return undefined;
+    const { description, pid } = runtime.worker;
+    if (description !== descriptionOf(candidate.structure) || !(pid > 0)) {
+      runtime.close();
+      return undefined;
+    }
+    const { aclId } = this.#options.context(candidate.loadBalancers);
+    const running = Running.booted(candidate.loadBalancers.values(), aclId);
+    const { loadBalancers: booted, structure } = candidate;
+    return { runtime, running, booted, structure, bound: placesIn(booted) };
+  }
+
+  /** Takes out of service what HAProxy's alerts name; true where they name any that is in the candidate. */
+  rejectNamed(output: string, candidate: Candidate, lastGood: ReadonlyMap<string, LoadBalancer>): boolean {
+    const { quarantine, wanted, onRefused } = this.#options;
+    const { failures, rest } = splitBindFailures(output);
+    const { alerts, listeners } = readAlerts(rest, candidate.chunks.join(''));
+    let any = failures.length > 0;
+    for (const { address, port, reason } of failures) {
+      quarantine.block(address, port, reason);
+      for (const [key, { listeners: own }] of wanted)
+        if (own.flatMap(placesOf).includes(`${address} ${port}`)) onRefused(key);
+    }
+    for (const key of new Set([...listeners].map(keyOfListener))) {
+      const loadBalancer = wanted.get(key);
+      if (loadBalancer === undefined || !candidate.loadBalancers.has(key)) continue;
+      const alert =
+        alerts.find((line) => line.includes(key.replace('/', ':'))) ?? alerts[0] ?? 'no reason given';
+      quarantine.reject(loadBalancer, lastGood.get(key), `HAProxy rejects its configuration: ${alert}`);
+      onRefused(key);
+      any = true;
+    }
+    return any;
+  }
+
+  /**
+   * What is wanted, if a worker of this description booted from it: all of it, or what is left without the addresses
+   * that cannot be bound, as the agent before this one will have found.
+   */
+  async #bootedAs(
+    description: string,
+    bound: ReadonlySet<string> | undefined,
+  ): Promise<ReadonlyMap<string, LoadBalancer> | undefined> {
+    const { maker, context, wanted } = this.#options;
+    for (const isProbed of [false, true]) {
+      if (isProbed) await maker.probe(wanted, bound);
+      const booted = maker.effective(wanted);
+      if (description === descriptionOf(structureHash(context(booted), inFileOrder(booted)))) return booted;
+    }
+    return undefined;
+  }
+
+  async #startIfDue(attempt: number): Promise<ServingWorker | undefined> {
+    const { startsHaproxy, log } = this.#options;
+    if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
+    const worker = await this.start();
+    this.#hasStarted = true;
+    log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
+    return worker;
+  }
+
+  /**
+   * A master that lives although its sockets are gone (someone removed them) makes its own anew at a reload.
+   * True where there is such a master: starting another HAProxy beside it would be wrong.
+   */
+  async #wake(attempt: number): Promise<boolean> {
+    const { paths, isReloading, onRepair, log } = this.#options;
+    const pid = await masterPid(paths);
+    if (pid === undefined) return false;
+    if (attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket)) {
+      log.warn('HAProxy lives but its sockets are gone: reloading it by signal', { master: pid });
+      process.kill(pid, 'SIGUSR2');
+      onRepair('socket');
+    }
+    return true;
+  }
+
+  async #startAsItStands(why: HeadgateError): Promise<ServingWorker> {
+    const { executable, paths, onUnwritten, log } = this.#options;
+    if (!existsSync(paths.config)) throw why;
+    onUnwritten(why);
+    log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
+    let adopted: ServingWorker | undefined;
+    const isServing = async (): Promise<boolean> => {
+      adopted = await this.adopt('starting');
+      return adopted !== undefined;
+    };
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT);
+    if (adopted === undefined)
+      throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
+    return adopted;
+  }
+
+  async #start(candidate: Candidate): Promise<ServingWorker> {
+    const { executable, paths, maker } = this.#options;
+    let found: ServingWorker | undefined;
+    const isServing = async (): Promise<boolean> => {
+      found = await this.find(candidate, 'starting');
+      return found !== undefined;
+    };
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT);
+    if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
+    maker.accept(candidate.loadBalancers);
+    return found;
+  }
+}
+
+function placesIn(loadBalancers: ReadonlyMap<string, LoadBalancer>): ReadonlySet<string> {
+  return new Set([...loadBalancers.values()].flatMap(({ listeners }) => listeners.flatMap(placesOf)));
+}

@@ -1,0 +1,130 @@
+// Turns a command into the one line of text that HAProxy's socket takes, each token checked by the allow-list of its
+// kind. What does not pass is a bug of ours, not a user's mistake: objects were validated long before. Pure.
+
+import { isIP } from 'node:net';
+import { HeadgateError } from '../../errors.ts';
+import { quote } from '../../quote.ts';
+import type { Command } from './commands.ts';
+import type { Capabilities } from './version.ts';
+
+/** UTF-8 bytes of one line. A line longer than `tune.bufsize` (16384) can kill HAProxy 2.6, 2.8 and 3.2.0. */
+export const longestCommand = 12 * 1024;
+
+/** 2.6 and 3.0 silently drop the words after the 64th, 3.2 refuses the line (MAX_CLI_ARGS; measured). */
+const MOST_WORDS = 64;
+const NAME = /^[A-Za-z0-9_.:-]{1,200}$/;
+const KEYWORD = /^[A-Za-z0-9_./,:@%=+~!*-]{1,1000}$/;
+/** Accepted by 2.6, but the server then stays invisible to the load balancing (issue #2497). */
+const FORBIDDEN_KEYWORDS = new Set(['enabled', 'disabled']);
+/** What HAProxy's atoi() and `id` take. */
+const INT_MAX = 2 ** 31 - 1;
+
+/**
+ * Errors, never to be retried: RUNTIME_TOKEN for a token that is not allowed, RUNTIME_TOO_LONG for a line over 12 KB or
+ * 64 words.
+ */
+export function commandText(command: Command, capabilities: Capabilities): string {
+  const line = wordsOf(command, capabilities).join(' ');
+  if (Buffer.byteLength(line) > longestCommand || line.split(' ').length > MOST_WORDS) {
+    throw new HeadgateError('RUNTIME_TOO_LONG', `Command is too long: ${quote(line)}`, { retry: 'never' });
+  }
+  return line;
+}
+
+function wordsOf(command: Command, capabilities: Capabilities): readonly string[] {
+  switch (command.kind) {
+    case 'AddServer':
+      return [
+        'add server',
+        server(command),
+        endpoint(command.address, command.port),
+        ...command.keywords.map(keyword),
+        ...poolKeywords(command.keywords, capabilities),
+      ];
+    case 'SetServerState':
+      return ['set server', server(command), 'state', oneOf(command.state, ['ready', 'drain', 'maint'])];
+    case 'EnableHealth':
+      return ['enable health', server(command)];
+    case 'SetServerWeight':
+      return ['set server', server(command), 'weight', number('weight', command.weight, 0, 256)];
+    case 'ForgetClients':
+      return [
+        'clear table',
+        name('backend', command.backend),
+        'data.server_id eq',
+        number('id', command.serverId, 1, INT_MAX),
+      ];
+    case 'ShutdownSessions':
+      return ['shutdown sessions server', server(command)];
+    case 'DeleteServer':
+      return ['del server', server(command)];
+    case 'AddCidr':
+      return ['add acl', acl(command.acl), cidr(command.cidr)];
+    case 'DeleteCidr':
+      return ['del acl', acl(command.acl), cidr(command.cidr)];
+  }
+}
+
+function poolKeywords(
+  given: readonly string[],
+  { dynamicServerNeedsPoolKeywords }: Capabilities,
+): readonly string[] {
+  if (!dynamicServerNeedsPoolKeywords) return [];
+  return [
+    ...(given.includes('pool-max-conn') ? [] : ['pool-max-conn', '-1']),
+    ...(given.includes('pool-purge-delay') ? [] : ['pool-purge-delay', '5s']),
+  ];
+}
+
+function server({ backend, server }: { readonly backend: string; readonly server: string }): string {
+  return `${name('backend', backend)}/${name('server', server)}`;
+}
+
+function name(what: string, text: string): string {
+  if (!NAME.test(text)) throw wrong(`Not the name of a ${what}`, text);
+  return text;
+}
+
+/** `10.0.0.1:80`, `[2001:db8::1]:80`. */
+function endpoint(text: string, port: number): string {
+  const family = isIP(address(text));
+  return `${family === 6 ? `[${text}]` : text}:${number('port', port, 1, 65_535)}`;
+}
+
+function address(text: string): string {
+  // A zone (`fe80::1%eth0`) passes isIP().
+  if (isIP(text) === 0 || text.includes('%')) throw wrong('Not an address', text);
+  return text;
+}
+
+function cidr(text: string): string {
+  const [network = '', prefix = '', ...rest] = text.split('/');
+  const bits = isIP(address(network)) === 4 ? 32 : 128;
+  if (rest.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) throw wrong('Not a CIDR', text);
+  return text;
+}
+
+function acl(id: number): string {
+  return `#${number('ACL', id, 0, INT_MAX)}`;
+}
+
+function keyword(text: string): string {
+  if (!KEYWORD.test(text) || FORBIDDEN_KEYWORDS.has(text)) throw wrong('Not a keyword of a server', text);
+  return text;
+}
+
+function number(what: string, value: number, from: number, to: number): string {
+  if (!Number.isInteger(value) || value < from || value > to) {
+    throw wrong(`Not a ${what} from ${from} to ${to}`, String(value));
+  }
+  return String(value);
+}
+
+function oneOf<Word extends string>(word: Word, words: readonly Word[]): Word {
+  if (!words.includes(word)) throw wrong(`Not one of ${words.join(', ')}`, word);
+  return word;
+}
+
+function wrong(message: string, detail: string): HeadgateError {
+  return new HeadgateError('RUNTIME_TOKEN', `${message}: ${quote(detail)}`, { retry: 'never' });
+}

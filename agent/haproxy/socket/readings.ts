@@ -1,0 +1,212 @@
+// Reads what HAProxy says about itself: the texts of `show info`, `show servers state`, `show acl` and the master's
+// `show proc`. Columns are found by the header's names, never by position. Pure.
+// A text that is not what it should be, such as HAProxy's "Can't find backend.", throws RUNTIME_REPLY with its words.
+
+import { HeadgateError } from '../../errors.ts';
+import { quote } from '../../quote.ts';
+import { parseVersion, type Version } from './version.ts';
+
+export interface ServerState {
+  readonly backend: string;
+  readonly server: string;
+  readonly id: number;
+  /** '' while HAProxy has none, as for a name that does not resolve. */
+  readonly address: string;
+  readonly port: number;
+  /** The one in force, 0 to 256. */
+  readonly weight: number;
+  /** What it was told. */
+  readonly state: 'ready' | 'drain' | 'maint';
+  /** What it makes of it and of its checks. */
+  readonly operational: 'down' | 'starting' | 'up' | 'stopping';
+  /** `none`: the server has no check; `off`: it has one that was never enabled, or is paused. */
+  readonly check: 'none' | 'off' | 'on';
+}
+
+// Bits of srv_admin_state (include/haproxy/server-t.h, the same in 2.6 and 3.4). 0x04 only remembers that the file
+// said "disabled", and stays when the server is made ready.
+const MAINT = 0x01 | 0x02 | 0x20 | 0x40;
+const DRAIN = 0x08 | 0x10;
+// Bits of srv_check_state (include/haproxy/check-t.h).
+const CHECK_CONFIGURED = 0x02;
+const CHECK_ENABLED = 0x04;
+const CHECK_PAUSED = 0x08;
+const OPERATIONAL = ['down', 'starting', 'up', 'stopping'] as const;
+
+const STATE_COLUMNS = [
+  'be_name',
+  'srv_id',
+  'srv_name',
+  'srv_addr',
+  'srv_op_state',
+  'srv_admin_state',
+  'srv_uweight',
+  'srv_check_state',
+  'srv_port',
+] as const;
+
+/**
+ * Of `show servers state [BACKEND]`, one by one, so that the caller may let other work pass between two rows of a
+ * text of megabytes.
+ */
+export function* parseServersState(text: string): Generator<ServerState, void, void> {
+  const what = 'servers state';
+  const rows = linesOf(text);
+  const format = rows.next().value;
+  const header = rows.next().value;
+  if (format !== '1' || header === undefined) throw unreadable(what, text);
+  const [backend, id, server, address, operational, admin, weight, check, port] = columnsOf(
+    what,
+    header.replace(/^# /, '').split(' '),
+    STATE_COLUMNS,
+  );
+  for (const row of rows) {
+    if (row === '') continue;
+    const field = fieldsOf(what, row, row.split(' '));
+    const count = (column: number): number => integer(what, row, field(column));
+    yield {
+      backend: field(backend),
+      server: field(server),
+      id: count(id),
+      address: field(address) === '-' ? '' : field(address),
+      port: count(port),
+      weight: count(weight),
+      state: adminState(count(admin)),
+      operational: OPERATIONAL[count(operational)] ?? 'down',
+      check: checkState(count(check)),
+    };
+  }
+}
+
+function adminState(bits: number): ServerState['state'] {
+  if ((bits & MAINT) !== 0) return 'maint';
+  return (bits & DRAIN) === 0 ? 'ready' : 'drain';
+}
+
+function checkState(bits: number): ServerState['check'] {
+  if ((bits & CHECK_CONFIGURED) === 0) return 'none';
+  return (bits & CHECK_ENABLED) !== 0 && (bits & CHECK_PAUSED) === 0 ? 'on' : 'off';
+}
+
+export interface Info {
+  readonly pid: number;
+  readonly version: Version;
+  /** An old worker that only waits for its connections to end. */
+  readonly stopping: boolean;
+  /** `description` of the global section, '' where it has none. */
+  readonly description: string;
+}
+
+/** Of `show info`. */
+export function parseInfo(text: string): Info {
+  const fields = new Map<string, string>();
+  for (const line of linesOf(text)) {
+    const colon = line.indexOf(':');
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1).trim());
+  }
+  const what = 'info';
+  const field = (name: string): string => {
+    const value = fields.get(name);
+    if (value === undefined) throw unreadable(what, text, `no "${name}"`);
+    return value;
+  };
+  return {
+    pid: integer(what, text, field('Pid')),
+    version: parseVersion(field('Version')),
+    stopping: field('Stopping') !== '0',
+    description: fields.get('description') ?? '',
+  };
+}
+
+/** Of `show acl #ID`: the patterns, in order. Each line is the entry's address in memory, a blank, the pattern. */
+export function parseAcl(text: string): readonly string[] {
+  const patterns: string[] = [];
+  for (const line of linesOf(text)) {
+    if (line === '') continue;
+    const [, pattern] = /^0x[0-9a-f]+ (.+)$/.exec(line) ?? [];
+    if (pattern === undefined) throw unreadable('ACL', line);
+    patterns.push(pattern);
+  }
+  return patterns;
+}
+
+export interface Process {
+  readonly pid: number;
+  /** How many reloads it has seen. */
+  readonly reloads: number;
+}
+
+export interface Processes {
+  /** `failed`: reloads that failed since the last one that did not. */
+  readonly master: Process & { readonly failed: number };
+  /** Empty on 3.1 and newer after a failed reload: then the one that serves is among `oldWorkers`. */
+  readonly workers: readonly Process[];
+  readonly oldWorkers: readonly Process[];
+}
+
+/** Pid, type, reloads, failed; the uptime, which 2.6 lets go below zero when the clock was set back, is only begun. */
+const PROCESS = /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +\d{1,10}d/;
+
+/** Of the master's `show proc`. */
+export function parseShowProc(text: string): Processes {
+  let master: Processes['master'] | undefined;
+  let section: Process[] | undefined;
+  const workers: Process[] = [];
+  const oldWorkers: Process[] = [];
+  for (const line of linesOf(text)) {
+    if (line.startsWith('#')) {
+      section = { '# workers': workers, '# old workers': oldWorkers }[line.trimEnd()];
+      continue;
+    }
+    if (line === '') continue;
+    const row = PROCESS.exec(line);
+    if (row === null) throw unreadable('processes', line);
+    const [, pid, type, reloads, failed] = row;
+    const process = { pid: Number(pid), reloads: Number(reloads) };
+    if (type === 'master') master = { ...process, failed: Number(failed ?? 0) };
+    else section?.push(process);
+  }
+  if (master === undefined) throw unreadable('processes', text, 'no master');
+  return { master, workers, oldWorkers };
+}
+
+function* linesOf(text: string): Generator<string, undefined, void> {
+  for (let from = 0; from < text.length; ) {
+    const end = text.indexOf('\n', from);
+    yield end === -1 ? text.slice(from) : text.slice(from, end);
+    if (end === -1) return;
+    from = end + 1;
+  }
+}
+
+/** The positions of `names` in a header. */
+function columnsOf<const Names extends readonly string[]>(
+  what: string,
+  header: readonly string[],
+  names: Names,
+): { readonly [at in keyof Names]: number } {
+  const positions = names.map((name) => {
+    const at = header.indexOf(name);
+    if (at === -1) throw unreadable(what, header.join(' '), `no column "${name}"`);
+    return at;
+  });
+  return positions as unknown as { readonly [at in keyof Names]: number };
+}
+
+function fieldsOf(what: string, row: string, fields: readonly string[]): (column: number) => string {
+  return (column) => {
+    const value = fields[column];
+    if (value === undefined) throw unreadable(what, row, 'too few fields');
+    return value;
+  };
+}
+
+function integer(what: string, row: string, text: string): number {
+  if (!/^-?\d{1,15}$/.test(text)) throw unreadable(what, row, `${quote(text)} is not a number`);
+  return Number(text);
+}
+
+function unreadable(what: string, text: string, detail?: string): HeadgateError {
+  const why = detail === undefined ? '' : `: ${detail}`;
+  return new HeadgateError('RUNTIME_REPLY', `Cannot read HAProxy's ${what}${why}: ${quote(text.trim())}`);
+}

@@ -1,0 +1,227 @@
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
+import { CandidateMaker, type CandidateOptions } from '../../../../agent/haproxy/config/candidate.ts';
+import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
+import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import type { LoadBalancer } from '../../../../agent/model.ts';
+import { runCommand } from '../../../../agent/run-command.ts';
+import { service, slice } from '../../../support/build.ts';
+import { haproxyExecutable } from '../../../support/haproxy.ts';
+import { Loopback } from '../../../support/rendered-haproxy.ts';
+import { requires } from '../../../support/requirements.ts';
+import { loadBalancerOf, translated } from '../../../support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+/** A maker whose checks are those of the real HAProxy, after what `sh` does with the file `$3`. */
+async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOptions> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-candidate-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const [executable, shown] = [join(folder, 'haproxy'), join(folder, 'shown')];
+  const script = `#!/bin/sh\ncat "$3" >>${shown}\necho '# end' >>${shown}\n${sh}\nexec ${haproxyExecutable} "$@"\n`;
+  await writeFile(executable, script);
+  await chmod(executable, 0o755);
+  await writeFile(shown, '');
+  const settings = { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
+  const context = renderContext(settings, haproxyPaths(folder, folder), 100, new AclIds().idOf);
+  const quarantine = new Quarantine();
+  const refused: string[] = [];
+  const maker = new CandidateMaker({
+    executable,
+    scratchFile: join(folder, 'candidate'),
+    quarantine,
+    context: () => context,
+    bound: () => undefined,
+    ignoreAccess: false,
+    onRefused: (key) => refused.push(key),
+    ...given,
+  });
+  return {
+    context,
+    quarantine,
+    maker,
+    refused,
+    /** The sections that HAProxy was shown, a list for each time. */
+    shown: async () =>
+      (await readFile(shown, 'utf8'))
+        .split('# end\n')
+        .slice(0, -1)
+        .map((text) => [...text.matchAll(/^listen (\S+)$/gm)].map(([, name = '']) => name)),
+    isAccepted: async (chunks: readonly string[]) => {
+      const path = join(folder, 'result');
+      await writeFile(path, chunks.join(''));
+      const { exitCode } = await runCommand(haproxyExecutable, ['-c', '-f', path], { timeout: 30_000 });
+      return exitCode === 0;
+    },
+  };
+}
+
+function good(name: string, annotations: Readonly<Record<string, string>> = {}): LoadBalancer {
+  const ports = [{ port: 1_000 + name.length }];
+  const model = translated([service({ name, ports, annotations }), slice({ serviceName: name })]);
+  return loadBalancerOf(model, `default/${name}`);
+}
+
+/** HAProxy names the line of this one: it has a health check that HAProxy does not know. */
+function bad(name: string): LoadBalancer {
+  const loadBalancer = good(name, { 'headgate.io/health-monitor': 'http' });
+  const listeners = loadBalancer.listeners.map((listener) => {
+    const { monitor } = listener.pool;
+    return monitor
+      ? { ...listener, pool: { ...listener.pool, monitor: { ...monitor, expectedCodes: 'nonsense' } } }
+      : listener;
+  });
+  return { ...loadBalancer, listeners };
+}
+
+function all(...loadBalancers: readonly LoadBalancer[]): ReadonlyMap<string, LoadBalancer> {
+  return new Map(loadBalancers.map((each) => [each.key, each]));
+}
+
+const listenerName = ({ listeners }: LoadBalancer): string => listeners[0]?.name ?? '';
+
+test('What HAProxy takes is the candidate, and one check says so', async (t) => {
+  const { maker, shown, isAccepted } = await started(t);
+  const wanted = all(good('a'), good('bb'));
+  const { loadBalancers, chunks } = await maker.prepare(wanted, all());
+  t.deepEqual(loadBalancers, wanted);
+  t.is((await shown()).length, 1);
+  t.true(await isAccepted(chunks));
+});
+
+test('What HAProxy has accepted once is not shown to it again, only what is new is', async (t) => {
+  const { maker, shown } = await started(t);
+  const [a, b] = [good('a'), good('bb')];
+  await maker.prepare(all(a), all());
+  await maker.prepare(all(a), all());
+  await maker.prepare(all(a, b), all());
+  t.deepEqual(await shown(), [[listenerName(a)], [listenerName(b)]]);
+  t.true(maker.isChecked(all(a, b)));
+});
+
+test('New members need no check', async (t) => {
+  const { maker, shown } = await started(t);
+  await maker.prepare(all(good('a')), all());
+  const today = loadBalancerOf(
+    translated([
+      service({ name: 'a', ports: [1_001] }),
+      slice({ serviceName: 'a', endpoints: ['10.0.0.9'] }),
+    ]),
+    'default/a',
+  );
+  const { chunks } = await maker.prepare(all(today), all());
+  t.is((await shown()).length, 1);
+  t.regex(chunks.join(''), /server 10\.0\.0\.9:8080/);
+});
+
+test('What a worker serves needs no check', async (t) => {
+  const { maker, shown } = await started(t);
+  const a = good('a');
+  maker.accept(all(a));
+  await maker.prepare(all(a), all());
+  t.deepEqual(await shown(), []);
+});
+
+test('With another global part everything is checked again', async (t) => {
+  let threads = 1;
+  const context: { current?: RenderContext } = {};
+  const {
+    maker,
+    shown,
+    context: base,
+  } = await started(t, '', {
+    context: () => ({ ...(context.current as RenderContext), threads }),
+  });
+  context.current = base;
+  const a = good('a');
+  await maker.prepare(all(a), all());
+  threads = 2;
+  await maker.prepare(all(a), all());
+  t.deepEqual(await shown(), [[listenerName(a)], [listenerName(a)]]);
+});
+
+test('A load balancer that HAProxy rejects is left out with its reason, the others go on', async (t) => {
+  const { maker, quarantine, refused, isAccepted } = await started(t);
+  const culprit = bad('bb');
+  const { loadBalancers, chunks } = await maker.prepare(all(good('a'), culprit, good('ccc')), all());
+  t.deepEqual([...loadBalancers.keys()], ['default/a', 'default/ccc']);
+  t.deepEqual(refused, ['default/bb']);
+  t.true(await isAccepted(chunks));
+  t.regex(
+    quarantine.problemsOf(culprit)[0]?.message ?? '',
+    /^HAProxy rejects its configuration: config : parsing .*: 'http-check expect'/,
+  );
+});
+
+test('A load balancer that HAProxy rejects goes on as it was before', async (t) => {
+  const { maker, isAccepted } = await started(t);
+  const before = good('bb');
+  await maker.prepare(all(before), all());
+  const { loadBalancers, chunks } = await maker.prepare(all(bad('bb')), all(before));
+  t.deepEqual(loadBalancers.get('default/bb')?.listeners, before.listeners);
+  t.true(await isAccepted(chunks));
+});
+
+test('A load balancer whose last good structure is rejected as well is left out', async (t) => {
+  const { maker, refused } = await started(t);
+  const { loadBalancers } = await maker.prepare(all(bad('bb'), good('a')), all(bad('bb')));
+  t.deepEqual([...loadBalancers.keys()], ['default/a']);
+  t.deepEqual(refused, ['default/bb', 'default/bb']);
+});
+
+test('Several that are at fault are all left out', async (t) => {
+  const { maker, isAccepted } = await started(t);
+  const names = ['a', 'bb', 'ccc', 'dddd', 'eeeee'];
+  const wanted = all(...names.map((name, at) => (at % 2 === 0 ? bad(name) : good(name))));
+  const { loadBalancers, chunks } = await maker.prepare(wanted, all());
+  t.deepEqual([...loadBalancers.keys()], ['default/bb', 'default/dddd']);
+  t.true(await isAccepted(chunks));
+});
+
+test('One that HAProxy rejects without a word of where is found by halves', async (t) => {
+  const sh = `grep -q 'listen default:bb:' "$3" && { echo '[ALERT] (1) : out of luck' >&2; exit 1; }`;
+  const { maker, quarantine, shown } = await started(t, sh);
+  const culprit = good('bb');
+  const { loadBalancers } = await maker.prepare(all(good('a'), culprit, good('ccc'), good('dddd')), all());
+  t.deepEqual([...loadBalancers.keys()], ['default/a', 'default/ccc', 'default/dddd']);
+  t.is(quarantine.problemsOf(culprit)[0]?.message, 'HAProxy rejects its configuration: out of luck');
+  t.true((await shown()).length < 10);
+});
+
+test('Where the global part is at fault no load balancer is accused', async (t) => {
+  const sh = `echo '[ALERT] (1) : config : no such user' >&2; exit 1`;
+  const { maker, refused } = await started(t, sh);
+  await t.throwsAsync(maker.prepare(all(good('a')), all()), {
+    code: 'HAPROXY_REJECTED',
+    message: /no such user/,
+  });
+  t.deepEqual(refused, []);
+});
+
+test('An address that another program listens on is left out, and what a worker of ours listens on is not tried', async (t) => {
+  const server = createServer();
+  const { address, port } = await new Loopback().place('192.0.2.1', 80);
+  server.listen(port, address);
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const wanted = all(
+    loadBalancerOf(
+      translated([service({ loadBalancerIP: undefined, statusIPs: [address, '127.0.0.1'], ports: [port] })]),
+    ),
+  );
+
+  const strange = await started(t, '', { bound: () => new Set() });
+  const [left] = (await strange.maker.prepare(wanted, all())).loadBalancers.values();
+  t.deepEqual(left?.listeners[0]?.addresses, ['127.0.0.1']);
+  t.like(strange.quarantine.blocked, { length: 1, 0: { address, port } });
+  t.deepEqual(strange.refused, ['default/web']);
+
+  const ours = await started(t, '', { bound: () => new Set([`${address} ${port}`]) });
+  t.deepEqual((await ours.maker.prepare(wanted, all())).loadBalancers, wanted);
+});

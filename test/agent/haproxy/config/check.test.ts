@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import {
+  type CheckResult,
+  checkConfig,
+  keyOfListener,
+  readAlerts,
+  splitBindFailures,
+} from '../../../../agent/haproxy/config/check.ts';
+import { runCommand } from '../../../../agent/run-command.ts';
+import { haproxyExecutable } from '../../../support/haproxy.ts';
+import { requires } from '../../../support/requirements.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const GOOD = `global
+    maxconn 100
+
+defaults
+    mode tcp
+    timeout connect 1s
+    timeout client 1s
+    timeout server 1s
+
+listen default:web:tcp:80:v4
+    bind 127.0.0.1:20080
+    server 10.0.0.1:80 10.0.0.1:80 id 5
+
+listen default:api:tcp:81:v6
+    bind [::1]:20081 v6only
+    server 10.0.0.1:80 10.0.0.1:80 id 5
+`;
+
+/** What HAProxy itself says of a file. */
+async function checked(t: ExecutionContext, text: string): Promise<CheckResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'haproxy.cfg');
+  await writeFile(path, text);
+  return checkConfig(haproxyExecutable, path, text);
+}
+
+test('A file that HAProxy takes is good', async (t) => {
+  t.deepEqual(await checked(t, GOOD), { ok: true, alerts: [], listeners: new Set() });
+});
+
+test('A line that HAProxy does not know is found in its listener', async (t) => {
+  const { ok, alerts, listeners } = await checked(
+    t,
+    GOOD.replace('    bind [::1]', '    nonsense yes\n    bind [::1]'),
+  );
+  t.false(ok);
+  t.deepEqual([...listeners], ['default:api:tcp:81:v6']);
+  t.regex(alerts[0] ?? '', /unknown keyword 'nonsense' in 'listen' section/);
+  t.notRegex(alerts.join('\n'), /^\[ALERT\]/m);
+});
+
+test('A value that HAProxy refuses is found in its listener', async (t) => {
+  const { listeners } = await checked(t, GOOD.replace('10.0.0.1:80 id 5', '10.0.0.1:80 id 5 weight 257'));
+  t.deepEqual([...listeners], ['default:web:tcp:80:v4']);
+});
+
+test('An alert without a line is found by the name that it says', async (t) => {
+  const { ok, listeners } = await checked(
+    t,
+    GOOD.replace('127.0.0.1:20080', '127.0.0.1:20080\n    use_backend nowhere'),
+  );
+  t.false(ok);
+  t.deepEqual([...listeners], ['default:web:tcp:80:v4']);
+});
+
+test('Two listeners at fault are both found', async (t) => {
+  const { listeners } = await checked(t, GOOD.replaceAll(' id 5', ' id 0'));
+  t.deepEqual([...listeners].sort(), ['default:api:tcp:81:v6', 'default:web:tcp:80:v4']);
+});
+
+test('A fault in the global part is no listener’s', async (t) => {
+  const { ok, alerts, listeners } = await checked(t, GOOD.replace('maxconn 100', 'nonsense yes'));
+  t.false(ok);
+  t.deepEqual([...listeners], []);
+  t.true(alerts.length > 0);
+});
+
+test('A fault in the table of a rate limit is that of its listener', async (t) => {
+  const text = `${GOOD}\nbackend default:web:tcp:80:v4:rate\n    stick-table type nonsense\n`;
+  t.deepEqual([...(await checked(t, text)).listeners], ['default:web:tcp:80:v4']);
+});
+
+test('Warnings and notices are no alerts', (t) => {
+  const output = `[NOTICE]   (1) : haproxy version is 2.6.12
+[WARNING]  (1) : config : parsing [haproxy.cfg:12] : default:web:tcp:80:v4 is deprecated
+[ALERT]    (1) : config : Fatal errors found in configuration.
+`;
+  t.deepEqual(readAlerts(output, GOOD), {
+    ok: false,
+    alerts: ['config : Fatal errors found in configuration.'],
+    listeners: new Set(),
+  });
+});
+
+test('What HAProxy cannot listen on is told apart from what else it says', async (t) => {
+  const taken: { readonly host: string; readonly port: number }[] = [];
+  for (const host of ['127.0.0.1', '::1']) {
+    const server = createServer();
+    server.listen(0, host);
+    await once(server, 'listening');
+    t.teardown(() => server.close());
+    taken.push({ host, port: (server.address() as AddressInfo).port });
+  }
+  const [v4, v6] = taken.map(({ port }) => port);
+  const text = GOOD.replace('127.0.0.1:20080', `127.0.0.1:${v4}`).replace('[::1]:20081', `[::1]:${v6}`);
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'haproxy.cfg');
+  await writeFile(path, text);
+  const { exitCode, stderr } = await runCommand(haproxyExecutable, ['-db', '-f', path], { timeout: 30_000 });
+  t.not(exitCode, 0);
+  const { failures, rest } = splitBindFailures(stderr);
+  t.deepEqual(failures.map(({ address, port }) => `${address} ${port}`).sort(), [
+    `127.0.0.1 ${v4}`,
+    `::1 ${v6}`,
+  ]);
+  t.true(failures.every(({ reason }) => reason !== ''));
+  t.deepEqual([...readAlerts(rest, text).listeners], []);
+  t.deepEqual([...readAlerts(stderr, text).listeners].sort(), [
+    'default:api:tcp:81:v6',
+    'default:web:tcp:80:v4',
+  ]);
+});
+
+test('A line that the text does not have is nobody’s', (t) => {
+  const output = '[ALERT] (7) : config : parsing [haproxy.cfg:0] : nonsense';
+  t.deepEqual([...readAlerts(output, GOOD).listeners], []);
+});
+
+test('A program that cannot be started is an error', async (t) => {
+  await t.throwsAsync(checkConfig('/nonexistent/haproxy', '/dev/null', ''), { code: 'COMMAND_FAILED' });
+});
+
+test('The key of a load balancer begins the names of its listeners', (t) => {
+  t.is(keyOfListener('kube-system:dns:tcp:53:v4'), 'kube-system/dns');
+});

@@ -1,0 +1,123 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ava from 'ava';
+import fc from 'fast-check';
+import { fileLimit, maxConnections, needsOf } from '../../../../agent/haproxy/config/limits.ts';
+import { node, service, slice } from '../../../support/build.ts';
+import { haproxyExecutable } from '../../../support/haproxy.ts';
+import { Loopback, startRendered } from '../../../support/rendered-haproxy.ts';
+import { requires } from '../../../support/requirements.ts';
+import { loadBalancerOf, translated } from '../../../support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const monitored = { 'headgate.io/health-monitor': 'tcp' };
+
+test('Each address of a listener needs a descriptor, each member one where it is checked', (t) => {
+  const model = translated([
+    service({ loadBalancerIP: undefined, statusIPs: ['192.0.2.1', '192.0.2.2'], annotations: monitored }),
+    slice({ endpoints: ['10.0.0.1', '10.0.0.2', '10.0.0.3'] }),
+    service({ name: 'api', ports: [81, { port: 53, protocol: 'UDP' }] }),
+    slice({ serviceName: 'api' }),
+    node(),
+  ]);
+  t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3 });
+});
+
+test('What is served nowhere needs nothing', (t) => {
+  const model = translated([
+    service({ name: 'old', created: 1 }),
+    service({ created: 2, annotations: monitored }),
+    slice(),
+  ]);
+  t.deepEqual(needsOf([loadBalancerOf(model)]), { listeners: 0, checks: 0 });
+});
+
+const none = { listeners: 0, checks: 0 };
+
+test('The computed number of connections is what the limit leaves, in round figures', (t) => {
+  t.deepEqual(maxConnections(0, 20_000, none), { value: 9_600, problem: undefined });
+  t.deepEqual(maxConnections(0, 1_048_576, none), { value: 200_000, problem: undefined });
+  t.deepEqual(maxConnections(0, 4_096, { listeners: 1_000, checks: 0 }), {
+    value: 1_200,
+    problem: undefined,
+  });
+});
+
+test('A few listeners more or less change nothing', (t) => {
+  const values = [0, 1, 100, 256].map(
+    (listeners) => maxConnections(0, 20_000, { listeners, checks: 0 }).value,
+  );
+  t.deepEqual(new Set(values), new Set([9_600]));
+});
+
+test('A number that was asked for is taken as it is', (t) => {
+  t.deepEqual(maxConnections(12_345, 1_048_576, none), { value: 12_345, problem: undefined });
+});
+
+test('A number that the limit has no room for is a problem that says what to raise', (t) => {
+  t.deepEqual(maxConnections(10_000, 1_024, { listeners: 3, checks: 2 }), {
+    value: 10_000,
+    problem:
+      'HAProxy needs 20756 file descriptors for 10000 connections, 3 listeners and 2 health checks, but the limit is 1024: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections',
+  });
+});
+
+test('A limit that leaves no room for a hundred connections is a problem', (t) => {
+  const { value, problem } = maxConnections(0, 900, none);
+  t.is(value, 100);
+  t.regex(problem ?? '', /needs 956 file descriptors/);
+});
+
+test('Whatever is asked for, without a problem it fits', (t) => {
+  const property = fc.property(
+    fc.nat(1_000_000),
+    fc.nat(2_000_000),
+    fc.record({ listeners: fc.nat(20_000), checks: fc.nat(200_000) }),
+    (wanted, limit, needs) => {
+      const { value, problem } = maxConnections(wanted, limit, needs);
+      return problem !== undefined || 2 * value + needs.listeners + needs.checks <= limit;
+    },
+  );
+  t.notThrows(() => fc.assert(property));
+});
+
+test('The limit is the hard one of this process', (t) => {
+  const limits = (hard: string) => () =>
+    `Limit                     Soft Limit           Hard Limit           Units
+Max processes             95000                95000                processes
+Max open files            1024                 ${hard}               files
+`;
+  t.is(fileLimit(limits('524288')), 524_288);
+  t.is(fileLimit(limits('unlimited')), 1_048_576);
+  t.is(
+    fileLimit(() => ''),
+    1_048_576,
+  );
+  t.true(fileLimit() > 0);
+});
+
+test('With the computed number HAProxy starts under the limit, with all listeners and checks', async (t) => {
+  const limit = 1_500;
+  const model = translated([
+    service({
+      ports: Array.from({ length: 30 }, (_, at) => ({ name: `p${at}`, port: 1_000 + at })),
+      annotations: monitored,
+    }),
+    slice({
+      endpoints: ['127.0.0.1', '127.0.0.2', '127.0.0.3'],
+      ports: Array.from({ length: 30 }, (_, at) => ({ name: `p${at}`, port: 1_000 + at })),
+    }),
+  ]);
+  const loadBalancer = await new Loopback().bindable(loadBalancerOf(model));
+  const { value, problem } = maxConnections(0, limit, needsOf([loadBalancer]));
+  t.is(problem, undefined);
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-limits-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const executable = join(folder, 'haproxy');
+  await writeFile(executable, `#!/bin/sh\nulimit -n ${limit}\nexec ${haproxyExecutable} "$@"\n`);
+  await chmod(executable, 0o755);
+  const { worker } = await startRendered(t, [loadBalancer], { executable, maxConnections: value });
+  t.regex(await worker.runtime.ask('show info'), new RegExp(`^Maxconn: ${value}$`, 'm'));
+});

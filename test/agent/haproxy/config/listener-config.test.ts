@@ -1,0 +1,122 @@
+import { strictEqual } from 'node:assert/strict';
+import test from 'ava';
+import fc from 'fast-check';
+import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
+import {
+  allowedLines,
+  isServed,
+  placesOf,
+  serverKeywords,
+  socketAddress,
+  structureOf,
+} from '../../../../agent/haproxy/config/listener-config.ts';
+import { renderContext } from '../../../../agent/haproxy/config/render-context.ts';
+import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import { renderLoadBalancer } from '../../../../agent/haproxy/render.ts';
+import { Running } from '../../../../agent/haproxy/running.ts';
+import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
+import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
+import type { Listener } from '../../../../agent/model.ts';
+import { service } from '../../../support/build.ts';
+import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/load-balancers.ts';
+import { listenerOf, translated } from '../../../support/translated.ts';
+
+const CONTEXT = renderContext(
+  { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
+  haproxyPaths('/var/lib', '/run'),
+  100,
+  new AclIds().idOf,
+);
+
+const sectionOf = (listener: Listener) => renderLoadBalancer(loadBalancer([listener]), CONTEXT);
+
+test('Two listeners that differ in one option have the same structure exactly where their sections are the same', (t) => {
+  const property = fc.property(nearlyAlike, ([a, b]) => {
+    // Of a monitor that does not speak HTTP the model has no path; where one is generated it stands nowhere.
+    fc.pre([a, b].every(({ pool }) => pool.monitor?.type !== 'tcp' && pool.monitor?.type !== 'tls'));
+    strictEqual(structureOf(a) === structureOf(b), sectionOf(a) === sectionOf(b));
+  });
+  t.notThrows(() => fc.assert(property, { numRuns: 1_000 }));
+});
+
+test('Members, their state and who is allowed are no part of the structure', (t) => {
+  const listener = listenerOf(translated([service()]));
+  const other = {
+    ...listener,
+    allowedCidrs: ['10.0.0.0/8'],
+    pool: { ...listener.pool, members: [], whenEmpty: 'keep-last' as const },
+  };
+  t.is(structureOf(other), structureOf(listener));
+});
+
+test('A server is added by the same words that its line in the file has', (t) => {
+  const oldest = capabilitiesOf(parseVersion('3.0.0'));
+  const property = fc.property(anyLoadBalancer, (wanted) => {
+    const listeners = wanted.listeners.map((each) => ({ ...each, pool: { ...each.pool, members: [] } }));
+    const running = Running.booted([{ ...wanted, listeners }], CONTEXT.aclId);
+    const added = planLoadBalancer(wanted.key, running, wanted, wanted)
+      .commands.filter(({ kind }) => kind === 'AddServer')
+      .map((command) => commandText(command, oldest).replace(/^add server [^/]+\//, ''));
+    const lines = [...renderLoadBalancer(wanted, CONTEXT).matchAll(/^ {4}server (.*)$/gm)].map(
+      ([, line = '']) => line,
+    );
+    // The line of a member that drains has weight 0, its command has a state of its own.
+    const members = wanted.listeners.filter(isServed).flatMap(({ pool }) => pool.members);
+    const weighted = lines.map((line, at) => line.replace(/ weight \d+/, ` weight ${members[at]?.weight}`));
+    strictEqual(added.join('\n'), weighted.join('\n'));
+  });
+  t.notThrows(() => fc.assert(property));
+});
+
+test('The list of allowed clients is never without a line and never has an empty one', (t) => {
+  const listener = listenerOf(translated([service()]));
+  const lines = (count: number) =>
+    allowedLines({
+      ...listener,
+      allowedCidrs: Array.from({ length: count }, (_, at) => `10.0.${at}.0/24`),
+    }).map(({ length }) => length);
+  t.deepEqual([lines(0), lines(1), lines(40), lines(41), lines(81)], [[1], [1], [40], [40, 1], [40, 40, 1]]);
+});
+
+test('Where nobody is allowed the list holds an address that no client can have', (t) => {
+  const listener = listenerOf(translated([service()]));
+  t.deepEqual(allowedLines({ ...listener, allowedCidrs: [] }), [['255.255.255.255/32']]);
+  t.deepEqual(allowedLines({ ...listener, family: 'v6', allowedCidrs: [] }), [['::/128']]);
+});
+
+test('HAProxy serves TCP listeners that have an address', (t) => {
+  const listener = listenerOf(translated([service()]));
+  t.true(isServed(listener));
+  t.false(isServed({ ...listener, addresses: [] }));
+  t.false(isServed({ ...listener, protocol: 'UDP' }));
+  t.deepEqual(placesOf(listener), ['192.0.2.10 80']);
+  t.deepEqual(placesOf({ ...listener, protocol: 'UDP' }), []);
+});
+
+test('An IPv6 address has brackets before its port', (t) => {
+  t.is(socketAddress('2001:db8::1', 80), '[2001:db8::1]:80');
+  t.is(socketAddress('192.0.2.1', 80), '192.0.2.1:80');
+});
+
+test('A check on a port of its own does not send the PROXY protocol header, one on the member’s port does', (t) => {
+  const annotations = { 'headgate.io/health-monitor': 'tcp', 'headgate.io/proxy-protocol': 'v2' };
+  const words = (more: Readonly<Record<string, string>>) => {
+    const { pool } = listenerOf(translated([service({ annotations: { ...annotations, ...more } })]));
+    const member = {
+      name: 'a',
+      id: 5,
+      address: '10.0.0.1',
+      port: 80,
+      weight: 16,
+      state: 'ready',
+      target: '',
+    } as const;
+    return serverKeywords(pool, member, 16).join(' ');
+  };
+  t.is(words({}), 'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 check-send-proxy');
+  t.is(
+    words({ 'headgate.io/health-monitor-port': '8081' }),
+    'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 port 8081',
+  );
+});

@@ -1,0 +1,200 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
+import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
+import { eventually, freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
+
+const GOOD = `
+backend one
+  server a 127.0.1.1:80
+`;
+const BROKEN = `
+backend one
+  bogus keyword
+`;
+
+test('showProc() names the master and its worker', async (t) => {
+  const { masterSocket, masterPid, workerPid } = await started(t);
+  const { master, workers, oldWorkers } = await showProc(masterSocket);
+  t.like(master, { pid: masterPid, reloads: 0, failed: 0 });
+  t.like(workers, [{ pid: workerPid, reloads: 0 }]);
+  t.deepEqual(oldWorkers, []);
+  await t.throwsAsync(showProc(`${masterSocket}.not`), { code: 'RUNTIME_CONNECT' });
+});
+
+test('reload() returns once a new worker serves the new file', async (t) => {
+  const haproxy = await started(t);
+  await haproxy.write(GOOD.replace('one', 'two'));
+  const outcome = await reload(haproxy.masterSocket);
+  t.like(outcome, { ok: true });
+  t.is(outcome.log !== '', saysHowItWent(haproxy));
+  t.not(outcome.workerPid, haproxy.workerPid);
+  const runtime = await connected(t, haproxy);
+  t.is(outcome.workerPid, runtime.worker.pid);
+  t.regex(await runtime.ask('show servers state two'), /127\.0\.1\.1/);
+});
+
+test('A connection stays with the old worker, whatever reload() does', async (t) => {
+  const haproxy = await started(t);
+  const runtime = await connected(t, haproxy);
+  await reload(haproxy.masterSocket);
+  await eventually(
+    () => runtime.ask('show info'),
+    (info) => info.includes('Stopping: 1'),
+  );
+  const { oldWorkers } = await showProc(haproxy.masterSocket);
+  t.deepEqual(
+    oldWorkers.map(({ pid }) => pid),
+    [haproxy.workerPid],
+  );
+  await t.throwsAsync(runtime.ask('show stat', { lane: 'bulk' }), { code: 'RUNTIME_CLOSED' });
+  runtime.close();
+  await eventually(
+    () => showProc(haproxy.masterSocket),
+    (processes) => processes.oldWorkers.length === 0,
+  );
+});
+
+test('reload() of a broken file fails, the old worker goes on, and the next good one succeeds', async (t) => {
+  const haproxy = await started(t);
+  await haproxy.write(BROKEN);
+  for (let failed = 1; failed <= 2; failed++) {
+    const { ok, workerPid, log } = await reload(haproxy.masterSocket);
+    t.like({ ok, workerPid }, { ok: false, workerPid: undefined });
+    if (saysHowItWent(haproxy)) t.regex(log, /bogus/);
+    const runtime = await connected(t, haproxy);
+    t.like(runtime.worker, { pid: haproxy.workerPid, stopping: false });
+    runtime.close();
+  }
+  await rm(haproxy.adminSocket);
+  const runtime = await connected(t, haproxy);
+  t.like(runtime.worker, { pid: haproxy.workerPid, via: 'master' });
+  runtime.close();
+  await haproxy.write(GOOD);
+  t.like(await reload(haproxy.masterSocket), { ok: true });
+});
+
+test('reload() fails when a port is taken by another process', async (t) => {
+  const haproxy = await started(t);
+  const port = await freePort();
+  const other = createServer().listen({ port, host: '127.0.0.1', exclusive: true });
+  await once(other, 'listening');
+  t.teardown(() => other.close());
+  await haproxy.write(`${GOOD}\nfrontend taken\n  bind 127.0.0.1:${port}\n`);
+  t.like(await reload(haproxy.masterSocket), { ok: false, workerPid: undefined });
+  const runtime = await connected(t, haproxy);
+  t.is(runtime.worker.pid, haproxy.workerPid);
+});
+
+test('Reloads at the same time all come to an end', async (t) => {
+  const haproxy = await started(t);
+  const outcomes = await Promise.allSettled([1, 2, 3].map(() => reload(haproxy.masterSocket)));
+  t.true(outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value.ok));
+  const { workers } = await showProc(haproxy.masterSocket);
+  t.is(workers.length, 1);
+});
+
+test('signalReload() works while the master socket file is gone, and brings it back', async (t) => {
+  const haproxy = await started(t);
+  await rm(haproxy.masterSocket);
+  await t.throwsAsync(reload(haproxy.masterSocket), { code: 'RUNTIME_CONNECT' });
+  const { ok, workerPid } = await signalReload(haproxy.masterPid, haproxy.masterSocket);
+  t.true(ok);
+  t.not(workerPid, haproxy.workerPid);
+  t.deepEqual(
+    (await showProc(haproxy.masterSocket)).workers.map(({ pid }) => pid),
+    [workerPid],
+  );
+  await haproxy.write(BROKEN);
+  t.like(await signalReload(haproxy.masterPid, haproxy.masterSocket), { ok: false });
+  await haproxy.write(GOOD);
+  t.like(await signalReload(haproxy.masterPid, haproxy.masterSocket), { ok: true });
+});
+
+const table = (master: string, worker: string): string =>
+  `#<PID> <type> <reloads> <uptime> <version>\n1 master ${master} 0d00h00m01s 2.6.12\n# workers\n${worker}\n\n`;
+
+test('reload() does not take the word of a master that has not begun for the end', async (t) => {
+  const before = table('1 [failed: 1]', '10 worker 1 0d00h00m09s 2.6.12');
+  const after = table('2 [failed: 0]', '11 worker 0 0d00h00m00s 2.6.12');
+  const socket = await scripted(t, [before, '', before, '', before, after, 'Pid: 11\n']);
+  t.deepEqual(await reload(socket), { ok: true, workerPid: 11, log: '' });
+});
+
+test('reload() asks again while another reload is under way', async (t) => {
+  const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 3.2.0');
+  const after = table('3 [failed: 0]', '12 worker 0 0d00h00m00s 3.2.0');
+  const busy = 'Success=0\n--\nAnother reload is still in progress.\n\n';
+  const socket = await scripted(t, [
+    before,
+    busy,
+    busy,
+    'Success=1\n--\nLoading success.\n\n',
+    after,
+    'Pid: 12\n',
+  ]);
+  t.deepEqual(await reload(socket), { ok: true, workerPid: 12, log: 'Loading success.' });
+});
+
+test('reload() that comes to no end says so in time', async (t) => {
+  const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
+  const socket = await scripted(t, [before, '', before]);
+  await t.throwsAsync(reload(socket, { timeoutMs: 100 }), {
+    code: 'HAPROXY_RELOAD',
+    message: /does not come to the end of a reload/,
+  });
+});
+
+test('signalReload() of a process that is not there says so', async (t) => {
+  const haproxy = await started(t);
+  await haproxy.stop();
+  await t.throwsAsync(signalReload(haproxy.masterPid, haproxy.masterSocket), { code: 'HAPROXY_RELOAD' });
+});
+
+test('After a reload the admin socket stays deleted, and the new worker is reached through the master', async (t) => {
+  const haproxy = await started(t);
+  await rm(haproxy.adminSocket);
+  const { workerPid } = await reload(haproxy.masterSocket);
+  const runtime = await connected(t, haproxy);
+  t.like(runtime.worker, { pid: workerPid, via: 'master' });
+});
+
+async function started(t: ExecutionContext): Promise<RunningHaproxy> {
+  const haproxy = await startHaproxy(GOOD);
+  t.teardown(haproxy.stop);
+  return haproxy;
+}
+
+/** From 2.7 on the master answers `reload` with HAProxy's own words. */
+function saysHowItWent({ version: { major, minor } }: RunningHaproxy): boolean {
+  return major > 2 || minor >= 7;
+}
+
+/** A master that gives one answer per connection, the last one for ever. */
+async function scripted(t: ExecutionContext, answers: readonly string[]): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-master-'));
+  let at = 0;
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(answers[Math.min(at++, answers.length - 1)] ?? ''));
+  }).listen(join(directory, 'socket'));
+  await once(server, 'listening');
+  t.teardown(async () => {
+    server.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+  return join(directory, 'socket');
+}
+
+async function connected(
+  t: ExecutionContext,
+  { adminSocket, masterSocket }: RunningHaproxy,
+): Promise<Runtime> {
+  const runtime = await Runtime.connect({ socketPath: adminSocket, masterSocketPath: masterSocket });
+  t.teardown(() => runtime.close());
+  return runtime;
+}

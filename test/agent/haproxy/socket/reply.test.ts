@@ -1,0 +1,70 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
+import { type Failure, judgeReply } from '../../../../agent/haproxy/socket/reply.ts';
+
+// What real HAProxies say is asked of them in runtime.test.ts; here is what is hard to bring about.
+const own = { backend: 'b', server: '10.0.0.1:80' };
+const add: Command = { kind: 'AddServer', ...own, address: '10.0.0.1', port: 80, keywords: [] };
+const remove: Command = { kind: 'DeleteServer', ...own };
+const ready: Command = { kind: 'SetServerState', ...own, state: 'ready' };
+const cidr: Command = { kind: 'DeleteCidr', acl: 1, cidr: '10.0.0.0/8' };
+
+const failures: readonly (readonly [string, Command, string, Failure])[] = [
+  ['the same server, by the name', add, 'Already exists a server with the same name in backend.\n', 'exists'],
+  [
+    'the same server, by the id',
+    add,
+    "'id' : custom id 5 already used at (null):0 ('server 10.0.0.1:80').\n",
+    'exists',
+  ],
+  [
+    'an id that another has',
+    add,
+    "'id' : custom id 5 already used at (null):0 ('server 10.0.0.2:80').\n",
+    'id-taken',
+  ],
+  [
+    'a static algorithm on 3.4',
+    add,
+    "Backend does not support dynamic servers : backend 's' uses a non dynamic load balancing method.\n",
+    'refused',
+  ],
+  [
+    'a success with a warning',
+    add,
+    'Ignoring cookie as HTTP mode is disabled.\nNew server registered.\n',
+    'refused',
+  ],
+  ['an empty text where a word is due', add, '', 'refused'],
+  ['an empty text where a word is due', remove, '', 'refused'],
+  ['the words of another command', remove, 'New server registered.\n', 'refused'],
+  ['a word where an empty text is due', ready, 'Done.\n', 'refused'],
+  ['a socket without rights', ready, 'Permission denied\n', 'refused'],
+  ['a server that has gone', remove, 'No such server.\n', 'gone'],
+  ['a server that has gone before it is told something', ready, 'No such server.\n', 'missing-server'],
+  ['an unknown ACL before 3.2', cidr, 'Unknown map identifier. Please use #<id> or <file>.\n', 'missing-acl'],
+];
+for (const [title, command, text, kind] of failures) {
+  test(`judgeReply() of ${command.kind} tells ${title}: ${kind}`, (t) => {
+    t.deepEqual(judgeReply(command, text), { ok: false, kind, text: text.trimEnd() });
+  });
+}
+
+test('judgeReply() does not depend on how many line feeds end a reply', (t) => {
+  for (const ending of ['', '\n', '\n\n']) {
+    t.deepEqual(judgeReply(add, `New server registered.${ending}`), { ok: true });
+    t.deepEqual(judgeReply(remove, `Server deleted.${ending}`), { ok: true });
+    t.deepEqual(judgeReply(ready, ending), { ok: true });
+  }
+});
+
+test('judgeReply() takes no text for a success but the exact one', (t) => {
+  fc.assert(
+    fc.property(fc.constantFrom(add, remove, ready, cidr), fc.string(), (command, text) => {
+      const isExact = ['', 'New server registered.', 'Server deleted.'].includes(text.replace(/\n+$/, ''));
+      return isExact || !judgeReply(command, text).ok;
+    }),
+  );
+  t.pass();
+});
