@@ -2,6 +2,7 @@
 // Reads the settings, joins the parts, and leaves the work to the loop.
 
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
@@ -12,6 +13,7 @@ import { cli } from './cli/cli.ts';
 import { messageOf } from './errors.ts';
 import { HaproxyDataplane } from './haproxy/dataplane.ts';
 import { Cluster, type ObjectSource, type ObjectsChange } from './kubernetes/cluster.ts';
+import { hostIdentity } from './kubernetes/host-identity.ts';
 import { ManifestSource } from './kubernetes/manifests.ts';
 import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
@@ -116,9 +118,21 @@ async function run(argv: readonly string[]): Promise<number> {
   };
   const client = apiClient(settings);
   const api = client && apiSource(client, settings, takeFromApi, metrics, log);
-  const { leaseNamespace, finalizer } = settings;
+  const { leaseNamespace, finalizer, stateDir } = settings;
+  const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
   const reporter =
-    client && new Reporter({ api: client, cluster, model, haproxy, log, metrics, leaseNamespace, finalizer });
+    client &&
+    new Reporter({
+      api: client,
+      identity,
+      cluster,
+      model,
+      haproxy,
+      log,
+      metrics,
+      leaseNamespace,
+      finalizer,
+    });
   if (client === undefined && settings.manifests.length === 0) {
     log.warn('There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"');
   }

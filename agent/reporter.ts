@@ -1,7 +1,6 @@
 // Tells the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does it,
 // the holder of a Lease, and only after the dataplane has acknowledged.
 
-import { hostname } from 'node:os';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { KubernetesApi } from './kubernetes/client.ts';
 import { systemClock } from './kubernetes/clock.ts';
@@ -24,6 +23,8 @@ export interface ReporterOptions {
   readonly haproxy: HaproxyDataplane;
   readonly log: Log;
   readonly metrics: ReporterMetrics;
+  /** Who we are among the agents of the cluster. */
+  readonly identity: string;
   /** Of the Lease; deploy/rbac.yaml names it. */
   readonly leaseNamespace: string;
   /** Whether Services get the finalizer. */
@@ -46,9 +47,8 @@ export class Reporter {
   readonly #told = new Map<string, readonly Problem[]>();
 
   constructor(options: ReporterOptions) {
-    const { api, log, metrics, leaseNamespace, finalizer } = options;
+    const { api, log, metrics, identity, leaseNamespace, finalizer } = options;
     const clock = systemClock;
-    const identity = hostname();
     const isLeader = (): boolean => this.#lease.isLeader;
     this.#options = options;
     this.#lease = new Lease({

@@ -22,6 +22,19 @@ export interface KubeOptions {
   readonly users?: Readonly<Record<string, readonly string[]>>;
   /** `1.34` to `1.37`: the API server behaves as that version. */
   readonly emulatedVersion?: string;
+  /** Keeps a record of every write, for `writes()`. */
+  readonly audit?: boolean;
+}
+
+/** A write that the API server has answered. */
+export interface AuditedWrite {
+  readonly user: string;
+  readonly verb: 'create' | 'update' | 'patch' | 'delete';
+  /** `services/status`, `leases`. */
+  readonly resource: string;
+  /** Of the object; '' where it is yet to get one. */
+  readonly name: string;
+  readonly status: number;
 }
 
 export interface KubeResponse {
@@ -30,9 +43,28 @@ export interface KubeResponse {
   readonly body: any;
 }
 
+interface Question {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly contentType?: string | undefined;
+  readonly agent: https.Agent | false;
+}
+
 const assets = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
 
 const ADMIN_TOKEN = 'admin-token';
+/** What the certificate of each API server is for, whichever address it is reached at. */
+const SERVER_NAME = 'kubernetes.default.svc';
+const SECOND = 'second-kube-apiserver';
+
+/** Writes only, as soon as they are answered. */
+const AUDIT = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata', verbs: ['create', 'update', 'patch', 'delete'] }],
+};
 
 /** What a test asks the control plane to do; the administrator's client is independent of the agent's. */
 export class Kube {
@@ -91,12 +123,17 @@ export class Kube {
 
   /** Asks as the administrator; any status is an answer. */
   async api(method: string, path: string, body?: unknown, contentType?: string): Promise<KubeResponse> {
+    return this.#ask(this.url, { method, path, body, contentType, agent: this.#agent });
+  }
+
+  #ask(url: string, { method, path, body, contentType, agent }: Question): Promise<KubeResponse> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const patch = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const request = https.request(`${this.url}${path}`, {
+    const request = https.request(`${url}${path}`, {
       method,
       ca: this.ca,
-      agent: this.#agent,
+      servername: SERVER_NAME,
+      agent,
       headers: {
         authorization: `Bearer ${ADMIN_TOKEN}`,
         ...(text === undefined
@@ -126,17 +163,14 @@ export class Kube {
     path: string,
     { server = this.url, ...user }: { server?: string; token?: string; tokenFile?: string },
   ): Promise<void> {
+    const ca = Buffer.from(this.ca).toString('base64');
+    const cluster = { server, 'certificate-authority-data': ca, 'tls-server-name': SERVER_NAME };
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': 'test',
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-      clusters: [
-        {
-          name: 'test',
-          cluster: { server, 'certificate-authority-data': Buffer.from(this.ca).toString('base64') },
-        },
-      ],
+      clusters: [{ name: 'test', cluster }],
       users: [{ name: 'test', user }],
     };
     await writeFile(path, JSON.stringify(config), { mode: 0o600 });
@@ -168,13 +202,51 @@ export class Kube {
   }
 
   async startApiServer(): Promise<void> {
-    const at = (name: string) => join(this.directory, name);
+    await this.#startApiServer('kube-apiserver', '127.0.0.1');
+    await this.#until('kube-apiserver', async () => {
+      this.ca = await readFile(join(this.directory, 'certificates/apiserver.crt'), 'utf8');
+      return (await this.api('GET', '/readyz')).status === 200;
+    });
+  }
+
+  /** As `api`, of the server at `url` and over a connection of its own, as a command such as kubectl does. */
+  once(url: string, method: string, path: string, body?: unknown): Promise<KubeResponse> {
+    return this.#ask(url, { method, path, body, agent: false });
+  }
+
+  /** Another API server of the same cluster, on another address and the same port. */
+  async startSecondApiServer(address: string): Promise<void> {
+    await this.#startApiServer(SECOND, address);
+    const url = `https://${address}:${new URL(this.url).port}`;
+    await this.#until(SECOND, async () => (await this.once(url, 'GET', '/readyz')).status === 200);
+  }
+
+  killSecondApiServer(): Promise<void> {
+    return this.#end(SECOND, 'SIGKILL');
+  }
+
+  /** Every write so far, in order; needs `audit`. */
+  async writes(): Promise<readonly AuditedWrite[]> {
+    const text = await readFile(join(this.directory, 'audit.log'), 'utf8');
+    return text
+      .trimEnd()
+      .split('\n')
+      .map((line) => {
+        const { user, verb, objectRef = {}, responseStatus = {} } = JSON.parse(line);
+        const { resource, subresource, name = '' } = objectRef;
+        const path = subresource === undefined ? resource : `${resource}/${subresource}`;
+        return { user: user.username, verb, resource: path, name, status: responseStatus.code };
+      });
+  }
+
+  async #startApiServer(name: string, address: string): Promise<void> {
+    const at = (file: string) => join(this.directory, file);
     const version = this.#options.emulatedVersion;
-    await this.#spawn('kube-apiserver', [
+    await this.#spawn(name, [
       `--etcd-servers=${this.etcdUrl}`,
       `--cert-dir=${at('certificates')}`,
       `--secure-port=${new URL(this.url).port}`,
-      '--bind-address=127.0.0.1',
+      `--bind-address=${address}`,
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${at('accounts.pub')}`,
       `--service-account-signing-key-file=${at('accounts.key')}`,
@@ -186,11 +258,10 @@ export class Kube {
       '--disable-admission-plugins=ServiceAccount',
       '--allow-privileged=true',
       ...(version === undefined ? [] : [`--emulated-version=${version}`]),
+      ...(this.#options.audit
+        ? [`--audit-policy-file=${at('audit.yaml')}`, `--audit-log-path=${at('audit.log')}`]
+        : []),
     ]);
-    await this.#until('kube-apiserver', async () => {
-      this.ca = await readFile(at('certificates/apiserver.crt'), 'utf8');
-      return (await this.api('GET', '/readyz')).status === 200;
-    });
   }
 
   async restartApiServer(): Promise<void> {
@@ -230,6 +301,7 @@ export class Kube {
       'accounts.key': privateKey.export({ type: 'pkcs1', format: 'pem' }),
       'accounts.pub': publicKey.export({ type: 'spki', format: 'pem' }),
       'tokens.csv': tokens.join(''),
+      'audit.yaml': JSON.stringify(AUDIT),
     };
     for (const [name, text] of Object.entries(files)) {
       await writeFile(join(this.directory, name), text, { mode: 0o600 });
@@ -288,10 +360,14 @@ export class Kube {
   async #spawn(name: string, args: readonly string[]): Promise<void> {
     // Ends with this thread, also where the test runner kills that.
     const script = 'exec setpriv --pdeathsig KILL "$0" "$@" >>"$LOG" 2>&1';
-    const child = spawn('sh', ['-c', script, this.#programs[name] ?? name, ...args], {
-      stdio: 'ignore',
-      env: { ...process.env, LOG: join(this.directory, `${name}.log`) },
-    });
+    const child = spawn(
+      'sh',
+      ['-c', script, this.#programs[name.replace(SECOND, 'kube-apiserver')] ?? name, ...args],
+      {
+        stdio: 'ignore',
+        env: { ...process.env, LOG: join(this.directory, `${name}.log`) },
+      },
+    );
     this.#processes.set(name, child);
     await once(child, 'spawn');
   }
