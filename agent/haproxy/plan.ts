@@ -116,13 +116,20 @@ function planServer(
   if (current.state !== 'ready') gain.push({ kind: 'SetServerState', backend, server, state: 'ready' });
 }
 
-/** Lets new clients in before it shuts old ones out, so that nobody who is in both lists notices. */
+/**
+ * Lets new clients in before it shuts old ones out, so that nobody who is in both lists notices. What is new goes into
+ * the first ACL, which takes as many as come; a worker that booted from a file of ours has at least that one.
+ */
 function planAllowed(listener: Listener, current: RunningListener, gain: Command[], loss: Command[]): void {
-  const lines = allowedLines(listener);
-  if (lines.length !== current.allowed.length) return;
-  for (const [at, { id: acl, cidrs: present }] of current.allowed.entries()) {
-    const wanted = new Set(lines[at]);
-    for (const cidr of wanted) if (!present.has(cidr)) gain.push({ kind: 'AddCidr', acl, cidr });
-    for (const cidr of present) if (!wanted.has(cidr)) loss.push({ kind: 'DeleteCidr', acl, cidr });
+  const [first] = current.allowed;
+  if (first === undefined) return;
+  const missing = new Set(allowedLines(listener).flat());
+  const wanted = new Set(missing);
+  for (const { id: acl, cidrs } of current.allowed) {
+    for (const cidr of cidrs) {
+      missing.delete(cidr);
+      if (!wanted.has(cidr)) loss.push({ kind: 'DeleteCidr', acl, cidr });
+    }
   }
+  for (const cidr of missing) gain.push({ kind: 'AddCidr', acl: first.id, cidr });
 }

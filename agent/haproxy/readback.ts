@@ -3,9 +3,9 @@
 
 import type { LoadBalancer } from '../model.ts';
 import { Slice } from '../slice.ts';
-import { allowedLines, isServed, structureOf } from './config/listener-config.ts';
+import { isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
-import { parseAcl, parseServersState } from './socket/readings.ts';
+import { parseAcl, parseAclList, parseServersState } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
 import type { Worker } from './worker.ts';
 
@@ -28,9 +28,9 @@ export async function readRunning(
   const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isServed);
   const names = listeners.map(({ name }) => name);
   const servers = await readServers(runtime, names);
+  const beside = await readAclLines(runtime);
   const reads = listeners.map(async (listener) => {
-    const ids = allowedLines(listener).map((_, line) => aclId(listener.name, line));
-    const allowed = await readAllowed(runtime, ids);
+    const allowed = await readAllowed(runtime, beside(aclId(listener.name, 0)));
     running.put(listener.name, {
       structure: structureOf(listener),
       allowed,
@@ -105,6 +105,27 @@ async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map
     if (slice.isOver) await slice.breathe();
   }
   return backends;
+}
+
+/**
+ * The ids of a listener's ACLs by the first of them: those in the lines of the file right behind it. How many there
+ * are only the file tells that the worker booted from, and which numbers they have.
+ */
+async function readAclLines(runtime: Runtime): Promise<(first: number) => readonly number[]> {
+  const slice = new Slice();
+  const lineOf = new Map<number, number>();
+  const idAt = new Map<number, number>();
+  for (const { id, line } of parseAclList(await runtime.ask('show acl', { lane: 'bulk' }))) {
+    lineOf.set(id, line);
+    idAt.set(line, id);
+    if (slice.isOver) await slice.breathe();
+  }
+  return (first) => {
+    const ids = [first];
+    let line = lineOf.get(first) ?? Number.NaN;
+    for (let id = idAt.get(++line); id !== undefined; id = idAt.get(++line)) ids.push(id);
+    return ids;
+  };
 }
 
 function readAllowed(runtime: Runtime, ids: readonly number[]): Promise<RunningListener['allowed']> {

@@ -46,8 +46,8 @@ export function descriptionOf(structure: string): string {
 }
 
 /**
- * A hash of the global part and of every listener's structure, with the ids of its ACLs: two agents may number them
- * differently where hashes meet. `loadBalancers` in the order of the file.
+ * A hash of the global part and of every listener's structure, with the id of its first ACL: two agents may number
+ * them differently where hashes meet. Further ACLs are found beside the first (readback.ts). `loadBalancers` in the order of the file.
  */
 export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
   const { aclId, ...global } = context;
@@ -62,10 +62,9 @@ const digests = new WeakMap<LoadBalancer, { aclId: RenderContext['aclId']; diges
 function structureDigest(loadBalancer: LoadBalancer, aclId: RenderContext['aclId']): string {
   const known = digests.get(loadBalancer);
   if (known?.aclId === aclId) return known.digest;
-  const structures = loadBalancer.listeners.filter(isServed).map((listener) => {
-    const ids = allowedLines(listener).map((_, line) => aclId(listener.name, line));
-    return `${structureOf(listener)}${ids}\n`;
-  });
+  const structures = loadBalancer.listeners
+    .filter(isServed)
+    .map((listener) => `${structureOf(listener)}${aclId(listener.name, 0)}\n`);
   const digest = structures.length === 0 ? '' : hash('sha256', structures.join(''), 'base64');
   digests.set(loadBalancer, { aclId, digest });
   return digest;

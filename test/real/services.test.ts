@@ -73,6 +73,47 @@ test.serial('Source ranges open and close at runtime', async (t) => {
   t.is(await host.reloads(), 0);
 });
 
+test.serial(
+  'Source ranges grow to hundreds and shrink again at runtime, also for the next agent',
+  async (t) => {
+    const host = await withMembers(t);
+    const [inside, outside] = [host.address(50), host.address(60)];
+    const others = Array.from({ length: 500 }, (_, at) => `10.${at >> 8}.${at % 256}.0/24`);
+    const show = (ranges: readonly string[]): Promise<void> =>
+      host.serve({ spec: { loadBalancerSourceRanges: ranges } });
+    const isOpenFor = (from: string): Promise<boolean> => host.answers(1, from);
+    await show([`${inside}/32`]);
+    const first = await host.start();
+    await show([...others, `${inside}/32`, `${outside}/32`]);
+    await host.until('both may connect', () => isOpenFor(outside));
+    await host.until('the file has them', async () => (await host.config()).includes(others.at(-1) ?? ''));
+    await first.kill();
+    const second = await host.start();
+    t.true(second.hasLogged('"ours":true'));
+    await show([...others.slice(0, 3), `${inside}/32`]);
+    await host.until('the other one may not', async () => !(await isOpenFor(outside)));
+    t.true(await isOpenFor(inside));
+    t.is(await host.reloads(), 0);
+
+    // A worker that boots from many lines, found by an agent that wants few.
+    await show([...others, `${outside}/32`]);
+    await host.until('the other one may', () => isOpenFor(outside));
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('it is served', () => host.answers(2));
+    t.is(await host.reloads(), 1);
+    await second.kill();
+    await show([`${inside}/32`]);
+    const third = await host.start();
+    t.true(third.hasLogged('"ours":true'));
+    await host.until('the first one may', () => isOpenFor(inside));
+    await host.until('the other one may not', async () => !(await isOpenFor(outside)));
+    t.is(await host.reloads(), 1);
+    await host.until('the file has a line for each of the two Services', async () => {
+      return [...(await host.config()).matchAll(/acl allowed src -u /g)].length === 2;
+    });
+  },
+);
+
 test.serial('Session affinity survives a reload', async (t) => {
   const host = await withMembers(t, 5);
   const members = [11, 12, 13, 14, 15].map((last) => host.address(last));

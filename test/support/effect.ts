@@ -13,6 +13,6 @@ export function effectOf(running: Running, listeners: Iterable<string>) {
       .filter(([, { state }]) => state === 'ready' || state === 'drain')
       .map(([server, { id, state, weight }]) => [server, id, state === 'ready' ? weight : 0])
       .sort();
-    return { name, serving, allowed: allowed.map(({ cidrs }) => [...cidrs].sort()) };
+    return { name, serving, allowed: allowed.flatMap(({ cidrs }) => [...cidrs]).sort() };
   });
 }

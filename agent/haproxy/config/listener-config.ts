@@ -20,7 +20,10 @@ export function placesOf(listener: Listener): readonly string[] {
   return isServed(listener) ? listener.addresses.map((address) => `${address} ${listener.port}`) : [];
 }
 
-/** The allowed clients, one list per line of the file; never without a line, never with an empty one. */
+/**
+ * The allowed clients, one list per line of the file; never without a line, never with an empty one. How many lines a
+ * worker booted with is no part of the structure: at runtime any of them takes any number of CIDRs.
+ */
 export function allowedLines(listener: Listener): readonly (readonly string[])[] {
   const cidrs = listener.allowedCidrs.length > 0 ? listener.allowedCidrs : [NOBODY[listener.family]];
   const lines: string[][] = [];
@@ -58,7 +61,6 @@ export function structureOf(listener: Listener): string {
       connectionLimit,
       rateLimit,
       clientTimeout,
-      allowedLines(listener).length,
       [algorithm, persistence, monitor ?? null, proxyProtocol, timeouts, memberConnectionLimit],
     ]);
     structures.set(listener, structure);

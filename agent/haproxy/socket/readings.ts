@@ -130,6 +130,23 @@ export function parseAcl(text: string): readonly string[] {
   return patterns;
 }
 
+export interface AclPlace {
+  /** As `-u` in the file, or HAProxy's own. */
+  readonly id: number;
+  /** The line of the file that it stands in. */
+  readonly line: number;
+}
+
+/** Of `show acl`: where each ACL stands. One by one, as there may be thousands. */
+export function* parseAclList(text: string): Generator<AclPlace, void, void> {
+  const rows = linesOf(text);
+  if (rows.next().value !== '# id (file) description') throw unreadable('ACLs', text);
+  for (const row of rows) {
+    const [, id, line] = /^(\d{1,10}) \(.*\bline (\d{1,10})\b/.exec(row) ?? [];
+    if (row !== '' && (id !== undefined || line !== undefined)) yield { id: Number(id), line: Number(line) };
+  }
+}
+
 export interface Process {
   readonly pid: number;
   /** How many reloads it has seen. */
