@@ -1,0 +1,87 @@
+// The words in which this host's part of VRRP is spoken of: what the settings say, what keepalived does, what lowers it.
+// Values only.
+
+/** One virtual router: an address that never changes, and the VIPs that go where it goes. */
+export interface VrrpInstanceSettings {
+  /** 1 to 255; the same on all hosts of the pair, another one for each pair of the network. */
+  readonly virtualRouterId: number;
+  /** 200 to 250; the higher one is master where both are well, equal ones stay as they are. */
+  readonly priority: number;
+  /** One address, or one of each family; never changes, so that what the hosts announce to each other is always alike. */
+  readonly anchors: readonly string[];
+}
+
+export interface VrrpSettings {
+  readonly interface: string;
+  /** Of this host, for advertisements; of the family of each instance's first anchor. */
+  readonly address: string;
+  /** Of the other hosts; the same family. */
+  readonly peers: readonly string[];
+  /** Milliseconds, in tens. */
+  readonly advertInterval: number;
+  /** Two or more share the VIPs between them. By virtual router id. */
+  readonly instances: readonly VrrpInstanceSettings[];
+}
+
+export type VrrpStateName = 'master' | 'backup' | 'fault' | 'unknown';
+
+/** A transition of one instance. */
+export interface VrrpState {
+  readonly instance: string;
+  readonly state: VrrpStateName;
+  /** When it was reached. */
+  readonly since: Date;
+}
+
+export interface VrrpInstanceStatus {
+  /** `vrrp-51`, after its virtual router id. */
+  readonly name: string;
+  readonly virtualRouterId: number;
+  /** `unknown` while keepalived does not run, or has not told yet. */
+  readonly state: VrrpStateName;
+  /** Of the last transition, ISO 8601; '' before the first. */
+  readonly since: string;
+  /** Transitions since the agent began to watch. */
+  readonly transitions: number;
+  /** As it is with what lowers it. */
+  readonly priority: number;
+  readonly anchors: readonly string[];
+  /** How many VIPs go with it. */
+  readonly vips: number;
+}
+
+export interface VrrpStatus {
+  /** '' while it is not known. */
+  readonly version: string;
+  /** 0 where keepalived does not run. */
+  readonly pid: number;
+  readonly instances: readonly VrrpInstanceStatus[];
+  /** VIPs of the model that keepalived was seen to have. */
+  readonly vips: number;
+  /** What lowers this host's standing now. */
+  readonly lowered: readonly StandingReason[];
+  /** Instances of which another host is master, too; names. */
+  readonly rivals: readonly string[];
+  /** VIPs that are refused, each with the reason in words. */
+  readonly refused: readonly { readonly address: string; readonly reason: string }[];
+  /** What is wrong now, '' where nothing is. */
+  readonly fault: string;
+}
+
+/**
+ * `haproxy`: HAProxy does not answer. `maintenance`: the operator wants this host to be free.
+ * `failover`: the operator wants the other host to be master, until it is.
+ */
+export type StandingReason = 'haproxy' | 'maintenance' | 'failover';
+
+/** A host that cannot serve ranks below one that shall not, and both below one that is well, whatever their priorities. */
+const LOWERED_BY: Readonly<Record<StandingReason, number>> = { haproxy: 102, maintenance: 51, failover: 51 };
+
+/** How far the priority of every instance is lowered; 0 where there is no reason. */
+export function loweredBy(reasons: readonly StandingReason[]): number {
+  return Math.max(0, ...reasons.map((reason) => LOWERED_BY[reason]));
+}
+
+export function instanceName(virtualRouterId: number): string {
+  return `vrrp-${virtualRouterId}`;
+}
