@@ -23,6 +23,7 @@ const test = requires(ava, { haproxy: true });
 const CONTEXT: RenderContext = {
   adminSocket: '/run/headgate/haproxy/admin.sock',
   peersSocket: '/run/headgate/haproxy/peers.sock',
+  serverState: '/run/headgate/haproxy/servers.state',
   maxConnections: 2_000,
   threads: 0,
   hardStopAfter: 1_800_000,
@@ -57,7 +58,10 @@ const golden = test.macro(async (t, file: CaseFile) => {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-case-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'haproxy.cfg');
-  await writeFile(path, config);
+  // HAProxy warns where the file is missing that the agent keeps there for it.
+  const serverState = join(folder, 'servers.state');
+  await writeFile(serverState, '1\n');
+  await writeFile(path, config.replace(CONTEXT.serverState, serverState));
   const { exitCode, stderr } = await runCommand(haproxyExecutable, ['-c', '-f', path], { timeout: 30_000 });
   t.is(exitCode, 0, stderr);
   t.notRegex(stderr, /WARNING/);

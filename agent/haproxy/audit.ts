@@ -49,10 +49,19 @@ function isSameServers(
   b: ReadonlyMap<string, RunningServer>,
 ): boolean {
   if (a.size !== b.size) return false;
-  for (const [name, { id, weight, state }] of a) {
+  for (const [name, server] of a) {
     const other = b.get(name);
-    if (other === undefined || other.id !== id || other.weight !== weight || other.state !== state)
-      return false;
+    if (other === undefined || !isSame(server, other)) return false;
   }
   return true;
+}
+
+function isSame(a: RunningServer, b: RunningServer): boolean {
+  return (
+    a.id === b.id &&
+    a.weight === b.weight &&
+    a.state === b.state &&
+    a.check === b.check &&
+    a.isMoved === b.isMoved
+  );
 }

@@ -22,6 +22,7 @@ import { type HaproxyPaths, haproxyPaths, stopHaproxy } from './process/process.
 import { haproxyVersion } from './process/program.ts';
 import { ReloadArbiter, type ReloadCause } from './process/reload-arbiter.ts';
 import { Reloader } from './process/reloader.ts';
+import { forgetServerStates } from './process/server-states.ts';
 import { Supervisor } from './process/supervisor.ts';
 import { Reaper } from './reaper.ts';
 import type { RunningServer } from './running.ts';
@@ -208,6 +209,7 @@ export class HaproxyDataplane {
   async start(): Promise<void> {
     await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
     await mkdir(dirname(this.#paths.adminSocket), { recursive: true, mode: 0o711 });
+    await forgetServerStates(this.#paths.serverState).catch(() => undefined);
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();

@@ -7,7 +7,12 @@ import { allowedLines, isServed, serverKeywords, structureOf } from './config/li
 import type { Running, RunningListener, RunningServer } from './running.ts';
 import type { Command } from './socket/commands.ts';
 
-export type ReloadReason = 'listener-added' | 'listener-removed' | 'listener-changed' | 'server-renumbered';
+export type ReloadReason =
+  | 'listener-added'
+  | 'listener-removed'
+  | 'listener-changed'
+  | 'server-renumbered'
+  | 'server-changed';
 
 export interface Plan {
   readonly kind: 'Plan';
@@ -41,7 +46,8 @@ export function planLoadBalancer(
       continue;
     }
     if (current.structure !== structureOf(listener)) reload ??= 'listener-changed';
-    if (planServers(listener, current, gain, loss)) reload ??= 'server-renumbered';
+    const servers = planServers(listener, current, gain, loss);
+    reload ??= servers;
     planAllowed(listener, current, gain, loss);
   }
   for (const listener of before?.listeners ?? []) {
@@ -50,33 +56,40 @@ export function planLoadBalancer(
   return { kind: 'Plan', key, commands: [...gain, ...loss], reload };
 }
 
-/** True where a server would have to change its id, which only a reload can do. */
+/** Gives a reason where a server would have to change its id, its address or its having a check: only a reload can. */
 function planServers(
   listener: Listener,
   current: RunningListener,
   gain: Command[],
   loss: Command[],
-): boolean {
+): ReloadReason | undefined {
   const { pool, name: backend } = listener;
-  let renumbered = false;
+  let reload: ReloadReason | undefined;
   const names = new Set<string>();
   for (const member of pool.members) {
     names.add(member.name);
     const server = current.servers.get(member.name);
     if (server === undefined || server.state === 'gone') {
-      if (isIdTaken(current, member)) renumbered = true;
+      if (isIdTaken(current, member)) reload = 'server-renumbered';
       else gain.push(...addServer(backend, pool, member));
     } else if (server.id !== member.id) {
-      renumbered = true;
+      reload = 'server-renumbered';
     } else {
-      planServer(backend, pool.persistence, member, server, gain, loss);
+      if (isOther(listener, current, server)) reload ??= 'server-changed';
+      planServer(backend, pool, member, server, gain, loss);
     }
   }
   for (const [server, { state }] of current.servers) {
     if (names.has(server) || state === 'maint' || state === 'gone') continue;
     loss.push({ kind: 'SetServerState', backend, server, state: 'maint' });
   }
-  return renumbered;
+  return reload;
+}
+
+/** Somebody has moved it, or added it without a check. Where the structure differs a reload is due anyway. */
+function isOther(listener: Listener, current: RunningListener, { check, isMoved }: RunningServer): boolean {
+  if (current.structure !== structureOf(listener)) return false;
+  return isMoved === true || (check === 'none') !== (listener.pool.monitor === undefined);
 }
 
 function isIdTaken(current: RunningListener, member: Member): boolean {
@@ -95,14 +108,18 @@ function addServer(backend: string, pool: Pool, member: Member): Command[] {
 
 function planServer(
   backend: string,
-  persistence: number,
+  { persistence, monitor }: Pool,
   member: Member,
   current: RunningServer,
   gain: Command[],
   loss: Command[],
 ): void {
   const server = member.name;
+  // Where whoever added it did not come so far.
+  const enable: Command[] =
+    monitor !== undefined && current.check === 'off' ? [{ kind: 'EnableHealth', backend, server }] : [];
   if (member.state === 'drain') {
+    gain.push(...enable);
     const drains = current.state === 'drain' || (current.state === 'ready' && current.weight === 0);
     if (!drains) {
       loss.push({ kind: 'SetServerState', backend, server, state: 'drain' });
@@ -114,6 +131,7 @@ function planServer(
   if (current.weight !== member.weight)
     gain.push({ kind: 'SetServerWeight', backend, server, weight: member.weight });
   if (current.state !== 'ready') gain.push({ kind: 'SetServerState', backend, server, state: 'ready' });
+  gain.push(...enable);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { LoadBalancer } from '../model.ts';
 import { Slice } from '../slice.ts';
 import { isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
-import { parseAcl, parseAclList, parseServersState } from './socket/readings.ts';
+import { isAtHome, parseAcl, parseAclList, parseServersState, type ServerState } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
 import type { Worker } from './worker.ts';
 
@@ -89,9 +89,14 @@ const QUESTIONS = 64;
 function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
   const servers = new Map<string, RunningServer>();
   if (answer.startsWith("Can't find backend")) return servers;
-  for (const { server, id, weight, state } of parseServersState(answer))
-    servers.set(server, { id, weight, state });
+  for (const row of parseServersState(answer)) servers.set(row.server, serverOf(row));
   return servers;
+}
+
+function serverOf({ server, id, weight, state, check, address, port }: ServerState): RunningServer {
+  const known = { id, weight, state, check: check === 'paused' ? 'on' : check } as const;
+  // One of another's file may be called anything; then all of it goes with the first reload.
+  return isAtHome(server, address, port) ? known : { ...known, isMoved: true };
 }
 
 /** Of a worker that booted from an unknown file: whatever backends with servers it has. */
@@ -100,7 +105,7 @@ async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map
   const backends = new Map<string, Map<string, RunningServer>>();
   for (const row of parseServersState(await runtime.ask('show servers state', { lane: 'bulk' }))) {
     const servers = backends.get(row.backend) ?? new Map<string, RunningServer>();
-    servers.set(row.server, { id: row.id, weight: row.weight, state: row.state });
+    servers.set(row.server, serverOf(row));
     backends.set(row.backend, servers);
     if (slice.isOver) await slice.breathe();
   }

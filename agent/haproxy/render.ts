@@ -28,6 +28,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     description: descriptionOf(structure),
     adminSocket: context.adminSocket,
     peersSocket: context.peersSocket,
+    serverState: context.serverState,
     maxConnections: context.maxConnections,
     hasThreads: context.threads > 0,
     threads: context.threads,

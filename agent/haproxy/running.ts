@@ -3,11 +3,22 @@
 
 import type { Listener, LoadBalancer } from '../model.ts';
 import { allowedLines, isServed, structureOf } from './config/listener-config.ts';
-import type { AddServer, Command, DeleteServer, SetServerState, SetServerWeight } from './socket/commands.ts';
+import type {
+  AddServer,
+  Command,
+  DeleteServer,
+  EnableHealth,
+  SetServerState,
+  SetServerWeight,
+} from './socket/commands.ts';
 
 export interface RunningServer {
   readonly id: number;
   readonly weight: number;
+  /** `off`: it has one that waits to be enabled. */
+  readonly check: 'none' | 'off' | 'on';
+  /** At another address than its name says: somebody has moved it. */
+  readonly isMoved?: true;
   /** `gone`: told to be deleted, no reply yet. */
   readonly state: 'ready' | 'drain' | 'maint' | 'gone';
 }
@@ -94,7 +105,6 @@ export class Running {
         this.#cidrs(command.acl)?.delete(command.cidr);
         this.#touch(this.listenerOfAcl(command.acl) ?? '');
         return;
-      case 'EnableHealth':
       case 'ForgetClients':
       case 'ShutdownSessions':
         return;
@@ -113,7 +123,7 @@ export class Running {
     this.#setServer(backend, server, { state: 'maint' });
   }
 
-  #foldServer(command: AddServer | SetServerState | SetServerWeight | DeleteServer): void {
+  #foldServer(command: AddServer | SetServerState | EnableHealth | SetServerWeight | DeleteServer): void {
     const { backend, server } = command;
     switch (command.kind) {
       case 'AddServer':
@@ -122,6 +132,9 @@ export class Running {
         return;
       case 'SetServerState':
         this.#setServer(backend, server, { state: command.state });
+        return;
+      case 'EnableHealth':
+        this.#setServer(backend, server, { check: 'on' });
         return;
       case 'SetServerWeight':
         this.#setServer(backend, server, { weight: command.weight });
@@ -167,6 +180,7 @@ function bootedListener(
           id: member.id,
           // The file says `drain` by weight 0.
           weight: member.state === 'drain' ? 0 : member.weight,
+          check: pool.monitor === undefined ? 'none' : 'on',
           state: 'ready',
         },
       ]),
@@ -179,5 +193,6 @@ function addedServer(keywords: readonly string[]): RunningServer {
     const at = keywords.indexOf(word);
     return Number(keywords[at + 1]);
   };
-  return { id: numberAfter('id'), weight: numberAfter('weight'), state: 'maint' };
+  const check = keywords.includes('check') ? 'off' : 'none';
+  return { id: numberAfter('id'), weight: numberAfter('weight'), check, state: 'maint' };
 }

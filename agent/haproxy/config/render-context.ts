@@ -5,6 +5,7 @@ import type { HaproxyPaths } from '../process/process.ts';
 export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
+  readonly serverState: string;
   readonly maxConnections: number;
   /** 0: HAProxy's own choice. */
   readonly threads: number;
@@ -37,6 +38,7 @@ export function renderContext(
   return {
     adminSocket: paths.adminSocket,
     peersSocket: paths.peersSocket,
+    serverState: paths.serverState,
     maxConnections,
     threads: settings.threads,
     hardStopAfter: settings.hardStopAfter,

@@ -14,6 +14,8 @@ export interface HaproxyPaths {
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly peersSocket: string;
+  /** Which members are down, for a worker that boots in place of another. */
+  readonly serverState: string;
   readonly pidFile: string;
   readonly log: string;
 }
@@ -25,6 +27,7 @@ export function haproxyPaths(stateDir: string, runtimeDir: string): HaproxyPaths
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),
+    serverState: join(runtime, 'servers.state'),
     pidFile: join(runtime, 'haproxy.pid'),
     log: join(runtime, 'haproxy.log'),
   };

@@ -13,6 +13,7 @@ import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/ma
 import type { ServingWorker } from '../worker.ts';
 import { type HaproxyPaths, logSince, logSize, masterPid, residentMemory } from './process.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
+import { forgetServerStates, keepServerStates } from './server-states.ts';
 import type { Supervisor } from './supervisor.ts';
 
 export interface ReloaderOptions {
@@ -31,7 +32,13 @@ export interface ReloaderOptions {
 const HANDOVER_TIMEOUT = 10_000;
 
 /** Reloads for these even where the file would be the same: the worker itself is what has to be replaced. */
-const FORCED: readonly ReloadCause[] = ['repair', 'socket-lost', 'adopted'];
+const FORCED: readonly ReloadCause[] = [
+  'repair',
+  'socket-lost',
+  'adopted',
+  'server-renumbered',
+  'server-changed',
+];
 
 export class Reloader {
   readonly #options: ReloaderOptions;
@@ -97,7 +104,7 @@ export class Reloader {
   async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
     const { paths, file, supervisor, take, log, persister } = this.#options;
     const from = await logSize(paths.log);
-    const result = await this.#ask();
+    const result = await this.#withServerStates(worker, () => this.#ask());
     if (!result.ok) {
       const said = result.log || (await logSince(paths.log, from));
       log.error('HAProxy refused to reload, the old worker serves on', { log: said.slice(-2_000) });
@@ -110,6 +117,21 @@ export class Reloader {
     this.#fault = '';
     await file.keepAsLastGood().catch((error: unknown) => persister.failed(error));
     return true;
+  }
+
+  /** Members that are down stay so in the new worker; that this cannot be had is no reason not to reload. */
+  async #withServerStates<T>(worker: ServingWorker, ask: () => Promise<T>): Promise<T> {
+    const { paths, log } = this.#options;
+    const warn = (error: unknown): void =>
+      log.warn('Members that are down may be up after the reload until checks say otherwise', {
+        error: messageOf(error),
+      });
+    await keepServerStates(worker, paths.serverState).catch(warn);
+    try {
+      return await ask();
+    } finally {
+      await forgetServerStates(paths.serverState).catch(warn);
+    }
   }
 
   async #ask(): Promise<ReloadOutcome> {

@@ -3,6 +3,7 @@
 // A text that is not what it should be, such as HAProxy's "Can't find backend.", throws RUNTIME_REPLY with its words.
 
 import { HeadgateError } from '../../errors.ts';
+import { parseAddress } from '../../ip.ts';
 import { quote } from '../../quote.ts';
 import { parseVersion, type Version } from './version.ts';
 
@@ -19,8 +20,8 @@ export interface ServerState {
   readonly state: 'ready' | 'drain' | 'maint';
   /** What it makes of it and of its checks. */
   readonly operational: 'down' | 'starting' | 'up' | 'stopping';
-  /** `none`: the server has no check; `off`: it has one that was never enabled, or is paused. */
-  readonly check: 'none' | 'off' | 'on';
+  /** `none`: the server has no check; `off`: it has one that is not enabled; `paused`: while it is in maintenance. */
+  readonly check: 'none' | 'off' | 'paused' | 'on';
 }
 
 // Bits of srv_admin_state (include/haproxy/server-t.h, the same in 2.6 and 3.4). 0x04 only remembers that the file
@@ -78,6 +79,38 @@ export function* parseServersState(text: string): Generator<ServerState, void, v
   }
 }
 
+/**
+ * Of `show servers state BACKEND`, word for word as HAProxy reads them at its next start: the header, and the rows of
+ * servers that are down although nobody has taken them out of service. A row carries the address over, too: of a
+ * server that was moved away from the address in its name there is none.
+ */
+export function downRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
+  if (text.startsWith("Can't find backend")) return { header: '', rows: [] };
+  const what = 'servers state';
+  const [format, header = '', ...all] = linesOf(text);
+  if (format !== '1') throw unreadable(what, text);
+  const names = ['srv_op_state', 'srv_admin_state', 'srv_name', 'srv_addr', 'srv_port'] as const;
+  const [operational, admin, server, address, port] = columnsOf(
+    what,
+    header.replace(/^# /, '').split(' '),
+    names,
+  );
+  const rows = all.filter((row) => {
+    if (row === '') return false;
+    const field = fieldsOf(what, row, row.split(' '));
+    const isOut = (integer(what, row, field(admin)) & MAINT) !== 0;
+    const isDown = OPERATIONAL[integer(what, row, field(operational))] === 'down';
+    return isDown && !isOut && isAtHome(field(server), field(address), field(port));
+  });
+  return { header, rows };
+}
+
+/** Whether a server is at the address and port that its name says, as all of ours are. */
+export function isAtHome(server: string, address: string, port: number | string): boolean {
+  const isAt = (text: string): boolean => server === `${text}:${port}`;
+  return isAt(address) || isAt(parseAddress(address)?.address ?? '');
+}
+
 function adminState(bits: number): ServerState['state'] {
   if ((bits & MAINT) !== 0) return 'maint';
   return (bits & DRAIN) === 0 ? 'ready' : 'drain';
@@ -85,7 +118,8 @@ function adminState(bits: number): ServerState['state'] {
 
 function checkState(bits: number): ServerState['check'] {
   if ((bits & CHECK_CONFIGURED) === 0) return 'none';
-  return (bits & CHECK_ENABLED) !== 0 && (bits & CHECK_PAUSED) === 0 ? 'on' : 'off';
+  if ((bits & CHECK_ENABLED) === 0) return 'off';
+  return (bits & CHECK_PAUSED) === 0 ? 'on' : 'paused';
 }
 
 export interface Info {

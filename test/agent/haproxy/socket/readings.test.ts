@@ -2,7 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../../../agent/errors.ts';
 import {
+  downRows,
   parseAcl,
+  parseAclList,
   parseInfo,
   parseServersState,
   parseShowProc,
@@ -257,4 +259,34 @@ test('No text whatever makes a parser throw anything but an error of ours', (t) 
     { numRuns: 1_000 },
   );
   t.pass();
+});
+
+test('downRows() gives the rows of servers that checks have found down, as they are', (t) => {
+  const row = (name: string, operational: number, admin: number, address = '10.0.0.1'): string =>
+    `3 web 7 ${name} ${address} ${operational} ${admin} 16 16 2 8 2 0 6 0 0 1 - 80 - 0 0 - - 0`;
+  const [down, drained] = [row('10.0.0.1:80', 0, 0), row('2001:db8::1:80', 0, 8, '2001:db8::1')];
+  const [up, out] = [row('10.0.0.1:80', 2, 0), row('10.0.0.1:80', 0, 1)];
+  const moved = row('10.0.0.9:80', 0, 0);
+  const text = ['1', HEADER, down, up, out, moved, drained, ''].join('\n');
+  t.deepEqual(downRows(text), { header: HEADER, rows: [down, drained] });
+  t.deepEqual(downRows("Can't find backend.\n"), { header: '', rows: [] });
+  t.throws(() => downRows('2\n'), { message: /Cannot read HAProxy's servers state/ });
+});
+
+test('parseAclList() says where each ACL stands', (t) => {
+  const text = `# id (file) description
+0 () acl 'var' file 'httpclient' line 0. curr_ver=0 next_ver=0 entry_cnt=1
+200000 () acl 'src' file '/var/lib/line 7/haproxy.cfg' line 10. curr_ver=0 next_ver=0 entry_cnt=2
+300000 () acl 'src' file '/var/lib/line 7/haproxy.cfg' line 11
+
+`;
+  t.deepEqual(
+    [...parseAclList(text)],
+    [
+      { id: 0, line: 0 },
+      { id: 200_000, line: 10 },
+      { id: 300_000, line: 11 },
+    ],
+  );
+  t.throws(() => [...parseAclList('Unknown command')], { message: /Cannot read HAProxy's ACLs/ });
 });

@@ -1,0 +1,43 @@
+// What health checks have found outlives what changes around it: a reload above all.
+
+import ava from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { startMember, startMembers } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT } from '../support/service-objects.ts';
+
+const test = requires(ava, { haproxy: true });
+
+test.serial('A member that is down stays down over reloads until checks find it up', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host, 1);
+  const [up, down] = [host.address(11), host.address(12)];
+  // HAProxy takes a member for up until its first check, and that is some time away.
+  const annotations = { 'health-monitor': 'tcp', 'health-monitor-interval': '3s' };
+  await host.serve({ members: [up, down], annotations });
+  await host.start();
+  const stateOf = async (address: string): Promise<string | undefined> =>
+    (await host.servers()).find(
+      ({ backend, server }) => backend.includes(':web:') && server.startsWith(`${address}:`),
+    )?.operational;
+  const states = async () => [await stateOf(up), await stateOf(down)];
+  await host.until('it is down', async () => (await stateOf(down)) === 'down');
+
+  // Before it in the file, so that HAProxy numbers its backend differently; twice, so that it is handed on.
+  for (const [at, name] of ['api', 'app'].entries()) {
+    const worker = await host.worker();
+    await host.serve({ name, address: host.address(2 + at) });
+    let first: readonly (string | undefined)[] = [];
+    await host.until('another worker serves', async () => {
+      if ((await host.worker()) === worker) return false;
+      first = await states();
+      return true;
+    });
+    t.deepEqual(first, ['up', 'down'], `After ${name}`);
+  }
+  t.is(await host.reloads(), 2);
+
+  const member = await startMember(down, MEMBER_PORT);
+  t.teardown(() => member.kill());
+  await host.until('checks find it up', async () => (await stateOf(down)) === 'up');
+});
