@@ -1,8 +1,44 @@
 // The keepalived dataplane, as the agent sees it: which addresses are VIPs, how this host stands, what VRRP does.
+// It brings keepalived to what is wanted, one step at a time, and keeps an eye on it. keepalived goes on by itself when
+// the agent does not.
 
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
-import type { Family } from '../model.ts';
-import type { StandingReason, VrrpSettings, VrrpState, VrrpStatus } from './vrrp.ts';
+import type { Family, LoadBalancer } from '../model.ts';
+import { awaitText, differenceOf, replaceConfig } from './apply.ts';
+import { Question } from './ask.ts';
+import { type InstanceDump, parseNotification } from './dump.ts';
+import { NotifyFifo } from './fifo.ts';
+import { hostAddresses, isSingle, removeAddresses } from './host-addresses.ts';
+import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
+import { heldIn, type KeepalivedPlan, planKeepalived } from './plan.ts';
+import {
+  ageOf,
+  type KeepalivedProgram,
+  keepalivedPid,
+  keepalivedProgram,
+  signalKeepalived,
+  startKeepalived,
+  stopKeepalived,
+  trimLog,
+} from './process.ts';
+import { addressesIn, renderKeepalived } from './render.ts';
+import { Rivals } from './rivals.ts';
+import { type Refused, usableVips } from './usable.ts';
+import { VipBook } from './vip-book.ts';
+import {
+  instanceName,
+  loweredBy,
+  type StandingReason,
+  type VrrpInstanceStatus,
+  type VrrpSettings,
+  type VrrpState,
+  type VrrpStatus,
+} from './vrrp.ts';
+import { VrrpStates } from './vrrp-states.ts';
 
 export interface KeepalivedSettings {
   readonly stateDir: string;
@@ -13,13 +49,15 @@ export interface KeepalivedSettings {
   /** A network namespace by its name in /run/netns; '' for the agent's own. */
   readonly netns: string;
   readonly vrrp: VrrpSettings;
+  /** Milliseconds. */
+  readonly auditInterval: number;
 }
 
 /** What the dataplane counts; counters only go up. */
 export interface KeepalivedMetrics {
   vrrpTransition(instance: string, state: string): void;
   keepalivedReloaded(result: 'done' | 'failed'): void;
-  repaired(what: 'keepalived' | 'stale-vips'): void;
+  repaired(what: 'keepalived' | 'stale-vips' | 'file'): void;
 }
 
 export interface KeepalivedOptions {
@@ -35,16 +73,415 @@ export interface VipAddress {
   readonly family: Family;
 }
 
-export interface KeepalivedDoors {
-  /** Writes the files, then adopts the keepalived that runs or starts one. Errors: KEEPALIVED_MISSING, FILE_WRITE. */
-  start(): Promise<void>;
-  /** All VIPs; level-driven and coalesced, costs nothing where they are the same. */
-  want(vips: Iterable<VipAddress>): void;
+/** Milliseconds between two reloads, so that many changes at once need few. */
+const SPACING = 100;
+/** Milliseconds within which it is noticed that keepalived is gone. */
+const WATCH = 500;
+/** Milliseconds; doubled at each failure, up to the second. */
+const BACKOFF = [100, 5_000] as const;
+/** Milliseconds after a transition until keepalived is asked what came of it. */
+const SETTLED = 250;
+/** Milliseconds in which a keepalived may not be ready for signals. */
+const YOUTH = 1_000;
+const LOG_SIZE = 4 * 1024 * 1024;
+
+export class KeepalivedDataplane {
+  readonly #options: KeepalivedOptions;
+  readonly #paths: KeepalivedPaths;
+  readonly #book = new VipBook();
+  readonly #states: VrrpStates;
+  readonly #rivals: Rivals;
+  readonly #fifo: NotifyFifo;
+  readonly #question: Question;
+  #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
+  #wanted: ReadonlySet<string> = new Set();
+  /** What stands in the file; undefined: none of ours. */
+  #text: string | undefined;
+  /** A text that keepalived refused: it is not tried again. */
+  #rejected = '';
+  #pid = 0;
+  /** Whether the keepalived that runs is known to have what stands in the file. */
+  #isVerified = false;
+  #hasStarted = false;
+  #refused: readonly Refused[] = [];
+  /** undefined until somebody has said so: the file stays as it is. */
+  #lowered: readonly StandingReason[] | undefined;
+  #written = '';
+  #fault = 'keepalived has not been reached yet';
+  #working: Promise<void> | undefined;
+  #isDue = false;
+  #failures = 0;
+  #isReloading = false;
+  /** What the last keepalived has left on the interfaces may still be there. */
+  #isUnswept = true;
+  #onSpoken: () => void = () => undefined;
+  #hadRivals = false;
+  #timers: NodeJS.Timeout[] = [];
+  #retry: NodeJS.Timeout | undefined;
+  #asking: NodeJS.Timeout | undefined;
+  #isOpen = false;
+
+  constructor(options: KeepalivedOptions) {
+    const { settings, log, metrics, onState } = options;
+    this.#options = options;
+    this.#paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
+    this.#states = new VrrpStates((state) => {
+      log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
+      metrics.vrrpTransition(state.instance, state.state);
+      onState?.(state);
+    });
+    this.#rivals = new Rivals(settings.vrrp.advertInterval);
+    this.#fifo = new NotifyFifo(this.#paths.fifo, (line) => this.#hear(line));
+    this.#question = new Question(this.#paths);
+  }
+
+  /**
+   * Adopts the keepalived that runs, or starts one, with the VIPs that are wanted by now; where that fails it goes on
+   * trying in the background. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION; those of the file system.
+   */
+  async start(): Promise<void> {
+    const { settings } = this.#options;
+    await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
+    await mkdir(this.#paths.directory, { recursive: true, mode: 0o711 });
+    this.#program = await keepalivedProgram(settings.keepalived);
+    this.#text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
+    await this.#fifo.open();
+    this.#isOpen = true;
+    await this.#stand();
+    this.#settle();
+    await this.#working;
+    this.#timers = [
+      setInterval(() => void this.#watch(), WATCH).unref(),
+      setInterval(() => void this.#audit(), settings.auditInterval).unref(),
+    ];
+  }
+
+  /** All VIPs; costs next to nothing where they are the same, and changes that come together are made together. */
+  want(vips: Iterable<VipAddress>): void {
+    const wanted = new Set<string>();
+    for (const { address } of vips) wanted.add(address);
+    this.#want(wanted);
+  }
+
+  /** The VIPs of load balancers that have changed; the cost is in proportion to these. */
+  follow(keys: Iterable<string>, loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
+    let hasChanged = false;
+    for (const key of keys) hasChanged = this.#book.update(key, loadBalancers.get(key)) || hasChanged;
+    if (hasChanged) this.#want(new Set(this.#book.addresses()));
+  }
+
   /** What lowers this host now; [] is well. The caller decides on hysteresis. */
-  standing(reasons: readonly StandingReason[]): void;
-  status(): VrrpStatus;
+  standing(reasons: readonly StandingReason[]): void {
+    this.#lowered = [...reasons];
+    void this.#stand();
+  }
+
+  status(): VrrpStatus {
+    const { vrrp } = this.#options.settings;
+    const held = addressesIn(this.#text ?? '');
+    const instances = vrrp.instances.map(({ virtualRouterId, priority, anchors }): VrrpInstanceStatus => {
+      const name = instanceName(virtualRouterId);
+      const { state, since, transitions, priority: current } = this.#states.of(name);
+      return {
+        name,
+        virtualRouterId,
+        state: this.#pid === 0 ? 'unknown' : state,
+        since: since?.toISOString() ?? '',
+        transitions,
+        priority: current || Math.max(1, priority - loweredBy(this.#lowered ?? [])),
+        anchors,
+        vips: this.#isVerified ? (held.get(name)?.size ?? 0) - anchors.length : 0,
+      };
+    });
+    return {
+      version: this.#program.version,
+      pid: this.#pid,
+      instances,
+      vips: instances.reduce((sum, { vips }) => sum + vips, 0),
+      lowered: this.#lowered ?? [],
+      rivals: this.#rivals.current(performance.now()),
+      refused: this.#refused,
+      fault: this.#fault || this.#rivalsInWords(),
+    };
+  }
+
   /** Lets go of keepalived, which goes on. */
-  close(): Promise<void>;
-  /** Ends the keepalived that was started here. Call close() first. */
-  stopKeepalived(): Promise<void>;
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    for (const timer of this.#timers) clearInterval(timer);
+    clearTimeout(this.#retry);
+    clearTimeout(this.#asking);
+    await this.#working;
+    this.#fifo.close();
+  }
+
+  /** Ends the keepalived that was started here: for demonstrations and tests. Call close() first. */
+  async stopKeepalived(): Promise<void> {
+    if (this.#hasStarted) await stopKeepalived(this.#paths);
+  }
+
+  #want(wanted: ReadonlySet<string>): void {
+    if (isSame(wanted, this.#wanted)) return;
+    this.#wanted = wanted;
+    if (this.#isOpen) this.#settle();
+  }
+
+  /** Brings keepalived to what is wanted, now or as soon as the step under way is done. */
+  #settle(): void {
+    this.#isDue = true;
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined;
+      if (this.#isDue && this.#isOpen) this.#settle();
+    });
+  }
+
+  async #work(): Promise<void> {
+    while (this.#isDue && this.#isOpen) {
+      this.#isDue = false;
+      clearTimeout(this.#retry);
+      try {
+        const hasChanged = await this.#step();
+        this.#failures = 0;
+        this.#fault = '';
+        if (hasChanged) await delay(SPACING);
+      } catch (error) {
+        this.#fail(error);
+      }
+    }
+  }
+
+  #fail(error: unknown): void {
+    const { log } = this.#options;
+    const fault = messageOf(error);
+    if (fault !== this.#fault) log.error('keepalived is not as it should be', { error: fault });
+    this.#fault = fault;
+    const isFinal = error instanceof HeadgateError && error.retry === 'never';
+    const [least, most] = BACKOFF;
+    const wait = isFinal ? most : Math.min(most, least * 2 ** this.#failures++);
+    if (this.#isOpen) this.#retry = setTimeout(() => this.#settle(), wait).unref();
+  }
+
+  /** One step: file, reload or start, and what keepalived says to it; true where anything was changed. */
+  async #step(): Promise<boolean> {
+    const { settings } = this.#options;
+    await this.#notice();
+    const text = renderKeepalived(settings.vrrp, this.#paths, await this.#usable());
+    const plan = planKeepalived(this.#text, text);
+    // What is refused is no reason to be without keepalived: it goes on with, or starts from, what it took before.
+    const refusal = await this.#replace(text, plan);
+    if (this.#text === undefined) throw refusal;
+    const isStarted = this.#pid === 0;
+    const isReloaded = !isStarted && !this.#isVerified;
+    if (isStarted) await this.#start();
+    else if (isReloaded) await this.#reload(this.#text);
+    if (refusal !== undefined) throw refusal;
+    return isStarted || isReloaded;
+  }
+
+  /** Finds out whether keepalived is still the one that it was. */
+  async #notice(): Promise<void> {
+    const { log, metrics } = this.#options;
+    const [before, now] = [this.#pid, (await keepalivedPid(this.#paths)) ?? 0];
+    if (now !== before) {
+      this.#pid = now;
+      this.#isVerified = false;
+      if (before !== 0) {
+        this.#isUnswept = true;
+        log.error('keepalived has ended', { pid: before });
+        metrics.repaired('keepalived');
+        this.#states.lost(new Date());
+      }
+      if (now !== 0) await this.#meet(now);
+    }
+    if (now === 0 && this.#isUnswept) await this.#sweep();
+    this.#isUnswept = false;
+  }
+
+  /** Gets to know a keepalived that someone else has started. */
+  async #meet(pid: number): Promise<void> {
+    if ((await ageOf(pid)) < YOUTH) await this.#hasSpoken();
+    const difference = await this.#tell();
+    this.#options.log.info('Adopted the keepalived that runs', { pid, difference });
+  }
+
+  /** The refusal, where keepalived does not take the text; the file is then as it was. */
+  async #replace(text: string, plan: KeepalivedPlan): Promise<HeadgateError | undefined> {
+    const { settings, metrics, log } = this.#options;
+    if (plan.kind === 'none') return undefined;
+    try {
+      await replaceConfig(settings.keepalived, settings.netns, this.#paths, text);
+    } catch (error) {
+      if (!(error instanceof HeadgateError) || error.code !== 'KEEPALIVED_REJECTED') throw error;
+      if (this.#rejected !== text) metrics.keepalivedReloaded('failed');
+      this.#rejected = text;
+      return error;
+    }
+    this.#text = text;
+    this.#rejected = '';
+    this.#isVerified = false;
+    log.info('keepalived.conf is changed', { for: plan.kind, ...changesOf(plan) });
+    return undefined;
+  }
+
+  async #start(): Promise<void> {
+    const { settings, log } = this.#options;
+    if (settings.keepalivedSupervisor === 'external')
+      throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
+    const spoken = this.#hasSpoken();
+    const child = await startKeepalived(settings.keepalived, settings.netns, this.#paths);
+    child.once('exit', () => void this.#watch());
+    this.#hasStarted = true;
+    this.#pid = (await keepalivedPid(this.#paths)) ?? 0;
+    log.info('Started keepalived', { pid: this.#pid, version: this.#program.version });
+    await spoken;
+    this.#states.told(await awaitText(this.#text ?? '', settings.vrrp, this.#ask));
+    this.#isVerified = true;
+  }
+
+  async #reload(text: string): Promise<void> {
+    const { settings, metrics } = this.#options;
+    // Until 2.4 the FIFO may tell a wrong state at a reload; what keepalived says afterwards counts.
+    this.#isReloading = true;
+    try {
+      signalKeepalived(this.#pid, 'SIGHUP');
+      this.#states.told(await awaitText(text, settings.vrrp, this.#ask));
+      this.#isVerified = true;
+      metrics.keepalivedReloaded('done');
+    } catch (error) {
+      metrics.keepalivedReloaded('failed');
+      throw error;
+    } finally {
+      this.#isReloading = false;
+    }
+  }
+
+  /**
+   * Resolves once keepalived has notified a state, by which it shows that it is ready for signals: one that comes
+   * earlier would end it. It gets a second, in case that there is nothing to tell.
+   */
+  #hasSpoken(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onSpoken = resolve;
+    void delay(YOUTH, undefined, { ref: false }).then(resolve);
+    return promise;
+  }
+
+  readonly #ask = (): Promise<readonly InstanceDump[] | undefined> =>
+    this.#question.ask(this.#program.dumpSignal);
+
+  /** Has keepalived tell its state, and compares what it has with the file; what differs, in words. */
+  async #tell(): Promise<string> {
+    const dump = await this.#ask();
+    if (dump !== undefined) this.#states.told(dump);
+    const difference =
+      dump === undefined
+        ? 'it does not answer'
+        : differenceOf(dump, this.#text ?? '', this.#options.settings.vrrp);
+    this.#isVerified = difference === '';
+    return difference;
+  }
+
+  async #usable(): Promise<readonly string[]> {
+    const { log, settings } = this.#options;
+    const ours = new Set(heldIn(this.#text ?? ''));
+    if (this.#pid !== 0 && !this.#isVerified)
+      for (const { addresses } of (await this.#ask()) ?? []) for (const each of addresses) ours.add(each);
+    const host = await hostAddresses(settings.netns);
+    const { usable, refused } = usableVips(this.#wanted, settings.vrrp, host, ours);
+    for (const { address, reason } of refused)
+      if (!this.#refused.some((each) => each.address === address))
+        log.warn('A VIP is not given to keepalived', { address, reason });
+    this.#refused = refused;
+    return usable;
+  }
+
+  /** Takes away what a keepalived that is gone has left on the interfaces. */
+  async #sweep(): Promise<void> {
+    const { settings, metrics, log } = this.#options;
+    const held = heldIn(this.#text ?? '');
+    const stale = (await hostAddresses(settings.netns)).filter(
+      (each) => held.has(each.address) && isSingle(each),
+    );
+    if (stale.length === 0 || (await keepalivedPid(this.#paths)) !== undefined) return;
+    await removeAddresses(settings.netns, stale, join(this.#paths.directory, 'sweep'));
+    metrics.repaired('stale-vips');
+    log.warn('Took away addresses that a keepalived that is gone had left', { count: stale.length });
+  }
+
+  async #watch(): Promise<void> {
+    if (!this.#isOpen || this.#working !== undefined) return;
+    this.#lookForRivals();
+    if (((await keepalivedPid(this.#paths)) ?? 0) !== this.#pid) this.#settle();
+  }
+
+  /** Compares what keepalived, its file and its FIFO are with what they should be. */
+  async #audit(): Promise<void> {
+    const { metrics, log } = this.#options;
+    if (!this.#isOpen || this.#working !== undefined) return;
+    await trimLog(this.#paths.log, LOG_SIZE);
+    if (!(await this.#fifo.isIntact())) await this.#fifo.open().catch((error) => this.#fail(error));
+    const text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
+    if (this.#working !== undefined) return;
+    if (text !== this.#text) {
+      log.warn('keepalived.conf was changed by someone else: written again', { path: this.#paths.config });
+      metrics.repaired('file');
+      this.#text = text;
+      this.#settle();
+    } else if (this.#pid !== 0) {
+      const difference = await this.#tell();
+      if (difference === '') return;
+      log.warn('keepalived is not as it should be', { error: difference });
+      metrics.repaired('keepalived');
+      this.#settle();
+    }
+  }
+
+  #hear(line: string): void {
+    const heard = parseNotification(line);
+    this.#onSpoken();
+    if (heard?.kind === 'rival') {
+      this.#rivals.heard(heard.instance, performance.now());
+      this.#lookForRivals();
+    } else if (heard?.kind === 'state' && !this.#isReloading) {
+      this.#states.notified(heard, new Date());
+      clearTimeout(this.#asking);
+      this.#asking = setTimeout(() => void this.#tell(), SETTLED).unref();
+    }
+  }
+
+  #lookForRivals(): void {
+    const words = this.#rivalsInWords();
+    const hasRivals = words !== '';
+    if (hasRivals === this.#hadRivals) return;
+    this.#hadRivals = hasRivals;
+    if (hasRivals) this.#options.log.error(words);
+    else this.#options.log.info('There is one master again');
+  }
+
+  #rivalsInWords(): string {
+    const rivals = this.#rivals.current(performance.now());
+    return rivals.length === 0 ? '' : `Two hosts are master at once: ${rivals.join(', ')}`;
+  }
+
+  /** Writes what lowers this host for keepalived, in place, because keepalived watches the file. */
+  async #stand(): Promise<void> {
+    if (!this.#isOpen || this.#lowered === undefined) return;
+    const lowered = String(loweredBy(this.#lowered));
+    if (lowered === this.#written) return;
+    this.#written = lowered;
+    try {
+      await writeFile(this.#paths.standing, `${lowered}\n`, { mode: 0o600 });
+    } catch (error) {
+      this.#written = '';
+      this.#fail(new HeadgateError('FILE_WRITE', `Cannot write "${this.#paths.standing}"`, { cause: error }));
+    }
+  }
+}
+
+function changesOf(plan: KeepalivedPlan): { readonly added?: number; readonly removed?: number } {
+  return plan.kind === 'vips' ? { added: plan.added.length, removed: plan.removed.length } : {};
+}
+
+function isSame(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === b.size && [...a].every((each) => b.has(each));
 }

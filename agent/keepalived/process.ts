@@ -1,0 +1,158 @@
+// Finds, starts, signals and stops keepalived. Started by the agent it is detached, so that it outlives the agent, and
+// writes its messages to a file of its own.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError } from '../errors.ts';
+import { inNamespace } from '../namespace.ts';
+import { runCommand } from '../run-command.ts';
+import type { KeepalivedPaths } from './paths.ts';
+
+export interface KeepalivedProgram {
+  /** `2.2.7` */
+  readonly version: string;
+  /** The number of the signal that has it write what it knows. */
+  readonly dumpSignal: number;
+}
+
+/** Errors: KEEPALIVED_MISSING; KEEPALIVED_VERSION where it is too old, or was built without JSON. */
+export async function keepalivedProgram(executable: string): Promise<KeepalivedProgram> {
+  const ask = (option: string) =>
+    runCommand(executable, [option], { timeout: 10_000 }).catch((cause) => {
+      const message = `Cannot run "${executable}": install keepalived 2.2.7 or newer, or set "keepalived" to its path`;
+      throw new HeadgateError('KEEPALIVED_MISSING', message, { retry: 'later', cause });
+    });
+  const { stdout, stderr } = await ask('--version');
+  const [, version, major, minor] = /Keepalived v((\d+)\.(\d+)[\d.]*)/.exec(`${stdout}${stderr}`) ?? [];
+  if (version === undefined || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 2)) {
+    const found = version ?? 'a program that does not say its version';
+    const message = `"${executable}" is ${found}: keepalived 2.2.7 or newer is needed`;
+    throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
+  }
+  const dumpSignal = Number((await ask('--signum=JSON')).stdout);
+  if (!(dumpSignal > 0)) {
+    const message = `"${executable}" was built without JSON, by which it tells its state`;
+    throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
+  }
+  return { version, dumpSignal };
+}
+
+/**
+ * Starts keepalived and returns once it has written its pid file. Errors: KEEPALIVED_MISSING where the program cannot be
+ * started, KEEPALIVED_START with its own words where it ends before.
+ *
+ * Realtime scheduling is asked for here and not by `vrrp_rt_priority`: keepalived 2.2.7 sets the limit of realtime
+ * processor time to 0 at a reload, and where it lacks CAP_SYS_RESOURCE to raise it again the kernel kills it.
+ */
+export async function startKeepalived(
+  executable: string,
+  netns: string,
+  paths: KeepalivedPaths,
+): Promise<ChildProcess> {
+  // What a keepalived that was killed leaves behind can keep the next one from starting.
+  for (const file of [paths.pidFile, paths.vrrpPidFile]) await rm(file, { force: true });
+  const words = ['-P', '-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
+  const [program, args] = (await canBeRealtime())
+    ? inNamespace(netns, 'chrt', ['--rr', '50', executable, ...words])
+    : inNamespace(netns, executable, words);
+  const log = await open(paths.log, 'a', 0o600);
+  const from = (await log.stat()).size;
+  const env = { ...process.env, TMPDIR: paths.directory };
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
+  let ended = false;
+  child.once('exit', () => {
+    ended = true;
+  });
+  try {
+    await once(child, 'spawn');
+  } catch (cause) {
+    throw new HeadgateError('KEEPALIVED_MISSING', `Cannot start "${program}"`, { retry: 'later', cause });
+  } finally {
+    await log.close();
+  }
+  child.unref();
+  for (const until = performance.now() + START_TIMEOUT; (await keepalivedPid(paths)) === undefined; ) {
+    if (ended || performance.now() > until) {
+      const said = (await readFile(paths.log)).subarray(from).toString('utf8').trim();
+      throw new HeadgateError('KEEPALIVED_START', `keepalived does not start\n${said.slice(-2_000)}`);
+    }
+    await delay(10);
+  }
+  return child;
+}
+
+const START_TIMEOUT = 5_000;
+
+let realtime: Promise<boolean> | undefined;
+
+function canBeRealtime(): Promise<boolean> {
+  realtime ??= runCommand('chrt', ['--rr', '50', 'true'], { timeout: 5_000 }).then(
+    ({ exitCode }) => exitCode === 0,
+    () => false,
+  );
+  return realtime;
+}
+
+/** The pid of keepalived's parent process, if the pid file names a process that runs keepalived with our file. */
+export async function keepalivedPid(paths: KeepalivedPaths): Promise<number | undefined> {
+  try {
+    const pid = Number.parseInt(await readFile(paths.pidFile, 'utf8'), 10);
+    if (!(pid > 1)) return undefined;
+    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+    return words.includes(paths.config) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Milliseconds since a process was started; 0 where it is gone. */
+export async function ageOf(pid: number): Promise<number> {
+  try {
+    const [uptime = 0] = (await readFile('/proc/uptime', 'utf8')).split(' ').map(Number);
+    const words = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
+    // Field 22 of proc(5), in hundredths of a second; the words begin with field 3.
+    return Math.round(uptime * 1000 - Number(words[19]) * 10);
+  } catch {
+    return 0;
+  }
+}
+
+/** What keepalived finds wrong with a file, '' where it would take it. Errors: COMMAND_FAILED. */
+export async function checkConfig(executable: string, netns: string, path: string): Promise<string> {
+  const [program, args] = inNamespace(netns, executable, ['-t', '-f', path]);
+  const { exitCode, stdout, stderr } = await runCommand(program, args, { timeout: 10_000 });
+  if (exitCode === 0) return '';
+  const said = `${stderr}${stdout}`.trim().replaceAll(/\s*\n\s*/g, '; ');
+  return (said || `exit status ${exitCode}`).slice(0, 500);
+}
+
+/** False where the process has ended since. */
+export function signalKeepalived(pid: number, signal: NodeJS.Signals | number): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw new HeadgateError('KEEPALIVED_START', `Cannot send ${signal} to keepalived`, { cause: error });
+  }
+}
+
+/** Ends it in order: it hands its addresses over to the other host first. */
+export async function stopKeepalived(paths: KeepalivedPaths): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const pid = await keepalivedPid(paths);
+    if (pid === undefined || !signalKeepalived(pid, signal)) return;
+    const until = performance.now() + 5_000;
+    while (performance.now() < until && (await keepalivedPid(paths)) !== undefined) await delay(20);
+  }
+}
+
+/** keepalived appends to its log for ever; what is older than `most` bytes is dropped. */
+export async function trimLog(path: string, most: number): Promise<void> {
+  const size = await stat(path).then(
+    (found) => found.size,
+    () => 0,
+  );
+  if (size > most) await truncate(path, 0).catch(() => undefined);
+}

@@ -1,0 +1,81 @@
+// From the settings and the VIPs to the text of keepalived.conf. Pure but for reading the templates at start.
+//
+// An instance announces one anchor that never changes; all VIPs are excluded from its advertisements. A backup does
+// not take an advertisement whose addresses differ from its own for one (keepalived#1603), so that changing an address
+// that is announced would split the pair.
+
+import { addressNumber } from '../ip-range.ts';
+import { loadTemplate } from '../template.ts';
+import type { KeepalivedPaths } from './paths.ts';
+import { type InstanceVips, share } from './share.ts';
+import { instanceName, loweredBy, type VrrpSettings } from './vrrp.ts';
+
+const templates = {
+  global: loadTemplate('keepalived/global'),
+  instance: loadTemplate('keepalived/instance'),
+};
+
+/** `vips` in any order; the same addresses give the same text. */
+export function renderKeepalived(
+  vrrp: VrrpSettings,
+  paths: Pick<KeepalivedPaths, 'fifo' | 'standing'>,
+  vips: Iterable<string>,
+): string {
+  const global = templates.global({
+    fifo: paths.fifo,
+    standing: paths.standing,
+    // Until the agent says otherwise the host is taken for one whose HAProxy does not answer: after a boot keepalived
+    // is there first.
+    lowest: loweredBy(['haproxy']),
+  });
+  const shares = share(vips, vrrp.instances);
+  return [global, ...shares.map((one) => renderInstance(vrrp, one))].join('');
+}
+
+function renderInstance(vrrp: VrrpSettings, { instance, vips }: InstanceVips): string {
+  const [anchor = '', ...others] = instance.anchors;
+  return templates.instance({
+    name: instanceName(instance.virtualRouterId),
+    interface: vrrp.interface,
+    virtualRouterId: instance.virtualRouterId,
+    priority: instance.priority,
+    advertInterval: vrrp.advertInterval / 1000,
+    address: vrrp.address,
+    peers: [...vrrp.peers].sort(),
+    anchor: held(anchor, vrrp),
+    excluded: [...others, ...[...vips].sort(byNumber)].map((address) => held(address, vrrp)),
+  });
+}
+
+/** As keepalived is told to hold an address. */
+function held(address: string, { interface: device }: VrrpSettings): string {
+  return `${address}/${address.includes(':') ? 128 : 32} dev ${device}`;
+}
+
+/** v4 before v6, then by number. */
+function byNumber(a: string, b: string): number {
+  const [aIsV6, bIsV6] = [a.includes(':'), b.includes(':')];
+  if (aIsV6 !== bIsV6) return aIsV6 ? 1 : -1;
+  const [first, second] = [addressNumber(a), addressNumber(b)];
+  return first < second ? -1 : first > second ? 1 : 0;
+}
+
+/** The addresses that a text of ours has keepalived hold, anchors and VIPs, by instance. */
+export function addressesIn(text: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const all = new Map<string, Set<string>>();
+  let current: Set<string> | undefined;
+  for (const line of text.split('\n')) {
+    const [, name, address] =
+      /^(?:vrrp_instance (\S+) \{|\s+([0-9a-f.:]+)\/(?:32|128) dev \S+)$/.exec(line) ?? [];
+    if (name !== undefined) {
+      current = new Set();
+      all.set(name, current);
+    } else if (address !== undefined) current?.add(address);
+  }
+  return all;
+}
+
+/** A text without its VIPs: all that only the settings decide. */
+export function frameOf(text: string): string {
+  return text.replaceAll(/(?<=virtual_ipaddress_excluded \{\n)(?: {4}\S+ dev \S+\n)*/g, '');
+}

@@ -1,0 +1,273 @@
+// The pair with the real keepalived, in network namespaces: who is master, who holds the VIPs, and what disturbs that.
+
+import { randomInt } from 'node:crypto';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { requires } from '../support/requirements.ts';
+import {
+  ANCHOR,
+  createPair,
+  keepalivedExecutable,
+  type Pair,
+  startPair,
+  until,
+  vip,
+  vips,
+} from '../support/vrrp-pair.ts';
+
+const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
+
+test.serial('One host is master and holds every address, the other one none', async (t) => {
+  const { a, b } = await startPair(t, [...vips(0, 3), 'fd09::100']);
+  t.deepEqual([...(await b.held())].sort(), [ANCHOR, ...vips(0, 3), 'fd09::1', 'fd09::100'].sort());
+  t.deepEqual(await a.held(), []);
+  t.is(b.dataplane.status().vips, 4);
+  t.is(b.dataplane.status().fault, '');
+});
+
+test.serial('keepalived that hangs on the master loses the VIPs to the other host', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { a, b } = pair;
+  process.kill(await b.vrrpPid(), 'SIGSTOP');
+  await until('a is master', async () => a.state() === 'master', pair);
+  t.true((await a.held()).includes(vip(2)));
+  process.kill(await b.vrrpPid(), 'SIGCONT');
+  await isSettled(pair);
+});
+
+test.serial(
+  'A host that is cut off from the network loses the VIPs, and there is one master when it is back',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 3));
+    const { network, a } = pair;
+    for (const host of ['a', 'b']) network.serve(host);
+    await until('b serves', async () => (await network.whoServes(vip(1))) === 'b', pair);
+    await network.cut('b');
+    await until('a serves', async () => (await network.whoServes(vip(1))) === 'a', pair);
+    t.is(a.state(), 'master');
+    await network.join('b');
+    await isSettled(pair);
+    const master = a.state() === 'master' ? 'a' : 'b';
+    await until('the master serves', async () => (await network.whoServes(vip(1))) === master, pair);
+  },
+);
+
+test.serial('The VIPs go to the other host when this one is lowered, and stay there', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { a, b } = pair;
+  b.dataplane.standing(['maintenance']);
+  await until('a is master', async () => a.state() === 'master' && b.state() === 'backup', pair);
+  t.is(b.dataplane.status().instances[0]?.priority, 149);
+  b.dataplane.standing([]);
+  await until('b is well again', async () => (await b.ask()).priority === 200, pair);
+  t.is((await a.ask()).state, 'master');
+  // Both cannot serve: one of them has the VIPs all the same.
+  b.dataplane.standing(['haproxy']);
+  a.dataplane.standing(['haproxy']);
+  await until('both are lowered', async () => (await a.ask()).priority === 98, pair);
+  await isSettled(pair);
+});
+
+test.serial(
+  'A thousand VIPs come and go on one host long before the other, and it is as if nothing were',
+  async (t) => {
+    const all = vips(0, 1_000);
+    const pair = await startPair(t, all.slice(0, 900));
+    const { a, b } = pair;
+    const before = [await a.ask(), await b.ask()] as const;
+    let [onA, onB] = [all.slice(0, 900), all.slice(0, 900)];
+    for (let round = 0; round < 12; round++) {
+      const some = all.filter(() => randomInt(10) > 0);
+      if (randomInt(2) === 0) {
+        onA = some;
+        a.want(onA);
+      } else {
+        onB = some;
+        b.want(onB);
+      }
+      await delay(randomInt(400));
+    }
+    a.want(all);
+    b.want(all);
+    for (const host of [a, b])
+      await until('both have all', async () => (await host.ask()).addresses.size === 1_002, pair);
+    const after = [await a.ask(), await b.ask()] as const;
+    t.deepEqual([after[0].state, after[1].state], ['backup', 'master'], a.log);
+    t.is(after[0].becameMaster, before[0].becameMaster);
+    t.is(after[1].becameMaster, before[1].becameMaster);
+    const sent = after[1].advertsSent - before[1].advertsSent;
+    const received = after[0].advertsReceived - before[0].advertsReceived;
+    t.true(Math.abs(sent - received) <= 1, `${sent} advertisements were sent, ${received} received`);
+    t.is((await b.held()).length, 1_002);
+    t.deepEqual(await a.held(), []);
+  },
+);
+
+test.serial('What a killed keepalived leaves on the interface is taken away', async (t) => {
+  const pair = await startPair(t, vips(0, 50));
+  const { a, b } = pair;
+  for (const pid of [await b.pid(), await b.vrrpPid()]) process.kill(pid, 'SIGKILL');
+  await until('b is backup', async () => b.state() === 'backup' && a.state() === 'master', pair);
+  t.deepEqual(await b.held(), []);
+  t.true(b.counted.has('keepalived'));
+  await isSettled(pair);
+});
+
+test.serial(
+  'VIPs that are none any more by the time keepalived is back are taken away as well',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 50));
+    const { b } = pair;
+    await b.dataplane.close();
+    for (const pid of [await b.pid(), await b.vrrpPid()]) process.kill(pid, 'SIGKILL');
+    t.is((await b.held()).length, 52);
+    await b.restart(vips(0, 10));
+    await until('b holds nothing', async () => (await b.held()).length === 0, pair);
+    t.true(b.counted.has('stale-vips'));
+    await isSettled(pair);
+  },
+);
+
+test.serial('Two hosts that start in the same moment end with one master', async (t) => {
+  const pair = await createPair(t);
+  const { a, b } = pair;
+  for (const host of [a, b]) host.want(vips(0, 20));
+  await Promise.all([a, b].map((host) => host.dataplane.start()));
+  for (const host of [a, b]) host.dataplane.standing([]);
+  await isSettled(pair);
+  t.is((await b.held()).length + (await a.held()).length, 22);
+});
+
+test.serial('A second master is noticed, and said, and that it is gone', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { network, a, b } = pair;
+  await network.deafen('a');
+  await until('b knows', async () => b.dataplane.status().rivals.length > 0, pair);
+  t.is(a.state(), 'master');
+  t.regex(b.dataplane.status().fault, /Two hosts are master at once: vrrp-51/);
+  await network.deafen('a', false);
+  await until('b is alone', async () => b.dataplane.status().fault === '', pair);
+  await isSettled(pair);
+});
+
+test.serial('The agent restarts and touches nothing', async (t) => {
+  const { a, b } = await startPair(t, vips(0, 20));
+  const [before, pid] = [await b.ask(), await b.vrrpPid()];
+  for (const host of [a, b]) await host.restart(vips(0, 20));
+  t.is(await b.vrrpPid(), pid);
+  t.is((await b.ask()).lastTransition, before.lastTransition);
+  t.is(b.counted.get('reload done'), undefined);
+  t.is(b.state(), 'master');
+});
+
+test.serial('keepalived is reloaded when a byte changes, and at no other time', async (t) => {
+  const pair = await startPair(t, vips(0, 20));
+  const { b } = pair;
+  b.want([...vips(0, 20)].reverse());
+  b.dataplane.standing([]);
+  b.want(vips(0, 21));
+  await until('b holds the new one', async () => (await b.held()).includes(vip(20)), pair);
+  b.want(vips(0, 21));
+  for (let n = 22; n < 42; n++) b.want(vips(0, n));
+  await until('b holds all', async () => (await b.held()).includes(vip(40)), pair);
+  await until('b is done', async () => b.dataplane.status().vips === 41, pair);
+  t.is(b.counted.get('reload done'), 2);
+});
+
+test.serial('A configuration that keepalived refuses changes nothing', async (t) => {
+  const refusing = await refusingKeepalived(t, vip(30));
+  const pair = await startPair(t, vips(0, 5), { b: { keepalived: refusing } });
+  const { b } = pair;
+  const config = await b.config();
+  b.want([...vips(0, 5), vip(30)]);
+  await until('b says so', async () => /refuses its configuration/.test(b.dataplane.status().fault), pair);
+  t.is(await b.config(), config);
+  t.is(b.counted.get('reload failed'), 1);
+  b.want(vips(0, 6));
+  await until('b holds the next one', async () => (await b.held()).includes(vip(5)), pair);
+  await until('all is well', async () => b.dataplane.status().fault === '', pair);
+  t.true((await b.config()).includes(vip(5)));
+});
+
+test.serial('An address of the hosts themselves is never given to keepalived', async (t) => {
+  const pair = await startPair(t, ['10.9.0.11', '10.9.0.12', '127.0.0.1', vip(0)]);
+  const { a, b } = pair;
+  t.deepEqual([...(await b.held())].sort(), [ANCHOR, vip(0), 'fd09::1'].sort());
+  t.deepEqual(
+    b.dataplane
+      .status()
+      .refused.map(({ address }) => address)
+      .sort(),
+    ['10.9.0.11', '10.9.0.12', '127.0.0.1'],
+  );
+  b.dataplane.standing(['maintenance']);
+  await until('a is master', async () => a.state() === 'master', pair);
+  for (const host of [a, b])
+    t.regex(
+      await host.network.run(host.name, 'ip', 'address'),
+      new RegExp(`${host.network.v4(host.name)}/16`),
+    );
+});
+
+test.serial(
+  'Two instances with opposite priorities share the VIPs, and one host carries all when it is alone',
+  async (t) => {
+    const instances = (first: number, second: number) => [
+      { virtualRouterId: 51, priority: first, anchors: ['10.9.0.1'] },
+      { virtualRouterId: 52, priority: second, anchors: ['10.9.0.2'] },
+    ];
+    const options = { a: { instances: instances(250, 200) }, b: { instances: instances(200, 250) } };
+    const pair = await createPair(t, options);
+    const { a, b } = pair;
+    for (const host of [a, b]) {
+      host.want(vips(0, 40));
+      await host.dataplane.start();
+      host.dataplane.standing([]);
+    }
+    const isShared = async () =>
+      a.state(0) === 'master' && b.state(1) === 'master' && a.state(1) === 'backup';
+    await until('each is master of one', isShared, pair);
+    const [onA, onB] = [await a.held(), await b.held()];
+    t.is(onA.length + onB.length, 42);
+    t.true(onA.length > 10 && onB.length > 10, `${onA.length} and ${onB.length}`);
+    process.kill(await b.vrrpPid(), 'SIGSTOP');
+    await until('a carries all', async () => (await a.held()).length === 42, pair);
+    process.kill(await b.vrrpPid(), 'SIGCONT');
+    await until('each has its own again', async () => (await isShared()) && b.state(0) === 'backup', pair);
+  },
+);
+
+/** Exactly one host is master, and holds the VIPs. */
+async function isSettled(pair: Pair): Promise<void> {
+  const { a, b } = pair;
+  await until(
+    'one host is master',
+    async () => {
+      const [onA, onB] = [await a.held(), await b.held()];
+      const states = [a.state(), b.state()].sort().join();
+      return (
+        states === 'backup,master' &&
+        onA.length > 0 === (a.state() === 'master') &&
+        (onA.length === 0 || onB.length === 0)
+      );
+    },
+    pair,
+  );
+}
+
+/** keepalived, but for a check that fails where the file has this address. */
+async function refusingKeepalived(t: ExecutionContext<unknown>, address: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'hg-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'keepalived');
+  const script = `#!/bin/sh
+if [ "$1" = -t ] && grep -q ' ${address}/32 ' "$3"; then echo "this address is refused" >&2; exit 4; fi
+exec ${keepalivedExecutable} "$@"
+`;
+  await writeFile(path, script);
+  await chmod(path, 0o755);
+  return path;
+}
