@@ -1,14 +1,14 @@
 // Writes a file so that a reader, a crash or a full disk sees the old bytes or the new ones, never a part of them:
 // a temporary file beside it, fsync, rename, fsync of the folder.
 
-import { open, rename, unlink } from 'node:fs/promises';
+import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeadgateError } from './errors.ts';
 
-/** `chunks` are written in their order, mode 0600. Errors: FILE_WRITE, retry later; the old file then stands. */
+/** `chunks` are written in their order, text as UTF-8, mode 0600. Errors: FILE_WRITE, retry later; the old file then stands. */
 export async function writeAtomically(
   path: string,
-  chunks: Iterable<string>,
+  chunks: Iterable<string | Buffer>,
   temporary = `${path}.tmp`,
 ): Promise<void> {
   try {
@@ -22,14 +22,52 @@ export async function writeAtomically(
 }
 
 /** Writes and flushes, but not under a name that anyone reads. */
-export async function writeDurably(path: string, chunks: Iterable<string>): Promise<void> {
+export async function writeDurably(path: string, chunks: Iterable<string | Buffer>): Promise<void> {
   const file = await open(path, 'w', 0o600);
   try {
-    for (const chunk of chunks) await file.writeFile(chunk);
+    for (const some of inBatches(chunks)) await writeAll(file, some);
     await file.sync();
   } finally {
     await file.close();
   }
+}
+
+/** As many at once as the system takes in one call, and no more than is good to hold. */
+const PIECES = 1024;
+const BYTES = 1024 * 1024;
+
+function* inBatches(chunks: Iterable<string | Buffer>): Generator<Buffer[], void, void> {
+  let batch: Buffer[] = [];
+  let size = 0;
+  for (const chunk of chunks) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    if (bytes.length === 0) continue;
+    batch.push(bytes);
+    size += bytes.length;
+    if (batch.length < PIECES && size < BYTES) continue;
+    yield batch;
+    batch = [];
+    size = 0;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** The system may write less than it was given, before it says why at the next attempt. */
+async function writeAll(file: FileHandle, pieces: readonly Buffer[]): Promise<void> {
+  let rest = pieces;
+  while (rest.length > 0) {
+    const { bytesWritten } = await file.writev(rest);
+    rest = after(rest, bytesWritten);
+  }
+}
+
+function after(pieces: readonly Buffer[], written: number): readonly Buffer[] {
+  let left = written;
+  for (const [at, piece] of pieces.entries()) {
+    if (left < piece.length) return [piece.subarray(left), ...pieces.slice(at + 1)];
+    left -= piece.length;
+  }
+  return [];
 }
 
 export async function syncFolder(path: string): Promise<void> {

@@ -38,6 +38,8 @@ export class CandidateMaker {
   /** Key to the structure that HAProxy has accepted, under the global part in `#checkedGlobal`. */
   readonly #checked = new Map<string, string>();
   #checkedGlobal = '';
+  /** Found in `#checked` before, so that what has not changed is not compared again. */
+  #known = new WeakSet<LoadBalancer>();
 
   constructor(options: CandidateOptions) {
     this.#options = options;
@@ -62,6 +64,7 @@ export class CandidateMaker {
   accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
     this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
     this.#checked.clear();
+    this.#known = new WeakSet();
     for (const [key, loadBalancer] of loadBalancers) this.#checked.set(key, structureOfAll(loadBalancer));
   }
 
@@ -117,7 +120,10 @@ export class CandidateMaker {
     for (;;) {
       const effective = this.effective(wanted);
       const global = globalOf(this.#options.context(effective));
-      if (global !== this.#checkedGlobal) this.#checked.clear();
+      if (global !== this.#checkedGlobal) {
+        this.#checked.clear();
+        this.#known = new WeakSet();
+      }
       const unchecked = this.#unchecked(effective);
       if (unchecked.length === 0 && global === this.#checkedGlobal) return;
       const culprits = await this.#culprits(unchecked, effective);
@@ -167,9 +173,13 @@ export class CandidateMaker {
   }
 
   #unchecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): readonly LoadBalancer[] {
-    return [...loadBalancers.values()].filter(
-      (loadBalancer) => this.#checked.get(loadBalancer.key) !== structureOfAll(loadBalancer),
-    );
+    const unchecked: LoadBalancer[] = [];
+    for (const loadBalancer of loadBalancers.values()) {
+      if (this.#known.has(loadBalancer)) continue;
+      if (this.#checked.get(loadBalancer.key) === structureOfAll(loadBalancer)) this.#known.add(loadBalancer);
+      else unchecked.push(loadBalancer);
+    }
+    return unchecked;
   }
 }
 

@@ -30,7 +30,7 @@ export class ConfigFile {
   }
 
   /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
-  async write(chunks: readonly string[]): Promise<void> {
+  async write(chunks: readonly Buffer[]): Promise<void> {
     if (this.#written === undefined && (await this.#holds(chunks))) {
       this.#written = await identityOf(this.path);
       return;
@@ -80,9 +80,9 @@ export class ConfigFile {
     return undefined;
   }
 
-  async #holds(chunks: readonly string[]): Promise<boolean> {
-    const text = await readFile(this.path, 'utf8').catch(() => undefined);
-    return text === chunks.join('');
+  async #holds(chunks: readonly Buffer[]): Promise<boolean> {
+    const bytes = await readFile(this.path).catch(() => undefined);
+    return bytes?.equals(Buffer.concat(chunks)) ?? false;
   }
 }
 

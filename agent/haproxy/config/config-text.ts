@@ -1,4 +1,4 @@
-// The whole haproxy.cfg as a list of strings, made in slices from cached sections.
+// The whole haproxy.cfg as the list of its sections, made in slices from cached ones.
 
 import type { LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
@@ -6,7 +6,8 @@ import { renderGlobal, renderLoadBalancer, structureHash } from '../render.ts';
 import type { RenderContext } from './render-context.ts';
 
 export interface ConfigText {
-  readonly chunks: readonly string[];
+  /** The bytes of the global part, then of each load balancer. */
+  readonly chunks: readonly Buffer[];
   /** Tells this file's structure from any other; stands in its description. */
   readonly structure: string;
 }
@@ -22,18 +23,11 @@ export async function configText(
   context: RenderContext,
 ): Promise<ConfigText> {
   const slice = new Slice();
-  const chunks: string[] = [''];
-  let block: string[] = [];
+  const sections: Buffer[] = [];
   for (const loadBalancer of loadBalancers) {
-    block.push(renderLoadBalancer(loadBalancer, context));
-    if (slice.isOver || block.length >= 200) {
-      chunks.push(block.join(''));
-      block = [];
-      if (slice.isOver) await slice.breathe();
-    }
+    sections.push(renderLoadBalancer(loadBalancer, context));
+    if (slice.isOver) await slice.breathe();
   }
-  chunks.push(block.join(''));
   const structure = structureHash(context, loadBalancers);
-  chunks[0] = renderGlobal(context, structure);
-  return { chunks, structure };
+  return { chunks: [Buffer.from(renderGlobal(context, structure)), ...sections], structure };
 }

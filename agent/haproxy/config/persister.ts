@@ -1,4 +1,4 @@
-// Keeps haproxy.cfg at desired within a second of every change, so that a crash or a reboot comes back right.
+// Keeps haproxy.cfg at desired within a second of a change (a few, where changes never end), so that a crash or a reboot comes back right.
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
 import { messageOf } from '../../errors.ts';
@@ -19,13 +19,19 @@ export interface PersisterOptions {
   readonly log: Log;
 }
 
+/** Milliseconds from the first change to the write. */
 const SOON = 800;
 const AGAIN = 1_000;
+/** Where changes never end, a write is followed by a rest of this many times its own length, within limits. */
+const REST = 50;
+const LONGEST_REST = 5_000;
 
 export class Persister {
   readonly #options: PersisterOptions;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** When the next write may begin, by performance.now(). */
+  #restsUntil = 0;
   #fault = '';
   #closed = false;
 
@@ -43,10 +49,11 @@ export class Persister {
     if (!this.#options.file.isKnown) this.soon();
   }
 
-  /** Once for all changes of the next moment. */
+  /** Once for all changes of the next moment; less often where a big file is written again and again. */
   soon(delay = SOON): void {
-    if (this.#closed) return;
-    this.#timer ??= setTimeout(() => void this.now(), delay);
+    if (this.#closed || this.#timer !== undefined) return;
+    const rest = this.#restsUntil - performance.now();
+    this.#timer = setTimeout(() => void this.now(), Math.max(delay, rest));
   }
 
   /** Writes after what is being written already. Never rejects. */
@@ -98,8 +105,11 @@ export class Persister {
         this.soon(AGAIN);
         return;
       }
+      const began = performance.now();
       const { chunks } = await configText(inFileOrder(wanted), context(wanted));
       await file.write(chunks);
+      const ended = performance.now();
+      this.#restsUntil = ended + Math.min(LONGEST_REST, REST * (ended - began));
       this.worked();
     } catch (error) {
       this.failed(error);

@@ -68,7 +68,8 @@ test('A section is made once for one load balancer', (t) => {
 });
 
 test('A load balancer that is served nowhere has no section', (t) => {
-  t.is(renderLoadBalancer(loadBalancerOf(translated([service({ loadBalancerIP: undefined })])), CONTEXT), '');
+  const nowhere = loadBalancerOf(translated([service({ loadBalancerIP: undefined })]));
+  t.is(renderLoadBalancer(nowhere, CONTEXT).length, 0);
 });
 
 test('The file is in the order of keys, whatever the order of objects', (t) => {
@@ -80,13 +81,12 @@ test('The file is in the order of keys, whatever the order of objects', (t) => {
   );
 });
 
-test('However many load balancers there are, the text is that of all of them, in pieces', async (t) => {
+test('However many load balancers there are, the text is that of all of them', async (t) => {
   const many = Array.from({ length: 450 }, (_, at) =>
     loadBalancerOf(translated([service({ name: `s${at}`, ports: [1_000 + at] })]), `default/s${at}`),
   );
   const { chunks } = await configText(many, CONTEXT);
-  t.true(chunks.length > 2);
   const sections = many.map((each) => renderLoadBalancer(each, CONTEXT)).join('');
   t.is(chunks.slice(1).join(''), sections);
-  t.regex(chunks[0] ?? '', /^# Written by headgate/);
+  t.regex(String(chunks[0]), /^# Written by headgate/);
 });

@@ -53,7 +53,7 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
         .split('# end\n')
         .slice(0, -1)
         .map((text) => [...text.matchAll(/^listen (\S+)$/gm)].map(([, name = '']) => name)),
-    isAccepted: async (chunks: readonly string[]) => {
+    isAccepted: async (chunks: readonly Buffer[]) => {
       const path = join(folder, 'result');
       await writeFile(path, chunks.join(''));
       const { exitCode } = await runCommand(haproxyExecutable, ['-c', '-f', path], { timeout: 30_000 });

@@ -29,7 +29,7 @@ const CONTEXT = renderContext(
   new AclIds().idOf,
 );
 
-const sectionOf = (listener: Listener) => renderLoadBalancer(loadBalancer([listener]), CONTEXT);
+const sectionOf = (listener: Listener) => String(renderLoadBalancer(loadBalancer([listener]), CONTEXT));
 
 test('Two listeners that differ in one option have the same structure exactly where their sections are the same', (t) => {
   const property = fc.property(nearlyAlike, ([a, b]) => {
@@ -58,7 +58,7 @@ test('A server is added by the same words that its line in the file has', (t) =>
     const added = planLoadBalancer(wanted.key, running, wanted, wanted)
       .commands.filter(({ kind }) => kind === 'AddServer')
       .map((command) => commandText(command, oldest).replace(/^add server [^/]+\//, ''));
-    const lines = [...renderLoadBalancer(wanted, CONTEXT).matchAll(/^ {4}server (.*)$/gm)].map(
+    const lines = [...String(renderLoadBalancer(wanted, CONTEXT)).matchAll(/^ {4}server (.*)$/gm)].map(
       ([, line = '']) => line,
     );
     // The line of a member that drains has weight 0, its command has a state of its own.
