@@ -1,9 +1,10 @@
 // HAProxy's processes and sockets are killed, stopped, removed and reloaded behind the agent's back: within two
 // seconds of things being able to work again HAProxy runs what is wanted, and the log says what was repaired.
 
+import { existsSync } from 'node:fs';
 import { unlink, writeFile } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
 import { ask, Load } from '../support/traffic.ts';
@@ -59,11 +60,38 @@ test.serial('HAProxy that hangs is reported, left alone, and caught up with once
 });
 
 test.serial(
+  'The name of a removed admin socket comes back, for the agent that runs and for the next one',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const { adminSocket } = host.paths;
+    const worker = await host.worker();
+    await host.until('it has a second name', async () => existsSync(`${adminSocket}.kept`));
+    await unlink(adminSocket);
+    await host.until('it is there again', async () => (await host.worker()) === worker);
+    await agent.stop();
+    await unlink(adminSocket);
+    const next = await host.start();
+    t.is(await host.worker(), worker);
+    t.is(await host.reloads(), 0);
+    // The same socket serves the next worker.
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a new Service is served', () => host.answers(2));
+    t.not(await host.worker(), worker);
+    // Another HAProxy has another socket.
+    await next.stop();
+    await ended(host);
+    await unlink(adminSocket).catch(() => undefined);
+    await host.start();
+    await stillWorks(host);
+  },
+);
+
+test.serial(
   'The admin socket may be removed: changes go on, also after a restart of the agent',
   async (t) => {
     const { host, agent } = await served(t);
     const worker = (await host.status()).haproxy.workerPid;
-    await unlink(host.paths.adminSocket);
+    await removeAdminSocket(host);
     await host.serve({ members: [host.address(12)] });
     await host.until('a change is carried out', async () => (await ask(host.place())) === host.address(12));
     await agent.stop();
@@ -101,7 +129,7 @@ test.serial(
     const { host, agent } = await served(t);
     const [load, master] = [new Load(t, host.place()), await host.master()];
     await agent.stop();
-    await unlink(host.paths.adminSocket);
+    await removeAdminSocket(host);
     await unlink(host.paths.masterSocket);
     await host.serve({ members: [host.address(12)] });
     const next = await host.launch();
@@ -213,4 +241,18 @@ async function stillWorks(host: TestHost): Promise<void> {
   }
   await host.serve({ name: 'shop', address: host.address(2) });
   await host.until('a new Service is served', () => host.answers(2));
+}
+
+/** With its second name. */
+async function removeAdminSocket(host: TestHost): Promise<void> {
+  const { adminSocket } = host.paths;
+  await unlink(`${adminSocket}.kept`).catch(() => undefined);
+  await unlink(adminSocket);
+}
+
+/** Ends HAProxy as a crash would. */
+async function ended(host: TestHost): Promise<void> {
+  const master = await host.master();
+  signal(master, 'SIGKILL');
+  await host.until('HAProxy has ended', async () => !(await host.answers()));
 }

@@ -114,6 +114,24 @@ test.serial(
   },
 );
 
+test.serial('Session affinity survives reloads right after a cold start', async (t) => {
+  const host = await withMembers(t, 5);
+  const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
+  await host.serve({ members, spec: { sessionAffinity: 'ClientIP' } });
+  await host.start();
+  const clients = Array.from({ length: 7 }, (_, at) => ({ ...host.place(), from: host.address(100 + at) }));
+  const answers = new Map<string, string>();
+  for (const client of clients) answers.set(client.from, await ask(client));
+  for (const last of [2, 3]) {
+    await host.serve({ name: `web-${last}`, address: host.address(last) });
+    await host.until('the next Service is served', () => host.answers(last));
+  }
+  t.is(await host.reloads(), 2);
+  // In another order, so that not even counting on would give them the same members.
+  for (const client of clients.toReversed())
+    t.is(await ask(client), answers.get(client.from) ?? '', client.from);
+});
+
 test.serial('Session affinity survives a reload', async (t) => {
   const host = await withMembers(t, 5);
   const members = [11, 12, 13, 14, 15].map((last) => host.address(last));

@@ -129,6 +129,7 @@ export class CandidateMaker {
       const culprits = await this.#culprits(unchecked, effective);
       if (culprits.size === 0) {
         this.#checkedGlobal = global;
+        for (const key of this.#checked.keys()) if (!effective.has(key)) this.#checked.delete(key);
         for (const loadBalancer of unchecked)
           this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
         return;

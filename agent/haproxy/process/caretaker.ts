@@ -15,6 +15,7 @@ import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import { parseInfo } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
+import { keepSocket } from './kept-socket.ts';
 import { type HaproxyPaths, trimLog } from './process.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
 
@@ -103,6 +104,10 @@ export class Caretaker {
     const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
     if (isReloading()) return;
     if (!(await file.isUntouched()) && !isReloading()) await persister.now();
+    if (await keepSocket(paths.adminSocket)) {
+      log.warn("HAProxy's admin socket was removed: its name is back");
+      onRepair('socket');
+    }
     if (!existsSync(paths.masterSocket) && settings().haproxySupervisor === 'agent' && !isReloading()) {
       log.warn("HAProxy's master socket is gone: reloading by signal to bring it back");
       onRepair('socket');
@@ -126,7 +131,10 @@ export class Caretaker {
       if (isWanted && this.#isTooSoon(place)) continue;
       if (isWanted && (await probeBind(address, port, ignoreAccess)) !== undefined) continue;
       quarantine.unblock(address, port);
-      if (!isWanted) continue;
+      if (!isWanted) {
+        this.#freed.delete(place);
+        continue;
+      }
       this.#noteFreed(place);
       requestReload('unblocked');
     }
@@ -140,6 +148,7 @@ export class Caretaker {
 
   #noteFreed(place: string): void {
     const now = performance.now();
+    for (const [each, { at }] of this.#freed) if (now - at >= 2 * MOST_PATIENCE) this.#freed.delete(each);
     const { at, patience } = this.#freed.get(place) ?? { at: now, patience: 0 };
     const isAgain = now - at < 2 * MOST_PATIENCE && patience > 0;
     this.#freed.set(place, {

@@ -15,6 +15,7 @@ import { type HaproxyPaths, logSince, logSize, masterPid, residentMemory } from 
 import type { ReloadCause } from './reload-arbiter.ts';
 import { forgetServerStates, keepServerStates } from './server-states.ts';
 import type { Supervisor } from './supervisor.ts';
+import { tablesLearned } from './table-sync.ts';
 
 export interface ReloaderOptions {
   readonly paths: HaproxyPaths;
@@ -60,6 +61,7 @@ export class Reloader {
     if (worker === undefined) return true;
     const { maker, file, persister, wanted, onReload, log } = this.#options;
     try {
+      await tablesLearned(worker);
       const candidate = await maker.prepare(wanted, worker.booted);
       await persister.idle();
       await file.write(candidate.chunks);

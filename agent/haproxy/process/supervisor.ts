@@ -18,6 +18,7 @@ import { descriptionOf, structureHash } from '../render.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import type { ServingWorker } from '../worker.ts';
+import { keepSocket } from './kept-socket.ts';
 import { type HaproxyPaths, masterPid, startHaproxy } from './process.ts';
 
 export interface SupervisorOptions {
@@ -162,6 +163,8 @@ export class Supervisor {
   async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
     const { adminSocket: socketPath, masterSocket } = this.#options.paths;
     const masterSocketPath = phase === 'starting' ? undefined : masterSocket;
+    if (phase === 'running' && !existsSync(socketPath) && (await keepSocket(socketPath)))
+      this.#options.onRepair('socket');
     if (!existsSync(socketPath) && (masterSocketPath === undefined || !existsSync(masterSocketPath)))
       return undefined;
     try {
