@@ -5,6 +5,7 @@ import type { Changes } from './changes.ts';
 import type { Outcome } from './haproxy/apply.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { Plan } from './haproxy/plan.ts';
+import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import { type ClusterView, type Model, type TranslateSettings, translateChanged } from './translate.ts';
 
 export interface LoopOptions {
@@ -14,6 +15,8 @@ export interface LoopOptions {
   readonly model: Model;
   readonly settings: () => TranslateSettings;
   readonly haproxy: HaproxyDataplane;
+  /** undefined where this host has no VRRP. */
+  readonly keepalived?: KeepalivedDataplane | undefined;
   readonly metrics: LoopMetrics;
   /** Tells people what became of these load balancers. */
   readonly report: (keys: Iterable<string>) => void;
@@ -34,6 +37,7 @@ export async function loop({
   model,
   settings,
   haproxy,
+  keepalived,
   metrics,
   report,
 }: LoopOptions): Promise<void> {
@@ -41,6 +45,7 @@ export async function loop({
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
     const keys = translateChanged(cluster, model, changed.keys(), settings()); // pure
+    keepalived?.follow(keys, model.loadBalancers); // VIPs that came or went; files and reloads follow by themselves
     const touched = new Set([...keys, ...replan]);
     const plans = haproxy.plan(touched); // pure
     const outcome = await haproxy.apply(plans); // socket; files and reloads follow by themselves

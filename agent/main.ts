@@ -12,6 +12,7 @@ import { Changes } from './changes.ts';
 import { cli } from './cli/cli.ts';
 import { messageOf } from './errors.ts';
 import { HaproxyDataplane } from './haproxy/dataplane.ts';
+import { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import { Cluster, type ObjectSource, type ObjectsChange } from './kubernetes/cluster.ts';
 import { hostIdentity } from './kubernetes/host-identity.ts';
 import { ManifestSource } from './kubernetes/manifests.ts';
@@ -21,6 +22,7 @@ import type { Problem } from './model.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
 import { Reporter } from './reporter.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
+import { standAlone } from './stand-alone.ts';
 import { agentStatus, allProblems, explainService, type StatusSources } from './status.ts';
 import { emptyModel, translateChanged, translateSettings } from './translate.ts';
 import { version } from './version.ts';
@@ -47,6 +49,7 @@ async function run(argv: readonly string[]): Promise<number> {
     waiting: changes.waiting,
     problems: problemCounts(allProblems(sources)),
     haproxy: haproxy.status(),
+    vrrp: keepalived?.status(),
   }));
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const onKnown = (): void => replan([...cluster.services()].map(({ key }) => key));
@@ -58,12 +61,15 @@ async function run(argv: readonly string[]): Promise<number> {
     metrics,
     log,
   });
+  const { vrrp } = settings;
+  const keepalived = vrrp && new KeepalivedDataplane({ settings: { ...settings, vrrp }, metrics, log });
   const sources: StatusSources = {
     version,
     startedAt: new Date(),
     cluster,
     model,
     haproxy,
+    keepalived,
     sourceProblems: () => [...sourceProblems.values()].flat(),
     zone: () => settings.zone,
   };
@@ -156,12 +162,16 @@ async function run(argv: readonly string[]): Promise<number> {
   isSynced = true;
 
   await Promise.race([haproxy.start(), stopping.promise]);
+  keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
+  void keepalived?.start();
+  const standing = keepalived && standAlone(haproxy, keepalived);
   await loop({
     changes,
     cluster,
     model,
     settings: () => translating,
     haproxy,
+    keepalived,
     metrics,
     report: (keys) => {
       reporter?.report(keys);
@@ -178,7 +188,10 @@ async function run(argv: readonly string[]): Promise<number> {
   await manifests.close();
   await api?.close();
   await reporter?.close();
+  standing?.close();
+  await keepalived?.close();
   await haproxy.close();
+  if (settings.stopDataplaneOnExit) await keepalived?.stopKeepalived();
   if (settings.stopDataplaneOnExit) await haproxy.stopHaproxy(1_000);
   health.server.close();
   agentSocket.close();

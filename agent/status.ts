@@ -2,6 +2,8 @@
 // Reads the model, the cluster and the dataplane; changes nothing.
 
 import type { HaproxyDataplane, HaproxyStatus } from './haproxy/dataplane.ts';
+import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
+import type { VrrpStatus } from './keepalived/vrrp.ts';
 import type { Cluster } from './kubernetes/cluster.ts';
 import type { Listener, LoadBalancer, Problem } from './model.ts';
 import { selectEndpoints } from './translate/select-endpoints.ts';
@@ -13,6 +15,8 @@ export interface StatusSources {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
+  /** undefined where this host has no VRRP. */
+  readonly keepalived: KeepalivedDataplane | undefined;
   /** Problems of the sources: files that cannot be read, objects that are given twice. */
   readonly sourceProblems: () => readonly Problem[];
   readonly zone: () => string;
@@ -27,6 +31,7 @@ export interface AgentStatus {
   readonly listeners: number;
   readonly members: number;
   readonly haproxy: HaproxyStatus;
+  readonly vrrp: VrrpStatus | undefined;
   readonly problems: readonly Problem[];
   /** '' where everything is as it should be. */
   readonly fault: string;
@@ -34,6 +39,7 @@ export interface AgentStatus {
 
 export function agentStatus(sources: StatusSources): AgentStatus {
   const { version, startedAt, cluster, model, haproxy } = sources;
+  const vrrp = sources.keepalived?.status();
   const { Service, EndpointSlice, Endpoints, Node } = cluster.counts();
   const listeners = [...model.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxyStatus = haproxy.status();
@@ -46,8 +52,9 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     listeners: listeners.length,
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
     haproxy: haproxyStatus,
+    vrrp,
     problems: allProblems(sources),
-    fault: haproxyStatus.fault || haproxyStatus.persistFault,
+    fault: haproxyStatus.fault || haproxyStatus.persistFault || (vrrp?.fault ?? ''),
   };
 }
 

@@ -17,6 +17,20 @@ export interface AgentState {
     readonly persistFault: string;
     readonly serversToDelete: number;
   };
+  /** undefined where this host has no VRRP. */
+  readonly vrrp: VrrpGauges | undefined;
+}
+
+/** How VRRP is, as far as gauges show it. */
+export interface VrrpGauges {
+  readonly instances: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly priority: number;
+    readonly vips: number;
+  }[];
+  /** Instances of which another host is master, too. */
+  readonly rivals: readonly string[];
 }
 
 /** Everything the agent counts; `contentType` goes with `text()`. */
@@ -70,6 +84,14 @@ export class Metrics {
   readonly #persists = this.#counter('headgate_persist_total', 'Writes of the desired state to disk', [
     'result',
   ]);
+  readonly #vrrpTransitions = this.#counter(
+    'headgate_vrrp_transitions_total',
+    'Transitions of VRRP instances, by the state that was reached',
+    ['instance', 'state'],
+  );
+  readonly #keepalivedReloads = this.#counter('headgate_keepalived_reloads_total', 'Reloads of keepalived', [
+    'result',
+  ]);
   readonly #ack = new Histogram({
     name: 'headgate_ack_duration_seconds',
     help: 'From the change of an object reaching the agent to the acknowledgement by HAProxy',
@@ -108,6 +130,7 @@ export class Metrics {
     ];
     for (const [name, help, value] of numbers)
       this.#gauge(name, help, [], (gauge) => gauge.set(value(state())));
+    this.#vrrpGauges(() => state().vrrp);
   }
 
   get contentType(): string {
@@ -175,8 +198,45 @@ export class Metrics {
     this.#reloads.inc({ reason, result });
   }
 
+  vrrpTransition(instance: string, state: string): void {
+    this.#vrrpTransitions.inc({ instance, state });
+  }
+
+  keepalivedReloaded(result: 'done' | 'failed'): void {
+    this.#keepalivedReloads.inc({ result });
+  }
+
   persisted(result: 'done' | 'failed'): void {
     this.#persists.inc({ result });
+  }
+
+  /** Without VRRP they have no value. */
+  #vrrpGauges(state: () => VrrpGauges | undefined): void {
+    const name = 'headgate_vrrp_state';
+    this.#gauge(name, 'The state of a VRRP instance on this host', ['instance', 'state'], (gauge) => {
+      gauge.reset();
+      for (const each of state()?.instances ?? []) gauge.set({ instance: each.name, state: each.state }, 1);
+    });
+    const numbers: [
+      name: string,
+      help: string,
+      value: (each: VrrpGauges['instances'][number], all: VrrpGauges) => number,
+    ][] = [
+      ['headgate_vrrp_priority', 'Priority, with what lowers it', ({ priority }) => priority],
+      ['headgate_vrrp_vips', 'VIPs that go with the instance', ({ vips }) => vips],
+      [
+        'headgate_vrrp_rival',
+        'Whether this host, a master, hears another one',
+        ({ name: instance }, { rivals }) => Number(rivals.includes(instance)),
+      ],
+    ];
+    for (const [gaugeName, help, value] of numbers) {
+      this.#gauge(gaugeName, help, ['instance'], (gauge) => {
+        const now = state();
+        for (const each of now?.instances ?? [])
+          gauge.set({ instance: each.name }, value(each, now as VrrpGauges));
+      });
+    }
   }
 
   #counter(name: string, help: string, labelNames: string[]): Counter {

@@ -8,6 +8,8 @@ import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/config/limits.ts';
 import { isServed } from '../haproxy/config/listener-config.ts';
 import { haproxyVersion } from '../haproxy/process/program.ts';
+import { keepalivedPaths } from '../keepalived/paths.ts';
+import { preflight } from '../keepalived/preflight.ts';
 import type { Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
@@ -34,7 +36,8 @@ export async function check(argv: readonly string[]): Promise<number> {
     lowPorts(),
     limits(settings),
     await listenPort(settings, agentRuns),
-    ...(agentRuns ? [] : await servicePorts(settings)),
+    ...(await vrrp(settings)),
+    ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
     {
       what: 'agent',
       ok: true,
@@ -106,6 +109,12 @@ function limits({ maxConnections: wanted }: Settings): Finding {
     ok: problem === undefined,
     detail: problem ?? `${files} open files allow ${value} connections`,
   };
+}
+
+async function vrrp(settings: Settings): Promise<readonly Finding[]> {
+  if (settings.vrrp === undefined) return [];
+  const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
+  return preflight({ ...settings, vrrp: settings.vrrp }, paths);
 }
 
 async function listenPort(

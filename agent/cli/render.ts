@@ -9,6 +9,10 @@ import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { haproxyPaths } from '../haproxy/process/process.ts';
+import { keepalivedPaths } from '../keepalived/paths.ts';
+import { renderKeepalived } from '../keepalived/render.ts';
+import { usableVips } from '../keepalived/usable.ts';
+import type { LoadBalancer } from '../model.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
 
@@ -27,15 +31,31 @@ export async function render(argv: readonly string[]): Promise<number> {
     renderContext(settings, paths, limit.value, new AclIds().idOf),
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
-  mkdirSync(dirname(path), { recursive: true });
-  await writeAtomically(path, chunks);
+  await writeFolder(path, chunks);
+
+  const files = [path];
+  if (settings.vrrp !== undefined) {
+    const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
+    const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());
+    files.push(join(output, 'keepalived', 'keepalived.conf'));
+    await writeFolder(files[1] ?? '', [renderKeepalived(settings.vrrp, own, usable)]);
+  }
 
   for (const { object, message } of problems) console.error(`${object}: ${message}`);
-  const summary = { files: [path], loadBalancers: loadBalancers.length, problems };
+  const summary = { files, loadBalancers: loadBalancers.length, problems };
   console.log(
     own.json
       ? JSON.stringify(summary, undefined, 2)
-      : `Wrote ${path}: ${loadBalancers.length} load balancers`,
+      : `Wrote ${files.join(', ')}: ${loadBalancers.length} load balancers`,
   );
   return 0;
+}
+
+async function writeFolder(path: string, chunks: Parameters<typeof writeAtomically>[1]): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true });
+  await writeAtomically(path, chunks);
+}
+
+function vipsOf(loadBalancers: readonly LoadBalancer[]): ReadonlySet<string> {
+  return new Set(loadBalancers.flatMap(({ vips }) => vips.map(({ address }) => address)));
 }

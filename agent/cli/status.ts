@@ -1,6 +1,7 @@
 // `headgate status`: what the running agent does, in numbers, and what is wrong.
 
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
+import type { VrrpStatus } from '../keepalived/vrrp.ts';
 import type { AgentStatus } from '../status.ts';
 import { readQuestion } from './arguments.ts';
 
@@ -25,9 +26,22 @@ function inWords(answer: AgentStatus): readonly string[] {
   if (haproxy.serversToDelete > 0) lines.push(`Draining:        ${haproxy.serversToDelete} servers`);
   if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
   if (haproxy.persistFault !== '') lines.push(`State on disk:   ${haproxy.persistFault}`);
+  if (answer.vrrp !== undefined) lines.push(...vrrpInWords(answer.vrrp));
   lines.push(`Problems:        ${answer.problems.length || 'none'}`);
   for (const { object, message } of answer.problems.slice(0, 20)) lines.push(`  ${object}: ${message}`);
   if (answer.problems.length > 20)
     lines.push(`  ... and ${answer.problems.length - 20} more (--json shows all)`);
+  return lines;
+}
+
+function vrrpInWords({ version, pid, instances, lowered, refused, fault }: VrrpStatus): readonly string[] {
+  const lines = instances.map(
+    ({ name, state, since, priority, vips }) =>
+      `VRRP:            ${name} ${state}${since === '' ? '' : ` since ${since}`}, priority ${priority}, ${vips} VIPs`,
+  );
+  lines.push(`keepalived:      ${pid === 0 ? 'not running' : `${version}, process ${pid}`}`);
+  if (lowered.length > 0) lines.push(`Lowered for:     ${lowered.join(', ')}`);
+  for (const { address, reason } of refused.slice(0, 5)) lines.push(`Not a VIP:       ${address}: ${reason}`);
+  if (fault !== '') lines.push(`Fault:           ${fault}`);
   return lines;
 }

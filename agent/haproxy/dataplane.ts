@@ -33,6 +33,8 @@ export interface HaproxySettings extends RenderSettings {
   readonly runtimeDir: string;
   readonly haproxy: string;
   readonly haproxySupervisor: 'agent' | 'external';
+  /** The network namespace that it runs in, a name in /run/netns; '' for the agent's own. */
+  readonly netns: string;
   readonly maxConnections: number;
   readonly drainTimeout: number;
   readonly reloadInterval: number;
@@ -130,6 +132,7 @@ export class HaproxyDataplane {
       context,
       bound: () => (this.#worker === undefined ? new Set() : this.#worker.bound),
       ignoreAccess: isExternal,
+      canProbe: settings.netns === '',
       onRefused,
     });
     const persister = new Persister({
@@ -143,6 +146,7 @@ export class HaproxyDataplane {
     const startsHaproxy = !isExternal;
     const supervisor = new Supervisor({
       executable,
+      netns: settings.netns,
       paths,
       maker,
       quarantine,

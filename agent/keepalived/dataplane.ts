@@ -15,6 +15,7 @@ import { NotifyFifo } from './fifo.ts';
 import { hostAddresses, isSingle, removeAddresses } from './host-addresses.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { heldIn, type KeepalivedPlan, planKeepalived } from './plan.ts';
+import { preflight } from './preflight.ts';
 import {
   ageOf,
   type KeepalivedProgram,
@@ -36,6 +37,7 @@ import {
   type VrrpInstanceStatus,
   type VrrpSettings,
   type VrrpState,
+  type VrrpStateName,
   type VrrpStatus,
 } from './vrrp.ts';
 import { VrrpStates } from './vrrp-states.ts';
@@ -136,23 +138,17 @@ export class KeepalivedDataplane {
   }
 
   /**
-   * Adopts the keepalived that runs, or starts one, with the VIPs that are wanted by now; where that fails it goes on
-   * trying in the background. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION; those of the file system.
+   * Adopts the keepalived that runs, or starts one, with the VIPs that are wanted by now. Never rejects: what cannot be
+   * done is a fault, and is tried again in the background.
    */
   async start(): Promise<void> {
-    const { settings } = this.#options;
-    await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
-    await mkdir(this.#paths.directory, { recursive: true, mode: 0o711 });
-    this.#program = await keepalivedProgram(settings.keepalived);
-    this.#text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
-    await this.#fifo.open();
     this.#isOpen = true;
-    await this.#stand();
     this.#settle();
     await this.#working;
+    if (!this.#isOpen) return;
     this.#timers = [
       setInterval(() => void this.#watch(), WATCH).unref(),
-      setInterval(() => void this.#audit(), settings.auditInterval).unref(),
+      setInterval(() => void this.#audit(), this.#options.settings.auditInterval).unref(),
     ];
   }
 
@@ -174,6 +170,16 @@ export class KeepalivedDataplane {
   standing(reasons: readonly StandingReason[]): void {
     this.#lowered = [...reasons];
     void this.#stand();
+  }
+
+  /** What each instance says of this host, by name. */
+  roles(): Readonly<Record<string, VrrpStateName>> {
+    return Object.fromEntries(
+      this.#options.settings.vrrp.instances.map(({ virtualRouterId }) => {
+        const name = instanceName(virtualRouterId);
+        return [name, this.#pid === 0 ? 'unknown' : this.#states.of(name).state];
+      }),
+    );
   }
 
   status(): VrrpStatus {
@@ -264,6 +270,7 @@ export class KeepalivedDataplane {
   /** One step: file, reload or start, and what keepalived says to it; true where anything was changed. */
   async #step(): Promise<boolean> {
     const { settings } = this.#options;
+    if (this.#program.version === '') await this.#prepare();
     await this.#notice();
     const text = renderKeepalived(settings.vrrp, this.#paths, await this.#usable());
     const plan = planKeepalived(this.#text, text);
@@ -276,6 +283,26 @@ export class KeepalivedDataplane {
     else if (isReloaded) await this.#reload(this.#text);
     if (refusal !== undefined) throw refusal;
     return isStarted || isReloaded;
+  }
+
+  /** Everything that is needed before keepalived can be spoken to. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
+  async #prepare(): Promise<void> {
+    const { keepalived } = this.#options.settings;
+    await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
+    await mkdir(this.#paths.directory, { recursive: true, mode: 0o711 });
+    this.#text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
+    await this.#fifo.open();
+    this.#program = await keepalivedProgram(keepalived);
+    await this.#stand();
+    void this.#warn();
+  }
+
+  /** What is wrong with the host is said once; it does not keep keepalived from running. */
+  async #warn(): Promise<void> {
+    const { settings, log } = this.#options;
+    const findings = await preflight(settings, this.#paths).catch(() => []);
+    for (const { what, detail } of findings.filter(({ ok }) => !ok))
+      log.warn('This host is not ready for VRRP', { what, detail });
   }
 
   /** Finds out whether keepalived is still the one that it was. */
@@ -465,7 +492,7 @@ export class KeepalivedDataplane {
 
   /** Writes what lowers this host for keepalived, in place, because keepalived watches the file. */
   async #stand(): Promise<void> {
-    if (!this.#isOpen || this.#lowered === undefined) return;
+    if (this.#program.version === '' || this.#lowered === undefined) return;
     const lowered = String(loweredBy(this.#lowered));
     if (lowered === this.#written) return;
     this.#written = lowered;

@@ -69,13 +69,24 @@ export interface VrrpStatus {
 }
 
 /**
- * `haproxy`: HAProxy does not answer. `maintenance`: the operator wants this host to be free.
- * `failover`: the operator wants the other host to be master, until it is.
+ * `haproxy`: HAProxy does not answer. `listeners`: it does not listen where it should. `maintenance`: the operator
+ * wants this host to be free. `failover`: the operator wants the other host to be master. `catching-up`: this host has
+ * not been at desired since the agent started.
  */
-export type StandingReason = 'haproxy' | 'maintenance' | 'failover';
+export type StandingReason = 'haproxy' | 'listeners' | 'maintenance' | 'failover' | 'catching-up';
 
-/** A host that cannot serve ranks below one that shall not, and both below one that is well, whatever their priorities. */
-const LOWERED_BY: Readonly<Record<StandingReason, number>> = { haproxy: 102, maintenance: 51, failover: 51 };
+/**
+ * A host that cannot serve ranks below one that shall not, that one below one that is behind, and all of them below one
+ * that is well, whatever their priorities: these differ by 50 at most. Nothing lowers a host so far that it would not
+ * replace one that is dead.
+ */
+const LOWERED_BY: Readonly<Record<StandingReason, number>> = {
+  haproxy: 153,
+  listeners: 153,
+  maintenance: 102,
+  failover: 102,
+  'catching-up': 51,
+};
 
 /** How far the priority of every instance is lowered; 0 where there is no reason. */
 export function loweredBy(reasons: readonly StandingReason[]): number {

@@ -20,6 +20,7 @@ import {
   toggle,
   urls,
 } from './kinds.ts';
+import { vrrp } from './vrrp.ts';
 
 /** What a default may depend on. */
 export interface Host {
@@ -47,6 +48,7 @@ export const groups = [
   'Services',
   'HAProxy',
   'Changes',
+  'The pair',
   'Behaviour of the agent',
 ] as const;
 export type Group = (typeof groups)[number];
@@ -54,6 +56,7 @@ export type Group = (typeof groups)[number];
 const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30}\$?)?$/;
 const ACCOUNT_IN_WORDS = "an account's name (lower-case letters, digits, _ and -), or nothing";
 const CLASS = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const NETNS = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,63})?$/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const SELECTOR = /^[A-Za-z0-9_.,/=!() -]{0,1000}$/;
 const ZONE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
@@ -117,6 +120,15 @@ export const settingsTable = {
     restart: true,
     doc: 'Where the files and sockets of the running daemons are. At most 70 bytes long, because the address of a unix socket has room for 107.',
   }),
+  netns: setting(
+    text('NAME', NETNS, 'the name of a network namespace in /run/netns, or nothing'),
+    'Sources and places',
+    {
+      default: '',
+      restart: true,
+      doc: 'The network namespace that HAProxy and keepalived run in, while the agent stays where it is. Empty: that of the agent. For several load balancers on one host, each with its own folders.',
+    },
+  ),
   listen: setting(listenAddress(), 'Sources and places', {
     default: '127.0.0.1:9180',
     restart: true,
@@ -225,6 +237,22 @@ export const settingsTable = {
     default: '30s',
     restart: false,
     doc: 'How often what HAProxy runs is compared with what it should run, and repaired.',
+  }),
+
+  vrrp: setting(vrrp(), 'The pair', {
+    default: '',
+    restart: true,
+    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them when it is gone: see [VRRP](vrrp.md) for the keys. Empty: the agent starts no keepalived.',
+  }),
+  keepalived: setting(program(), 'The pair', {
+    default: 'keepalived',
+    restart: true,
+    doc: 'The keepalived program, 2.2.7 or newer.',
+  }),
+  keepalivedSupervisor: setting(choice('agent', 'external'), 'The pair', {
+    default: 'agent',
+    restart: true,
+    doc: 'Who starts keepalived: the agent, detached, so that it outlives the agent; or something external, such as the systemd unit of the package.',
   }),
 
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {

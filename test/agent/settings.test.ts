@@ -127,6 +127,10 @@ const others: Readonly<Record<SettingName, string>> = {
   serviceSelector: 'tier=edge',
   leaseNamespace: 'lb',
   finalizer: 'false',
+  netns: 'lb1',
+  vrrp: '{"interface":"eth0","address":"192.0.2.11","peers":["192.0.2.12"],"advertInterval":"200ms","instances":[{"virtualRouterId":51,"priority":200,"anchors":["192.0.2.1"]}]}',
+  keepalived: '/opt/keepalived',
+  keepalivedSupervisor: 'external',
   stateDir: '/s',
   runtimeDir: '/r',
   listen: '[::1]:0',
@@ -156,7 +160,8 @@ const others: Readonly<Record<SettingName, string>> = {
 for (const [name, setting] of allSettings()) {
   test(`Setting ${name} can be given as a key, as a flag and as a variable, and is written as it was read`, (t) => {
     const other = others[name];
-    const inFile = name === 'defaults' ? '{ algorithm: least-connections }' : `"${other}"`;
+    const inFile =
+      name === 'defaults' ? '{ algorithm: least-connections }' : name === 'vrrp' ? other : `"${other}"`;
     const byFlag = read({ argv: [`--${flagOf(name)}=${other}`] });
     t.notDeepEqual(byFlag, read({}));
     t.deepEqual(read({ env: { [variableOf(name)]: other } }), byFlag);

@@ -10,6 +10,7 @@ const STATE = {
   waiting: 0,
   problems: new Map([['InvalidFile', 1]]),
   haproxy: { serving: true, persistFault: '', serversToDelete: 0 },
+  vrrp: { instances: [{ name: 'vrrp-51', state: 'master', priority: 200, vips: 3 }], rivals: [] },
 };
 
 test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
@@ -22,6 +23,8 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.repaired('audit');
   metrics.reloaded('repair', 'done');
   metrics.persisted('done');
+  metrics.vrrpTransition('vrrp-51', 'master');
+  metrics.keepalivedReloaded('done');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
   const { server, address } = await startHealthServer(listen, { metrics, alive: nothing, ready: nothing });

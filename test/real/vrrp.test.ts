@@ -60,14 +60,14 @@ test.serial('The VIPs go to the other host when this one is lowered, and stay th
   const { a, b } = pair;
   b.dataplane.standing(['maintenance']);
   await until('a is master', async () => a.state() === 'master' && b.state() === 'backup', pair);
-  t.is(b.dataplane.status().instances[0]?.priority, 149);
+  t.is(b.dataplane.status().instances[0]?.priority, 98);
   b.dataplane.standing([]);
   await until('b is well again', async () => (await b.ask()).priority === 200, pair);
   t.is((await a.ask()).state, 'master');
   // Both cannot serve: one of them has the VIPs all the same.
   b.dataplane.standing(['haproxy']);
   a.dataplane.standing(['haproxy']);
-  await until('both are lowered', async () => (await a.ask()).priority === 98, pair);
+  await until('both are lowered', async () => (await a.ask()).priority === 47, pair);
   await isSettled(pair);
 });
 

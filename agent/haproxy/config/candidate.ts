@@ -29,6 +29,8 @@ export interface CandidateOptions {
   readonly bound: () => ReadonlySet<string> | undefined;
   /** True where HAProxy has rights to bind low ports that the agent lacks. */
   readonly ignoreAccess: boolean;
+  /** False where HAProxy has another network than the agent: only its own word tells then. */
+  readonly canProbe?: boolean;
   /** Something of this load balancer was taken out of service: its problems have changed. */
   readonly onRefused: (key: string) => void;
 }
@@ -98,8 +100,8 @@ export class CandidateMaker {
     wanted: ReadonlyMap<string, LoadBalancer>,
     bound: ReadonlySet<string> | undefined,
   ): Promise<void> {
-    const { quarantine, ignoreAccess, onRefused } = this.#options;
-    if (bound === undefined) return;
+    const { quarantine, ignoreAccess, canProbe = true, onRefused } = this.#options;
+    if (bound === undefined || !canProbe) return;
     for (const { key, listeners } of this.#unchecked(this.effective(wanted))) {
       for (const listener of listeners.filter(isServed)) {
         for (const address of listener.addresses) {

@@ -37,6 +37,7 @@ export interface CaretakerOptions {
   readonly settings: () => {
     readonly auditInterval: number;
     readonly haproxySupervisor: 'agent' | 'external';
+    readonly netns: string;
   };
   readonly log: Log;
 }
@@ -129,7 +130,8 @@ export class Caretaker {
       const isWanted = places.has(place);
       const ignoreAccess = settings().haproxySupervisor === 'external';
       if (isWanted && this.#isTooSoon(place)) continue;
-      if (isWanted && (await probeBind(address, port, ignoreAccess)) !== undefined) continue;
+      const canProbe = settings().netns === '';
+      if (isWanted && canProbe && (await probeBind(address, port, ignoreAccess)) !== undefined) continue;
       quarantine.unblock(address, port);
       if (!isWanted) {
         this.#freed.delete(place);

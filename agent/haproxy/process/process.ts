@@ -7,6 +7,7 @@ import { open, readFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../errors.ts';
+import { inNamespace } from '../../namespace.ts';
 
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
@@ -42,11 +43,13 @@ export async function startHaproxy(
   paths: HaproxyPaths,
   isServing: () => Promise<boolean>,
   deadline: number,
+  netns = '',
 ): Promise<void> {
   const log = await open(paths.log, 'a', 0o600);
   const from = (await log.stat()).size;
-  const args = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
-  const child = spawn(executable, args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
+  const [program, args] = inNamespace(netns, executable, words);
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
   let ended: string | undefined;
   child.once('exit', (code, signal) => {
     ended = signal === null ? `exit status ${code}` : `signal ${signal}`;

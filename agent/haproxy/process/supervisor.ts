@@ -23,6 +23,7 @@ import { type HaproxyPaths, masterPid, startHaproxy } from './process.ts';
 
 export interface SupervisorOptions {
   readonly executable: string;
+  readonly netns: string;
   readonly paths: HaproxyPaths;
   readonly maker: CandidateMaker;
   readonly quarantine: Quarantine;
@@ -256,7 +257,7 @@ export class Supervisor {
   }
 
   async #startAsItStands(why: HeadgateError): Promise<ServingWorker> {
-    const { executable, paths, onUnwritten, log } = this.#options;
+    const { executable, netns, paths, onUnwritten, log } = this.#options;
     if (!existsSync(paths.config)) throw why;
     onUnwritten(why);
     log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
@@ -265,20 +266,20 @@ export class Supervisor {
       adopted = await this.adopt('starting');
       return adopted !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
     if (adopted === undefined)
       throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     return adopted;
   }
 
   async #start(candidate: Candidate): Promise<ServingWorker> {
-    const { executable, paths, maker } = this.#options;
+    const { executable, netns, paths, maker } = this.#options;
     let found: ServingWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       found = await this.find(candidate, 'starting');
       return found !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
     if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     maker.accept(candidate.loadBalancers);
     return found;

@@ -1,0 +1,163 @@
+// Whether this host can hold VIPs and give them up: its interface, what the kernel must be told, who else speaks VRRP
+// here. Reads only.
+
+import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { messageOf } from '../errors.ts';
+import { inNamespace } from '../namespace.ts';
+import { runCommand } from '../run-command.ts';
+import { hostAddresses } from './host-addresses.ts';
+import type { KeepalivedPaths } from './paths.ts';
+import { keepalivedProgram } from './process.ts';
+import type { VrrpSettings } from './vrrp.ts';
+
+export interface Finding {
+  readonly what: string;
+  readonly ok: boolean;
+  /** What was found and, where it is bad, what to do. */
+  readonly detail: string;
+}
+
+export interface PreflightSettings {
+  readonly keepalived: string;
+  readonly netns: string;
+  readonly vrrp: VrrpSettings;
+}
+
+export async function preflight(
+  settings: PreflightSettings,
+  paths: Pick<KeepalivedPaths, 'config'>,
+): Promise<readonly Finding[]> {
+  const { keepalived, netns, vrrp } = settings;
+  const program = await keepalivedProgram(keepalived).then(
+    ({ version }) => ({ what: 'keepalived', ok: true, detail: version }),
+    (error) => ({ what: 'keepalived', ok: false, detail: messageOf(error) }),
+  );
+  if (netns !== '' && !(await exists(`/run/netns/${netns}`))) {
+    const detail = `there is no network namespace "${netns}": make it (ip netns add ${netns}), or correct "netns"`;
+    return [program, { what: 'netns', ok: false, detail }];
+  }
+  return [
+    program,
+    await ownAddress(settings),
+    ...(await sysctls(netns, vrrp)),
+    await routerIds(settings, paths),
+    clock(Date.now()),
+  ];
+}
+
+async function ownAddress({ netns, vrrp }: PreflightSettings): Promise<Finding> {
+  const what = `interface ${vrrp.interface}`;
+  try {
+    const found = (await hostAddresses(netns)).find(({ address }) => address === vrrp.address);
+    if (found?.interface === vrrp.interface) return { what, ok: true, detail: `has ${vrrp.address}` };
+    const place = found === undefined ? 'is not on this host' : `is on ${found.interface}`;
+    const detail = `${vrrp.address} ${place}: correct "interface" or "address" of the setting vrrp`;
+    return { what, ok: false, detail };
+  } catch (error) {
+    return { what, ok: false, detail: messageOf(error) };
+  }
+}
+
+/** What a sysctl must be, and what goes wrong otherwise. */
+interface Wanted {
+  readonly name: string;
+  readonly values: readonly string[];
+  readonly why: string;
+}
+
+/** `all` and the interface's own count together: the higher one holds for arp_announce and arp_ignore. */
+function wantedSysctls({ interface: device, address, instances }: VrrpSettings): readonly Wanted[] {
+  const hasV6 = [address, ...instances.flatMap(({ anchors }) => anchors)].some((one) => one.includes(':'));
+  const bind = 'HAProxy cannot listen on VIPs that the other host holds';
+  const wanted: Wanted[] = [
+    { name: 'net.ipv4.ip_nonlocal_bind', values: ['1'], why: bind },
+    {
+      name: `net.ipv4.conf.${device}.arp_announce`,
+      values: ['2'],
+      why: 'ARP requests may be sent in the name of a VIP, so that neighbours keep an address that has moved',
+    },
+    {
+      name: `net.ipv4.conf.${device}.arp_ignore`,
+      values: ['1', '2'],
+      why: 'the host answers ARP for addresses of its other interfaces',
+    },
+  ];
+  if (hasV6) wanted.push({ name: 'net.ipv6.ip_nonlocal_bind', values: ['1'], why: bind });
+  return wanted;
+}
+
+async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for (const { name, values, why } of wantedSysctls(vrrp)) {
+    const own = await sysctl(netns, name);
+    const all = name.includes('.arp_') ? await sysctl(netns, name.replace(vrrp.interface, 'all')) : own;
+    const value = String(Math.max(Number(own), Number(all)));
+    const ok = values.includes(value);
+    const [first = ''] = values;
+    const detail = ok
+      ? `is ${value}`
+      : `is ${value}, so that ${why}: set it to ${first} (sysctl -w ${name}=${first})`;
+    findings.push({ what: name, ok, detail });
+  }
+  return findings;
+}
+
+async function sysctl(netns: string, name: string): Promise<string> {
+  const path = `/proc/sys/${name.replaceAll('.', '/')}`;
+  const [program, args] = inNamespace(netns, 'cat', [path]);
+  const { stdout } = await runCommand(program, args, { timeout: 5_000 });
+  return stdout.trim();
+}
+
+/** Another keepalived of this host with the same virtual router on the same network would be a second master. */
+async function routerIds(
+  { netns, vrrp }: PreflightSettings,
+  { config }: Pick<KeepalivedPaths, 'config'>,
+): Promise<Finding> {
+  const ids = vrrp.instances.map(({ virtualRouterId }) => virtualRouterId);
+  const what = `virtual router ${ids.join(', ')}`;
+  const ours = await networkOf(netns === '' ? '/proc/self/ns/net' : `/run/netns/${netns}`);
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    if (!/(^|\/)keepalived$/.test(words[0] ?? '') || words.includes(config)) continue;
+    if ((await networkOf(`/proc/${pid}/ns/net`)) !== ours) continue;
+    const at = words.findIndex((word) => word === '-f' || word === '--use-file');
+    const file = at < 0 ? '/etc/keepalived/keepalived.conf' : (words[at + 1] ?? '');
+    const text = await readFile(file, 'utf8').catch(() => '');
+    const clash = [...text.matchAll(/^\s*virtual_router_id\s+(\d+)/gm)].find(([, id]) =>
+      ids.includes(Number(id)),
+    );
+    if (clash === undefined) continue;
+    const detail = `keepalived with process id ${pid} has virtual router ${clash[1]}, too (${file}): choose another virtualRouterId, or stop it`;
+    return { what, ok: false, detail };
+  }
+  return { what, ok: true, detail: 'no other keepalived of this host has it' };
+}
+
+/** What tells one network namespace from another. */
+async function networkOf(path: string): Promise<string> {
+  const link = await readlink(path).catch(() => undefined);
+  if (link !== undefined) return /\d+/.exec(link)?.[0] ?? '';
+  return stat(path).then(
+    ({ ino }) => String(ino),
+    () => '',
+  );
+}
+
+/** VRRP itself does not mind the time of day; certificates, leases and the log do. */
+function clock(now: number): Finding {
+  const ok = now > Date.UTC(2025, 0, 1);
+  const detail = new Date(now).toISOString();
+  return {
+    what: 'clock',
+    ok,
+    detail: ok ? detail : `${detail} cannot be: have the host set its clock (NTP)`,
+  };
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
