@@ -410,7 +410,7 @@ export function kubeNeeds(...more: readonly string[]): Needs {
 export const KUBE_BUILD_TIMEOUT = 30 * 60_000;
 
 /** Name → path; builds what is missing, which may take minutes. */
-async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
+export async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)('sh', [assets, ...names]);
   const paths = stdout.trimEnd().split('\n');
   return Object.fromEntries(names.map((name, index) => [name, paths[index] ?? '']));
