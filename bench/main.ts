@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ack } from './rows/ack.ts';
 import { apiChanges } from './rows/api-changes.ts';
+import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
 import { coldStart } from './rows/cold-start.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
@@ -37,6 +38,7 @@ const benchmarks: readonly Benchmark[] = [
   idle,
   coldStart,
   apiChanges,
+  apiColdStart,
 ];
 
 const { values } = parseArgs({ options: { rows: { type: 'string' } } });

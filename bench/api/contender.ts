@@ -12,6 +12,7 @@ export interface ContenderOptions {
   readonly services: Services;
   readonly running: Running;
   readonly prober: Prober;
+  readonly servedAt?: 'address' | 'clusterIP';
   /** How many of the Services, from the first on, have one member only, so that an answer tells of the change. */
   readonly probed: number;
   /** The bound knows of nothing but endpoints. */
@@ -48,9 +49,8 @@ export class Contender {
 
   /** Resolves when the first and the last Service are served. */
   async served(): Promise<void> {
-    for (const { address, members } of [this.services.at(0), this.services.at(this.#options.probed - 1)]) {
-      await this.#options.prober.answered(address, this.services.port, members[0] ?? '');
-    }
+    await this.#answer(this.services.at(0));
+    await this.#answer(this.services.at(this.#options.probed - 1));
   }
 
   /** The only endpoint of a Service becomes another one. */
@@ -115,8 +115,9 @@ export class Contender {
     return Math.max(0, (await answered) - written);
   }
 
-  #answer({ address, members }: ApiService): Promise<number> {
-    return this.#options.prober.answered(address, this.services.port, members.at(-1) ?? '');
+  #answer(service: ApiService): Promise<number> {
+    const { prober, servedAt = 'address' } = this.#options;
+    return prober.answered(service[servedAt], this.services.port, service.members.at(-1) ?? '');
   }
 
   async #changeOption(n: number): Promise<void> {

@@ -18,44 +18,61 @@ export function podAddress(n: number): string {
 
 /** Cluster IPs are here, too: where no rule takes a packet for one of them, it is refused at once. */
 const PREPARE = `ip link set lo up &&
-  ip address add 10.255.255.1/32 dev lo &&
-  ip route add local 10.0.0.0/8 dev lo src 10.255.255.1 &&
-  ip route add default dev lo src 10.255.255.1`;
+  ip address replace 10.255.255.1/32 dev lo &&
+  ip route replace local 10.0.0.0/8 dev lo src 10.255.255.1 &&
+  ip route replace default dev lo src 10.255.255.1`;
 
 const RELAY = 'mode tcp\n    timeout client 1h\n    timeout server 1h';
 
-/** The one that this process is in. */
-export function prepareNetwork(within: readonly string[] = []): void {
+/** `within`: a command that becomes what follows it, in the network that is meant; none: this one. */
+function prepare(within: readonly string[] = []): void {
   const [program = 'sh', ...args] = [...within, 'sh', '-c', PREPARE];
   const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`Cannot prepare the network: ${stderr}`);
 }
 
-/**
- * Starts the members of both networks. `apiUrl`: of the API server on this network's loopback, which the other gets at
- * the same address. Gives a command that becomes what follows it, in the other network.
- */
-export async function startNetworks(
+export interface Networks {
+  /** Makes the other one, with the API server at the same address as in this one. It goes with its scratch. */
+  readonly other: (scratch: Scratch) => Promise<OtherNetwork>;
+}
+
+export interface OtherNetwork {
+  /** A command that becomes what follows it, in that network. */
+  readonly within: readonly string[];
+}
+
+/** Prepares the network that this process is in, starts the API server and then the members. */
+export async function startNetworks<T extends { readonly url: string }>(
   scratch: Scratch,
   haproxy: string,
-  apiUrl: string,
-): Promise<readonly string[]> {
-  const { host } = new URL(apiUrl);
+  startApi: () => Promise<T>,
+): Promise<{ readonly api: T; readonly networks: Networks }> {
+  prepare();
+  const api = await startApi();
+  const { host } = new URL(api.url);
   const { body, globals } = responder(`0.0.0.0:${MEMBER_PORT}`);
   // Through a file, so that no packet has a way from one network to the other.
   const meeting = `unix@${scratch.path('api.sock')}`;
   const out = `\nlisten out\n    ${RELAY}\n    bind ${meeting}\n    server api ${host}\n`;
   await startHaproxy(scratch, 'members', haproxy, body + out, { globals });
+  return { api, networks: { other: (scratch) => startOther(scratch, haproxy, host, meeting) } };
+}
 
+async function startOther(
+  scratch: Scratch,
+  haproxy: string,
+  host: string,
+  meeting: string,
+): Promise<OtherNetwork> {
   const own = readlinkSync('/proc/self/ns/net');
   const holder = start(scratch, 'network', 'unshare', ['--net', 'sleep', 'infinity']);
   const file = `/proc/${holder.pid}/ns/net`;
   await until('The other network is there', () => readlinkSync(file) !== own);
-  const other = ['nsenter', `--net=${file}`];
-  prepareNetwork(other);
+  const within = ['nsenter', `--net=${file}`];
+  prepare(within);
   const into = `\nlisten into\n    ${RELAY}\n    bind ${host}\n    server api ${meeting}\n`;
   // Of a socket of IPv6 HAProxy asks for the address that kube-proxy has put in, not for the one that was asked.
-  const members = responder(`:::${MEMBER_PORT} v4v6`);
-  await startHaproxy(scratch, 'other-members', haproxy, members.body + into, { globals, within: other });
-  return other;
+  const { body, globals } = responder(`:::${MEMBER_PORT} v4v6`);
+  await startHaproxy(scratch, 'other-members', haproxy, body + into, { globals, within });
+  return { within };
 }

@@ -19,15 +19,15 @@ export class Prober {
     child.on('message', (result: ProbeResult) => this.#waiting.get(result.id)?.(result));
   }
 
-  /** By monotonic(): when `body` came back for the first time. Rejects where it does not within 20 s. */
-  async answered(address: string, port: number, body: string): Promise<number> {
+  /** By monotonic(): when `body` came back for the first time. Rejects where it does not within `most` milliseconds. */
+  async answered(address: string, port: number, body: string, most = MOST): Promise<number> {
     const id = ++this.#id;
     const result = await new Promise<ProbeResult>((resolve) => {
       this.#waiting.set(id, resolve);
-      this.#send({ id, address, port, body, most: MOST });
+      this.#send({ id, address, port, body, most });
     });
     this.#waiting.delete(id);
     if (result.answered !== undefined) return result.answered;
-    throw new Error(`${address}:${port} does not answer "${body}" within ${MOST} ms: ${result.last}`);
+    throw new Error(`${address}:${port} does not answer "${body}" within ${most} ms: ${result.last}`);
   }
 }

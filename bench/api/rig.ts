@@ -8,7 +8,8 @@ import { type Agent, startAgent } from '../support/agent.ts';
 import { type Running, startModule } from '../support/processes.ts';
 import type { Bench } from '../support/row.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { prepareNetwork, startNetworks } from './networks.ts';
+import { type Networks, startNetworks } from './networks.ts';
+import { Prober } from './prober.ts';
 
 /** The name of the Node, and kube-proxy's idea of its own. */
 const NODE = { metadata: { name: 'bench' } };
@@ -22,50 +23,61 @@ export async function buildPrograms(): Promise<void> {
 
 export class Rig {
   readonly kube: Kube;
-  /** A command that becomes what follows it, in the network of kube-proxy. */
-  readonly other: readonly string[];
   readonly #bench: Bench;
-  readonly #scratch: Scratch;
+  readonly #networks: Networks;
+  readonly #ca: string;
 
-  private constructor(bench: Bench, scratch: Scratch, kube: Kube, other: readonly string[]) {
+  private constructor(bench: Bench, kube: Kube, networks: Networks, ca: string) {
     this.kube = kube;
-    this.other = other;
     this.#bench = bench;
-    this.#scratch = scratch;
+    this.#networks = networks;
+    this.#ca = ca;
   }
 
   static async start(bench: Bench, scratch: Scratch): Promise<Rig> {
-    prepareNetwork();
-    const kube = await startKube();
-    scratch.defer(() => kube.stop());
-    const other = await startNetworks(scratch, bench.haproxy, kube.url);
-    await kube.must('POST', '/api/v1/nodes', NODE);
-    await kube.must('PATCH', '/api/v1/nodes/bench/status', NODE_STATUS);
-    writeFileSync(scratch.path('ca.crt'), kube.ca);
-    return new Rig(bench, scratch, kube, other);
+    const { api, networks } = await startNetworks(scratch, bench.haproxy, async () => {
+      const kube = await startKube();
+      scratch.defer(() => kube.stop());
+      return kube;
+    });
+    await api.must('POST', '/api/v1/nodes', NODE);
+    await api.must('PATCH', '/api/v1/nodes/bench/status', NODE_STATUS);
+    const ca = scratch.path('ca.crt');
+    writeFileSync(ca, api.ca);
+    return new Rig(bench, api, networks, ca);
   }
 
-  startAgent(name: string, namespace: string): Agent {
+  startAgent(scratch: Scratch, name: string, namespace: string): Agent {
     const source = ['--kubeconfig', this.kube.kubeconfig, '--namespaces', namespace];
+    // Each agent with a Lease of its own.
     source.push('--lease-namespace', namespace);
-    return startAgent(this.#scratch, source, { name, haproxy: this.#bench.haproxy });
+    return startAgent(scratch, source, { name, haproxy: this.#bench.haproxy });
   }
 
   /** Answers `ask` once it serves. */
-  startBound(
-    name: string,
-    namespace: string,
-  ): Running & { readonly ask: <T>(question: object) => Promise<T> } {
+  startBound(scratch: Scratch, name: string, namespace: string): Bound {
     const module = new URL('../reference/bound-api-process.ts', import.meta.url);
     const { url, adminToken } = this.kube;
-    const args = [url, this.#scratch.path('ca.crt'), adminToken, namespace, this.#bench.haproxy];
-    return startModule(this.#scratch, name, module, args);
+    const args = [url, this.#ca, adminToken, namespace, this.#bench.haproxy];
+    return startModule(scratch, name, module, args);
   }
 
-  /** Serves what is of type ClusterIP, in all namespaces. */
-  async startKubeProxy(name: string): Promise<Running> {
+  /** A network for kube-proxy, without any rule; the prober is in it, too. */
+  async networkOfKubeProxy(scratch: Scratch): Promise<KubeProxyNetwork> {
+    const { within } = await this.#networks.other(scratch);
     const { 'kube-proxy': program = '' } = await kubePrograms(['kube-proxy']);
     const { kubeconfig } = this.kube;
-    return startKubeProxy(this.#scratch, name, { program, kubeconfig, within: this.other });
+    return {
+      prober: new Prober(scratch, 'other', within),
+      start: () => startKubeProxy(scratch, 'kube-proxy', { program, kubeconfig, within }),
+    };
   }
+}
+
+export type Bound = ReturnType<typeof startModule>;
+
+export interface KubeProxyNetwork {
+  readonly prober: Prober;
+  /** Returns at once. It will serve cluster IPs, in all namespaces. */
+  readonly start: () => Running;
 }

@@ -6,22 +6,21 @@ import { nameOf } from '../support/objects.ts';
 import { monotonic } from './monotonic.ts';
 import { MEMBER_PORT, podAddress } from './networks.ts';
 
-/** Who serves a Service: the agent and the bound at an address of its own, kube-proxy at its cluster IP. */
-export type Kind = 'LoadBalancer' | 'ClusterIP';
-
 export interface ApiService {
   readonly index: number;
   readonly name: string;
   readonly address: string;
+  readonly clusterIP: string;
   /** Addresses of its pods. */
   readonly members: readonly string[];
 }
 
 export interface ServicesOptions {
   readonly namespace: string;
-  readonly kind: Kind;
+  /** The agent and the bound serve at an address of the Service's own, kube-proxy at the cluster IP. */
+  readonly servedBy: readonly ('agent' | 'bound' | 'kube-proxy')[];
   readonly port: number;
-  /** Second byte of the addresses at which they are served. */
+  /** Second byte of the Services' own addresses. */
   readonly network: number;
 }
 
@@ -62,7 +61,7 @@ export class Services {
   /** One more, with one member. `written` is when the write of both had returned, by monotonic(). */
   async add(): Promise<{ readonly service: ApiService; readonly written: number }> {
     const index = this.all.length;
-    const reserved: ApiService = { index, name: '', address: '', members: [] };
+    const reserved: ApiService = { index, name: '', address: '', clusterIP: '', members: [] };
     this.all.push(reserved);
     const service = await this.#write(index, 1);
     const written = monotonic();
@@ -103,19 +102,18 @@ export class Services {
   }
 
   async #write(index: number, size: number): Promise<ApiService> {
-    const { kind, network } = this.#options;
+    const { network } = this.#options;
     const name = nameOf({ index });
     const members = Array.from({ length: size }, () => podAddress(++pods));
-    const own = `127.${network}.${index >> 8}.${index & 255}`;
-    const written = await this.#kube.must('POST', servicePath(this.namespace), this.#service(name, own));
-    const address = kind === 'ClusterIP' ? written.spec.clusterIP : own;
-    const service = { index, name, address, members };
+    const address = `127.${network}.${index >> 8}.${index & 255}`;
+    const { spec } = await this.#kube.must('POST', servicePath(this.namespace), this.#service(name, address));
+    const service = { index, name, address, clusterIP: spec.clusterIP, members };
     await this.#kube.must('POST', slicePath(this.namespace), this.#slice(service));
     return service;
   }
 
   #service(name: string, loadBalancerIP: string): object {
-    const { kind, port } = this.#options;
+    const { port, servedBy } = this.#options;
     const ports = [{ name: 'http', port, protocol: 'TCP', targetPort: 'http' }];
     const labels = { app: name, 'app.kubernetes.io/part-of': 'bench' };
     const loadBalancer = {
@@ -123,10 +121,10 @@ export class Services {
       loadBalancerClass: 'headgate.io/agent',
       allocateLoadBalancerNodePorts: false,
     };
-    return {
-      metadata: { name, labels },
-      spec: { type: kind, ports, selector: { app: name }, ...(kind === 'LoadBalancer' ? loadBalancer : {}) },
-    };
+    const type = servedBy.every((name) => name === 'kube-proxy')
+      ? { type: 'ClusterIP' }
+      : { type: 'LoadBalancer', ...loadBalancer };
+    return { metadata: { name, labels }, spec: { ...type, ports, selector: { app: name } } };
   }
 
   /** As the controller of Kubernetes writes it. */
@@ -139,7 +137,7 @@ export class Services {
           app: name,
           'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
           'kubernetes.io/service-name': name,
-          ...(this.#options.kind === 'ClusterIP' ? {} : NOT_KUBE_PROXY),
+          ...(this.#options.servedBy.includes('kube-proxy') ? {} : NOT_KUBE_PROXY),
         },
       },
       endpoints: members.map((address, at) => ({

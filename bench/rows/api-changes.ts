@@ -6,13 +6,13 @@ import { type Churned, Contender } from '../api/contender.ts';
 import { Prober } from '../api/prober.ts';
 import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services, type ServicesOptions } from '../api/services.ts';
-import { type Agent, serving } from '../support/agent.ts';
+import { settled } from '../api/settled.ts';
+import { serving } from '../support/agent.ts';
 import { isolated } from '../support/isolated.ts';
-import type { Running } from '../support/processes.ts';
 import { type Bench, type Benchmark, type Reference, type Row, row } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median, percentile, sum } from '../support/statistics.ts';
-import { pause, until } from '../support/until.ts';
+import { pause } from '../support/until.ts';
 import { processorTime, processTree } from '../support/usage.ts';
 
 /** Services with one member, so that an answer tells of a change; all others have ten. */
@@ -64,23 +64,23 @@ export function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<read
 async function prepare(bench: Bench, scratch: Scratch, rig: Rig): Promise<Contenders> {
   const many = bench.scaled(1_000, 5);
   const haproxies = new Map<Contender, () => readonly number[]>();
+  const prober = new Prober(scratch, 'own');
   const filled = async (count: number, options: ServicesOptions): Promise<Services> => {
     const services = new Services(rig.kube, options);
     await services.fill(count, (index) => (index < PROBED ? 1 : 10));
     return services;
   };
-  const prober = new Prober(scratch, 'own');
   const withAgent = async (namespace: string, count: number, port: number, network: number) => {
-    const services = await filled(count, { namespace, kind: 'LoadBalancer', port, network });
-    const running: Agent = rig.startAgent(namespace, namespace);
+    const services = await filled(count, { namespace, servedBy: ['agent'], port, network });
+    const running = rig.startAgent(scratch, namespace, namespace);
     await serving(running, count);
     const agent = new Contender({ services, running, prober, probed: Math.min(count, PROBED) });
     haproxies.set(agent, running.haproxyPids);
     return agent;
   };
   const withBound = async (namespace: string, count: number, port: number, network: number) => {
-    const services = await filled(count, { namespace, kind: 'LoadBalancer', port, network });
-    const running = rig.startBound(namespace, namespace);
+    const services = await filled(count, { namespace, servedBy: ['bound'], port, network });
+    const running = rig.startBound(scratch, namespace, namespace);
     const { pids } = await running.ask<{ readonly pids: readonly number[] }>({});
     const probed = Math.min(count, PROBED);
     const bound = new Contender({ services, running, prober, probed, endpointsOnly: true });
@@ -93,44 +93,39 @@ async function prepare(bench: Bench, scratch: Scratch, rig: Rig): Promise<Conten
     agentOfOne: await withAgent('agent-of-one', 1, 8082, 22),
     boundOfOne: await withBound('bound-of-one', 1, 8083, 23),
   };
-  const services = await filled(many, {
-    namespace: 'kube-proxy',
-    kind: 'ClusterIP',
-    port: 8084,
-    network: 24,
-  });
-  const running = await rig.startKubeProxy('kube-proxy');
-  scratch.defer(() => void running.child.kill('SIGCONT'));
-  const probed = Math.min(many, PROBED);
-  const kubeProxy = new Contender({
-    services,
-    running,
-    probed,
-    prober: new Prober(scratch, 'other', rig.other),
-  });
+  const servedBy = ['kube-proxy'] as const;
+  const services = await filled(many, { namespace: 'kube-proxy', servedBy, port: 8084, network: 24 });
   for (const contender of Object.values(contenders)) {
     await contender.served();
     await settled(contender.running);
   }
-  const haproxyOf = (contender: Contender): readonly number[] => haproxies.get(contender)?.() ?? [];
-  try {
-    await kubeProxy.served();
-    return { ...contenders, kubeProxy, haproxyOf };
-  } catch (error) {
-    bench.say(`api: kube-proxy is left out, it does not serve here: ${(error as Error).message}`);
-    stopTurn(kubeProxy);
-    return { ...contenders, kubeProxy: undefined, haproxyOf };
-  }
+  return {
+    ...contenders,
+    kubeProxy: await kubeProxyOf(bench, scratch, rig, services),
+    haproxyOf: (contender) => haproxies.get(contender)?.() ?? [],
+  };
 }
 
-/** Has done what follows from its start: statuses, files. */
-async function settled({ pid }: Running): Promise<void> {
-  const idle = async (): Promise<boolean> => {
-    const before = processorTime(pid);
-    await pause(1_000);
-    return processorTime(pid) - before <= 30;
-  };
-  await until('It has settled', idle, { most: 120_000 });
+async function kubeProxyOf(
+  bench: Bench,
+  scratch: Scratch,
+  rig: Rig,
+  services: Services,
+): Promise<Contender | undefined> {
+  try {
+    const { prober, start } = await rig.networkOfKubeProxy(scratch);
+    const running = start();
+    // One that is stopped does not end.
+    scratch.defer(() => void running.child.kill('SIGCONT'));
+    const probed = Math.min(services.all.length, PROBED);
+    const contender = new Contender({ services, running, prober, probed, servedAt: 'clusterIP' });
+    await contender.served();
+    await settled(running);
+    return contender;
+  } catch (error) {
+    bench.say(`kube-proxy is left out, it does not serve here: ${(error as Error).message}`);
+    return undefined;
+  }
 }
 
 /** kube-proxy sees changes of the others' Services as well, and rests while it is not its turn. */
