@@ -23,6 +23,8 @@ const BETWEEN_OWN = 1_000;
 /** Milliseconds: more than the least time between two reloads. */
 const BETWEEN_RELOADS = 1_300;
 const ROUNDS = 3;
+/** Milliseconds for the statuses of 1,000 new Services: the agent writes twenty a second. */
+const STATUSES = 130_000;
 /** Milliseconds; an audit comes every 30 s. */
 const IDLE = 31_000;
 
@@ -97,7 +99,7 @@ async function prepare(bench: Bench, scratch: Scratch, rig: Rig): Promise<Conten
   const services = await filled(many, { namespace: 'kube-proxy', servedBy, port: 8084, network: 24 });
   for (const contender of Object.values(contenders)) {
     await contender.served();
-    await settled(contender.running);
+    await settled(contender.running, STATUSES);
   }
   return {
     ...contenders,
