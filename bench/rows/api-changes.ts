@@ -24,7 +24,7 @@ const BETWEEN_OWN = 1_000;
 const BETWEEN_RELOADS = 1_300;
 const ROUNDS = 3;
 /** Milliseconds for the statuses of 1,000 new Services: the agent writes twenty a second. */
-const STATUSES = 130_000;
+const STATUSES = 60_000;
 /** Milliseconds; an audit comes every 30 s. */
 const IDLE = 31_000;
 
