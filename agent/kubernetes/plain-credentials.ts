@@ -65,6 +65,8 @@ export function readPlainKubeconfig(text: string, path: string): PlainConfig | u
   const skips = cluster[SKIP] ?? false;
   const [ofCluster, ofUser] = [textsOf(cluster, CLUSTER_TEXTS, [SKIP]), textsOf(user, USER_TEXTS)];
   if (typeof skips !== 'boolean' || !ofCluster?.server || ofUser === undefined) return undefined;
+  // The library refuses a token in clear text unless the kubeconfig says that it knows.
+  if (!/^https:/i.test(ofCluster.server) && !skips) return undefined;
   const { username, password } = ofUser;
   if (username && password === undefined) return undefined;
   const source = (file: string | undefined, content: Buffer | undefined): Source | undefined => {
@@ -86,10 +88,8 @@ export function readPlainKubeconfig(text: string, path: string): PlainConfig | u
 
 /** `directory`: of the service account. */
 export function podConfig(host: string, port: string, directory: string): PlainConfig {
-  // As client-go has it.
-  const scheme = ['80', '8080', '8001'].includes(port) ? 'http' : 'https';
   return {
-    server: `${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     ca: { file: join(directory, 'ca.crt') },
     cert: undefined,
     key: undefined,
