@@ -20,10 +20,11 @@ import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
 import type { Problem } from './model.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
+import { ProgrammingLatency } from './programming-latency.ts';
 import { Reporter } from './reporter.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
 import { standAlone } from './stand-alone.ts';
-import { agentStatus, allProblems, explainService, type StatusSources } from './status.ts';
+import { agentStatus, allProblems, explainService, isServed, type StatusSources } from './status.ts';
 import { emptyModel, translateChanged, translateSettings } from './translate.ts';
 import { version } from './version.ts';
 
@@ -116,20 +117,19 @@ async function run(argv: readonly string[]): Promise<number> {
     sourceProblems.set(source, change.problems);
     problemLog.report(source, change.problems);
     const { keys, nodesChanged } = cluster.apply(change, source);
-    changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
-  };
-  const takeFromApi = (change: ObjectsChange): void => {
-    take('api')(change);
-    reporter?.observed(change.upserted.filter(({ kind }) => kind === 'Service').map(({ key }) => key));
+    const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
+    changes.add(concerned, performance.now(), change.triggerTime);
   };
   const client = apiClient(settings);
-  const api = client && apiSource(client, settings, takeFromApi, metrics, log);
+  const onService = (key: string): void => reporter?.observed(key);
+  const api = client && apiSource(client, settings, { onChange: take('api'), onService }, metrics, log);
   const { leaseNamespace, finalizer, stateDir } = settings;
   const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
   const reporter =
     client &&
     new Reporter({
       api: client,
+      currentService: (key) => api?.currentService(key),
       identity,
       cluster,
       model,
@@ -173,6 +173,11 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy,
     keepalived,
     metrics,
+    programming: new ProgrammingLatency({
+      now: Date.now,
+      isServed: (key) => isServed(key, sources),
+      observe: (path, seconds) => metrics.programmed(path, seconds),
+    }),
     report: (keys) => {
       reporter?.report(keys);
       for (const key of keys) {

@@ -142,5 +142,4 @@ export type ProblemReason =
   | 'ProtocolNotServed'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
-  | 'NoMembers'
   | 'ConfigurationRejected';

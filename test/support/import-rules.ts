@@ -25,8 +25,12 @@ const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'bas
 const PLACES: readonly Place[] = [
   { name: 'main', files: /^agent\/main\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
-  // What brings the rooms together: the loop that changes them, and the status that looks at them.
-  { name: 'loop', files: /^agent\/(loop|status|api|reporter|stand-alone)\.ts$/, imports: BELOW_LOOP },
+  // What brings the rooms together: the loop that changes them, and what looks at them.
+  {
+    name: 'loop',
+    files: /^agent\/(loop|status|api|reporter|programming-latency|stand-alone)\.ts$/,
+    imports: BELOW_LOOP,
+  },
   { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'addresses', 'base', 'model'] },
   { name: 'model', files: /^agent\/model\.ts$/, imports: [] },
   { name: 'base', files: BASE, imports: ['model'] },
