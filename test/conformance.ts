@@ -458,6 +458,7 @@ const TOLD: Section = {
       rule: ['The account may do what the agent asks, and nothing else.'],
       shownBy: {
         [REAL_RBAC]: [
+          'An agent at work writes what it is to write with these rights, and is refused nothing',
           'Everything that the agent asks is allowed',
           'Nothing else is allowed',
           'The rights are those and no more, as the API server itself lists them',
