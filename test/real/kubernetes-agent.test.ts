@@ -13,6 +13,7 @@ let kube: Kube;
 test.before(async (t) => {
   t.timeout(KUBE_BUILD_TIMEOUT);
   kube = await startKube();
+  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
 });
 test.after.always(() => kube?.stop());
 // The agent of the test before was killed: nobody need wait until its Lease expires.
@@ -137,7 +138,6 @@ test.serial(
   'The status of a Service says what is served, once it is served, and goes with its type',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
     await kube.must('POST', servicePath('default'), service('told', host.address(1)));
     await host.start();
     const read = () => kube.must('GET', servicePath('default', 'told'));
