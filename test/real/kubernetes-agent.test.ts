@@ -50,7 +50,7 @@ test.serial(
 
     await kube.must('DELETE', servicePath('default', 'web'));
     await host.until('nothing is served', async () => (await names()) === '');
-    t.is((await host.why()).verdict, 'not found');
+    await host.until('its finalizer is gone', async () => (await host.why()).verdict === 'not found');
     const metric = await agent.metrics();
     t.is(metric('headgate_api_lists_total', { kind: 'Service', reason: 'start' }), 1);
     t.true(metric('headgate_api_events_total', { kind: 'EndpointSlice', type: 'MODIFIED' }) >= 1);
