@@ -774,6 +774,7 @@ const ADDRESSES: Section = {
     {
       field: 'the record, not the status, is the truth',
       rule: ['Claims are read first, then statuses, and only then is anything new given.'],
+      notYet: 'All rules of this section are written and tested, but the agent does not use them yet.',
       shownBy: {
         [ALLOCATION]: [
           'At the start claims count before statuses, statuses before wishes',
