@@ -13,8 +13,11 @@ export function agentSocketPath(runtimeDir: string): string {
 /** A question's path, without its leading slash, to the function that answers it with plain data. */
 export type Answers = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
 
-/** Errors: AGENT_RUNNING where another agent answers there already. */
-export async function serveAgentSocket(path: string, answers: Answers): Promise<Server> {
+/** An order's path, without its leading slash, to the function that carries it out and then tells what became of it. */
+export type Orders = Readonly<Record<string, (query: URLSearchParams) => Promise<unknown>>>;
+
+/** Questions change nothing and are asked by GET, orders by POST. Errors: AGENT_RUNNING where another agent answers there already. */
+export async function serveAgentSocket(path: string, answers: Answers, orders: Orders = {}): Promise<Server> {
   await mkdir(dirname(path), { recursive: true, mode: 0o711 });
   if (await isAnswered(path)) {
     throw new HeadgateError(
@@ -26,7 +29,9 @@ export async function serveAgentSocket(path: string, answers: Answers): Promise<
     );
   }
   await unlink(path).catch(() => undefined);
-  const server = createServer((incoming, response) => answer(incoming, response, answers));
+  const server = createServer((incoming, response) => {
+    void answer(incoming, response, answers, orders);
+  });
   const listening = once(server, 'listening');
   // The socket is nobody else's from its first moment: listen() makes the file before it returns.
   const umask = process.umask(0o177);
@@ -42,25 +47,45 @@ export function askAgent(
   question: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
+  return send('GET', path, question, query);
+}
+
+/** Errors: AGENT_UNREACHABLE; ORDER_FAILED with the agent's own words where the order could not be carried out. */
+export function orderAgent(
+  path: string,
+  order: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  return send('POST', path, order, query);
+}
+
+function send(
+  method: 'GET' | 'POST',
+  path: string,
+  question: string,
+  query: Readonly<Record<string, string>>,
+): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const unreachable = (cause: unknown): void =>
     reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${path}"`, { cause }));
   const outgoing = request(
-    { socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: 10_000 },
+    { method, socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: 15_000 },
     (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', unreachable);
       response.on('end', () => {
         try {
-          resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+          const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+          if (method === 'GET' || response.statusCode === 200) resolve(body);
+          else reject(new HeadgateError('ORDER_FAILED', String((body as { error?: unknown }).error)));
         } catch (error) {
           unreachable(error);
         }
       });
     },
   );
-  outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 10 s')));
+  outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 15 s')));
   outgoing.on('error', unreachable);
   outgoing.end();
   return promise;
@@ -73,7 +98,13 @@ function isAnswered(path: string): Promise<boolean> {
   );
 }
 
-function answer(incoming: IncomingMessage, response: ServerResponse, answers: Answers): void {
+async function answer(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  answers: Answers,
+  orders: Orders,
+): Promise<void> {
+  incoming.resume();
   const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://agent');
   const question = pathname.slice(1);
   const send = (status: number, body: unknown): void => {
@@ -83,13 +114,14 @@ function answer(incoming: IncomingMessage, response: ServerResponse, answers: An
     send(200, { pid: process.pid });
     return;
   }
-  const found = Object.hasOwn(answers, question) ? answers[question] : undefined;
+  const known = incoming.method === 'POST' ? orders : answers;
+  const found = Object.hasOwn(known, question) ? known[question] : undefined;
   if (found === undefined) {
     send(404, { error: `This agent does not know "${question}"` });
     return;
   }
   try {
-    send(200, found(searchParams));
+    send(200, await found(searchParams));
   } catch (error) {
     send(500, { error: messageOf(error) });
   }

@@ -19,12 +19,13 @@ import { ManifestSource } from './kubernetes/manifests.ts';
 import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
 import type { Problem } from './model.ts';
+import type { Objects } from './pair/pair.ts';
+import { pairOf, pairOrders } from './pairing.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
-import { ProgrammingLatency } from './programming-latency.ts';
 import { Reporter } from './reporter.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
 import { standAlone } from './stand-alone.ts';
-import { agentStatus, allProblems, explainService, isServed, type StatusSources } from './status.ts';
+import { agentStatus, allProblems, explainService, type StatusSources } from './status.ts';
 import { emptyModel, translateChanged, translateSettings } from './translate.ts';
 import { version } from './version.ts';
 
@@ -51,6 +52,7 @@ async function run(argv: readonly string[]): Promise<number> {
     problems: problemCounts(allProblems(sources)),
     haproxy: haproxy.status(),
     vrrp: keepalived?.status(),
+    pair: pair?.status(),
   }));
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const onKnown = (): void => replan([...cluster.services()].map(({ key }) => key));
@@ -63,7 +65,19 @@ async function run(argv: readonly string[]): Promise<number> {
     log,
   });
   const { vrrp } = settings;
-  const keepalived = vrrp && new KeepalivedDataplane({ settings: { ...settings, vrrp }, metrics, log });
+  const onState = (): void => pair?.roleChanged();
+  const keepalived =
+    vrrp && new KeepalivedDataplane({ settings: { ...settings, vrrp }, metrics, log, onState });
+  let objects: Objects = 'unread';
+  const pair = pairOf({
+    settings,
+    model,
+    haproxy,
+    keepalived,
+    objects: () => objects,
+    metrics,
+    log,
+  });
   const sources: StatusSources = {
     version,
     startedAt: new Date(),
@@ -71,21 +85,22 @@ async function run(argv: readonly string[]): Promise<number> {
     model,
     haproxy,
     keepalived,
+    pair,
     sourceProblems: () => [...sourceProblems.values()].flat(),
     zone: () => settings.zone,
   };
 
   // Those who ask.
-  const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), {
+  const answers = {
     status: () => agentStatus(sources),
-    why: (query) => explainService(query.get('service') ?? '', sources),
-  });
-  let isSynced = false;
+    why: (query: URLSearchParams) => explainService(query.get('service') ?? '', sources),
+  };
+  const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), answers, pairOrders(pair));
   const health = await startHealthServer(settings.listen, {
     metrics,
     alive: () =>
       changes.waiting > 0 && metrics.sinceTurn > LOOP_DEADLINE ? 'The loop does not come round' : '',
-    ready: () => (isSynced ? haproxy.status().fault : 'The objects have not been read yet'),
+    ready: () => (objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault),
   });
   log.info('Headgate runs', { version, listen: health.address, stateDir: settings.stateDir });
 
@@ -97,6 +112,7 @@ async function run(argv: readonly string[]): Promise<number> {
     translating = translateSettings(settings);
     log.setLevel(settings.logLevel);
     haproxy.configure(settings);
+    void pair?.renew();
     changes.add(
       [...cluster.services()].map(({ key }) => key),
       performance.now(),
@@ -117,19 +133,20 @@ async function run(argv: readonly string[]): Promise<number> {
     sourceProblems.set(source, change.problems);
     problemLog.report(source, change.problems);
     const { keys, nodesChanged } = cluster.apply(change, source);
-    const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
-    changes.add(concerned, performance.now(), change.triggerTime);
+    changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
+  };
+  const takeFromApi = (change: ObjectsChange): void => {
+    take('api')(change);
+    reporter?.observed(change.upserted.filter(({ kind }) => kind === 'Service').map(({ key }) => key));
   };
   const client = apiClient(settings);
-  const onService = (key: string): void => reporter?.observed(key);
-  const api = client && apiSource(client, settings, { onChange: take('api'), onService }, metrics, log);
+  const api = client && apiSource(client, settings, takeFromApi, metrics, log);
   const { leaseNamespace, finalizer, stateDir } = settings;
   const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
   const reporter =
     client &&
     new Reporter({
       api: client,
-      currentService: (key) => api?.currentService(key),
       identity,
       cluster,
       model,
@@ -159,12 +176,17 @@ async function run(argv: readonly string[]): Promise<number> {
   }
   translateChanged(cluster, model, changes.takeAll(), translating);
   for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
-  isSynced = true;
+  objects = api === undefined ? 'live' : 'kept';
+  void api?.synced.then(() => {
+    objects = 'live';
+  });
+  await pair?.start();
+  pair?.touched(model.loadBalancers.keys());
 
   await Promise.race([haproxy.start(), stopping.promise]);
   keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
   void keepalived?.start();
-  const standing = keepalived && standAlone(haproxy, keepalived);
+  const standing = pair === undefined && keepalived && standAlone(haproxy, keepalived);
   await loop({
     changes,
     cluster,
@@ -173,13 +195,9 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy,
     keepalived,
     metrics,
-    programming: new ProgrammingLatency({
-      now: Date.now,
-      isServed: (key) => isServed(key, sources),
-      observe: (path, seconds) => metrics.programmed(path, seconds),
-    }),
     report: (keys) => {
       reporter?.report(keys);
+      pair?.touched(keys);
       for (const key of keys) {
         const loadBalancer = model.loadBalancers.get(key);
         problemLog.report(
@@ -193,8 +211,9 @@ async function run(argv: readonly string[]): Promise<number> {
   await manifests.close();
   await api?.close();
   await reporter?.close();
-  standing?.close();
+  if (standing) standing.close();
   await keepalived?.close();
+  pair?.close();
   await haproxy.close();
   if (settings.stopDataplaneOnExit) await keepalived?.stopKeepalived();
   if (settings.stopDataplaneOnExit) await haproxy.stopHaproxy(1_000);

@@ -142,4 +142,6 @@ export type ProblemReason =
   | 'ProtocolNotServed'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
-  | 'ConfigurationRejected';
+  | 'NoMembers'
+  | 'ConfigurationRejected'
+  | 'TwoMasters';

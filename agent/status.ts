@@ -6,6 +6,7 @@ import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import type { VrrpStatus } from './keepalived/vrrp.ts';
 import type { Cluster } from './kubernetes/cluster.ts';
 import type { Listener, LoadBalancer, Problem } from './model.ts';
+import type { Pair, PairStatus } from './pair/pair.ts';
 import { selectEndpoints } from './translate/select-endpoints.ts';
 import type { Model } from './translate.ts';
 
@@ -17,6 +18,8 @@ export interface StatusSources {
   readonly haproxy: HaproxyDataplane;
   /** undefined where this host has no VRRP. */
   readonly keepalived: KeepalivedDataplane | undefined;
+  /** undefined where this host has no peer. */
+  readonly pair: Pair | undefined;
   /** Problems of the sources: files that cannot be read, objects that are given twice. */
   readonly sourceProblems: () => readonly Problem[];
   readonly zone: () => string;
@@ -32,6 +35,7 @@ export interface AgentStatus {
   readonly members: number;
   readonly haproxy: HaproxyStatus;
   readonly vrrp: VrrpStatus | undefined;
+  readonly pair: PairStatus | undefined;
   readonly problems: readonly Problem[];
   /** '' where everything is as it should be. */
   readonly fault: string;
@@ -40,6 +44,7 @@ export interface AgentStatus {
 export function agentStatus(sources: StatusSources): AgentStatus {
   const { version, startedAt, cluster, model, haproxy } = sources;
   const vrrp = sources.keepalived?.status();
+  const pair = sources.pair?.status();
   const { Service, EndpointSlice, Endpoints, Node } = cluster.counts();
   const listeners = [...model.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxyStatus = haproxy.status();
@@ -53,15 +58,17 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
     haproxy: haproxyStatus,
     vrrp,
+    pair,
     problems: allProblems(sources),
-    fault: haproxyStatus.fault || haproxyStatus.persistFault || (vrrp?.fault ?? ''),
+    fault: [haproxyStatus.fault, haproxyStatus.persistFault, vrrp?.fault, pair?.fault].find(Boolean) ?? '',
   };
 }
 
 /** Every problem that somebody has to mend. */
-export function allProblems({ model, haproxy, sourceProblems }: StatusSources): readonly Problem[] {
+export function allProblems({ model, haproxy, pair, sourceProblems }: StatusSources): readonly Problem[] {
   return [
     ...sourceProblems(),
+    ...(pair?.problems() ?? []),
     ...[...model.loadBalancers.values()].flatMap((each) => [...each.problems, ...haproxy.problemsOf(each)]),
   ];
 }
@@ -127,11 +134,6 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
     served.length === 0 ? 'not served' : served.length < listeners.length ? 'served in part' : 'served';
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, reasons, addresses, listeners, problems };
-}
-
-/** Whether HAProxy serves any listener of this load balancer. */
-export function isServed(key: string, { model, haproxy }: Pick<StatusSources, 'model' | 'haproxy'>): boolean {
-  return model.loadBalancers.get(key)?.listeners.some(({ name }) => haproxy.serves(name)) === true;
 }
 
 function isUp(member: ListenerExplanation['members'][number]): boolean {

@@ -1,6 +1,6 @@
 // The agent's own metrics, and their text for Prometheus. The only user of the prom-client package.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, linearBuckets, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** What the gauges show, read at each scrape. */
 export interface AgentState {
@@ -19,6 +19,8 @@ export interface AgentState {
   };
   /** undefined where this host has no VRRP. */
   readonly vrrp: VrrpGauges | undefined;
+  /** undefined where this host has no peer. */
+  readonly pair: PairState | undefined;
 }
 
 /** How VRRP is, as far as gauges show it. */
@@ -33,14 +35,18 @@ export interface VrrpGauges {
   readonly rivals: readonly string[];
 }
 
-/** Seconds, the same as kube-proxy's `kubeproxy_network_programming_duration_seconds`, so that both can be added up. */
-const PROGRAMMING_BUCKETS = [
-  0.25,
-  0.5,
-  ...linearBuckets(1, 1, 59),
-  ...linearBuckets(60, 5, 12),
-  ...linearBuckets(120, 30, 7),
-];
+/** How the pair is, as far as gauges show it. */
+export interface PairState {
+  readonly lowered: readonly { readonly reason: string }[];
+  readonly maintenance: boolean;
+  readonly parity: Readonly<Record<'model' | 'running', string>>;
+  readonly twoMasters: readonly string[];
+  readonly peerAddress: string;
+  readonly peer: unknown;
+  readonly peerNotReady: string;
+  /** Milliseconds since the epoch. */
+  readonly credentialsExpire: number;
+}
 
 /** Everything the agent counts; `contentType` goes with `text()`. */
 export class Metrics {
@@ -101,23 +107,20 @@ export class Metrics {
   readonly #keepalivedReloads = this.#counter('headgate_keepalived_reloads_total', 'Reloads of keepalived', [
     'result',
   ]);
+  readonly #pairRefusals = this.#counter(
+    'headgate_pair_refused_total',
+    'Connections to the pair that were refused or ended, by why',
+    ['reason'],
+  );
   readonly #ack = new Histogram({
     name: 'headgate_ack_duration_seconds',
     help: 'From the change of an object reaching the agent to the acknowledgement by HAProxy',
     buckets: [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.#registry],
   });
-  readonly #programming = new Histogram({
-    name: 'headgate_network_programming_duration_seconds',
-    help: 'From the change of pods, as their EndpointSlice says it, to the acknowledgement by HAProxy',
-    labelNames: ['path'],
-    buckets: PROGRAMMING_BUCKETS,
-    registers: [this.#registry],
-  });
   #lastTurn = performance.now();
 
   constructor(version: string, state: () => AgentState) {
-    for (const path of ['runtime', 'reload']) this.#programming.zero({ path });
     collectDefaultMetrics({ register: this.#registry, prefix: 'headgate_' });
     this.#gauge('headgate_build_info', 'Always 1; the version is a label', ['version'], (gauge) =>
       gauge.set({ version }, 1),
@@ -148,6 +151,7 @@ export class Metrics {
     for (const [name, help, value] of numbers)
       this.#gauge(name, help, [], (gauge) => gauge.set(value(state())));
     this.#vrrpGauges(() => state().vrrp);
+    this.#pairGauges(() => state().pair);
   }
 
   get contentType(): string {
@@ -190,10 +194,6 @@ export class Metrics {
     this.#ack.observe(seconds);
   }
 
-  programmed(path: 'runtime' | 'reload', seconds: number): void {
-    this.#programming.observe({ path }, seconds);
-  }
-
   /** Milliseconds since the loop last came round. */
   get sinceTurn(): number {
     return performance.now() - this.#lastTurn;
@@ -227,6 +227,10 @@ export class Metrics {
     this.#keepalivedReloads.inc({ result });
   }
 
+  pairRefused(reason: string): void {
+    this.#pairRefusals.inc({ reason });
+  }
+
   persisted(result: 'done' | 'failed'): void {
     this.#persists.inc({ result });
   }
@@ -258,6 +262,48 @@ export class Metrics {
           gauge.set({ instance: each.name }, value(each, now as VrrpGauges));
       });
     }
+  }
+
+  /** Without a peer they have no value. */
+  #pairGauges(state: () => PairState | undefined): void {
+    const numbers: [name: string, help: string, value: (pair: PairState) => number][] = [
+      ['headgate_pair_peer_heard', 'Whether the peer is heard', ({ peer }) => Number(peer !== undefined)],
+      [
+        'headgate_pair_peer_ready',
+        'Whether the peer could take over now',
+        ({ peerNotReady }) => Number(peerNotReady === ''),
+      ],
+      [
+        'headgate_pair_two_masters',
+        'How many VRRP instances have two masters',
+        ({ twoMasters }) => twoMasters.length,
+      ],
+      [
+        'headgate_maintenance',
+        'Whether an operator has locked this host',
+        ({ maintenance }) => Number(maintenance),
+      ],
+      [
+        'headgate_pair_credentials_expiry_timestamp_seconds',
+        'When the certificate of the pair ends',
+        ({ credentialsExpire }) => credentialsExpire / 1000,
+      ],
+    ];
+    for (const [name, help, value] of numbers) {
+      this.#gauge(name, help, ['peer'], (gauge) => {
+        gauge.reset();
+        const pair = state();
+        if (pair !== undefined) gauge.set({ peer: pair.peerAddress }, value(pair));
+      });
+    }
+    this.#gauge('headgate_pair_parity', 'Whether the peer has the same', ['of'], (gauge) => {
+      for (const [of, sameness] of Object.entries(state()?.parity ?? {}))
+        gauge.set({ of }, Number(sameness === 'same'));
+    });
+    this.#gauge('headgate_standing_lowered', 'What lowers this host in the pair', ['reason'], (gauge) => {
+      gauge.reset();
+      for (const { reason } of state()?.lowered ?? []) gauge.set({ reason }, 1);
+    });
   }
 
   #counter(name: string, help: string, labelNames: string[]): Counter {

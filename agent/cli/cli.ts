@@ -5,6 +5,8 @@ import { HeadgateError, messageOf } from '../errors.ts';
 import { settingsHelp } from '../settings/help.ts';
 import { version } from '../version.ts';
 import { check } from './check.ts';
+import { failover } from './failover.ts';
+import { maintenance } from './maintenance.ts';
 import { render } from './render.ts';
 import { status } from './status.ts';
 import { why } from './why.ts';
@@ -16,6 +18,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   check,
   status,
   why,
+  failover,
+  maintenance,
   help,
   version: printVersion,
 };
@@ -77,6 +81,8 @@ Usage:
   headgate check [--json] [FLAGS]             settings, versions, rights, limits, ports in use
   headgate status [--json]                    what the running agent does
   headgate why NAMESPACE/SERVICE [--json]     why a Service is served, or not
+  headgate failover [--force] [--json]        hand the traffic over to the peer
+  headgate maintenance on|off [--json]        lock this host, so that its peer has the traffic; unlock it
   headgate help | version
 
 Exit status: 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.

@@ -8,11 +8,15 @@ import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
+import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
 import { haproxyPaths } from '../haproxy/process/process.ts';
 import { keepalivedPaths } from '../keepalived/paths.ts';
 import { renderKeepalived } from '../keepalived/render.ts';
 import { usableVips } from '../keepalived/usable.ts';
 import type { LoadBalancer } from '../model.ts';
+import { readCredentials } from '../pair/credentials.ts';
+import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
+import type { Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
 
@@ -28,7 +32,7 @@ export async function render(argv: readonly string[]): Promise<number> {
   const paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
   const { chunks } = await configText(
     loadBalancers,
-    renderContext(settings, paths, limit.value, new AclIds().idOf),
+    renderContext(settings, paths, limit.value, new AclIds().idOf, await tablesOf(settings, paths.config)),
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
   await writeFolder(path, chunks);
@@ -58,4 +62,13 @@ async function writeFolder(path: string, chunks: Parameters<typeof writeAtomical
 
 function vipsOf(loadBalancers: readonly LoadBalancer[]): ReadonlySet<string> {
   return new Set(loadBalancers.flatMap(({ vips }) => vips.map(({ address }) => address)));
+}
+
+/** Errors: PAIR_CREDENTIALS; what they are is part of what the file is known by. */
+async function tablesOf(settings: Settings, configFile: string): Promise<SharedTables | undefined> {
+  const paired = pairSettings(settings);
+  const place = paired && tablesPlace(paired);
+  if (place === undefined) return undefined;
+  const { fingerprint } = await readCredentials(settings.pairCredentials);
+  return sharedTables(place, fingerprint, configFile);
 }

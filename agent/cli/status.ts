@@ -2,6 +2,7 @@
 
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
 import type { VrrpStatus } from '../keepalived/vrrp.ts';
+import type { PairStatus } from '../pair/pair.ts';
 import type { AgentStatus } from '../status.ts';
 import { readQuestion } from './arguments.ts';
 
@@ -27,6 +28,7 @@ function inWords(answer: AgentStatus): readonly string[] {
   if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
   if (haproxy.persistFault !== '') lines.push(`State on disk:   ${haproxy.persistFault}`);
   if (answer.vrrp !== undefined) lines.push(...vrrpInWords(answer.vrrp));
+  if (answer.pair !== undefined) lines.push(...pairInWords(answer.pair));
   lines.push(`Problems:        ${answer.problems.length || 'none'}`);
   for (const { object, message } of answer.problems.slice(0, 20)) lines.push(`  ${object}: ${message}`);
   if (answer.problems.length > 20)
@@ -42,6 +44,25 @@ function vrrpInWords({ version, pid, instances, lowered, refused, fault }: VrrpS
   lines.push(`keepalived:      ${pid === 0 ? 'not running' : `${version}, process ${pid}`}`);
   if (lowered.length > 0) lines.push(`Lowered for:     ${lowered.join(', ')}`);
   for (const { address, reason } of refused.slice(0, 5)) lines.push(`Not a VIP:       ${address}: ${reason}`);
+  if (fault !== '') lines.push(`Fault:           ${fault}`);
+  return lines;
+}
+
+function pairInWords(pair: PairStatus): readonly string[] {
+  const { lowered, maintenance, peer, peerAddress, peerNotReady, parity, fault } = pair;
+  const rolesOf = (of: PairStatus['roles']): string =>
+    Object.entries(of)
+      .map(([name, role]) => `${name} ${role}`)
+      .join(', ') || 'without VRRP';
+  const lines = maintenance ? ['Maintenance:     this host is locked'] : [];
+  for (const { reason, message } of lowered) lines.push(`Lowered:         ${reason}: ${message}`);
+  if (peer === undefined) {
+    lines.push(`Peer:            ${peerAddress}, not heard`);
+  } else {
+    const same = `desired state ${parity.model}, HAProxy ${parity.running}`;
+    lines.push(`Peer:            ${peerAddress}, ${rolesOf(peer.roles)}, Headgate ${peer.version}; ${same}`);
+  }
+  lines.push(`Peer may take over: ${peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`}`);
   if (fault !== '') lines.push(`Fault:           ${fault}`);
   return lines;
 }

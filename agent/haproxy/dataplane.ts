@@ -4,11 +4,12 @@
 
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { messageOf } from '../errors.ts';
+import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
 import { AclIds } from './config/acl-ids.ts';
+import { probeBind } from './config/bind-probe.ts';
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
 import { fileLimit, maxConnections, needsOf } from './config/limits.ts';
@@ -16,7 +17,14 @@ import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
 import { type RenderContext, type RenderSettings, renderContext } from './config/render-context.ts';
-import { OldWorkers } from './old-workers.ts';
+import {
+  isShared,
+  type SharedTables,
+  sharedTables,
+  type TablesCredentials,
+  type TablesSettings,
+  writeTablesCredentials,
+} from './config/shared-tables.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
 import { type HaproxyPaths, haproxyPaths, stopHaproxy } from './process/process.ts';
@@ -27,6 +35,7 @@ import { forgetServerStates } from './process/server-states.ts';
 import { Supervisor } from './process/supervisor.ts';
 import { Reaper } from './reaper.ts';
 import type { RunningServer } from './running.ts';
+import { askOnce } from './socket/ask-once.ts';
 import type { ServingWorker } from './worker.ts';
 
 export interface HaproxySettings extends RenderSettings {
@@ -98,9 +107,12 @@ export class HaproxyDataplane {
   readonly #arbiter: ReloadArbiter;
   readonly #caretaker: Caretaker;
   #worker: ServingWorker | undefined;
-  readonly #oldWorkers: OldWorkers;
   #reaper: Reaper | undefined;
   #isObtaining = false;
+  #isStarted = false;
+  /** The global part has changed while a worker that had booted, or was booting, was not yet taken. */
+  #isGlobalLate = false;
+  #tables: SharedTables | undefined;
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
   #closed = false;
 
@@ -203,13 +215,6 @@ export class HaproxyDataplane {
       settings: () => this.#settings,
       log,
     });
-    this.#oldWorkers = new OldWorkers({
-      masterSocket: paths.masterSocket,
-      drainTimeout: () => this.#settings.drainTimeout,
-      hardStopAfter: () => this.#settings.hardStopAfter,
-      onEnded: (sessions) => log.info('Ended connections of old workers to removed members', { sessions }),
-      onError: (error) => log.debug('Cannot look after old workers now', { error }),
-    });
     this.#maker = maker;
     this.#persister = persister;
     this.#supervisor = supervisor;
@@ -226,6 +231,7 @@ export class HaproxyDataplane {
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();
+    this.#isStarted = true;
     await this.#obtain();
   }
 
@@ -258,7 +264,40 @@ export class HaproxyDataplane {
   /** Takes new settings; those that stand in the file come with a reload, if they differ. */
   configure(settings: HaproxySettings): void {
     this.#settings = settings;
-    this.#arbiter.request('settings');
+    this.#globalChanged();
+  }
+
+  /**
+   * Shares the stick-tables with the HAProxy of another host from now on: before the start without a reload, later
+   * with one. Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on.
+   */
+  async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
+    const tables = sharedTables(settings, credentials.fingerprint, this.#paths.config);
+    const { address, port } = settings;
+    // In another network namespace only HAProxy itself can tell.
+    const canProbe = this.#settings.netns === '';
+    const why = canProbe ? await probeBind(address, port, false) : undefined;
+    const isOurs = why !== undefined && (await isShared(this.#paths.config, tables));
+    if (why !== undefined && !(isOurs && (await this.isRunning())))
+      throw new HeadgateError('HAPROXY_REJECTED', `The stick-tables cannot be shared: ${why}`);
+    await writeTablesCredentials(tables, credentials);
+    this.#tables = tables;
+    if (this.#isStarted) this.#globalChanged();
+  }
+
+  /** Errors: RUNTIME_TIMEOUT and others, where HAProxy does not answer on a new connection within a second. */
+  async ask(): Promise<void> {
+    await askOnce(this.#paths.adminSocket, 'show info', { timeoutMs: 1_000 });
+  }
+
+  /** What the worker is proved to serve of a load balancer; `pending` where something is still to be done. */
+  served(key: string): LoadBalancer | 'pending' | undefined {
+    const worker = this.#worker;
+    if (worker === undefined) return 'pending';
+    const { reload, commands } = this.#plan(worker, key);
+    if (reload !== undefined || commands.length > 0) return 'pending';
+    const wanted = this.#options.wanted.get(key);
+    return wanted && this.#quarantine.effective(wanted);
   }
 
   /** Whether the worker has this listener. */
@@ -308,7 +347,6 @@ export class HaproxyDataplane {
     this.#caretaker.close();
     this.#arbiter.close();
     this.#reaper?.close();
-    this.#oldWorkers.close();
     await this.#persister.close();
     this.#worker?.runtime.close();
   }
@@ -324,8 +362,14 @@ export class HaproxyDataplane {
     this.#limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers.values()));
     const { problem } = this.#limit;
     if (problem !== undefined && problem !== before) this.#options.log.error(problem);
-    return renderContext(settings, this.#paths, this.#limit.value, this.#aclIds.idOf);
+    return renderContext(settings, this.#paths, this.#limit.value, this.#aclIds.idOf, this.#tables);
   };
+
+  /** Something stands in the global part that the worker may not have. */
+  #globalChanged(): void {
+    if (this.#worker === undefined) this.#isGlobalLate = true;
+    else this.#arbiter.request('settings');
+  }
 
   #plan({ running, booted }: ServingWorker, key: string): Plan {
     const wanted = this.#options.wanted.get(key);
@@ -358,7 +402,6 @@ export class HaproxyDataplane {
     if (isOurFault) log.error('A command was not sent', { error: messageOf(lost) });
     if (beyondRepair.length > 0 || isOurFault) this.#arbiter.request('repair');
     if (worker === this.#worker) this.#reaper?.watch(acknowledged);
-    this.#oldWorkers.watch(acknowledged);
   }
 
   /** Returns once there is a worker, or the first attempt to get one has failed. One at a time. */
@@ -396,10 +439,11 @@ export class HaproxyDataplane {
       onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
       onError: (error) => log.debug('Stopped deleting servers', { error }),
     });
-    this.#oldWorkers.succeed(next, old);
     old?.runtime.close();
     void next.runtime.closed.then((error) => this.#lose(next, messageOf(error)));
     if (next.structure === '') this.#arbiter.request('adopted');
+    if (this.#isGlobalLate) this.#arbiter.request('settings');
+    this.#isGlobalLate = false;
     // What an adopted worker runs may differ everywhere from the file it booted from; one that we booted differs only
     // in what has changed since.
     const isBehind = (each: LoadBalancer): boolean =>

@@ -12,6 +12,7 @@ import {
   structureOf,
 } from './config/listener-config.ts';
 import type { RenderContext } from './config/render-context.ts';
+import type { SharedTables } from './config/shared-tables.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -40,11 +41,24 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     hardStopAfter: context.hardStopAfter,
     maxReloads: context.maxReloads,
     localPeer: context.localPeer,
+    ...tablesView(context.sharedTables),
     hasUser: context.user !== '',
     user: context.user,
     hasGroup: context.group !== '',
     group: context.group,
   });
+}
+
+function tablesView(tables: SharedTables | undefined): View {
+  return {
+    isShared: tables !== undefined,
+    isAlone: tables === undefined,
+    own: tables?.own ?? '',
+    peer: tables?.peer ?? '',
+    peerName: tables?.peerName ?? '',
+    identityFile: tables?.identityFile ?? '',
+    trustedFile: tables?.trustedFile ?? '',
+  };
 }
 
 export function descriptionOf(structure: string): string {

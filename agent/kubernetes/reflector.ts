@@ -28,7 +28,7 @@ export interface ReflectorOptions<T> {
   readonly api: ApiStreams;
   readonly resource: ReflectedResource<T>;
   /** Called for each event and for each list that differs, not before the first list. */
-  readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
+  readonly onChange: (change: ReflectedChange<T>) => void;
   /** The API server answers again: others need not wait any longer. */
   readonly onConnected?: () => void;
   readonly observer?: ReflectorObserver;
@@ -204,7 +204,7 @@ export class Reflector<T extends Keyed> {
     this.#options.observer?.onList?.(kind, reason, this.#known.size, performance.now() - begin);
     this.#isSynced = true;
     // Also where it is empty: problems may differ.
-    this.#options.onChange(change, 'list');
+    this.#options.onChange(change);
     this.#firstList.resolve();
   }
 
@@ -320,7 +320,7 @@ export class Reflector<T extends Keyed> {
         this.#seen(event.type, event.object.resourceVersion);
         const change =
           event.kind === 'Changed' ? this.#known.put(event.object) : this.#known.delete(event.object);
-        if (change !== undefined) this.#options.onChange(change, 'event');
+        if (change !== undefined) this.#options.onChange(change);
         return undefined;
       }
       case 'Bookmark':

@@ -4,6 +4,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import * as kinds from '../annotations/kinds.ts';
+import { parseAddress } from '../ip.ts';
 
 /** What reading gives: the value as the code has it, or what is wrong, one text per fault. */
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly string[] };
@@ -75,6 +76,12 @@ export function listenAddress(): Kind<ListenAddress> {
   const format = ({ address, port }: ListenAddress) =>
     isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
   return scalar('ADDR:PORT', { words: allowed, parse, format });
+}
+
+/** One IP address in its canonical spelling, or nothing. */
+export function address(): Kind<string> {
+  const parse = (raw: string) => (raw === '' ? '' : parseAddress(raw)?.address);
+  return scalar('ADDR', { words: 'an IP address, or nothing', parse, format: String });
 }
 
 // What HAProxy's and keepalived's files take without quoting; a path of ours is written into them.

@@ -4,6 +4,7 @@
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../annotations/kinds.ts';
 import { readAnnotationDefaults } from '../annotations.ts';
 import {
+  address,
   choice,
   directories,
   directory,
@@ -253,6 +254,41 @@ export const settingsTable = {
     default: 'agent',
     restart: true,
     doc: 'Who starts keepalived: the agent, detached, so that it outlives the agent; or something external, such as the systemd unit of the package.',
+  }),
+  pairPeer: setting(address(), 'The pair', {
+    default: '',
+    restart: true,
+    doc: 'The address of the other host of a [pair](pair.md), for what the two agents and the two HAProxies tell each other. Empty: that of the only peer of `vrrp`, where `pairCredentials` are given, otherwise none.',
+  }),
+  pairAddress: setting(address(), 'The pair', {
+    default: '',
+    restart: true,
+    doc: 'The address of this host for the same. Empty: that of `vrrp`.',
+  }),
+  pairCredentials: setting(file(), 'The pair', {
+    default: '',
+    restart: true,
+    doc: 'A PEM file with a private key, its certificate and the certificates that are trusted beside it, by which the two hosts know each other; mode 0600. The file is read again at SIGHUP.',
+  }),
+  pairPort: setting(integer(1, 65_535), 'The pair', {
+    default: 9181,
+    restart: true,
+    doc: 'The TCP port of the agents, the same on both hosts.',
+  }),
+  pairTablesPort: setting(integer(1, 65_535), 'The pair', {
+    default: 9182,
+    restart: true,
+    doc: 'The TCP port by which the HAProxies share session affinity, the same on both hosts.',
+  }),
+  pairLowerAfter: setting(duration(100 * MILLISECOND, MINUTE), 'The pair', {
+    default: '1s',
+    restart: true,
+    doc: 'How long HAProxy may be silent, or its listeners refuse connections, before this host gives way to its peer.',
+  }),
+  pairRaiseAfter: setting(duration(100 * MILLISECOND, 10 * MINUTE), 'The pair', {
+    default: '10s',
+    restart: true,
+    doc: 'How long both must be well again before this host stands in full.',
   }),
 
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {

@@ -153,6 +153,13 @@ const others: Readonly<Record<SettingName, string>> = {
   maxOldWorkers: '9',
   oldWorkerMemory: '512',
   auditInterval: '5s',
+  pairPeer: '192.0.2.2',
+  pairAddress: '192.0.2.1',
+  pairCredentials: '/etc/headgate/pair.pem',
+  pairPort: '9281',
+  pairTablesPort: '9282',
+  pairLowerAfter: '2s',
+  pairRaiseAfter: '20s',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
 };

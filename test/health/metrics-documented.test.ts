@@ -11,6 +11,16 @@ const STATE = {
   problems: new Map([['InvalidFile', 1]]),
   haproxy: { serving: true, persistFault: '', serversToDelete: 0 },
   vrrp: { instances: [{ name: 'vrrp-51', state: 'master', priority: 200, vips: 3 }], rivals: [] },
+  pair: {
+    lowered: [{ reason: 'maintenance' }],
+    maintenance: true,
+    parity: { model: 'same', running: 'differs' },
+    twoMasters: [],
+    peerAddress: '192.0.2.2',
+    peer: undefined,
+    peerNotReady: '',
+    credentialsExpire: 0,
+  },
 };
 
 test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
@@ -18,7 +28,6 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.eventReceived('manifests');
   metrics.planned('none');
   metrics.acknowledged(0.001);
-  metrics.programmed('runtime', 0.001);
   metrics.commandsAcknowledged('AddServer');
   metrics.commandRefused('AddServer');
   metrics.repaired('audit');
@@ -26,6 +35,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.persisted('done');
   metrics.vrrpTransition('vrrp-51', 'master');
   metrics.keepalivedReloaded('done');
+  metrics.pairRefused('address');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
   const { server, address } = await startHealthServer(listen, { metrics, alive: nothing, ready: nothing });

@@ -15,7 +15,7 @@ interface Place {
   readonly imports: readonly string[];
 }
 
-const ROOMS = ['kubernetes', 'haproxy', 'nftables', 'keepalived', 'health'];
+const ROOMS = ['kubernetes', 'haproxy', 'nftables', 'keepalived', 'pair', 'health'];
 const BASE =
   /^agent\/(errors|log|ip|ip-range|quote|nearest|validate|yaml|template|slice|atomic-file|run-command|namespace)\.ts$/;
 
@@ -25,12 +25,8 @@ const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'bas
 const PLACES: readonly Place[] = [
   { name: 'main', files: /^agent\/main\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
-  // What brings the rooms together: the loop that changes them, and what looks at them.
-  {
-    name: 'loop',
-    files: /^agent\/(loop|status|api|reporter|programming-latency|stand-alone)\.ts$/,
-    imports: BELOW_LOOP,
-  },
+  // What brings the rooms together: the loop that changes them, and the status that looks at them.
+  { name: 'loop', files: /^agent\/(loop|status|api|reporter|pairing|stand-alone)\.ts$/, imports: BELOW_LOOP },
   { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'addresses', 'base', 'model'] },
   { name: 'model', files: /^agent\/model\.ts$/, imports: [] },
   { name: 'base', files: BASE, imports: ['model'] },
@@ -44,6 +40,7 @@ const PLACES: readonly Place[] = [
   { name: 'haproxy', files: /^agent\/haproxy\//, imports: ['base', 'model'] },
   { name: 'nftables', files: /^agent\/nftables\//, imports: ['base', 'model'] },
   { name: 'keepalived', files: /^agent\/keepalived\//, imports: ['base', 'model'] },
+  { name: 'pair', files: /^agent\/pair\//, imports: ['base', 'model'] },
   { name: 'health', files: /^health\//, imports: ['base', 'model'] },
   { name: 'addresses', files: /^agent\/addresses(\.ts|\/)/, imports: ['objects', 'base', 'model'] },
   // Translation and all else that is pure: whatever has no place of its own has the least rights.

@@ -225,16 +225,6 @@ export class Kube {
     return this.#end(SECOND, 'SIGKILL');
   }
 
-  /** Requests that the API server has answered since its start, whoever asked; a list is a LIST, not a GET. */
-  async requests({ resource, verb }: { readonly resource: string; readonly verb: string }): Promise<number> {
-    const text: string = await this.must('GET', '/metrics');
-    const counted = text
-      .split('\n')
-      .filter((line) => line.startsWith('apiserver_request_total{'))
-      .filter((line) => line.includes(`resource="${resource}"`) && line.includes(`verb="${verb}"`));
-    return counted.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
-  }
-
   /** Every write so far, in order; needs `audit`. */
   async writes(): Promise<readonly AuditedWrite[]> {
     const text = await readFile(join(this.directory, 'audit.log'), 'utf8');
@@ -420,7 +410,7 @@ export function kubeNeeds(...more: readonly string[]): Needs {
 export const KUBE_BUILD_TIMEOUT = 30 * 60_000;
 
 /** Name → path; builds what is missing, which may take minutes. */
-export async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
+async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)('sh', [assets, ...names]);
   const paths = stdout.trimEnd().split('\n');
   return Object.fromEntries(names.map((name, index) => [name, paths[index] ?? '']));

@@ -1,6 +1,7 @@
 // What of this host and its settings stands in haproxy.cfg beside the load balancers.
 
 import type { HaproxyPaths } from '../process/process.ts';
+import type { SharedTables } from './shared-tables.ts';
 
 export interface RenderContext {
   readonly adminSocket: string;
@@ -14,6 +15,8 @@ export interface RenderContext {
   /** A worker older than this many reloads is ended, whatever it still serves. */
   readonly maxReloads: number;
   readonly localPeer: string;
+  /** Where the stick-tables are shared with another host's HAProxy. */
+  readonly sharedTables?: SharedTables;
   /** '': HAProxy keeps the user that starts it. */
   readonly user: string;
   readonly group: string;
@@ -34,6 +37,7 @@ export function renderContext(
   paths: HaproxyPaths,
   maxConnections: number,
   aclId: RenderContext['aclId'],
+  sharedTables?: SharedTables,
 ): RenderContext {
   return {
     adminSocket: paths.adminSocket,
@@ -43,7 +47,8 @@ export function renderContext(
     threads: settings.threads,
     hardStopAfter: settings.hardStopAfter,
     maxReloads: settings.maxOldWorkers * 4,
-    localPeer: 'headgate',
+    localPeer: sharedTables?.ownName ?? 'headgate',
+    ...(sharedTables && { sharedTables }),
     user: settings.haproxyUser,
     group: settings.haproxyGroup,
     aclId,

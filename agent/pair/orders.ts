@@ -1,0 +1,165 @@
+// What an operator orders: hand over once, or stay out until told otherwise. Each is as good said twice as once, and
+// returns when the traffic has moved, or says why it has not.
+
+import type { Log } from '../log.ts';
+import type { MaintenanceFile } from './maintenance-file.ts';
+import { isActive, type Roles } from './roles.ts';
+
+export interface OrdersOptions {
+  readonly file: MaintenanceFile;
+  readonly roles: () => Roles;
+  /** Of the peer; undefined while it is not heard. */
+  readonly peerRoles: () => Roles | undefined;
+  /** Whether anything lowers the peer. */
+  readonly isPeerLowered: () => boolean;
+  /** Why the peer could not take over now, '' where it could. */
+  readonly whyNotReady: () => string;
+  /** An order has changed how this host stands. */
+  readonly onChanged: () => void;
+  readonly log: Log;
+}
+
+/** What became of an order. */
+export interface OrderOutcome {
+  /** Whether it is as it was ordered. */
+  readonly ok: boolean;
+  /** Who has the traffic now. */
+  readonly active: 'this host' | 'peer' | 'both' | 'unknown';
+  /** Milliseconds that it took to move; 0 where nothing moved. */
+  readonly tookMs: number;
+  readonly message: string;
+}
+
+/** Milliseconds in which traffic moves, or does not. */
+const MOVE = 5_000;
+/** Milliseconds for which a peer may be behind, as it always is for a moment after a change. */
+const SETTLE = 1_000;
+/** Milliseconds between two looks whether it has. */
+const LOOK = 10;
+
+export class Orders {
+  readonly #options: OrdersOptions;
+  #isLocked = false;
+  #handover: 'none' | 'moving' | 'moved' = 'none';
+  #underWay: Promise<OrderOutcome> | undefined;
+  #closed = false;
+
+  constructor(options: OrdersOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up what was ordered before the agent started. */
+  async start(): Promise<void> {
+    this.#isLocked = await this.#options.file.isThere();
+    if (this.#isLocked)
+      this.#options.log.warn('This host is in maintenance: headgate maintenance off ends it');
+  }
+
+  get isLocked(): boolean {
+    return this.#isLocked;
+  }
+
+  /**
+   * Whether this host hands over, or has. It stands back for as long as its peer is master and well, so that nothing
+   * swings back where this host has the higher priority.
+   */
+  get handsOver(): boolean {
+    if (this.#handover === 'moved') {
+      const peer = this.#options.peerRoles();
+      const isOver = peer === undefined || !isActive(peer) || this.#options.isPeerLowered();
+      if (isOver) this.#handover = 'none';
+    }
+    return this.#handover !== 'none';
+  }
+
+  /** `force`: whether the peer is ready or not. */
+  failover(force: boolean): Promise<OrderOutcome> {
+    this.#underWay ??= this.#failover(force).finally(() => {
+      this.#underWay = undefined;
+      this.#options.onChanged();
+    });
+    return this.#underWay;
+  }
+
+  /** Errors: FILE_WRITE; then nothing has changed. */
+  async lock(): Promise<OrderOutcome> {
+    const { file, log, onChanged, roles, whyNotReady } = this.#options;
+    const wasActive = isActive(roles());
+    const whyNot = whyNotReady();
+    await file.put(true);
+    if (!this.#isLocked) log.info('This host is locked');
+    this.#isLocked = true;
+    onChanged();
+    const tookMs = await this.#untilAway();
+    if (tookMs === undefined)
+      return this.#outcome(
+        false,
+        0,
+        `This host is locked, but still active: ${whyNot || 'nobody has taken over'}`,
+      );
+    return this.#outcome(true, wasActive ? tookMs : 0, 'This host is locked and not active');
+  }
+
+  /** Errors: FILE_WRITE; then nothing has changed. */
+  async unlock(): Promise<OrderOutcome> {
+    const { file, log, onChanged } = this.#options;
+    await file.put(false);
+    if (this.#isLocked) log.info('This host is unlocked');
+    this.#isLocked = false;
+    onChanged();
+    return this.#outcome(true, 0, 'This host is not locked');
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #failover(force: boolean): Promise<OrderOutcome> {
+    const { roles, whyNotReady, onChanged, log } = this.#options;
+    if (Object.values(roles()).every((role) => role === 'unknown'))
+      return this.#outcome(false, 0, 'It is not known which host is active: VRRP does not run here');
+    if (!isActive(roles()))
+      return this.#outcome(true, 0, 'This host is not active: it has nothing to hand over');
+    // Under constant change the two are alike only between one change and the next.
+    if (!force) await this.#until(() => whyNotReady() === '', SETTLE);
+    const whyNot = whyNotReady();
+    if (whyNot !== '' && !force)
+      return this.#outcome(false, 0, `Refused: ${whyNot}; --force hands over all the same`);
+    log.info('Handing over to the peer', { force, whyNotReady: whyNot });
+    this.#handover = 'moving';
+    onChanged();
+    const tookMs = await this.#untilAway();
+    if (tookMs !== undefined) {
+      this.#handover = 'moved';
+      return this.#outcome(true, tookMs, 'The peer has taken over');
+    }
+    this.#handover = 'none';
+    return this.#outcome(false, 0, `The peer has not taken over within ${MOVE / 1000} s: this host goes on`);
+  }
+
+  /** The milliseconds that it took; undefined where traffic is still here. */
+  async #untilAway(): Promise<number | undefined> {
+    const began = performance.now();
+    const isAway = await this.#until(() => !isActive(this.#options.roles()), MOVE);
+    if (!isAway) return undefined;
+    const tookMs = Math.round(performance.now() - began);
+    // VRRP knows before the peer has said it.
+    await this.#until(() => isActive(this.#options.peerRoles() ?? { gone: 'master' }), SETTLE);
+    return tookMs;
+  }
+
+  /** Whether it came to hold in time. */
+  async #until(condition: () => boolean, most: number): Promise<boolean> {
+    for (const end = performance.now() + most; !condition(); ) {
+      if (this.#closed || performance.now() > end) return false;
+      await new Promise((resolve) => setTimeout(resolve, LOOK));
+    }
+    return true;
+  }
+
+  #outcome(ok: boolean, tookMs: number, message: string): OrderOutcome {
+    const [here, there] = [isActive(this.#options.roles()), isActive(this.#options.peerRoles() ?? {})];
+    const active = here && there ? 'both' : here ? 'this host' : there ? 'peer' : 'unknown';
+    return { ok, active, tookMs, message };
+  }
+}

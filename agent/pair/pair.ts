@@ -1,0 +1,304 @@
+// This host as one of a pair: how it stands, what it tells its peer and hears from it, what an operator orders.
+// Puts the parts together. Who is master is for VRRP to decide, from how the two hosts stand.
+
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Log } from '../log.ts';
+import type { LoadBalancer, Problem } from '../model.ts';
+import type { PairCredentials } from './credentials.ts';
+import { MaintenanceFile } from './maintenance-file.ts';
+import { type OrderOutcome, Orders } from './orders.ts';
+import { Parity } from './parity.ts';
+import type { Refusal } from './peer-ear.ts';
+import { PeerLink } from './peer-link.ts';
+import { type PairParity, parityOf, whyPeerIsNotReady } from './readiness.ts';
+import type { PairReport } from './report.ts';
+import type { Roles } from './roles.ts';
+import { fullStanding, type Lowering, nextStanding, type Standing, type StandingReason } from './standing.ts';
+import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
+import { Watch } from './watch.ts';
+
+export interface PairSettings {
+  readonly stateDir: string;
+  /** This host's address and the peer's, by which the two agents talk. */
+  readonly pairAddress: string;
+  readonly pairPeer: string;
+  readonly pairPort: number;
+  /** The network namespace of the VIPs; '' for the agent's own. */
+  readonly netns: string;
+  /** The file. */
+  readonly pairCredentials: string;
+  /** Milliseconds. */
+  readonly pairLowerAfter: number;
+  readonly pairRaiseAfter: number;
+}
+
+/** Whether what is desired comes from the sources as they are now, or from what was kept of them. */
+export type Objects = 'unread' | 'kept' | 'live';
+
+export interface PairOptions {
+  readonly settings: PairSettings;
+  readonly version: string;
+  /** The desired state by key. */
+  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly objects: () => Objects;
+  readonly haproxy: {
+    isServing(): boolean;
+    /** Fails where HAProxy does not answer in time. */
+    ask(): Promise<unknown>;
+    serves(listener: string): boolean;
+    /** What it serves of a load balancer; `pending` where something is still to be done. */
+    served(key: string): LoadBalancer | 'pending' | undefined;
+  };
+  readonly vrrp: {
+    roles(): Roles;
+    standing(reasons: readonly StandingReason[]): void;
+  };
+  /** As of PeerLink: the HAProxies of the two hosts can share their tables. */
+  readonly onProved: (credentials: PairCredentials) => Promise<void>;
+  readonly metrics: { pairRefused(why: Refusal): void };
+  readonly log: Log;
+}
+
+export interface PairStatus {
+  readonly roles: Roles;
+  readonly lowered: readonly Lowering[];
+  readonly maintenance: boolean;
+  /** How many load balancers HAProxy does not serve as it should yet. */
+  readonly pending: number;
+  readonly parity: PairParity;
+  /** Instances that have two masters. */
+  readonly twoMasters: readonly string[];
+  readonly peerAddress: string;
+  /** What the peer says of itself; undefined while it is not heard. */
+  readonly peer: PairReport | undefined;
+  /** Why the peer could not take over now, '' where it could. */
+  readonly peerNotReady: string;
+  /** When the credentials end, milliseconds since the epoch; 0 where they cannot be used. */
+  readonly credentialsExpire: number;
+  /** What is wrong with the pair, '' where nothing is. */
+  readonly fault: string;
+}
+
+/** Milliseconds between two looks at HAProxy. */
+const LOOK = 500;
+
+export class Pair {
+  readonly #options: PairOptions;
+  readonly #instance = randomBytes(8).toString('hex');
+  readonly #parity: Parity;
+  readonly #watch: Watch;
+  readonly #orders: Orders;
+  readonly #link: PeerLink;
+  #standing: Standing = fullStanding;
+  #masters: MastersSeen = oneMaster;
+  #seen = { haproxy: '', listeners: '' };
+  #isCatchingUp = true;
+  #wasHeard = false;
+  /** VRRP has been told how this host stands. */
+  #hasStood = false;
+  #look: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: PairOptions) {
+    const { settings, wanted, haproxy, vrrp, metrics, log } = options;
+    this.#options = options;
+    this.#parity = new Parity({ wanted, served: (key) => haproxy.served(key) });
+    this.#watch = new Watch({
+      ask: () => haproxy.ask(),
+      serves: (listener) => haproxy.serves(listener),
+      wanted,
+      patience: settings.pairLowerAfter,
+    });
+    this.#link = new PeerLink({
+      ownAddress: settings.pairAddress,
+      peerAddress: settings.pairPeer,
+      port: settings.pairPort,
+      credentials: settings.pairCredentials,
+      report: () => this.#report(),
+      onHeard: () => this.#judge(),
+      onProved: options.onProved,
+      onRefused: (why) => metrics.pairRefused(why),
+      log,
+    });
+    this.#orders = new Orders({
+      file: new MaintenanceFile(join(settings.stateDir, 'maintenance')),
+      roles: () => vrrp.roles(),
+      peerRoles: () => this.#peer?.roles,
+      isPeerLowered: () => (this.#peer?.lowered.length ?? 0) > 0,
+      whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
+      onChanged: () => this.#judge(),
+      log,
+    });
+  }
+
+  /** Takes up what was ordered before, and begins to listen and to talk. What cannot be done is a fault, no error. */
+  async start(): Promise<void> {
+    await this.#orders.start();
+    this.#judge();
+    await this.#link.renew();
+    void this.#lookAgain();
+  }
+
+  /** Something may have changed in these load balancers, or in what HAProxy serves of them. */
+  touched(keys: Iterable<string>): void {
+    this.#parity.mark(keys);
+    void this.#parity.settle().then(() => {
+      this.#judge();
+      this.#link.tell();
+    });
+  }
+
+  /** VRRP has changed its mind about this host. */
+  roleChanged(): void {
+    this.#judge();
+    this.#link.tell();
+  }
+
+  /** Reads the credentials again. */
+  renew(): Promise<void> {
+    return this.#link.renew();
+  }
+
+  /** Hands the traffic over to the peer. */
+  failover(force: boolean): Promise<OrderOutcome> {
+    return this.#orders.failover(force);
+  }
+
+  /** Locks this host, or unlocks it. Errors: FILE_WRITE. */
+  maintenance(isLocked: boolean): Promise<OrderOutcome> {
+    return isLocked ? this.#orders.lock() : this.#orders.unlock();
+  }
+
+  status(): PairStatus {
+    const own = this.#report();
+    const peer = this.#peer;
+    return {
+      roles: own.roles,
+      lowered: this.#standing.lowered,
+      maintenance: this.#orders.isLocked,
+      pending: own.pending,
+      parity: parityOf(own, peer),
+      twoMasters: this.#masters.names,
+      peerAddress: this.#options.settings.pairPeer,
+      peer,
+      peerNotReady: whyPeerIsNotReady(own, peer),
+      credentialsExpire: this.#link.expires,
+      fault: this.#fault,
+    };
+  }
+
+  problems(): readonly Problem[] {
+    const { pairAddress, pairPeer } = this.#options.settings;
+    const hosts = `${pairAddress} and ${pairPeer}`;
+    return this.#masters.names.map((name) => ({
+      object: `VRRP instance ${name}`,
+      reason: 'TwoMasters',
+      message: `Both hosts of the pair, ${hosts}, are master of ${name}: look whether VRRP gets from one to the other`,
+    }));
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#look);
+    this.#orders.close();
+    this.#link.close();
+  }
+
+  /** A host that hears itself hears no peer. */
+  get #peer(): PairReport | undefined {
+    const { peer } = this.#link;
+    return peer?.instance === this.#instance ? undefined : peer;
+  }
+
+  get #fault(): string {
+    if (this.#masters.names.length > 0)
+      return `Both hosts of the pair are master of ${this.#masters.names.join(', ')}`;
+    if (this.#link.peer?.instance === this.#instance) return 'This host is set to be its own peer';
+    return this.#link.fault;
+  }
+
+  #report(): PairReport {
+    const { version, wanted, objects, haproxy, vrrp } = this.#options;
+    const { model, running, pending } = this.#parity;
+    return {
+      version,
+      instance: this.#instance,
+      roles: vrrp.roles(),
+      lowered: this.#standing.lowered.map(({ reason }) => reason),
+      synced: objects() !== 'unread',
+      loadBalancers: wanted.size,
+      pending,
+      model,
+      running: haproxy.isServing() ? running : '',
+    };
+  }
+
+  async #lookAgain(): Promise<void> {
+    const roles = Object.values(this.#options.vrrp.roles());
+    // With several virtual routers some VIPs may be on the other host.
+    const hasAllVips = roles.length > 0 && roles.every((role) => role === 'master');
+    this.#seen = await this.#watch.look(hasAllVips && this.#options.settings.netns === '');
+    if (this.#closed) return;
+    this.#judge();
+    this.#look = setTimeout(() => void this.#lookAgain(), LOOK);
+  }
+
+  /** Everything that follows from what is known now; called whenever something of it may have changed. */
+  #judge(): void {
+    if (this.#closed) return;
+    const { settings, vrrp, log } = this.#options;
+    const now = performance.now();
+    const catchingUp = this.#whyCatchingUp();
+    if (catchingUp === '') this.#isCatchingUp = false;
+    const { isLocked: maintenance, handsOver: failover } = this.#orders;
+    const before = this.#standing.lowered;
+    const signs = { ...this.#seen, maintenance, failover, catchingUp };
+    const patience = { lowerAfter: settings.pairLowerAfter, raiseAfter: settings.pairRaiseAfter };
+    this.#standing = nextStanding(this.#standing, signs, now, patience);
+    this.#stand(before, this.#standing.lowered);
+
+    const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, now);
+    const [were, are] = [this.#masters.names.join(), masters.names.join()];
+    this.#masters = masters;
+    if (are !== were && are !== '') for (const { message } of this.problems()) log.error(message);
+    if (are !== were && are === '') log.info('The pair has one master again', { instances: were });
+
+    const isHeard = this.#peer !== undefined;
+    if (isHeard && !this.#wasHeard) log.info('The peer is heard', { peer: settings.pairPeer });
+    if (!isHeard && this.#wasHeard) log.warn('The peer is not heard any more', { peer: settings.pairPeer });
+    this.#wasHeard = isHeard;
+  }
+
+  /** Tells VRRP, the peer and the log what has changed in the standing. */
+  #stand(before: readonly Lowering[], after: readonly Lowering[]): void {
+    const { vrrp, log } = this.#options;
+    const [had, has] = [before, after].map((all) => new Set(all.map(({ reason }) => reason)));
+    for (const { reason, message } of after) {
+      if (!had?.has(reason)) log.warn('This host is lowered in the pair', { reason, why: message });
+    }
+    for (const { reason } of before)
+      if (!has?.has(reason)) log.info('This host is no longer lowered in the pair', { reason });
+    const reasons = after.map(({ reason }) => reason);
+    if (this.#hasStood && reasons.join() === before.map(({ reason }) => reason).join()) return;
+    this.#hasStood = true;
+    vrrp.standing(reasons);
+    this.#link.tell();
+  }
+
+  /** Only since the agent's start: from then on it is as good as its peer, give or take a moment. */
+  #whyCatchingUp(): string {
+    if (!this.#isCatchingUp) return '';
+    const { objects, haproxy } = this.#options;
+    const read = objects();
+    if (read === 'unread') return 'The objects have not been read yet';
+    if (!haproxy.isServing()) return 'HAProxy does not serve yet';
+    if (!this.#parity.isSettled || this.#parity.pending > 0)
+      return 'HAProxy does not serve everything as it should yet';
+    // What was kept may be old: a peer that is there may know better.
+    const peer = this.#peer;
+    if (read === 'kept' && peer !== undefined && peer.model !== this.#parity.model)
+      return 'The objects are those that were kept, and the peer has others';
+    return '';
+  }
+}

@@ -1,0 +1,122 @@
+// The two directions between the agents of a pair as one: what is heard, what is told, and the credentials of both.
+
+import { messageOf } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { type PairCredentials, readCredentials } from './credentials.ts';
+import { PeerEar, type Refusal } from './peer-ear.ts';
+import { PeerMouth } from './peer-mouth.ts';
+import type { PairReport } from './report.ts';
+
+export interface PeerLinkOptions {
+  readonly ownAddress: string;
+  readonly peerAddress: string;
+  /** The same on both hosts. */
+  readonly port: number;
+  /** The file. */
+  readonly credentials: string;
+  readonly report: () => PairReport;
+  /** Something else is known of the peer, or nothing any more. */
+  readonly onHeard: () => void;
+  /**
+   * These credentials can be used, and `ownAddress` is known to be an address of this host: told once, and again when
+   * there are other credentials.
+   */
+  readonly onProved: (credentials: PairCredentials) => Promise<void>;
+  readonly onRefused: (why: Refusal) => void;
+  readonly log: Log;
+}
+
+/** Milliseconds between two reports, and without one after which the peer counts as unknown. */
+const BEAT = 500;
+const PATIENCE = 2_000;
+
+export class PeerLink {
+  readonly #options: PeerLinkOptions;
+  #credentials: PairCredentials | undefined;
+  #credentialsFault = '';
+  #ear: PeerEar | undefined;
+  #mouth: PeerMouth | undefined;
+  #closed = false;
+
+  constructor(options: PeerLinkOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the credentials, at the start and again later; those that cannot be used change nothing but the fault. */
+  async renew(): Promise<void> {
+    const { credentials: path, log } = this.#options;
+    try {
+      const credentials = await readCredentials(path);
+      this.#credentialsFault = '';
+      if (this.#closed || credentials.fingerprint === this.#credentials?.fingerprint) return;
+      this.#credentials = credentials;
+      await this.#use(credentials);
+    } catch (error) {
+      this.#credentialsFault = messageOf(error);
+      log.error('The credentials of the pair cannot be used', { error: this.#credentialsFault });
+    }
+  }
+
+  /** Something has changed that the peer should know. */
+  tell(): void {
+    this.#mouth?.tell();
+  }
+
+  get peer(): PairReport | undefined {
+    return this.#ear?.peer;
+  }
+
+  /** When the credentials end, milliseconds since the epoch; 0 where there are none. */
+  get expires(): number {
+    return this.#credentials?.expires ?? 0;
+  }
+
+  /** '' where both directions work. */
+  get fault(): string {
+    if (this.#credentialsFault !== '') return this.#credentialsFault;
+    if (this.#ear === undefined || this.#mouth === undefined)
+      return 'The credentials of the pair are not read yet';
+    if (this.#ear.fault !== '') return this.#ear.fault;
+    if (this.peer === undefined) return `The peer ${this.#options.peerAddress} is not heard`;
+    return this.#mouth.fault && `The peer does not hear this host: ${this.#mouth.fault}`;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#ear?.close();
+    this.#mouth?.close();
+  }
+
+  async #use(credentials: PairCredentials): Promise<void> {
+    const { ownAddress, peerAddress, port, report, onHeard, onProved, onRefused, log } = this.#options;
+    if (this.#ear !== undefined) {
+      this.#ear.renew(credentials);
+      this.#mouth?.renew(credentials);
+      if (this.#ear.isListening) await onProved(credentials);
+      return;
+    }
+    this.#ear = new PeerEar({
+      own: { address: ownAddress, port },
+      peerAddress,
+      credentials,
+      patience: PATIENCE,
+      onListening: () => onProved(this.#credentials ?? credentials),
+      onHeard: () => {
+        this.#mouth?.hurry();
+        onHeard();
+      },
+      onRefused,
+      log,
+    });
+    this.#mouth = new PeerMouth({
+      ownAddress,
+      peer: { address: peerAddress, port },
+      credentials,
+      report,
+      beat: BEAT,
+      patience: PATIENCE,
+    });
+    await this.#ear.start();
+    this.#mouth.start();
+  }
+}

@@ -1,0 +1,77 @@
+// Joins this host's pair with what the agent has: HAProxy, the desired state, VRRP. A host without a peer has none, and
+// says so to whoever orders a failover.
+
+import { messageOf } from './errors.ts';
+import type { HaproxyDataplane } from './haproxy/dataplane.ts';
+import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
+import type { Log } from './log.ts';
+import type { OrderOutcome } from './pair/orders.ts';
+import { Pair, type PairOptions } from './pair/pair.ts';
+import { pairSettings, tablesPlace } from './pair/pair-settings.ts';
+import type { Settings } from './settings.ts';
+import type { Model } from './translate.ts';
+import { version } from './version.ts';
+
+export interface PairingOptions extends Pick<PairOptions, 'objects' | 'metrics'> {
+  readonly settings: Settings;
+  readonly model: Model;
+  readonly haproxy: HaproxyDataplane;
+  /** undefined where this host has no VRRP. */
+  readonly keepalived: KeepalivedDataplane | undefined;
+  readonly log: Log;
+}
+
+/** undefined where the settings name no peer. Errors: SETTINGS_INVALID where they name one in part. */
+export function pairOf({
+  settings,
+  model,
+  haproxy,
+  keepalived,
+  log,
+  ...rest
+}: PairingOptions): Pair | undefined {
+  const paired = pairSettings(settings);
+  if (paired === undefined) return undefined;
+  const place = tablesPlace(paired);
+  return new Pair({
+    ...rest,
+    settings: paired,
+    version,
+    wanted: model.loadBalancers,
+    haproxy: {
+      isServing: () => haproxy.status().serving,
+      ask: () => haproxy.ask(),
+      serves: (listener) => haproxy.serves(listener),
+      served: (key) => haproxy.served(key),
+    },
+    vrrp: {
+      roles: () => keepalived?.roles() ?? {},
+      standing: (reasons) => keepalived?.standing(reasons),
+    },
+    onProved: async (credentials) => {
+      try {
+        if (place !== undefined) await haproxy.shareTables(place, credentials);
+      } catch (error) {
+        log.error('Session affinity is not shared', { error: messageOf(error) });
+      }
+    },
+    log,
+  });
+}
+
+/** What an operator may order, as the agent's socket takes it. */
+export function pairOrders(
+  pair: Pair | undefined,
+): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
+  return {
+    failover: async (query) => pair?.failover(query.get('force') === 'true') ?? noPeer,
+    maintenance: async (query) => pair?.maintenance(query.get('turn') === 'on') ?? noPeer,
+  };
+}
+
+const noPeer: OrderOutcome = {
+  ok: false,
+  active: 'unknown',
+  tookMs: 0,
+  message: 'This host has no peer: set "pairPeer"',
+};

@@ -1,0 +1,147 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { silentLog } from '../../../agent/log.ts';
+import { MaintenanceFile } from '../../../agent/pair/maintenance-file.ts';
+import { Orders } from '../../../agent/pair/orders.ts';
+import type { Roles } from '../../../agent/pair/roles.ts';
+
+const master: Roles = { 'vrrp-51': 'master' };
+const backup: Roles = { 'vrrp-51': 'backup' };
+
+/** A host whose VRRP gives way as soon as the host stands back, if there is a peer to take over. */
+class Host {
+  readonly path: string;
+  readonly orders: Orders;
+  roles = master;
+  peer: Roles | undefined = backup;
+  isPeerLowered = false;
+  whyNot = '';
+  /** Whether the peer takes over when it is let. */
+  takesOver = true;
+  moves = 0;
+
+  private constructor(folder: string) {
+    this.path = join(folder, 'maintenance');
+    this.orders = new Orders({
+      file: new MaintenanceFile(this.path),
+      roles: () => this.roles,
+      peerRoles: () => this.peer,
+      isPeerLowered: () => this.isPeerLowered,
+      whyNotReady: () => this.whyNot,
+      onChanged: () => this.#settle(),
+      log: silentLog(),
+    });
+  }
+
+  static async create(t: ExecutionContext, stateDir?: string): Promise<Host> {
+    const folder = await mkdtemp(join(tmpdir(), 'headgate-orders-'));
+    const host = new Host(stateDir ?? folder);
+    t.teardown(async () => {
+      host.orders.close();
+      await rm(folder, { recursive: true });
+    });
+    return host;
+  }
+
+  #settle(): void {
+    const standsBack = this.orders.isLocked || this.orders.handsOver;
+    if (!standsBack || !this.takesOver || this.roles !== master) return;
+    this.moves += 1;
+    setImmediate(() => {
+      this.roles = backup;
+      this.peer = master;
+    });
+  }
+}
+
+test('A failover moves the traffic once, however often it is ordered', async (t) => {
+  const host = await Host.create(t);
+  const [first, second] = await Promise.all([host.orders.failover(false), host.orders.failover(false)]);
+  t.like(first, { ok: true, active: 'peer' });
+  t.is(first, second);
+  t.like(await host.orders.failover(false), { ok: true, active: 'peer', tookMs: 0 });
+  t.is(host.moves, 1);
+});
+
+test('A failover is refused while the peer is not ready, unless it is forced', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  const refused = await host.orders.failover(false);
+  t.like(refused, { ok: false, active: 'this host' });
+  t.regex(refused.message, /^Refused: The peer is behind; --force/);
+  t.is(host.moves, 0);
+  t.like(await host.orders.failover(true), { ok: true, active: 'peer' });
+});
+
+test('A peer that is behind for a moment only is waited for', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  const order = host.orders.failover(false);
+  host.whyNot = '';
+  t.true((await order).ok);
+});
+
+test('Where nobody takes over, the host stands in full again and says that it goes on', async (t) => {
+  const host = await Host.create(t);
+  host.takesOver = false;
+  const outcome = await host.orders.failover(false);
+  t.like(outcome, { ok: false, active: 'this host', tookMs: 0 });
+  t.regex(outcome.message, /has not taken over within 5 s/);
+  t.false(host.orders.handsOver);
+});
+
+test('A host that has handed over stands back while its peer is master and well, and no longer', async (t) => {
+  for (const end of ['dead', 'backup', 'lowered'] as const) {
+    const host = await Host.create(t);
+    await host.orders.failover(false);
+    t.true(host.orders.handsOver);
+    if (end === 'dead') host.peer = undefined;
+    if (end === 'backup') host.peer = backup;
+    if (end === 'lowered') host.isPeerLowered = true;
+    t.false(host.orders.handsOver, end);
+  }
+});
+
+test('Where VRRP does not run there is nothing to hand over, and that is said', async (t) => {
+  const host = await Host.create(t);
+  for (const roles of [{}, { 'vrrp-51': 'unknown' }] as const) {
+    host.roles = roles;
+    const outcome = await host.orders.failover(true);
+    t.like(outcome, { ok: false, active: 'unknown' });
+    t.regex(outcome.message, /VRRP does not run here/);
+  }
+});
+
+test('A lock moves the traffic, is there again after a restart, and is as good said twice', async (t) => {
+  const host = await Host.create(t);
+  t.like(await host.orders.lock(), { ok: true, active: 'peer' });
+  t.like(await host.orders.lock(), { ok: true, active: 'peer', tookMs: 0 });
+  t.true(host.orders.isLocked);
+
+  const file = new MaintenanceFile(host.path);
+  t.true(await file.isThere());
+  t.like(await host.orders.unlock(), { ok: true });
+  t.like(await host.orders.unlock(), { ok: true });
+  t.false(host.orders.isLocked);
+  t.false(await file.isThere());
+});
+
+test('A lock stays although nobody takes over, and says why traffic is still here', async (t) => {
+  const host = await Host.create(t);
+  host.takesOver = false;
+  host.whyNot = 'The peer is not heard';
+  const outcome = await host.orders.lock();
+  t.like(outcome, { ok: false, active: 'this host' });
+  t.regex(outcome.message, /locked, but still active: The peer is not heard/);
+  t.true(host.orders.isLocked);
+  await t.notThrowsAsync(stat(host.path));
+});
+
+test('A lock that cannot be written is no lock', async (t) => {
+  const host = await Host.create(t, '/proc/headgate');
+  await t.throwsAsync(host.orders.lock(), { code: 'FILE_WRITE' });
+  t.false(host.orders.isLocked);
+  t.is(host.moves, 0);
+});

@@ -1,0 +1,244 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect as connectPlain, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import ava, { type ExecutionContext } from 'ava';
+import { silentLog } from '../../../agent/log.ts';
+import type { Refusal } from '../../../agent/pair/peer-ear.ts';
+import { PeerLink } from '../../../agent/pair/peer-link.ts';
+import { type PairReport, reportText } from '../../../agent/pair/report.ts';
+import { makeCredentials } from '../../support/pair-credentials.ts';
+import { requires } from '../../support/requirements.ts';
+
+const test = requires(ava, { programs: ['openssl'] });
+
+const REPORT: PairReport = {
+  version: '1.0.0',
+  instance: '0123456789abcdef',
+  roles: {},
+  lowered: [],
+  synced: true,
+  loadBalancers: 0,
+  pending: 0,
+  model: '0'.repeat(32),
+  running: '0'.repeat(32),
+};
+
+interface Side {
+  readonly link: PeerLink;
+  readonly refused: Refusal[];
+  readonly proved: string[];
+  report: PairReport;
+}
+
+/** Two addresses that no other test has, a port, and credentials. */
+class Rig {
+  readonly own = `127.${randomInt(16, 255)}.${randomInt(0, 256)}.1`;
+  readonly peer = this.own.replace(/1$/, '2');
+  readonly stranger = this.own.replace(/1$/, '3');
+  readonly port = randomInt(20_000, 30_000);
+  readonly folder: string;
+  readonly credentials: string;
+
+  private constructor(folder: string, credentials: string) {
+    this.folder = folder;
+    this.credentials = credentials;
+  }
+
+  static async create(t: ExecutionContext): Promise<Rig> {
+    const folder = await mkdtemp(join(tmpdir(), 'headgate-pair-'));
+    t.teardown(() => rm(folder, { recursive: true }));
+    return new Rig(folder, await makeCredentials(folder));
+  }
+
+  async side(t: ExecutionContext, ownAddress = this.own, credentials = this.credentials): Promise<Side> {
+    const refused: Refusal[] = [];
+    const proved: string[] = [];
+    const peerAddress = ownAddress === this.own ? this.peer : this.own;
+    const link = new PeerLink({
+      ownAddress,
+      peerAddress,
+      port: this.port,
+      credentials,
+      report: () => side.report,
+      onHeard: () => undefined,
+      onProved: async ({ fingerprint }) => {
+        proved.push(fingerprint);
+      },
+      onRefused: (why) => refused.push(why),
+      log: silentLog(),
+    });
+    const side: Side = { link, refused, proved, report: { ...REPORT, version: ownAddress } };
+    t.teardown(() => link.close());
+    await link.renew();
+    return side;
+  }
+
+  /** A connection to the first side as the peer would make it, unless something else is said. */
+  async client(
+    t: ExecutionContext,
+    change: ConnectionOptions & { localAddress?: string } = {},
+  ): Promise<TLSSocket> {
+    const pem = await readFile(this.credentials, 'utf8');
+    const options = {
+      host: this.own,
+      port: this.port,
+      localAddress: this.peer,
+      key: pem,
+      cert: pem,
+      ca: pem,
+    };
+    const socket = connect({
+      ...options,
+      checkServerIdentity: () => undefined,
+      ...change,
+    } as ConnectionOptions);
+    socket.on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    return socket;
+  }
+}
+
+/** Whether by an error or not. */
+function ended(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
+}
+
+async function until(t: ExecutionContext, what: string, condition: () => boolean): Promise<void> {
+  for (const end = performance.now() + 10_000; !condition(); await delay(5))
+    if (performance.now() > end) throw new Error(`Not within 10 s: ${what}`);
+  t.pass();
+}
+
+test('Two agents hear each other, at once when something changes, and each knows that it is heard', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  t.regex(a.link.fault, /is not heard/);
+  const b = await rig.side(t, rig.peer);
+  await until(t, 'both are heard', () => a.link.fault === '' && b.link.fault === '');
+  t.is(a.link.peer?.version, rig.peer);
+  t.is(b.link.peer?.version, rig.own);
+  t.deepEqual([a.proved.length, b.proved.length], [1, 1]);
+  a.report = { ...a.report, roles: { 'vrrp-51': 'master' } };
+  a.link.tell();
+  await until(t, 'the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
+});
+
+test('A peer that ends is soon unknown, and is heard again when it comes back', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const first = await rig.side(t, rig.peer);
+  await until(t, 'it is heard', () => a.link.peer !== undefined);
+  first.link.close();
+  await until(t, 'it is unknown', () => a.link.peer === undefined);
+  t.not(a.link.fault, '');
+  await rig.side(t, rig.peer);
+  await until(t, 'it is heard again', () => a.link.fault === '');
+});
+
+test('Without a certificate that is trusted nobody is heard, in either direction', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const b = await rig.side(t, rig.peer, await makeCredentials(rig.folder, 'other'));
+  await until(t, 'it is refused', () => a.refused.includes('handshake') || b.refused.includes('handshake'));
+  t.is(a.link.peer, undefined);
+  t.is(b.link.peer, undefined);
+
+  const nameless = await rig.client(t, { key: undefined, cert: undefined } as ConnectionOptions);
+  await ended(nameless);
+  t.is(a.link.peer, undefined);
+});
+
+test('TLS before 1.3 and clear text are refused', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const old = await rig.client(t, { maxVersion: 'TLSv1.2' });
+  await ended(old);
+  const plain = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
+  plain.on('error', () => undefined);
+  plain.write(reportText(REPORT));
+  await ended(plain);
+  t.deepEqual(a.refused, ['handshake', 'handshake']);
+  t.is(a.link.peer, undefined);
+});
+
+test('Who comes from another address than the peer is refused, with whatever certificate', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const socket = await rig.client(t, { localAddress: rig.stranger });
+  socket.write(reportText(REPORT));
+  await ended(socket);
+  t.deepEqual(a.refused, ['address']);
+  t.is(a.link.peer, undefined);
+});
+
+for (const [title, text] of [
+  ['A message that was tampered with', reportText(REPORT).replace('"synced":true', '"synced":maybe')],
+  ['A message that is too long', 'x'.repeat(100_000)],
+] as const) {
+  test(`${title} ends the connection`, async (t) => {
+    const rig = await Rig.create(t);
+    const a = await rig.side(t);
+    const socket = await rig.client(t);
+    socket.write(text);
+    socket.resume();
+    await ended(socket);
+    t.deepEqual(a.refused, ['message']);
+    t.is(a.link.peer, undefined);
+  });
+}
+
+test('What was recorded of a connection says nothing when it is played again', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const recorded: Buffer[] = [];
+  // Between the peer and the agent, as one who has the wire.
+  const tap = createServer((from) => {
+    const to = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
+    from.on('data', (chunk: Buffer) => recorded.push(chunk)).on('error', () => undefined);
+    to.on('error', () => undefined);
+    from.pipe(to).pipe(from);
+  });
+  tap.listen(rig.port, rig.stranger);
+  t.teardown(() => tap.close());
+  await once(tap, 'listening');
+  const socket = await rig.client(t, { host: rig.stranger });
+  socket.write(reportText({ ...REPORT, roles: { 'vrrp-51': 'master' } }));
+  await until(t, 'it was heard', () => a.link.peer !== undefined);
+  socket.destroy();
+  await until(t, 'it is unknown', () => a.link.peer === undefined);
+
+  const replay = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
+  replay.on('error', () => undefined).resume();
+  for (const chunk of recorded) replay.write(chunk);
+  await ended(replay);
+  t.is(a.link.peer, undefined);
+  t.is(a.refused.at(-1), 'handshake');
+});
+
+test('A peer that connects and then says nothing is let go', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const socket = await rig.client(t);
+  socket.resume();
+  await ended(socket);
+  t.deepEqual(a.refused, ['silence']);
+});
+
+test('Credentials that cannot be used are a fault, and those that come later are taken', async (t) => {
+  const rig = await Rig.create(t);
+  const path = join(rig.folder, 'later.pem');
+  const a = await rig.side(t, rig.own, path);
+  t.regex(a.link.fault, /Cannot use the credentials of the pair in .*later\.pem/);
+  t.deepEqual(a.proved, []);
+  await makeCredentials(rig.folder, 'later');
+  await a.link.renew();
+  t.regex(a.link.fault, /is not heard/);
+  t.is(a.proved.length, 1);
+  await a.link.renew();
+  t.is(a.proved.length, 1);
+});

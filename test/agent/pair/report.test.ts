@@ -1,0 +1,109 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { LONGEST_REPORT, type PairReport, parseReport, reportText } from '../../../agent/pair/report.ts';
+import { ReportReader } from '../../../agent/pair/report-reader.ts';
+import { standingReasons } from '../../../agent/pair/standing.ts';
+
+const REPORT: PairReport = {
+  version: '1.2.3-rc.1',
+  instance: '0123456789abcdef',
+  roles: { 'vrrp-51': 'master' },
+  lowered: ['catching-up'],
+  synced: true,
+  loadBalancers: 3,
+  pending: 1,
+  model: 'a'.repeat(32),
+  running: '',
+};
+
+const anyReport: fc.Arbitrary<PairReport> = fc.record({
+  version: fc.stringMatching(/^[0-9A-Za-z.+-]{1,64}$/),
+  instance: fc.stringMatching(/^[0-9a-f]{16}$/),
+  roles: fc.dictionary(
+    fc.integer({ min: 1, max: 255 }).map((id) => `vrrp-${id}`),
+    fc.constantFrom('master', 'backup', 'fault', 'unknown'),
+    { maxKeys: 16, noNullPrototype: true },
+  ),
+  lowered: fc.subarray([...standingReasons]),
+  synced: fc.boolean(),
+  loadBalancers: fc.maxSafeNat(),
+  pending: fc.maxSafeNat(),
+  model: fc.stringMatching(/^[0-9a-f]{32}$/),
+  running: fc.oneof(fc.constant(''), fc.stringMatching(/^[0-9a-f]{32}$/)),
+});
+
+test('Any report comes through as it was, however the stream is cut', (t) => {
+  const property = fc.property(
+    fc.array(anyReport, { maxLength: 5 }),
+    fc.integer({ min: 1, max: 500 }),
+    (reports, size) => {
+      const stream = Buffer.from(reports.map(reportText).join(''));
+      const reader = new ReportReader();
+      const read: PairReport[] = [];
+      for (let from = 0; from < stream.length; from += size)
+        read.push(...reader.push(stream.subarray(from, from + size)));
+      t.deepEqual(read, reports);
+    },
+  );
+  t.notThrows(() => fc.assert(property, { numRuns: 100 }));
+});
+
+test('The longest report that an agent can make fits', (t) => {
+  const roles = Object.fromEntries(
+    Array.from({ length: 16 }, (_, id) => [`vrrp-${255 - id}`, 'unknown'] as const),
+  );
+  const count = Number.MAX_SAFE_INTEGER;
+  const digest = 'f'.repeat(32);
+  const report: PairReport = {
+    ...REPORT,
+    version: '9'.repeat(64),
+    roles,
+    lowered: standingReasons,
+    loadBalancers: count,
+    pending: count,
+    model: digest,
+    running: digest,
+  };
+  t.true(reportText(report).length < LONGEST_REPORT / 2);
+});
+
+const altered = (change: Readonly<Record<string, unknown>>): string =>
+  JSON.stringify({ ...REPORT, ...change });
+
+for (const [field, value] of [
+  ['version', 'a b'],
+  ['version', undefined],
+  ['instance', '0123456789ABCDEF'],
+  ['roles', ['master']],
+  ['roles', { 'vrrp-51': 'king' }],
+  ['roles', { '\u001b[31m': 'master' }],
+  ['roles', Object.fromEntries(Array.from({ length: 17 }, (_, id) => [`vrrp-${id}`, 'master']))],
+  ['lowered', 'maintenance'],
+  ['lowered', ['<script>']],
+  ['lowered', Array.from({ length: 17 }, () => 'haproxy')],
+  ['synced', 1],
+  ['loadBalancers', -1],
+  ['pending', 0.5],
+  ['model', 'a'.repeat(33)],
+  ['running', 'g'.repeat(32)],
+] as const) {
+  test(`A report is refused whose ${field} is ${JSON.stringify(value)?.slice(0, 60)}`, (t) => {
+    t.regex(String(parseReport(altered({ [field]: value }))), new RegExp(`^Its ${field} cannot be`));
+  });
+}
+
+test('What is no object is no report', (t) => {
+  for (const line of ['', '{', 'null', '[]', '"x"', '3']) t.is(typeof parseReport(line), 'string', line);
+});
+
+test('A field that only a newer agent knows is left out', (t) => {
+  t.deepEqual(parseReport(altered({ weather: 'fine' })), REPORT);
+});
+
+test('A line that is too long ends the reading, whether its end has come or not', (t) => {
+  const long = Buffer.from(altered({ weather: 'x'.repeat(LONGEST_REPORT) }));
+  t.throws(() => [...new ReportReader().push(long)], { message: /A report of more than/ });
+  t.throws(() => [...new ReportReader().push(Buffer.concat([long, Buffer.from('\n')]))], {
+    message: /A report of more than/,
+  });
+});

@@ -1,0 +1,50 @@
+import test from 'ava';
+import type { Roles } from '../../../agent/pair/roles.ts';
+import { type MastersSeen, nextMasters, oneMaster } from '../../../agent/pair/two-masters.ts';
+
+const master: Roles = { 'vrrp-51': 'master' };
+const backup: Roles = { 'vrrp-51': 'backup' };
+
+function namesOver(
+  moments: readonly (readonly [now: number, own: Roles, peer: Roles | undefined])[],
+): readonly string[] {
+  let seen: MastersSeen = oneMaster;
+  return moments.map(([now, own, peer]) => {
+    seen = nextMasters(seen, own, peer, now);
+    return seen.names.join();
+  });
+}
+
+test('Two masters are reported once they have been two for more than a second', (t) => {
+  const moments = [
+    [0, master, master],
+    [1_000, master, master],
+    [1_001, master, master],
+    [1_500, master, backup],
+    [1_501, master, master],
+  ] as const;
+  t.deepEqual(namesOver(moments), ['', '', 'vrrp-51', '', '']);
+});
+
+test('A peer that is not heard is no second master', (t) => {
+  t.deepEqual(
+    namesOver([
+      [0, master, master],
+      [2_000, master, undefined],
+      [2_001, master, master],
+    ]),
+    ['', '', ''],
+  );
+});
+
+test('Two hosts that each are master of another instance are no two masters', (t) => {
+  const own: Roles = { 'vrrp-51': 'master', 'vrrp-52': 'backup' };
+  const peer: Roles = { 'vrrp-51': 'backup', 'vrrp-52': 'master' };
+  t.deepEqual(
+    namesOver([
+      [0, own, peer],
+      [5_000, own, peer],
+    ]),
+    ['', ''],
+  );
+});
