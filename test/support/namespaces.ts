@@ -74,21 +74,21 @@ export class TestNetwork {
     return spawn(outer, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   }
 
-  /** Has a host answer on port 8080 of whatever address it has, with its name. */
-  serve(host: string): void {
-    const script = `require('net').createServer((socket) => socket.end('${host}')).listen(8080, '::')`;
+  /** Has a host answer on a port of whatever address it has, with its name. */
+  serve(host: string, port = 8080): void {
+    const script = `require('net').createServer((socket) => socket.end('${host}')).listen(${port}, '::')`;
     this.start(host, process.execPath, '-e', script);
   }
 
   /** Who answers a host at an address, '' where nobody does. */
-  async whoServes(address: string, from = 'client'): Promise<string> {
+  async whoServes(address: string, port = 8080): Promise<string> {
     const { stdout } = await this.try(
-      from,
+      'client',
       'timeout',
       '1',
       'bash',
       '-c',
-      `exec 3<>/dev/tcp/${address}/8080 && cat <&3`,
+      `exec 3<>/dev/tcp/${address}/${port} && cat <&3`,
     );
     return stdout;
   }

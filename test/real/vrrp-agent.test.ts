@@ -1,0 +1,136 @@
+// The whole agent on a pair of hosts: HAProxy and keepalived in a network namespace each, the agents outside.
+
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
+import { haproxyExecutable } from '../support/haproxy.ts';
+import { TestNetwork } from '../support/namespaces.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
+
+const test = requires(ava, {
+  haproxy: true,
+  root: true,
+  programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'],
+});
+
+const VIP = '10.9.1.1';
+
+interface Host {
+  readonly name: 'a' | 'b';
+  readonly host: TestHost;
+  readonly agent: RunningAgent;
+}
+
+test.serial(
+  'Clients reach the members through whichever host is there, with or without its agent',
+  async (t) => {
+    const { network, hosts } = await startPair(t);
+    const master = await masterOf(hosts);
+    const other = otherThan(master, hosts);
+    await isServed(master, network);
+    t.deepEqual([...(await network.held(master.name))].sort(), ['10.9.0.1', VIP]);
+    t.deepEqual(await network.held(other.name), []);
+
+    const { stdout, status } = await master.host.command('status');
+    t.regex(stdout, /VRRP: {12}vrrp-51 master since .*, priority 200, 1 VIPs/);
+    t.is(status, 0, stdout);
+    const metric = await master.agent.metrics();
+    t.is(metric('headgate_vrrp_state', { instance: 'vrrp-51', state: 'master' }), 1);
+    t.is(metric('headgate_vrrp_vips', { instance: 'vrrp-51' }), 1);
+
+    for (const { agent } of hosts) await agent.kill();
+    await network.cut(master.name);
+    await isServed(other, network);
+    t.deepEqual([...(await network.held(other.name))].sort(), ['10.9.0.1', VIP]);
+  },
+);
+
+test.serial(
+  'A host whose HAProxy does not come back gives way, and a new VIP goes where the others are',
+  async (t) => {
+    const { network, hosts } = await startPair(t);
+    const master = await masterOf(hosts);
+    const other = otherThan(master, hosts);
+    await isServed(master, network);
+    await writeFile(join(master.host.directory, 'broken'), '');
+    signal(await master.host.worker(), 'SIGKILL');
+    signal(await master.host.master(), 'SIGKILL');
+    await other.host.until('the other host is master', async () => (await stateOf(other)) === 'master');
+    await isServed(other, network);
+
+    for (const { host } of hosts)
+      await host.write(
+        'two.yaml',
+        webObjects({ name: 'two', address: '10.9.1.2', members: [network.v4('member')] }),
+      );
+    await other.host.until(
+      'the new VIP is served',
+      async () => (await network.whoServes('10.9.1.2', VIP_PORT)) === 'member',
+    );
+    t.deepEqual(await network.held(master.name), []);
+  },
+);
+
+/** Two hosts with a Service each, and a member that answers. */
+async function startPair(t: ExecutionContext<unknown>) {
+  const network = await TestNetwork.create(t, ['a', 'b', 'client', 'member']);
+  network.serve('member', MEMBER_PORT);
+  const hosts = [await startHost(t, network, 'a', 'b'), await startHost(t, network, 'b', 'a')] as const;
+  return { network, hosts };
+}
+
+async function startHost(
+  t: ExecutionContext<unknown>,
+  network: TestNetwork,
+  name: 'a' | 'b',
+  peer: 'a' | 'b',
+): Promise<Host> {
+  const vrrp = {
+    interface: 'eth0',
+    address: network.v4(name),
+    peers: [network.v4(peer)],
+    virtualRouterId: 51,
+    anchors: ['10.9.0.1'],
+  };
+  const flags = ['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp)];
+  const host = await TestHost.create(t, { flags, haproxy: breakable });
+  await host.write('web.yaml', webObjects({ address: VIP, members: [network.v4('member')] }));
+  return { name, host, agent: await host.start() };
+}
+
+/** HAProxy that does not start while there is a file `broken` in the directory. */
+async function breakable(directory: string): Promise<string> {
+  const path = join(directory, 'haproxy');
+  const script = `#!/bin/sh
+if [ "$1" = -W ] && [ -e ${directory}/broken ]; then exit 1; fi
+exec ${haproxyExecutable} "$@"
+`;
+  await writeFile(path, script);
+  await chmod(path, 0o755);
+  return path;
+}
+
+async function stateOf({ host }: Host): Promise<string | undefined> {
+  return (await host.status()).vrrp?.instances[0]?.state;
+}
+
+async function masterOf(hosts: readonly [Host, Host]): Promise<Host> {
+  const [first] = hosts;
+  let master: Host | undefined;
+  await first.host.until('one is master and the other backup', async () => {
+    const states = await Promise.all(hosts.map(stateOf));
+    master = hosts[states.indexOf('master')];
+    return [...states].sort().join() === 'backup,master';
+  });
+  return master ?? first;
+}
+
+function otherThan(host: Host, hosts: readonly [Host, Host]): Host {
+  return host === hosts[0] ? hosts[1] : hosts[0];
+}
+
+async function isServed({ host }: Host, network: TestNetwork): Promise<void> {
+  await host.until('the client is served', async () => (await network.whoServes(VIP, VIP_PORT)) === 'member');
+}
