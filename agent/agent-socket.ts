@@ -2,9 +2,10 @@
 
 import { once } from 'node:events';
 import { mkdir, unlink } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { HeadgateError, messageOf } from './errors.ts';
+import { http } from './node-http.ts';
 
 export function agentSocketPath(runtimeDir: string): string {
   return join(runtimeDir, 'agent.sock');
@@ -29,7 +30,7 @@ export async function serveAgentSocket(path: string, answers: Answers, orders: O
     );
   }
   await unlink(path).catch(() => undefined);
-  const server = createServer((incoming, response) => {
+  const server = http.createServer((incoming, response) => {
     void answer(incoming, response, answers, orders);
   });
   const listening = once(server, 'listening');
@@ -68,7 +69,7 @@ function send(
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const unreachable = (cause: unknown): void =>
     reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${path}"`, { cause }));
-  const outgoing = request(
+  const outgoing = http.request(
     { method, socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: 15_000 },
     (response) => {
       const chunks: Buffer[] = [];

@@ -2,7 +2,8 @@
 // no tags of anyone's own. What is plain is read here, many times as fast as the package yaml, which reads the rest;
 // no other file imports that. Pure: faults are values.
 
-import { LineCounter, parseAllDocuments } from 'yaml';
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
 import { messageOf } from './errors.ts';
 
 export interface YamlDocuments {
@@ -23,6 +24,9 @@ const MOST_ALIASES = 100;
 /** A broken text can have one per character. */
 const MOST_ERRORS = 10;
 
+/** Loaded by the first text that needs it: it takes 4 MB and 20 ms, and many an agent never meets such a text. */
+const yamlPackage = (): typeof Yaml => createRequire(import.meta.url)('yaml');
+
 export function parseYamlDocuments(text: string): YamlDocuments {
   const plain = parsePlainYaml(text);
   return plain === undefined ? parseFully(text) : { documents: [plain], errors: [] };
@@ -32,6 +36,7 @@ export function parseYamlDocuments(text: string): YamlDocuments {
 export function parseFully(text: string): YamlDocuments {
   const documents: { value: unknown; line: number }[] = [];
   const errors: YamlError[] = [];
+  const { LineCounter, parseAllDocuments } = yamlPackage();
   const lines = new LineCounter();
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset);

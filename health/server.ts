@@ -1,8 +1,9 @@
 // Tells others how the agent is: /metrics for Prometheus, /healthz (the agent lives) and /readyz (traffic is served as
 // the objects ask). Read-only.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { http } from '../agent/node-http.ts';
 
 /** '' where all is well, otherwise what is not, as a sentence. */
 export type Verdict = () => string;
@@ -18,7 +19,7 @@ export async function startHealthServer(
   listen: { readonly address: string; readonly port: number },
   options: HealthServerOptions,
 ): Promise<{ readonly server: Server; readonly address: string }> {
-  const server = createServer((request, response) => {
+  const server = http.createServer((request, response) => {
     answer(request, response, options).catch((error: unknown) => {
       response.writeHead(500).end(`${error}\n`);
     });

@@ -2,9 +2,10 @@
 // of the API server tried in turn. Knows nothing of Kubernetes' objects.
 // Owns connections and close().
 
-import http, { type IncomingMessage, type RequestOptions } from 'node:http';
+import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
 import { HeadgateError } from '../errors.ts';
+import { http } from '../node-http.ts';
 import { quote } from '../quote.ts';
 import { type Credentials, type CredentialsPlace, CredentialsSource } from './credentials.ts';
 import { Lines } from './lines.ts';
@@ -80,7 +81,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   /** The server that answered last, as an index into #servers(). */
   #at = 0;
   #agents:
-    | { readonly tls: Credentials['tls']; readonly http: http.Agent; readonly https: https.Agent }
+    | { readonly tls: Credentials['tls']; readonly http: Agent; readonly https: https.Agent }
     | undefined;
   #closed = false;
 
@@ -222,7 +223,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   /** A new one only where a certificate has changed; requests under way over the old one end as they will. */
-  #agent({ protocol }: URL, tls: Credentials['tls']): http.Agent {
+  #agent({ protocol }: URL, tls: Credentials['tls']): Agent {
     if (this.#agents === undefined || !sameTls(this.#agents.tls, tls)) {
       for (const socket of Object.values(this.#agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
       const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE, scheduling: 'lifo' } as const;
