@@ -222,8 +222,7 @@ function membersOf(
     });
     return [];
   }
-  const local = new Set(selection.use.map(({ endpoint }) => endpoint.nodeName));
-  return membersFromNodes(cluster.nodes(), service, port, family, local);
+  return membersFromNodes(cluster.nodes(), service, port, family, selection);
 }
 
 /** With `when-empty: keep-last` a pool that would lose its last ready member keeps the members it had. */

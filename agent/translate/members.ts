@@ -34,20 +34,24 @@ function endpointMember({ endpoint, port }: Candidate, state: Member['state']): 
 /**
  * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady stays
  * (KEP-3458: a health check is for that); one that a NoExecute taint empties is none, one that is being deleted is
- * drained. With externalTrafficPolicy Local only the nodes in `localNodes`, those that have endpoints in use, are
- * members.
+ * drained. With externalTrafficPolicy Local only nodes with endpoints in use are members, and those where all that is
+ * left terminates are drained: their kube-proxy serves such endpoints to the end (KEP-1669).
  */
 export function membersFromNodes(
   nodes: readonly Node[],
   service: Service,
   port: ServicePort,
   family: Family,
-  localNodes: ReadonlySet<string>,
+  { use, drain }: Pick<Selection, 'use' | 'drain'>,
 ): readonly Member[] {
+  const isLocal = service.externalTrafficPolicy === 'Local';
+  const inUse = nodesOf(use);
+  const draining = nodesOf(drain);
   const members: UnnumberedMember[] = [];
   for (const node of nodes) {
     if (isExcluded(node) || node.noExecute) continue;
-    if (service.externalTrafficPolicy === 'Local' && !localNodes.has(node.name)) continue;
+    const isDraining = isLocal && !inUse.has(node.name);
+    if (isDraining && !draining.has(node.name)) continue;
     const address = node.internalIPs.find((ip) => ip.includes(':') === (family === 'v6'));
     if (address === undefined) continue;
     members.push({
@@ -55,11 +59,15 @@ export function membersFromNodes(
       address,
       port: port.nodePort,
       weight: DEFAULT_WEIGHT,
-      state: node.deleting ? 'drain' : 'ready',
+      state: node.deleting || isDraining ? 'drain' : 'ready',
       target: `Node/${node.name}`,
     });
   }
   return withIds(members);
+}
+
+function nodesOf(candidates: readonly Candidate[]): ReadonlySet<string> {
+  return new Set(candidates.map(({ endpoint }) => endpoint.nodeName));
 }
 
 /** The label's value is a bool as the cloud provider library reads it: `false` includes, nonsense excludes. */

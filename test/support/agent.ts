@@ -33,6 +33,8 @@ export interface HostOptions {
    * installed one may be out of this user's reach.
    */
   readonly uid?: number;
+  /** More of the environment of `run`. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface CommandResult {
@@ -128,9 +130,11 @@ export class TestHost {
 
   /** Starts `headgate run` without waiting for more than the process. One at a time. */
   async launch(flags: readonly string[] = []): Promise<RunningAgent> {
+    const identity = this.#identity();
     const child = spawn(program, ['run', ...this.#flags(), '--listen', '127.0.0.1:0', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...this.#identity(),
+      ...identity,
+      env: { ...identity.env, ...this.#options.env },
     });
     this.#agent = new RunningAgent(child);
     await once(child, 'spawn');

@@ -16,10 +16,17 @@ const PORT = { name: '', protocol: 'TCP', port: 80, nodePort: 30_080, appProtoco
 
 function nodeMembers(
   nodes: readonly Node[],
-  { policy = 'Cluster' as 'Cluster' | 'Local', local = [] as string[], family = 'v4' as 'v4' | 'v6' } = {},
+  {
+    policy = 'Cluster' as 'Cluster' | 'Local',
+    use = [] as string[],
+    drain = [] as string[],
+    family = 'v4' as 'v4' | 'v6',
+  } = {},
 ): readonly string[] {
   const asked = service({ externalTrafficPolicy: policy });
-  return membersFromNodes(nodes, asked, PORT, family, new Set(local)).map(
+  const on = (names: readonly string[]) =>
+    names.map((nodeName) => ({ endpoint: endpoint('10.0.0.1', { nodeName }), port: 8080 }));
+  return membersFromNodes(nodes, asked, PORT, family, { use: on(use), drain: on(drain) }).map(
     ({ name, state }) => `${name} ${state}`,
   );
 }
@@ -111,12 +118,20 @@ test('A node without an address of the family is no member of that family', (t) 
 
 test('With externalTrafficPolicy Cluster every node is a member', (t) => {
   const nodes = [node({ name: 'a' }), node({ name: 'b', internalIPs: ['198.51.100.2'] })];
-  t.is(nodeMembers(nodes, { local: ['a'] }).length, 2);
+  t.is(nodeMembers(nodes, { use: ['a'], drain: ['b'] }).length, 2);
 });
 
 test('With externalTrafficPolicy Local only nodes with endpoints in use are members', (t) => {
   const nodes = [node({ name: 'a' }), node({ name: 'b', internalIPs: ['198.51.100.2'] })];
-  t.deepEqual(nodeMembers(nodes, { policy: 'Local', local: ['b'] }), ['198.51.100.2:30080 ready']);
+  t.deepEqual(nodeMembers(nodes, { policy: 'Local', use: ['b'] }), ['198.51.100.2:30080 ready']);
+});
+
+test('With externalTrafficPolicy Local a node whose last endpoints terminate is drained', (t) => {
+  const nodes = [node({ name: 'a' }), node({ name: 'b', internalIPs: ['198.51.100.2'] })];
+  t.deepEqual(nodeMembers(nodes, { policy: 'Local', use: ['b'], drain: ['a', 'b'] }), [
+    '198.51.100.1:30080 drain',
+    '198.51.100.2:30080 ready',
+  ]);
 });
 
 test('A node that a NoExecute taint empties is no member', (t) => {
