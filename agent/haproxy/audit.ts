@@ -1,6 +1,7 @@
 // Compares what a worker says it runs with what we believe, and takes its word: the plans that follow repair what
 // differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
 
+import { Slice } from '../slice.ts';
 import { readListener, readServers } from './readback.ts';
 import type { RunningServer } from './running.ts';
 import type { Worker } from './worker.ts';
@@ -23,10 +24,13 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const isQuiet = (name: string): boolean => running.changesOf(name) === before.get(name);
   const servers = await readServers(runtime, names);
   const drifted: string[] = [];
-  for (const name of names) {
-    const observed = servers.get(name) ?? new Map();
-    if (!isQuiet(name) || isSameServers(running.get(name)?.servers ?? new Map(), observed)) continue;
-    running.putServers(name, observed);
+  const observed = (name: string) => servers.get(name) ?? new Map<string, RunningServer>();
+  const differs = (name: string): boolean =>
+    isQuiet(name) && !isSameServers(running.get(name)?.servers ?? new Map(), observed(name));
+  const suspects = names.filter(differs);
+  if (suspects.length > 0) await settled(worker);
+  for (const name of suspects.filter(differs)) {
+    running.putServers(name, observed(name));
     drifted.push(name);
   }
   const some = names.slice(from, from + LISTENERS_READ_WHOLE);
@@ -38,6 +42,15 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
       drifted.push(name);
   }
   return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
+}
+
+/**
+ * The answers come over another connection than the replies to commands, and may show what these have yet to say:
+ * resolves when the replies to all that was under way have been taken in.
+ */
+async function settled({ runtime }: Worker): Promise<void> {
+  await runtime.ask('show version');
+  await new Slice().breathe();
 }
 
 function allowedOf({ running }: Worker, name: string): readonly (readonly string[])[] {

@@ -57,6 +57,19 @@ test('A server whose state or weight somebody has changed has drifted, and its p
   }
 });
 
+test('What a command has done whose reply is still to come is no drift', async (t) => {
+  const { worker, tell } = await started(t);
+  const drain = { kind: 'SetServerState', ...server, state: 'drain' } as const;
+  await tell(drain);
+  const ask: typeof worker.runtime.ask = async (line, options) => {
+    const answer = await worker.runtime.ask(line, options);
+    // Replies to commands come over the connection of the urgent questions.
+    if (options?.lane !== 'bulk') worker.running.fold(drain);
+    return answer;
+  };
+  t.deepEqual((await audit({ ...worker, runtime: { ask } as typeof worker.runtime }, 0)).drifted, []);
+});
+
 test('A server that is missing or too many has drifted', async (t) => {
   const { worker, tell, plans } = await started(t);
   await tell({ kind: 'SetServerState', ...server, state: 'maint' }, { kind: 'DeleteServer', ...server });
