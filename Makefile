@@ -3,13 +3,14 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-test install-bench demo test bench check format docs clean
+.PHONY: help install install-test install-bench demo test soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make install   installs what is missing: HAProxy, Node and the packages of package.json'
 	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
 	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped)'
+	@echo 'make soak      changes endpoints 200 times a second, then takes the API server away, each for MINUTES=5'
 	@echo 'make bench     measures, writes bench/results.json (ROWS=PATTERN: some of the rows)'
 	@echo 'make check     lints, checks types and generated documents'
 	@echo 'make format    formats and repairs what the linter can'
@@ -30,6 +31,9 @@ demo: install
 
 test: install-test
 	@$(NODE) scripts/test.ts
+
+soak: install-test
+	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts
 
 bench: install-bench
 	@$(NODE) bench/main.ts $(if $(ROWS),--rows '$(ROWS)')

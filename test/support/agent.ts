@@ -209,6 +209,11 @@ export class TestHost {
     return readFile(this.paths.config, 'utf8');
   }
 
+  /** A file of the state folder. */
+  stateFile(name: string): Promise<string> {
+    return readFile(join(this.stateDir, name), 'utf8');
+  }
+
   /** Asks until it holds; fails after `timeout` milliseconds with what the agent and HAProxy have said. */
   async until(what: string, condition: () => Promise<boolean>, timeout = 15_000): Promise<void> {
     let last: unknown = 'the condition does not hold';

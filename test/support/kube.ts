@@ -126,24 +126,6 @@ export class Kube {
     return this.#ask(this.url, { method, path, body, contentType, agent: this.#agent });
   }
 
-  #ask(url: string, { method, path, body, contentType, agent }: Question): Promise<KubeResponse> {
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const patch = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const request = https.request(`${url}${path}`, {
-      method,
-      ca: this.ca,
-      servername: SERVER_NAME,
-      agent,
-      headers: {
-        authorization: `Bearer ${ADMIN_TOKEN}`,
-        ...(text === undefined
-          ? {}
-          : { 'content-type': contentType ?? patch, 'content-length': Buffer.byteLength(text) }),
-      },
-    });
-    return answerOf(request, text);
-  }
-
   /** `api` that must succeed: gives the body. */
   async must(
     method: string,
@@ -239,31 +221,6 @@ export class Kube {
       });
   }
 
-  async #startApiServer(name: string, address: string): Promise<void> {
-    const at = (file: string) => join(this.directory, file);
-    const version = this.#options.emulatedVersion;
-    await this.#spawn(name, [
-      `--etcd-servers=${this.etcdUrl}`,
-      `--cert-dir=${at('certificates')}`,
-      `--secure-port=${new URL(this.url).port}`,
-      `--bind-address=${address}`,
-      '--service-account-issuer=https://kubernetes.default.svc',
-      `--service-account-key-file=${at('accounts.pub')}`,
-      `--service-account-signing-key-file=${at('accounts.key')}`,
-      `--token-auth-file=${at('tokens.csv')}`,
-      '--authorization-mode=RBAC',
-      '--service-cluster-ip-range=10.96.0.0/16',
-      // The default has room for 2,768.
-      '--service-node-port-range=20000-39999',
-      '--disable-admission-plugins=ServiceAccount',
-      '--allow-privileged=true',
-      ...(version === undefined ? [] : [`--emulated-version=${version}`]),
-      ...(this.#options.audit
-        ? [`--audit-policy-file=${at('audit.yaml')}`, `--audit-log-path=${at('audit.log')}`]
-        : []),
-    ]);
-  }
-
   async restartApiServer(): Promise<void> {
     await this.killApiServer();
     await this.startApiServer();
@@ -323,6 +280,49 @@ export class Kube {
       const { status } = await answerOf(http.request(`${this.etcdUrl}/health`, { agent: false }));
       return status === 200;
     });
+  }
+
+  async #startApiServer(name: string, address: string): Promise<void> {
+    const at = (file: string) => join(this.directory, file);
+    const version = this.#options.emulatedVersion;
+    await this.#spawn(name, [
+      `--etcd-servers=${this.etcdUrl}`,
+      `--cert-dir=${at('certificates')}`,
+      `--secure-port=${new URL(this.url).port}`,
+      `--bind-address=${address}`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${at('accounts.pub')}`,
+      `--service-account-signing-key-file=${at('accounts.key')}`,
+      `--token-auth-file=${at('tokens.csv')}`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.96.0.0/16',
+      // The default has room for 2,768.
+      '--service-node-port-range=20000-39999',
+      '--disable-admission-plugins=ServiceAccount',
+      '--allow-privileged=true',
+      ...(version === undefined ? [] : [`--emulated-version=${version}`]),
+      ...(this.#options.audit
+        ? [`--audit-policy-file=${at('audit.yaml')}`, `--audit-log-path=${at('audit.log')}`]
+        : []),
+    ]);
+  }
+
+  #ask(url: string, { method, path, body, contentType, agent }: Question): Promise<KubeResponse> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const patch = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const request = https.request(`${url}${path}`, {
+      method,
+      ca: this.ca,
+      servername: SERVER_NAME,
+      agent,
+      headers: {
+        authorization: `Bearer ${ADMIN_TOKEN}`,
+        ...(text === undefined
+          ? {}
+          : { 'content-type': contentType ?? patch, 'content-length': Buffer.byteLength(text) }),
+      },
+    });
+    return answerOf(request, text);
   }
 
   async #startControllerManager(): Promise<void> {

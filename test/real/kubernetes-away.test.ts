@@ -1,0 +1,110 @@
+// The API server is gone for a while: traffic does not notice, whatever happens to the agent and its host meanwhile, and
+// nothing is done over when it is back. SOAK_MINUTES makes it longer (`make soak`).
+
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import ava from 'ava';
+import { processesOf, signal, TestHost } from '../support/agent.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
+import { createNodeService, nodePath } from '../support/node-service.ts';
+import { requires } from '../support/requirements.ts';
+import { Load } from '../support/traffic.ts';
+
+const test = requires(ava, { ...kubeNeeds(), haproxy: true });
+
+const OTHERS = 9;
+/** Requests that are answered in each state of things; one client makes somewhat less than 200 a second. */
+const { SOAK_MINUTES } = process.env;
+const MANY = SOAK_MINUTES === undefined ? 100 : 200 * 60 * Number(SOAK_MINUTES);
+
+let kube: Kube;
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
+  kube = await startKube();
+});
+test.after.always(() => kube?.stop());
+
+for (const how of ['SIGTERM', 'SIGKILL'] as const) {
+  test.serial(`Without an API server traffic goes on, also over an agent restart after ${how}`, async (t) => {
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+    t.timeout(120_000 + MANY * 30);
+    await createNodeService(t, kube, host, 'shop');
+    await each(OTHERS, async (index) => {
+      const address = { 'headgate.io/load-balancer-ips': host.address(20 + index) };
+      await kube.must('POST', servicePath('default'), serviceJson(`other-${index}`, address));
+      await kube.must('POST', slicePath('default'), sliceJson(`other-${index}`, [`10.7.0.${index + 1}`]));
+    });
+    t.teardown(() =>
+      each(OTHERS, async (index) => {
+        await kube.api('DELETE', servicePath('default', `other-${index}`));
+        await kube.api('DELETE', slicePath('default', `other-${index}-1`));
+      }),
+    );
+    const first = await host.start();
+    const count = async () => (await host.servers()).filter(({ state }) => state === 'ready').length;
+    await host.until('all is served', async () => (await count()) === 3 + OTHERS);
+    await host.until('the snapshot has it', () => isKept(host, `other-${OTHERS - 1}`));
+    const before = [await host.worker(), await host.reloads()];
+    const load = new Load(t, host.place());
+
+    await kube.killApiServer();
+    await host.until('it is noticed', async () => first.hasLogged('The API server cannot be asked'));
+    await load.answered(MANY);
+    first.signal(how);
+    await first.exited;
+    await load.answered(MANY);
+    const second = await host.start();
+    t.is((await host.why('default/shop')).verdict, 'served');
+    await load.answered(MANY);
+    t.is(await count(), 3 + OTHERS);
+
+    const log = second.log.length;
+    await kube.startApiServer();
+    await kube.must('PUT', slicePath('default', 'other-0-1'), sliceJson('other-0', ['10.7.0.1', '10.7.1.1']));
+    await host.until('news arrive', async () => (await count()) === 4 + OTHERS, 45_000);
+    await kube.must('DELETE', nodePath('n3'));
+    await host.until('removals do, too', async () => (await count()) === 3 + OTHERS);
+    await load.answered(50);
+    const { failures, requests, slowest } = await load.stop();
+    t.log(`${requests} requests, the slowest one took ${slowest} ms`);
+    t.deepEqual(failures, []);
+    t.deepEqual([await host.worker(), await host.reloads()], before);
+    const metric = await second.metrics();
+    t.is(metric('headgate_haproxy_commands_total', { command: 'AddServer' }), 1);
+    t.false(second.hasLogged('Most objects are missing', log));
+  });
+}
+
+test.serial('A host that boots without an API server serves what it served before', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  await createNodeService(t, kube, host, 'boot');
+  const first = await host.start();
+  await host.until('it is served', () => host.answers());
+  await host.until('the snapshot has it', () => isKept(host, 'boot'));
+  await first.kill();
+  for (const pid of processesOf(host.directory)) signal(pid, 'SIGKILL');
+  await host.until('HAProxy is gone', async () => !(await host.answers()));
+  await rm(join(host.runtimeDir, 'haproxy'), { recursive: true });
+
+  await kube.killApiServer();
+  const second = await host.start();
+  t.true(await host.answers());
+  const load = new Load(t, host.place());
+  const worker = await host.worker();
+  await kube.startApiServer();
+  await kube.must('DELETE', nodePath('n1'));
+  await host.until(
+    'the API server is back',
+    async () => (await host.servers()).filter(({ state }) => state === 'ready').length === 2,
+    45_000,
+  );
+  t.deepEqual((await load.stop()).failures, []);
+  t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
+  t.true(second.hasLogged('Listed the objects'));
+});
+
+/** Whether an object of this name stands on the disk, for an agent that is killed now. */
+async function isKept(host: TestHost, name: string): Promise<boolean> {
+  return (await host.stateFile('api/objects.json')).includes(`"${name}"`);
+}
