@@ -168,13 +168,23 @@ async function run(argv: readonly string[]): Promise<number> {
     onFailure: (error) => log.warn('Reading manifests', { error: messageOf(error) }),
   });
   await manifests.start();
-  // What the folder holds is served even where no API server can be reached; but what a HAProxy serves already is not
-  // taken back because nobody says what it should be.
-  if ((await api?.ready) === 'nothing' && (await haproxy.isRunning())) {
-    log.warn('Neither the API server nor a snapshot says what to serve: HAProxy serves on as it is');
-    await Promise.race([api?.synced, stopping.promise]);
-  }
+  // What the folder holds is served even where no API server can be reached, which may be behind it; but what a HAProxy
+  // serves already is not taken back because nobody says what it should be.
+  const source = await api?.ready;
   translateChanged(cluster, model, changes.takeAll(), translating);
+  if (source === 'nothing') {
+    const known = new Set(
+      [...model.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
+    );
+    const others = (await haproxy.runningListeners()).filter((name) => !known.has(name));
+    if (others.length > 0) {
+      log.warn('Neither the API server nor a snapshot says what to serve: HAProxy serves on as it is', {
+        listeners: others.length,
+      });
+      await Promise.race([api?.synced, stopping.promise]);
+      translateChanged(cluster, model, changes.takeAll(), translating);
+    }
+  }
   for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
   objects = api === undefined ? 'live' : 'kept';
   void api?.synced.then(() => {

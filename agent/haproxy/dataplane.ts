@@ -33,6 +33,7 @@ import { ReloadArbiter, type ReloadCause } from './process/reload-arbiter.ts';
 import { Reloader } from './process/reloader.ts';
 import { forgetServerStates } from './process/server-states.ts';
 import { Supervisor } from './process/supervisor.ts';
+import { readRunning } from './readback.ts';
 import { Reaper } from './reaper.ts';
 import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
@@ -240,6 +241,17 @@ export class HaproxyDataplane {
     const runtime = await this.#supervisor.connect().catch(() => undefined);
     runtime?.close();
     return runtime !== undefined;
+  }
+
+  /** Listeners with members of the HAProxy that answers at our sockets, started by whomever: none without one. Reads only. */
+  async runningListeners(): Promise<readonly string[]> {
+    const runtime = await this.#supervisor.connect().catch(() => undefined);
+    if (runtime === undefined) return [];
+    try {
+      return [...(await readRunning(runtime, [], false, this.#aclIds.idOf)).names()];
+    } finally {
+      runtime.close();
+    }
   }
 
   /** Plans for load balancers that have changed; none while no worker is there: all are planned once one is. */

@@ -36,7 +36,7 @@ export interface ApiSourceOptions {
   readonly onFailure: (error: HeadgateError) => void;
   /** For metrics and the log: watches, lists, events, and what went wrong with the API server. */
   readonly observer?: ReflectorObserver;
-  /** Milliseconds after which the snapshot stands in for an API server that does not answer. */
+  /** Milliseconds after which the snapshot stands in for an API server that neither answers nor refuses to. */
   readonly patience?: number;
   readonly times?: Partial<ReflectorTimes>;
   readonly snapshotTimes?: Partial<SnapshotTimes>;
@@ -63,6 +63,8 @@ export class ApiSource {
   #problems: readonly Problem[] = [];
   #problemLists: readonly (readonly Problem[])[] = [];
   #patience: NodeJS.Timeout | undefined;
+  /** Kinds whose API server could not be reached before anything was known. */
+  readonly #unreached = new Set<string>();
   #closed = false;
 
   constructor(options: ApiSourceOptions) {
@@ -76,7 +78,7 @@ export class ApiSource {
           resource,
           onChange: (change) => this.#take(change),
           onConnected: () => this.#nudge(),
-          ...(options.observer === undefined ? {} : { observer: options.observer }),
+          observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
           ...(options.times === undefined ? {} : { times: options.times }),
         }),
     );
@@ -125,6 +127,15 @@ export class ApiSource {
     if (this.isSynced) this.#snapshot?.start();
     if (this.#isReporting) this.#report(upserted, removed);
     else if (this.isSynced) this.#reportAll('api');
+  }
+
+  /** Where nobody is to be reached there is nothing to wait for. */
+  #failed(kind: string, error: HeadgateError): void {
+    this.#options.observer?.onFailure?.(kind, error);
+    if (this.#isReporting || error.code !== 'API_UNREACHABLE' || this.#unreached.has(kind)) return;
+    this.#unreached.add(kind);
+    const kinds = new Set(this.#reflectors.map((reflector) => reflector.status().kind));
+    if (this.#unreached.size === kinds.size) void this.#standIn();
   }
 
   async #standIn(): Promise<void> {
