@@ -42,7 +42,7 @@ export interface Listener {
   /** The Service port's name, '' where it has none. */
   readonly portName: string;
   readonly family: Family;
-  /** Addresses this listener binds: those of its family that no older Service holds on this protocol and port. */
+  /** Addresses this listener binds: those of its family that no other Service holds on this protocol and port. */
   readonly addresses: readonly string[];
   readonly mode: 'tcp' | 'http';
   /** Clients begin with a PROXY protocol header. */

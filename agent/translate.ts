@@ -24,6 +24,8 @@ import { type Claim, VipClaims } from './translate/vip-claims.ts';
 /** What translation reads of the cluster. */
 export interface ClusterView {
   service(key: string): Service | undefined;
+  /** Whether it is the operator of this host who gives this Service, in a folder of manifests. */
+  isOfFolder(key: string): boolean;
   slices(key: string): readonly EndpointSlice[];
   nodes(): readonly Node[];
 }
@@ -90,8 +92,19 @@ function updateClaims(
   for (const vip of serviceVips(service, values.loadBalancerIps, settings).vips) {
     for (const { protocol, port } of service.ports) claims.push({ address: vip.address, protocol, port });
   }
-  return model.claims.update(key, service.created, claims);
+  return model.claims.update(key, seniority(service, cluster.isOfFolder(key)), claims);
 }
+
+/**
+ * Milliseconds by which the oldest Service comes first, those of a folder before all others: nobody with rights in the
+ * cluster alone may take an address that the host itself serves, such as that of the API server.
+ */
+function seniority({ created }: Service, isOfFolder: boolean): number {
+  if (!isOfFolder) return created;
+  return Number.isFinite(created) ? created - BEFORE_ALL : -1;
+}
+
+const BEFORE_ALL = 1e15;
 
 function put(model: Model, key: string, result: LoadBalancer | Ignored | undefined): boolean {
   const before = model.loadBalancers.get(key);
@@ -191,7 +204,7 @@ function heldAddresses(
       problems.push({
         object: `Service ${service.key}`,
         reason: 'AddressInUse',
-        message: `Cannot listen on ${address} ${protocol} port ${port}: the older Service "${holder}" holds it`,
+        message: `Cannot listen on ${address} ${protocol} port ${port}: the Service "${holder}" holds it`,
         port: { protocol, port },
       });
       return false;

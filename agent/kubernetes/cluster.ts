@@ -42,6 +42,8 @@ export class Cluster {
   };
   // What counts, by the object's key.
   readonly #services: ByKey<Service> = new Map();
+  /** Keys of Services that a folder holds. */
+  readonly #ofFolder = new Set<string>();
   readonly #slices: ByKey<EndpointSlice> = new Map();
   readonly #endpoints: ByKey<Endpoints> = new Map();
   readonly #nodes: ByKey<Node> = new Map();
@@ -82,6 +84,10 @@ export class Cluster {
     return this.#services.get(key);
   }
 
+  isOfFolder(key: string): boolean {
+    return this.#ofFolder.has(key);
+  }
+
   services(): IterableIterator<Service> {
     return this.#services.values();
   }
@@ -120,7 +126,8 @@ export class Cluster {
   #settle(kind: Kind, key: string, dirty: Set<string>): boolean {
     switch (kind) {
       case 'Service': {
-        if (!replace(this.#services, key, this.#winner(kind, key))) return false;
+        const hasMoved = this.#noteFolder(key);
+        if (!replace(this.#services, key, this.#winner(kind, key)) && !hasMoved) return false;
         dirty.add(key);
         return true;
       }
@@ -145,6 +152,15 @@ export class Cluster {
         return true;
       }
     }
+  }
+
+  /** True where it makes a difference: the same Service now comes from a folder, or no longer does. */
+  #noteFolder(key: string): boolean {
+    const isOfFolder = this.#held.manifests.Service.has(key);
+    if (isOfFolder === this.#ofFolder.has(key)) return false;
+    if (isOfFolder) this.#ofFolder.add(key);
+    else this.#ofFolder.delete(key);
+    return true;
   }
 
   #winner<K extends Kind>(kind: K, key: string): Extract<KubernetesObject, { kind: K }> | undefined {

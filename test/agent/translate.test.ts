@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Cluster } from '../../agent/kubernetes/cluster.ts';
+import { Cluster, type ObjectSource } from '../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
 import { emptyModel, type Model, type TranslateSettings, translateChanged } from '../../agent/translate.ts';
 import { endpoint, node, service, slice } from '../support/build.ts';
@@ -397,10 +397,39 @@ test('Of two Services on one address, protocol and port the older one listens, t
     {
       object: 'Service default/young',
       reason: 'AddressInUse',
-      message: 'Cannot listen on 192.0.2.10 TCP port 80: the older Service "default/old" holds it',
+      message: 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it',
       port: { protocol: 'TCP', port: 80 },
     },
   ]);
+});
+
+test('A Service of a folder holds its address against any of the API, however old', (t) => {
+  const folder = [
+    service({ name: 'young', created: 9 }),
+    service({ name: 'timeless', created: Number.POSITIVE_INFINITY }),
+  ];
+  const cluster = new Cluster();
+  const model = emptyModel();
+  const step = (
+    source: ObjectSource,
+    upserted: readonly KubernetesObject[],
+    removed: readonly KubernetesObject[] = [],
+  ) => translateChanged(cluster, model, cluster.apply({ upserted, removed }, source).keys, SETTINGS);
+  const holders = () =>
+    ['young', 'timeless', 'old'].filter((name) =>
+      model.loadBalancers.get(`default/${name}`)?.listeners.some(({ addresses }) => addresses.length > 0),
+    );
+  step('api', [service({ name: 'old', created: 1 })]);
+  t.deepEqual(holders(), ['old']);
+  step('manifests', folder);
+  t.deepEqual(holders(), ['young'], 'Of two of a folder it is the older one');
+  step('manifests', [], folder.slice(0, 1));
+  t.deepEqual(holders(), ['timeless']);
+  // The same object, but now the cluster's own.
+  step('api', folder);
+  t.deepEqual(holders(), ['timeless']);
+  step('manifests', [], folder.slice(1));
+  t.deepEqual(holders(), ['old']);
 });
 
 test('An address that a Service cannot listen on is still listed among its VIPs', (t) => {

@@ -50,6 +50,11 @@ test.serial(
       'the Service is served',
       async () => (await host.why('default/web')).verdict === 'served',
     );
+    await post(vip, servicePath('default'), thief(host.address(1), Number(new URL(vip).port)));
+    await host.until('a thief is found out', async () => {
+      const { problems } = await host.why('default/thief');
+      return problems.some(({ reason }) => reason === 'AddressInUse');
+    });
     await host.until(
       'both masters are up',
       async () => (await isUp(host, '127.0.0.1')) && isUp(host, second),
@@ -148,6 +153,14 @@ async function balanced(t: ExecutionContext<unknown>, { later = false } = {}) {
 async function post(server: string, path: string, body: object): Promise<void> {
   const { status } = await kube.once(server, 'POST', path, body);
   if (status !== 201) throw new Error(`POST ${path}: ${status}`);
+}
+
+/** Wants the place of the API servers. */
+function thief(address: string, port: number): object {
+  return {
+    metadata: { name: 'thief', annotations: { 'headgate.io/load-balancer-ips': address } },
+    spec: { type: 'LoadBalancer', ports: [{ port, protocol: 'TCP' }] },
+  };
 }
 
 async function ready(host: TestHost): Promise<readonly string[]> {

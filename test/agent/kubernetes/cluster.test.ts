@@ -159,6 +159,7 @@ const step = fc.record({
 const keys = ['default/a', 'default/b'];
 const seen = (cluster: Cluster, key: string) => ({
   service: cluster.service(key),
+  isOfFolder: cluster.isOfFolder(key),
   slices: cluster.slices(key),
 });
 const all = (cluster: Cluster) => ({

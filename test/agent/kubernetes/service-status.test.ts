@@ -102,7 +102,7 @@ test('UDP alone, not served: the address is not published', (t) => {
 });
 
 test('A port that another Service holds on one of two addresses has the error there only', (t) => {
-  const message = 'Cannot listen on 192.0.2.10 TCP port 80: the older Service "default/old" holds it';
+  const message = 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it';
   const wanted = wantedStatus(
     balancer({
       addresses: ['192.0.2.10', '192.0.2.1'],
