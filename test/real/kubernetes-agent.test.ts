@@ -171,7 +171,12 @@ test.serial('A Service that ceased to be ours while no agent ran is let go of by
   await kube.must('POST', servicePath('default'), service('left', host.address(1)));
   const read = () => kube.must('GET', servicePath('default', 'left'));
   const first = await host.start();
-  await host.until('it has the finalizer', async () => (await read()).metadata.finalizers !== undefined);
+  // The host of the test before was ended with the Lease in its hands.
+  await host.until(
+    'it has the finalizer',
+    async () => (await read()).metadata.finalizers !== undefined,
+    30_000,
+  );
   await first.stop();
   const plain = { spec: { type: 'ClusterIP' } };
   await kube.must('PATCH', servicePath('default', 'left'), plain, 'application/merge-patch+json');

@@ -16,11 +16,11 @@ const example = fileURLToPath(new URL('../../examples/control-plane/', import.me
 const KEY = 'kube-system/control-plane';
 
 let kube: Kube;
-test.beforeEach(async (t) => {
+test.before(async (t) => {
   t.timeout(KUBE_BUILD_TIMEOUT);
   kube = await startKube();
 });
-test.afterEach.always(() => kube?.stop());
+test.after.always(() => kube?.stop());
 
 test.serial(
   'A control plane is served before it is there, and its Services are then served through it',
@@ -55,10 +55,10 @@ test.serial(
       const { problems } = await host.why('default/thief');
       return problems.some(({ reason }) => reason === 'AddressInUse');
     });
-    await host.until(
-      'both masters are up',
-      async () => (await isUp(host, '127.0.0.1')) && isUp(host, second),
-    );
+    await host.until('HAProxy knows who is there', async () => {
+      const up = await Promise.all(['127.0.0.1', second, host.address(23)].map((each) => isUp(host, each)));
+      return up.join() === 'true,true,false';
+    });
     const after = [await host.worker(), await host.reloads()];
 
     // Each master dies once; requests follow each other meanwhile, each on a connection of its own.
@@ -104,7 +104,7 @@ test.serial(
     t.deepEqual(failures, []);
     t.true(requests > 40);
     t.deepEqual([await host.worker(), await host.reloads()], after);
-    t.is((await agent.metrics())('headgate_api_lists_total', { kind: 'EndpointSlice' }), 1);
+    t.false(agent.hasLogged('Most objects are missing'));
   },
 );
 
