@@ -465,9 +465,13 @@ export class HaproxyDataplane {
     this.#persister.catchUp();
     if (old === undefined) replan(wanted.keys());
     else replan([...wanted.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
-    for (const [key, { listeners }] of old?.booted ?? []) {
-      if (!next.booted.has(key) && !wanted.has(key))
-        for (const { name } of listeners) this.#aclIds.release(name);
+    for (const [key, before] of old?.booted ?? []) {
+      const after = next.booted.get(key);
+      if (after === before) continue;
+      const still = new Set(
+        [after, wanted.get(key)].flatMap((each) => each?.listeners ?? []).map(({ name }) => name),
+      );
+      for (const { name } of before.listeners) if (!still.has(name)) this.#aclIds.release(name);
     }
     // Gone from the worker, or still to go from it.
     const others = new Set([...next.booted.keys(), ...(old?.booted.keys() ?? [])]);

@@ -41,3 +41,22 @@ test.serial('A member that is down stays down over reloads until checks find it 
   t.teardown(() => member.kill());
   await host.until('checks find it up', async () => (await stateOf(down)) === 'up');
 });
+
+test.serial('What one health monitor has found says nothing once there is another', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host, 1);
+  const monitor = { 'health-monitor': 'tcp', 'health-monitor-interval': '3s' };
+  await host.serve({ annotations: { ...monitor, 'health-monitor-port': '1' } });
+  await host.start();
+  const state = async () => (await host.servers())[0]?.operational;
+  await host.until('it is down', async () => (await state()) === 'down');
+  const worker = await host.worker();
+  await host.serve({ annotations: monitor });
+  let first: string | undefined;
+  await host.until('another worker serves', async () => {
+    first = (await host.worker()) === worker ? undefined : await state();
+    return first !== undefined;
+  });
+  t.is(first, 'up');
+  t.true(await host.answers());
+});

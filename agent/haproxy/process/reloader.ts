@@ -106,7 +106,7 @@ export class Reloader {
   async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
     const { paths, file, supervisor, take, log, persister } = this.#options;
     const from = await logSize(paths.log);
-    const result = await this.#withServerStates(worker, () => this.#ask());
+    const result = await this.#withServerStates(worker, candidate, () => this.#ask());
     if (!result.ok) {
       const said = result.log || (await logSince(paths.log, from));
       log.error('HAProxy refused to reload, the old worker serves on', { log: said.slice(-2_000) });
@@ -122,13 +122,17 @@ export class Reloader {
   }
 
   /** Members that are down stay so in the new worker; that this cannot be had is no reason not to reload. */
-  async #withServerStates<T>(worker: ServingWorker, ask: () => Promise<T>): Promise<T> {
+  async #withServerStates<T>(
+    worker: ServingWorker,
+    { loadBalancers }: Candidate,
+    ask: () => Promise<T>,
+  ): Promise<T> {
     const { paths, log } = this.#options;
     const warn = (error: unknown): void =>
       log.warn('Members that are down may be up after the reload until checks say otherwise', {
         error: messageOf(error),
       });
-    await keepServerStates(worker, paths.serverState).catch(warn);
+    await keepServerStates(worker, loadBalancers, paths.serverState).catch(warn);
     try {
       return await ask();
     } finally {

@@ -4,22 +4,28 @@
 // another reason must not go by what was true once.
 
 import { writeAtomically } from '../../atomic-file.ts';
+import type { Listener, LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
 import { downRows } from '../socket/readings.ts';
-import type { Worker } from '../worker.ts';
+import type { ServingWorker } from '../worker.ts';
 
 const QUESTIONS = 64;
 /** The version of the format; a file without rows. */
 const EMPTY = '1\n';
 
-/** Writes down the members that this worker's checks have found down. Errors: those of the connection, FILE_WRITE. */
-export async function keepServerStates({ runtime, running }: Worker, path: string): Promise<void> {
+/**
+ * Writes down the members that this worker's checks have found down, of all pools that `next` has with the same
+ * monitor: another one has not judged them yet. Errors: those of the connection, FILE_WRITE.
+ */
+export async function keepServerStates(
+  worker: ServingWorker,
+  next: ReadonlyMap<string, LoadBalancer>,
+  path: string,
+): Promise<void> {
+  const { runtime } = worker;
   const names: string[] = [];
-  for (const name of running.names()) {
-    const [first] = running.get(name)?.servers.values() ?? [];
-    // All servers of a pool have a check, or none has.
-    if (first !== undefined && first.check !== 'none') names.push(name);
-  }
+  for (const { key, listeners } of next.values())
+    for (const listener of listeners) if (isStillJudged(worker, key, listener)) names.push(listener.name);
   const slice = new Slice();
   const rows: string[] = [];
   let header = '';
@@ -37,6 +43,13 @@ export async function keepServerStates({ runtime, running }: Worker, path: strin
     }
   }
   await writeAtomically(path, [EMPTY, ...[header, ...rows].filter(Boolean).map((line) => `${line}\n`)]);
+}
+
+/** Of a worker that booted from an unknown file it is taken for granted. */
+function isStillJudged({ running, booted }: ServingWorker, key: string, { name, pool }: Listener): boolean {
+  if (pool.monitor === undefined || running.get(name) === undefined) return false;
+  const before = booted.get(key)?.listeners.find((each) => each.name === name);
+  return before === undefined || JSON.stringify(before.pool.monitor) === JSON.stringify(pool.monitor);
 }
 
 /** Errors: FILE_WRITE. */
