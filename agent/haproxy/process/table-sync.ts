@@ -3,36 +3,33 @@
 // on nothing; one that is reloaded while it is being taught a large table may hand on a part (measured).
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { isServed } from '../config/listener-config.ts';
-import type { ServingWorker } from '../worker.ts';
+import type { Worker } from '../worker.ts';
 
-const POLL = 50;
+const POLL = 100;
 /** Seconds; HAProxy itself gives up learning after 5 s without news. */
 const OLDEST_LEARNER = 12;
 /** PEERS_RESYNC_FINISHED of `show peers`, the same from 2.6 to 3.4: neither local nor remote tables are still to come. */
 const FINISHED = 3;
 
-/** Returns once a reload costs no table, at once where there is none. Errors: those of the connection. */
-export async function tablesLearned(worker: ServingWorker): Promise<void> {
-  if (!hasTables(worker)) return;
-  const { runtime } = worker;
+/** Returns once a reload costs nobody's affinity, at once where nobody has any. Errors: those of the connection. */
+export async function tablesLearned({ runtime }: Worker): Promise<void> {
   while (!isFinished(await runtime.ask('show peers'))) {
+    if (isEmpty(await runtime.ask('show table', { lane: 'bulk' }))) return;
     const uptime = /^Uptime_sec: (\d{1,10})$/m.exec(await runtime.ask('show info'))?.[1];
     if (uptime === undefined || Number(uptime) >= OLDEST_LEARNER) return;
     await delay(POLL);
   }
 }
 
-/** Of a worker that booted from an unknown file: perhaps. */
-function hasTables({ structure, booted }: ServingWorker): boolean {
-  if (structure === '') return true;
-  for (const { listeners } of booted.values())
-    if (listeners.some((listener) => isServed(listener) && listener.pool.persistence > 0)) return true;
-  return false;
-}
-
 /** A text without flags is one of a HAProxy without peers. */
 function isFinished(text: string): boolean {
   const flags = /\bflags=0x([0-9a-f]{1,8})\b/.exec(text)?.[1];
   return flags === undefined || (Number.parseInt(flags, 16) & FINISHED) === FINISHED;
+}
+
+/** The tables of rates are not handed on anyway. */
+function isEmpty(text: string): boolean {
+  for (const [, name = '', used] of text.matchAll(/^# table: (\S+), .*\bused:(\d{1,10})$/gm))
+    if (!name.endsWith(':rate') && used !== '0') return false;
+  return true;
 }
