@@ -127,6 +127,8 @@ test.serial('Session affinity survives reloads right after a cold start', async 
     await host.until('the next Service is served', () => host.answers(last));
   }
   t.is(await host.reloads(), 2);
+  // A worker serves some milliseconds before it has learned all.
+  await host.until('the table is there', async () => (await host.haproxy('show table')).includes('used:7'));
   // In another order, so that not even counting on would give them the same members.
   for (const client of clients.toReversed())
     t.is(await ask(client), answers.get(client.from) ?? '', client.from);
