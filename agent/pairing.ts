@@ -40,7 +40,7 @@ export function pairOf({
     wanted: model.loadBalancers,
     haproxy: {
       isServing: () => haproxy.status().serving,
-      ask: () => haproxy.ask(),
+      ask: (timeoutMs) => haproxy.ask(timeoutMs),
       serves: (listener) => haproxy.serves(listener),
       served: (key) => haproxy.served(key),
     },

@@ -10,6 +10,8 @@ import { isServed } from '../haproxy/config/listener-config.ts';
 import { haproxyVersion } from '../haproxy/process/program.ts';
 import { keepalivedPaths } from '../keepalived/paths.ts';
 import { preflight } from '../keepalived/preflight.ts';
+import { readCredentials } from '../pair/credentials.ts';
+import { pairSettings } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
@@ -35,6 +37,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     ...settings.manifests.map(manifests),
     lowPorts(),
     limits(settings),
+    ...(await pair(settings)),
     await listenPort(settings, agentRuns),
     ...(await vrrp(settings)),
     ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
@@ -158,4 +161,15 @@ async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
     }
   }
   return [...findings, { what: 'ports of Services', ok: true, detail: `${free} can be listened on` }];
+}
+
+async function pair(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'credentials of the pair';
+  try {
+    if (pairSettings(settings) === undefined) return [];
+    const { expires } = await readCredentials(settings.pairCredentials);
+    return [{ what, ok: true, detail: `they end on ${new Date(expires).toISOString().slice(0, 10)}` }];
+  } catch (error) {
+    return [{ what, ok: false, detail: messageOf(error) }];
+  }
 }

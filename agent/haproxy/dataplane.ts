@@ -297,9 +297,9 @@ export class HaproxyDataplane {
     if (this.#isStarted) this.#globalChanged();
   }
 
-  /** Errors: RUNTIME_TIMEOUT and others, where HAProxy does not answer on a new connection within a second. */
-  async ask(): Promise<void> {
-    await askOnce(this.#paths.adminSocket, 'show info', { timeoutMs: 1_000 });
+  /** Errors: RUNTIME_TIMEOUT and others, where HAProxy does not answer on a new connection in time (milliseconds). */
+  async ask(timeoutMs: number): Promise<void> {
+    await askOnce(this.#paths.adminSocket, 'show info', { timeoutMs });
   }
 
   /** What the worker is proved to serve of a load balancer; `pending` where something is still to be done. */

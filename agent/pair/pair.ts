@@ -13,7 +13,7 @@ import type { Refusal } from './peer-ear.ts';
 import { PeerLink } from './peer-link.ts';
 import { type PairParity, parityOf, whyPeerIsNotReady } from './readiness.ts';
 import type { PairReport } from './report.ts';
-import type { Roles } from './roles.ts';
+import { isActive, type Roles } from './roles.ts';
 import { fullStanding, type Lowering, nextStanding, type Standing, type StandingReason } from './standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
 import { Watch } from './watch.ts';
@@ -45,7 +45,7 @@ export interface PairOptions {
   readonly haproxy: {
     isServing(): boolean;
     /** Fails where HAProxy does not answer in time. */
-    ask(): Promise<unknown>;
+    ask(timeoutMs: number): Promise<unknown>;
     serves(listener: string): boolean;
     /** What it serves of a load balancer; `pending` where something is still to be done. */
     served(key: string): LoadBalancer | 'pending' | undefined;
@@ -80,8 +80,9 @@ export interface PairStatus {
   readonly fault: string;
 }
 
-/** Milliseconds between two looks at HAProxy. */
+/** Milliseconds between two looks at HAProxy while it is well, and while it is not. */
 const LOOK = 500;
+const LOOK_AGAIN = 100;
 
 export class Pair {
   readonly #options: PairOptions;
@@ -95,8 +96,8 @@ export class Pair {
   #seen = { haproxy: '', listeners: '' };
   #isCatchingUp = true;
   #wasHeard = false;
-  /** VRRP has been told how this host stands. */
-  #hasStood = false;
+  /** What VRRP has been told last of how this host stands; undefined: nothing. */
+  #told: readonly Lowering[] | undefined;
   #look: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -105,7 +106,7 @@ export class Pair {
     this.#options = options;
     this.#parity = new Parity({ wanted, served: (key) => haproxy.served(key) });
     this.#watch = new Watch({
-      ask: () => haproxy.ask(),
+      ask: () => haproxy.ask(settings.pairLowerAfter),
       serves: (listener) => haproxy.serves(listener),
       wanted,
       patience: settings.pairLowerAfter,
@@ -238,25 +239,27 @@ export class Pair {
     const roles = Object.values(this.#options.vrrp.roles());
     // With several virtual routers some VIPs may be on the other host.
     const hasAllVips = roles.length > 0 && roles.every((role) => role === 'master');
+    const began = performance.now();
     this.#seen = await this.#watch.look(hasAllVips && this.#options.settings.netns === '');
     if (this.#closed) return;
+    // What did not answer was silent from the moment that it was asked.
+    const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';
+    if (!isWell) this.#judge(began);
     this.#judge();
-    this.#look = setTimeout(() => void this.#lookAgain(), LOOK);
+    this.#look = setTimeout(() => void this.#lookAgain(), isWell ? LOOK : LOOK_AGAIN);
   }
 
   /** Everything that follows from what is known now; called whenever something of it may have changed. */
-  #judge(): void {
+  #judge(now = performance.now()): void {
     if (this.#closed) return;
     const { settings, vrrp, log } = this.#options;
-    const now = performance.now();
     const catchingUp = this.#whyCatchingUp();
     if (catchingUp === '') this.#isCatchingUp = false;
     const { isLocked: maintenance, handsOver: failover } = this.#orders;
-    const before = this.#standing.lowered;
     const signs = { ...this.#seen, maintenance, failover, catchingUp };
     const patience = { lowerAfter: settings.pairLowerAfter, raiseAfter: settings.pairRaiseAfter };
     this.#standing = nextStanding(this.#standing, signs, now, patience);
-    this.#stand(before, this.#standing.lowered);
+    this.#stand(this.#standing.lowered);
 
     const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, now);
     const [were, are] = [this.#masters.names.join(), masters.names.join()];
@@ -270,26 +273,36 @@ export class Pair {
     this.#wasHeard = isHeard;
   }
 
-  /** Tells VRRP, the peer and the log what has changed in the standing. */
-  #stand(before: readonly Lowering[], after: readonly Lowering[]): void {
+  /**
+   * Tells VRRP, the peer and the log what has changed in the standing. Before it is known who is active nothing is said
+   * of catching up: a host that is active has no need to, and must not lose its place because its agent starts anew.
+   */
+  #stand(after: readonly Lowering[]): void {
     const { vrrp, log } = this.#options;
-    const [had, has] = [before, after].map((all) => new Set(all.map(({ reason }) => reason)));
+    const isUnknown = Object.values(vrrp.roles()).includes('unknown');
+    if (this.#told === undefined && isUnknown && after.some(({ reason }) => reason === 'catching-up')) return;
+    const [had, has] = [this.#told ?? [], after].map((all) => new Set(all.map(({ reason }) => reason)));
     for (const { reason, message } of after) {
       if (!had?.has(reason)) log.warn('This host is lowered in the pair', { reason, why: message });
     }
-    for (const { reason } of before)
+    for (const { reason } of this.#told ?? [])
       if (!has?.has(reason)) log.info('This host is no longer lowered in the pair', { reason });
     const reasons = after.map(({ reason }) => reason);
-    if (this.#hasStood && reasons.join() === before.map(({ reason }) => reason).join()) return;
-    this.#hasStood = true;
+    const isNews = this.#told === undefined || reasons.join() !== [...(had ?? [])].join();
+    this.#told = after;
+    if (!isNews) return;
     vrrp.standing(reasons);
     this.#link.tell();
   }
 
-  /** Only since the agent's start: from then on it is as good as its peer, give or take a moment. */
+  /**
+   * Only since the agent's start, and not of a host that is active: from then on it is as good as its peer, give or
+   * take a moment.
+   */
   #whyCatchingUp(): string {
     if (!this.#isCatchingUp) return '';
-    const { objects, haproxy } = this.#options;
+    const { objects, haproxy, vrrp } = this.#options;
+    if (isActive(vrrp.roles())) return '';
     const read = objects();
     if (read === 'unread') return 'The objects have not been read yet';
     if (!haproxy.isServing()) return 'HAProxy does not serve yet';

@@ -1,0 +1,205 @@
+import { randomInt } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { silentLog } from '../../../agent/log.ts';
+import type { LoadBalancer } from '../../../agent/model.ts';
+import { type Objects, Pair } from '../../../agent/pair/pair.ts';
+import type { Roles } from '../../../agent/pair/roles.ts';
+import { makeCredentials } from '../../support/pair-credentials.ts';
+import { requires } from '../../support/requirements.ts';
+
+const test = requires(ava, { programs: ['openssl'] });
+
+const MASTER: Roles = { 'vrrp-51': 'master' };
+const BACKUP: Roles = { 'vrrp-51': 'backup' };
+const UNKNOWN: Roles = { 'vrrp-51': 'unknown' };
+
+/** A pair's one side, whose HAProxy and VRRP are what the test says. */
+class Side {
+  readonly wanted = new Map<string, LoadBalancer>();
+  objects: Objects = 'live';
+  isServing = true;
+  isPending = false;
+  /** '' where HAProxy answers. */
+  silence = '';
+  roles: Roles = BACKUP;
+  /** All that VRRP was told, in turn. */
+  readonly told: string[] = [];
+  readonly pair: Pair;
+
+  constructor(stateDir: string, own: string, peer: string, pairCredentials: string) {
+    this.pair = new Pair({
+      settings: {
+        stateDir,
+        pairAddress: own,
+        pairPeer: peer,
+        pairPort: 9181,
+        pairCredentials,
+        netns: '',
+        pairLowerAfter: 100,
+        pairRaiseAfter: 100,
+      },
+      version: '1.0.0',
+      wanted: this.wanted,
+      objects: () => this.objects,
+      haproxy: {
+        isServing: () => this.isServing,
+        ask: async () => {
+          if (this.silence !== '') throw new Error(this.silence);
+        },
+        serves: () => false,
+        served: (key) => (this.isPending ? 'pending' : this.wanted.get(key)),
+      },
+      vrrp: {
+        roles: () => this.roles,
+        standing: (reasons) => this.told.push(reasons.join() || 'full'),
+      },
+      onProved: async () => undefined,
+      metrics: { pairRefused: () => undefined },
+      log: silentLog(),
+    });
+  }
+
+  put(name: string): void {
+    const key = `default/${name}`;
+    const empty = { namespace: 'default', name, vips: [], listeners: [], problems: [] };
+    this.wanted.set(key, { kind: 'LoadBalancer', key, ...empty });
+    this.pair.touched([key]);
+  }
+
+  take(roles: Roles): void {
+    this.roles = roles;
+    this.pair.roleChanged();
+  }
+
+  get lowered(): string {
+    return this.pair
+      .status()
+      .lowered.map(({ reason }) => reason)
+      .join();
+  }
+}
+
+async function twoSides(t: ExecutionContext): Promise<readonly [Side, Side]> {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-pair-'));
+  const credentials = await makeCredentials(folder);
+  const network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
+  const [own, peer] = [`${network}.201`, `${network}.202`];
+  const sides = [new Side(folder, own, peer, credentials), new Side(folder, peer, own, credentials)] as const;
+  t.teardown(async () => {
+    for (const { pair } of sides) pair.close();
+    await rm(folder, { recursive: true });
+  });
+  return sides;
+}
+
+async function until(t: ExecutionContext, what: string, condition: () => boolean): Promise<void> {
+  for (const end = performance.now() + 10_000; !condition(); await delay(5))
+    if (performance.now() > end) throw new Error(`Not within 10 s: ${what}`);
+  t.pass();
+}
+
+test('A standby is lowered from its start until it has read the objects and HAProxy serves them', async (t) => {
+  const [side] = await twoSides(t);
+  side.objects = 'unread';
+  side.isServing = false;
+  side.isPending = true;
+  await side.pair.start();
+  t.is(side.lowered, 'catching-up');
+  side.objects = 'live';
+  side.put('web');
+  side.isServing = true;
+  side.put('shop');
+  await until(t, 'it waits for HAProxy', () => side.pair.status().pending === 2);
+  t.is(side.lowered, 'catching-up');
+  side.isPending = false;
+  side.pair.touched(['default/web', 'default/shop']);
+  await until(t, 'it stands in full', () => side.lowered === '');
+  t.deepEqual(side.told, ['catching-up', 'full']);
+  // What comes later is a moment's delay, not a start.
+  side.isPending = true;
+  side.put('late');
+  await until(t, 'it is behind', () => side.pair.status().pending === 1);
+  t.is(side.lowered, '');
+});
+
+test('A host that serves what it had kept waits for a peer that has something else, and for no other', async (t) => {
+  const [side, other] = await twoSides(t);
+  other.put('web');
+  await other.pair.start();
+  side.objects = 'kept';
+  side.isServing = false;
+  await side.pair.start();
+  await until(t, 'the peer is heard', () => side.pair.status().peer !== undefined);
+  side.isServing = true;
+  side.pair.touched(['default/web']);
+  await until(t, 'both are compared', () => side.pair.status().parity.model === 'differs');
+  t.is(side.lowered, 'catching-up');
+  side.put('web');
+  await until(t, 'it stands in full', () => side.lowered === '');
+
+  const [alone] = await twoSides(t);
+  alone.objects = 'kept';
+  await alone.pair.start();
+  alone.put('web');
+  await until(t, 'it stands in full, too', () => alone.lowered === '' && alone.told.at(-1) === 'full');
+});
+
+test('A host that is active when its agent starts is not lowered for catching up', async (t) => {
+  const [side] = await twoSides(t);
+  side.roles = UNKNOWN;
+  side.isServing = false;
+  await side.pair.start();
+  t.is(side.lowered, 'catching-up');
+  t.deepEqual(side.told, []);
+  side.take(MASTER);
+  t.deepEqual(side.told, ['full']);
+
+  const [standby] = await twoSides(t);
+  standby.roles = UNKNOWN;
+  standby.isServing = false;
+  await standby.pair.start();
+  standby.take(BACKUP);
+  t.deepEqual(standby.told, ['catching-up']);
+});
+
+test('An API server that is away lowers nobody', async (t) => {
+  const [side] = await twoSides(t);
+  side.objects = 'kept';
+  await side.pair.start();
+  side.put('web');
+  await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+  side.objects = 'unread';
+  side.put('shop');
+  await until(t, 'the change is taken', () => side.pair.status().pending === 0);
+  t.is(side.lowered, '');
+});
+
+test('A HAProxy that is silent lowers the host, and raises it when it answers again', async (t) => {
+  const [side] = await twoSides(t);
+  await side.pair.start();
+  await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+  side.silence = 'HAProxy does not answer';
+  await until(t, 'it is lowered', () => side.told.at(-1) === 'haproxy');
+  t.is(side.pair.status().lowered[0]?.message, 'HAProxy does not answer');
+  side.silence = '';
+  await until(t, 'it is raised', () => side.told.at(-1) === 'full');
+});
+
+test('Two that both say master are reported by both within two seconds', async (t) => {
+  const [a, b] = await twoSides(t);
+  for (const { pair } of [a, b]) await pair.start();
+  for (const { pair } of [a, b]) await until(t, 'they hear each other', () => pair.status().fault === '');
+  const began = performance.now();
+  for (const side of [a, b]) side.take(MASTER);
+  for (const { pair } of [a, b]) await until(t, 'it is reported', () => pair.status().twoMasters.length > 0);
+  t.true(performance.now() - began > 1_000);
+  t.is(a.pair.problems()[0]?.reason, 'TwoMasters');
+  t.regex(b.pair.status().fault, /Both hosts of the pair are master of vrrp-51/);
+  b.take(BACKUP);
+  for (const { pair } of [a, b]) await until(t, 'it is over', () => pair.status().twoMasters.length === 0);
+  t.deepEqual(a.pair.problems(), []);
+});

@@ -1,0 +1,72 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import type { Listener, LoadBalancer } from '../../../agent/model.ts';
+import { Watch } from '../../../agent/pair/watch.ts';
+
+const PORT = 17_080;
+const network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
+const address = (last: number): string => `${network}.${last}`;
+
+/** Connections that were taken at an address, until the test is over. */
+async function listen(t: ExecutionContext, last: number): Promise<() => number> {
+  let taken = 0;
+  const server = createServer((socket) => {
+    taken += 1;
+    socket.destroy();
+  });
+  server.listen(PORT, address(last));
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return () => taken;
+}
+
+/** A load balancer with a listener at each of these addresses. */
+function wantedAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer> {
+  const listeners = lasts.map(
+    (last) => ({ name: `at-${last}`, addresses: [address(last)], port: PORT }) as unknown as Listener,
+  );
+  return new Map([['default/web', { listeners } as unknown as LoadBalancer]]);
+}
+
+function watchOf(
+  wanted: ReadonlyMap<string, LoadBalancer>,
+  ask: () => Promise<unknown> = async () => undefined,
+): Watch {
+  return new Watch({ ask, wanted, serves: (name) => name !== 'at-99', patience: 2_000 });
+}
+
+test('Each listener has its turn', async (t) => {
+  const taken = [await listen(t, 1), await listen(t, 2), await listen(t, 3)];
+  const watch = watchOf(wantedAt(1, 2, 3));
+  for (let look = 0; look < 6; look++) t.deepEqual(await watch.look(true), { haproxy: '', listeners: '' });
+  t.deepEqual(
+    taken.map((each) => each()),
+    [2, 2, 2],
+  );
+});
+
+test('One listener that refuses is not the fault of the host, three in a row are', async (t) => {
+  await listen(t, 11);
+  const some = watchOf(wantedAt(12, 13, 11));
+  t.is((await some.look(true)).listeners, '');
+  const none = watchOf(wantedAt(12, 13, 14));
+  t.regex((await none.look(true)).listeners, /ECONNREFUSED/);
+});
+
+test('What HAProxy does not serve, and VIPs that are elsewhere, are not tried', async (t) => {
+  t.is((await watchOf(wantedAt(99)).look(true)).listeners, '');
+  t.is((await watchOf(wantedAt(12)).look(false)).listeners, '');
+  t.is((await watchOf(new Map()).look(true)).listeners, '');
+});
+
+test('A HAProxy that does not answer is reported in its own words', async (t) => {
+  const silent = async (): Promise<never> => {
+    throw new Error('HAProxy does not answer within 1000 ms');
+  };
+  t.deepEqual(await watchOf(wantedAt(12), silent).look(true), {
+    haproxy: 'HAProxy does not answer within 1000 ms',
+    listeners: '',
+  });
+});

@@ -1,0 +1,202 @@
+// The whole pair: two agents, each with its HAProxy and keepalived in a network namespace of its own, and a client.
+
+import { once } from 'node:events';
+import ava, { type ExecutionContext } from 'ava';
+import type { OrderOutcome } from '../../agent/pair/orders.ts';
+import type { PairStatus } from '../../agent/pair/pair.ts';
+import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
+import { TestNetwork } from '../support/namespaces.ts';
+import { makeCredentials } from '../support/pair-credentials.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT } from '../support/service-objects.ts';
+
+const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
+const test = requires(ava, { haproxy: true, root: true, programs });
+
+const VIP = '10.9.1.1';
+const INSTANCE = 'vrrp-51';
+
+test.serial('A failover moves the traffic once, and is refused while the peer is behind', async (t) => {
+  const { active, standby, network, roles } = await startPair(t);
+  t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+  await active.host.until('the roles are exchanged', async () => (await roles()) === 'backup,master');
+  t.is(await network.whoServes(VIP), 'member');
+  t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer', tookMs: 0 });
+
+  // The new active host alone hears of a change.
+  await serve(standby.host, network, 'shop', '10.9.1.2');
+  await standby.host.until('the peer is behind', async () =>
+    /behind/.test((await pairOf(standby.host)).peerNotReady),
+  );
+  const refused = await order(standby.host, 'failover');
+  t.like(refused, { status: 1, ok: false, active: 'this host' });
+  t.regex(refused.message, /^Refused: The peer is behind/);
+  t.is(await roles(), 'backup,master');
+  t.like(await order(standby.host, 'failover', '--force'), { status: 0, ok: true, active: 'peer' });
+  await active.host.until('they are exchanged again', async () => (await roles()) === 'master,backup');
+
+  const transitions = (await active.host.status()).vrrp?.instances[0]?.transitions ?? 0;
+  await serve(active.host, network, 'shop', '10.9.1.2');
+  await active.host.until('they are alike', async () => (await pairOf(active.host)).peerNotReady === '');
+  t.is(await roles(), 'master,backup');
+  t.is((await active.host.status()).vrrp?.instances[0]?.transitions, transitions);
+});
+
+test.serial(
+  'A locked host gives the traffic away, stays locked, and still replaces a dead peer',
+  async (t) => {
+    const { active, standby, network, roles } = await startPair(t);
+    t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true, active: 'peer' });
+    await active.agent.kill();
+    await active.host.start();
+    await active.host.until('it is backup again', async () => (await roles()) === 'backup,master');
+    t.true((await pairOf(active.host)).maintenance);
+
+    await network.cut(standby.name);
+    await active.host.until(
+      'the locked host serves',
+      async () => (await network.whoServes(VIP)) === 'member',
+    );
+    t.is(await roleOf(active.host), 'master');
+    await network.join(standby.name);
+    await active.host.until('it gives way', async () => (await roles()) === 'backup,master');
+    t.like(await order(active.host, 'maintenance', 'off'), { status: 0, ok: true });
+    await active.host.until(
+      'it stands in full',
+      async () => (await pairOf(active.host)).lowered.length === 0,
+    );
+    t.is(await roles(), 'backup,master');
+  },
+);
+
+test.serial('The agent of the active host can be killed and started anew, and traffic stays', async (t) => {
+  const { active, standby, roles } = await startPair(t);
+  const transitionsOf = async (host: TestHost) => (await host.status()).vrrp?.instances[0]?.transitions;
+  const before = await transitionsOf(standby.host);
+  await active.agent.kill();
+  const agent = await active.host.start();
+  await active.host.until('they are alike', async () => (await pairOf(active.host)).peerNotReady === '');
+  await active.host.until('its role is known', async () => (await roles()) === 'master,backup');
+  t.is(await transitionsOf(standby.host), before);
+  t.false(agent.hasLogged('This host is lowered'));
+});
+
+test.serial('Two masters are reported by both agents, and are over when VRRP gets through', async (t) => {
+  const { active, standby, network } = await startPair(t);
+  await network.cut(standby.name);
+  for (const { host, agent } of [active, standby]) {
+    await host.until('it is reported', async () => (await pairOf(host)).twoMasters.join() === INSTANCE);
+    const status = await host.status();
+    t.regex(status.fault, /Both hosts of the pair are master|Two hosts are master/);
+    t.true(status.problems.some(({ reason }) => reason === 'TwoMasters'));
+    t.true(agent.hasLogged('Both hosts of the pair'));
+    t.is((await agent.metrics())('headgate_pair_two_masters'), 1);
+    t.is((await host.command('status')).status, 1);
+  }
+  await network.join(standby.name);
+  for (const { host } of [active, standby])
+    await host.until('it is over', async () => (await pairOf(host)).twoMasters.length === 0);
+});
+
+test.serial('A HAProxy that hangs costs the host its place until it has been well for a while', async (t) => {
+  const { active, network, roles } = await startPair(t);
+  const worker = await active.host.worker();
+  signal(worker, 'SIGSTOP');
+  await active.host.until('the peer has taken over', async () => (await roles()) === 'backup,master');
+  t.is(await network.whoServes(VIP), 'member');
+  t.true((await pairOf(active.host)).lowered.some(({ reason }) => reason === 'haproxy'));
+  t.is((await active.agent.metrics())('headgate_standing_lowered', { reason: 'haproxy' }), 1);
+  signal(worker, 'SIGCONT');
+  await active.host.until('it stands in full', async () => (await pairOf(active.host)).lowered.length === 0);
+  t.is(await roles(), 'backup,master');
+});
+
+interface Side {
+  readonly name: string;
+  readonly host: TestHost;
+  readonly agent: RunningAgent;
+}
+
+/** Both run, are alike, and one of them serves `default/web` at the VIP. `roles()` is of that one and of the other. */
+async function startPair(t: ExecutionContext): Promise<{
+  readonly active: Side;
+  readonly standby: Side;
+  readonly network: TestNetwork;
+  readonly roles: () => Promise<string>;
+}> {
+  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
+  const script = `require('net').createServer((socket) => socket.end('member')).listen(${MEMBER_PORT}, () => console.log())`;
+  const member = network.start('client', process.execPath, '-e', script);
+  if (member.stdout !== null) await once(member.stdout, 'data');
+  const flags: Record<string, string[]> = { a: [], b: [] };
+  const a = await TestHost.create(t, { flags: flags.a ?? [] });
+  const b = await TestHost.create(t, { flags: flags.b ?? [] });
+  const credentials = await makeCredentials(a.directory);
+  // The agents talk outside of the network that is cut.
+  const own: Record<string, string> = { a: a.address(201), b: a.address(202) };
+  for (const [name, peer] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    const vrrp = {
+      interface: 'eth0',
+      address: network.v4(name),
+      peers: [network.v4(peer)],
+      virtualRouterId: 51,
+      anchors: ['10.9.0.1'],
+    };
+    flags[name]?.push(
+      ...['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), '--pair-credentials', credentials],
+      ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
+      ...['--pair-lower-after', '500ms', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
+    );
+  }
+  const sides: Side[] = [];
+  for (const [name, host] of [
+    ['a', a],
+    ['b', b],
+  ] as const) {
+    await serve(host, network, 'web', VIP);
+    const agent = await host.start();
+    t.teardown(async () => {
+      await agent.stop();
+    });
+    sides.push({ name, host, agent });
+  }
+  for (const { host } of sides)
+    await host.until('they are alike', async () => {
+      const { peerNotReady, lowered, fault } = await pairOf(host);
+      return peerNotReady === '' && lowered.length === 0 && fault === '';
+    });
+  await a.until('traffic flows', async () => (await network.whoServes(VIP)) === 'member');
+  const [first, second] = sides as [Side, Side];
+  const isFirst = (await roleOf(first.host)) === 'master';
+  const [active, standby] = isFirst ? [first, second] : [second, first];
+  const roles = async () => `${await roleOf(active.host)},${await roleOf(standby.host)}`;
+  await a.until('one is master, the other is not', async () => (await roles()) === 'master,backup');
+  return { active, standby, network, roles };
+}
+
+function serve(host: TestHost, network: TestNetwork, name: string, address: string): Promise<void> {
+  return host.serve({ name, address, port: 8080, members: [network.v4('client')] });
+}
+
+async function pairOf(host: TestHost): Promise<PairStatus> {
+  const { pair } = await host.status();
+  if (pair === undefined) throw new Error('It has no peer');
+  return pair;
+}
+
+async function roleOf(host: TestHost): Promise<string> {
+  return (await pairOf(host)).roles[INSTANCE] ?? '';
+}
+
+async function order(
+  host: TestHost,
+  name: string,
+  ...args: readonly string[]
+): Promise<OrderOutcome & { readonly status: number | null }> {
+  const { status, stdout, stderr } = await host.command(name, [...args, '--json']);
+  if (stdout === '') throw new Error(`headgate ${name}: ${stderr}`);
+  return { status, ...(JSON.parse(stdout) as OrderOutcome) };
+}
