@@ -17,7 +17,8 @@ import type { Family, Problem } from './model.ts';
 export type { AssignedAddress, Assignment } from './addresses/assignment.ts';
 export { type ClaimChange, RELEASE_AFTER } from './addresses/claim-book.ts';
 export { addressRequest } from './addresses/request.ts';
-export type { AddressRequest };
+export { sameRecord } from './addresses/same-record.ts';
+export type { AddressClaim, AddressPool, AddressRequest };
 
 export interface AddressesChange {
   /** All of them. */
@@ -25,7 +26,12 @@ export interface AddressesChange {
   /** What Services ask for now; undefined: nothing, or there is no such Service. */
   readonly requests?: Iterable<readonly [key: string, request: AddressRequest | undefined]>;
   /** What the store of claims has; `removed` are names. */
-  readonly claims?: { readonly upserted?: readonly AddressClaim[]; readonly removed?: readonly string[] };
+  readonly claims?: {
+    readonly upserted?: readonly AddressClaim[];
+    readonly removed?: readonly string[];
+    /** Were in the store when this host was about to make claims of these names: they hold, whoever leads. */
+    readonly overruling?: readonly AddressClaim[];
+  };
   /** Whether this host decides. Only once all pools, Services and claims are known: what is unknown counts as free. */
   readonly leading?: boolean;
   /** Milliseconds for which an address is kept for a Service that is gone. */
@@ -82,6 +88,15 @@ export class Addresses {
 
   /** `now` in milliseconds since the epoch. */
   update(change: AddressesChange, now: number): AddressesOutcome {
+    const steps = this.steps(change, now);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  /** As update(), but in steps that take next to no time each. No other update may begin before the last of them. */
+  *steps(change: AddressesChange, now: number): Generator<void, AddressesOutcome> {
     this.#book.begin(now);
     const dirty = new Set<string>();
     let isAllDirty = false;
@@ -94,19 +109,27 @@ export class Addresses {
       this.#leading = change.leading;
       isAllDirty = true;
     }
-    for (const claim of change.claims?.upserted ?? []) this.#book.takeStored(claim, this.#leading, dirty);
-    for (const name of change.claims?.removed ?? []) this.#book.takeRemoved(name, this.#leading, dirty);
+    for (const claim of change.claims?.upserted ?? []) {
+      this.#book.takeStored(claim, this.#leading, dirty);
+      yield;
+    }
+    for (const claim of change.claims?.overruling ?? []) this.#book.takeStored(claim, false, dirty);
+    for (const name of change.claims?.removed ?? []) {
+      this.#book.takeRemoved(name, this.#leading, dirty);
+      yield;
+    }
     for (const [key, request] of change.requests ?? []) {
       if (request === undefined) this.#requests.delete(key);
       else this.#requests.set(key, request);
       dirty.add(key);
+      yield;
     }
     if (isAllDirty) {
       for (const key of this.#requests.keys()) dirty.add(key);
       for (const key of this.#book.ledger.services()) dirty.add(key);
     }
-    const changed = this.#settle(dirty, now);
-    return { changed, claimChanges: this.#book.changes() };
+    const changed = yield* this.#settle(dirty, now);
+    return { changed, claimChanges: yield* this.#book.changes() };
   }
 
   /** undefined where the Service asks for no address. */
@@ -123,6 +146,11 @@ export class Addresses {
     return this.#book.ledger.get(name);
   }
 
+  /** Of a Service, those that are kept for it among them; the oldest first. */
+  claimsOf(key: string): readonly AddressClaim[] {
+    return this.#book.ledger.ofService(key);
+  }
+
   claims(): IterableIterator<AddressClaim> {
     return this.#book.ledger.all();
   }
@@ -132,9 +160,19 @@ export class Addresses {
     return this.#book.ledger.at(address);
   }
 
+  /** Whose the address is. */
+  poolOf(address: string): AddressPool | undefined {
+    return this.#book.pools.ownerOf(address);
+  }
+
   /** Pools that overlap, pools of a name that is taken. */
   poolProblems(): readonly Problem[] {
     return this.#book.pools.problems;
+  }
+
+  countOf(name: string): ReturnType<Addresses['counts']>[number] | undefined {
+    const pool = this.#book.pools.byName(name);
+    return pool && { pool, v4: this.#book.ledger.count(pool, 'v4'), v6: this.#book.ledger.count(pool, 'v6') };
   }
 
   /** In the order in which pools are asked. */
@@ -156,21 +194,22 @@ export class Addresses {
   }
 
   /** Round after round, as long as something became free that somebody waits for. */
-  #settle(dirty: ReadonlySet<string>, now: number): ReadonlySet<string> {
+  *#settle(dirty: ReadonlySet<string>, now: number): Generator<void, ReadonlySet<string>> {
     const changed = new Set<string>();
     let round: Iterable<string> = dirty;
     for (let isFirst = true; ; isFirst = false) {
       const keys = this.#inOrder(round);
       if (this.#leading) {
         // Claims before anything new; then who has an address already, who asks for a certain one, and all others.
-        for (const key of keys) this.#eraseLosers(key);
-        for (const key of keys) this.#attend(key);
-        if (isFirst) for (const claim of this.#book.ledger.expired(now)) this.#book.erase(claim);
-        for (const key of keys) this.#adopt(key);
-        for (const key of keys) if (this.#isParticular(key)) this.#acquire(key);
-        for (const key of keys) if (!this.#isParticular(key)) this.#acquire(key);
+        yield* each(keys, (key) => this.#eraseLosers(key));
+        yield* each(keys, (key) => this.#attend(key));
+        if (isFirst) yield* each(this.#book.ledger.expired(now), (claim) => this.#book.erase(claim));
+        yield* each(keys, (key) => this.#adopt(key));
+        const particular = new Set(keys.filter((key) => this.#isParticular(key)));
+        yield* each(particular, (key) => this.#acquire(key));
+        yield* each(keys, (key) => particular.has(key) || this.#acquire(key));
       }
-      for (const key of keys) if (this.#conclude(key)) changed.add(key);
+      yield* each(keys, (key) => this.#conclude(key) && changed.add(key));
       const woken = this.#woken();
       if (woken.size === 0) return changed;
       round = woken;
@@ -349,6 +388,13 @@ export class Addresses {
     if (before !== undefined && sameRecord(before, assignment)) return false;
     this.#assignments.set(key, assignment);
     return true;
+  }
+}
+
+function* each<T>(items: Iterable<T>, step: (item: T) => unknown): Generator<void, void> {
+  for (const item of items) {
+    step(item);
+    yield;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { HeadgateError, messageOf } from './errors.ts';
+import type { ClaimHome } from './kept-claims.ts';
 import { ApiSource } from './kubernetes/api-source.ts';
 import { ApiClient } from './kubernetes/client.ts';
 import type { ObjectsChange } from './kubernetes/cluster.ts';
@@ -41,6 +42,13 @@ export function apiSource(
     onFailure: (error) => log.warn('Keeping the objects of the API server', { error: messageOf(error) }),
     observer: observerOf(metrics, log),
   });
+}
+
+/** Where claims on addresses belong; undefined for `api` means that there is no cluster. */
+export function claimHome(api: ApiSource | undefined): ClaimHome {
+  if (api === undefined) return 'file';
+  if (!api.isSynced) return 'unknown';
+  return api.isAbsent('AddressClaim') ? 'file' : 'cluster';
 }
 
 function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefined {

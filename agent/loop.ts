@@ -1,6 +1,7 @@
-// How objects become traffic: changed objects are translated, the difference to what HAProxy runs is planned, the
-// plan is applied. The work of a round is proportional to what changed.
+// How objects become traffic: Services get their addresses, changed objects are translated, the difference to what
+// HAProxy runs is planned, the plan is applied. The work of a round is proportional to what changed.
 
+import type { AddressKeeper } from './address-keeper.ts';
 import type { Changes } from './changes.ts';
 import type { Outcome } from './haproxy/apply.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
@@ -14,6 +15,7 @@ export interface LoopOptions {
   /** The desired state; only the loop changes it. */
   readonly model: Model;
   readonly settings: () => TranslateSettings;
+  readonly addresses: Pick<AddressKeeper, 'assign' | 'ofPools'>;
   readonly haproxy: HaproxyDataplane;
   /** undefined where this host has no VRRP. */
   readonly keepalived?: KeepalivedDataplane | undefined;
@@ -36,6 +38,7 @@ export async function loop({
   cluster,
   model,
   settings,
+  addresses,
   haproxy,
   keepalived,
   metrics,
@@ -44,7 +47,9 @@ export async function loop({
   // One of three things can happen: objects changed, the dataplane asks to plan something again, we are stopping.
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
-    const keys = translateChanged(cluster, model, changed.keys(), settings()); // pure
+    const moved = addresses.assign(changed.keys()); // claims are written by themselves
+    const dirty = new Set([...changed.keys(), ...moved]);
+    const keys = translateChanged(cluster, model, dirty, settings(), addresses.ofPools); // pure
     keepalived?.follow(keys, model.loadBalancers); // VIPs that came or went; files and reloads follow by themselves
     const touched = new Set([...keys, ...replan]);
     const plans = haproxy.plan(touched); // pure

@@ -6,8 +6,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
+import { AddressKeeper } from './address-keeper.ts';
 import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
-import { apiClient, apiSource } from './api.ts';
+import { apiClient, apiSource, claimHome } from './api.ts';
 import { Changes } from './changes.ts';
 import { cli } from './cli/cli.ts';
 import { messageOf } from './errors.ts';
@@ -53,6 +54,7 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy: haproxy.status(),
     vrrp: keepalived?.status(),
     pair: pair?.status(),
+    addresses: addresses.status(),
   }));
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const onKnown = (): void => replan([...cluster.services()].map(({ key }) => key));
@@ -78,6 +80,21 @@ async function run(argv: readonly string[]): Promise<number> {
     metrics,
     log,
   });
+  const client = apiClient(settings);
+  const addresses: AddressKeeper = new AddressKeeper({
+    cluster,
+    settings,
+    translating,
+    api: client,
+    home: () => claimHome(api),
+    isLeader: () => reporter?.isLeader ?? false,
+    mayClaim: async (service, uid) => reporter?.claimed(service, uid) ?? false,
+    onChanged: (keys) => changes.add(keys, performance.now()),
+    onKept: (service) => reporter?.report([service]),
+    onProblems: (problems) => problemLog.report('addresses', problems),
+    metrics,
+    log,
+  });
   const sources: StatusSources = {
     version,
     startedAt: new Date(),
@@ -86,6 +103,7 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy,
     keepalived,
     pair,
+    addresses,
     sourceProblems: () => [...sourceProblems.values()].flat(),
     zone: () => settings.zone,
   };
@@ -113,6 +131,7 @@ async function run(argv: readonly string[]): Promise<number> {
     log.setLevel(settings.logLevel);
     haproxy.configure(settings);
     void pair?.renew();
+    addresses.configure(settings, translating);
     changes.add(
       [...cluster.services()].map(({ key }) => key),
       performance.now(),
@@ -132,14 +151,14 @@ async function run(argv: readonly string[]): Promise<number> {
     metrics.eventReceived(source);
     sourceProblems.set(source, change.problems);
     problemLog.report(source, change.problems);
-    const { keys, nodesChanged } = cluster.apply(change, source);
+    const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
+    addresses.take(ofAddresses);
     changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
   };
   const takeFromApi = (change: ObjectsChange): void => {
     take('api')(change);
     reporter?.observed(change.upserted.filter(({ kind }) => kind === 'Service').map(({ key }) => key));
   };
-  const client = apiClient(settings);
   const api = client && apiSource(client, settings, takeFromApi, metrics, log);
   const { leaseNamespace, finalizer, stateDir } = settings;
   const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
@@ -155,6 +174,8 @@ async function run(argv: readonly string[]): Promise<number> {
       metrics,
       leaseNamespace,
       finalizer,
+      isKept: (key) => addresses.isKept(key),
+      onLeader: () => addresses.take(),
     });
   if (client === undefined && settings.manifests.length === 0) {
     log.warn('There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"');
@@ -171,7 +192,13 @@ async function run(argv: readonly string[]): Promise<number> {
   // What the folder holds is served even where no API server can be reached, which may be behind it; but what a HAProxy
   // serves already is not taken back because nobody says what it should be.
   const source = await api?.ready;
-  translateChanged(cluster, model, changes.takeAll(), translating);
+  await addresses.start();
+  const translateAll = (): void => {
+    const keys = changes.takeAll();
+    const dirty = new Set([...keys, ...addresses.assign(keys)]);
+    translateChanged(cluster, model, dirty, translating, addresses.ofPools);
+  };
+  translateAll();
   if (source === 'nothing') {
     const known = new Set(
       [...model.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
@@ -182,7 +209,7 @@ async function run(argv: readonly string[]): Promise<number> {
         listeners: others.length,
       });
       await Promise.race([api?.synced, stopping.promise]);
-      translateChanged(cluster, model, changes.takeAll(), translating);
+      translateAll();
     }
   }
   for (const { key, problems } of model.loadBalancers.values()) problemLog.report(key, problems);
@@ -202,6 +229,7 @@ async function run(argv: readonly string[]): Promise<number> {
     cluster,
     model,
     settings: () => translating,
+    addresses,
     haproxy,
     keepalived,
     metrics,
@@ -220,6 +248,7 @@ async function run(argv: readonly string[]): Promise<number> {
 
   await manifests.close();
   await api?.close();
+  await addresses.close();
   await reporter?.close();
   if (standing) standing.close();
   await keepalived?.close();

@@ -30,7 +30,13 @@ export interface Vip {
   /** Canonical text (RFC 5952 for IPv6), without brackets. */
   readonly address: string;
   readonly family: Family;
-  readonly source: 'annotation' | 'spec.loadBalancerIP' | 'status' | 'spec.externalIPs' | 'spec.clusterIPs';
+  readonly source:
+    | 'pool'
+    | 'annotation'
+    | 'spec.loadBalancerIP'
+    | 'status'
+    | 'spec.externalIPs'
+    | 'spec.clusterIPs';
 }
 
 export interface Listener {

@@ -28,6 +28,8 @@ export interface ProvisionerOptions {
   readonly backOff?: readonly [least: number, most: number];
   /** Calls at the same time, each for another address. */
   readonly concurrency?: number;
+  /** A call has ended; `failure` says why it failed. */
+  readonly onCall?: (request: ProvisionRequest, failure: string | undefined) => void;
   /** The Problem of an address and Service came, changed or went. */
   readonly onProblem?: (request: ProvisionRequest, problem: Problem | undefined) => void;
 }
@@ -120,7 +122,10 @@ export class Provisioner {
       void this.#call(request).then((failure) => {
         this.#running--;
         lane.isRunning = false;
-        if (!this.#isClosed) this.#settle(lane, request, failure);
+        if (!this.#isClosed) {
+          this.#options.onCall?.(request, failure);
+          this.#settle(lane, request, failure);
+        }
         this.#next();
       });
     }

@@ -29,6 +29,10 @@ export interface ReporterOptions {
   readonly leaseNamespace: string;
   /** Whether Services get the finalizer. */
   readonly finalizer: boolean;
+  /** Whether the addresses that the Service has of the pools may be told, see AddressKeeper. */
+  readonly isKept: (key: string) => boolean;
+  /** This agent begins or ceases to write. */
+  readonly onLeader: () => void;
 }
 
 export interface ReporterMetrics {
@@ -58,7 +62,10 @@ export class Reporter {
       namespace: leaseNamespace,
       name: LEASE,
       identity,
-      onLeader: (leads) => this.#writer.lead(leads),
+      onLeader: (leads) => {
+        this.#writer.lead(leads);
+        options.onLeader();
+      },
     });
     this.#events = new EventRecorder({ api, clock, log, metrics, instance: identity, isLeader });
     this.#writer = new StatusWriter({
@@ -72,6 +79,11 @@ export class Reporter {
         for (const text of writtenEvents(before, after)) this.#events.record(subjectOf(after), text);
       },
     });
+  }
+
+  /** Whether this agent writes to the cluster. */
+  get isLeader(): boolean {
+    return this.#lease.isLeader;
   }
 
   /** Who writes to the cluster now, '' where nobody does or nobody can be asked. */
@@ -94,6 +106,11 @@ export class Reporter {
         this.#writer.set(key, this.#wish(key, service));
       }
     }
+  }
+
+  /** Resolves with true once something may be done for the Service outside, see StatusWriter. */
+  claimed(key: string, uid: string): Promise<boolean> {
+    return this.#writer.claimed(key, uid);
   }
 
   /** These Services have changed in the API: somebody else may have written what is ours. */
@@ -121,6 +138,7 @@ export class Reporter {
     for (const text of problemEvents(this.#told.get(key) ?? [], all))
       this.#events.record(subjectOf(service), text);
     this.#told.set(key, all);
+    if (!this.#options.isKept(key)) return { kind: 'claim', uid };
     const status = wantedStatus(loadBalancer, { serves: (listener) => haproxy.serves(listener), problems });
     return { kind: 'serve', uid, status };
   }

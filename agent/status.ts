@@ -1,6 +1,7 @@
 // What the agent knows, as plain data for `status` and `why`: the whole in numbers, one Service in detail.
 // Reads the model, the cluster and the dataplane; changes nothing.
 
+import type { AddressKeeper, AddressStatus } from './address-keeper.ts';
 import type { HaproxyDataplane, HaproxyStatus } from './haproxy/dataplane.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import type { VrrpStatus } from './keepalived/vrrp.ts';
@@ -20,6 +21,7 @@ export interface StatusSources {
   readonly keepalived: KeepalivedDataplane | undefined;
   /** undefined where this host has no peer. */
   readonly pair: Pair | undefined;
+  readonly addresses: AddressKeeper;
   /** Problems of the sources: files that cannot be read, objects that are given twice. */
   readonly sourceProblems: () => readonly Problem[];
   readonly zone: () => string;
@@ -36,22 +38,22 @@ export interface AgentStatus {
   readonly haproxy: HaproxyStatus;
   readonly vrrp: VrrpStatus | undefined;
   readonly pair: PairStatus | undefined;
+  readonly addresses: AddressStatus;
   readonly problems: readonly Problem[];
   /** '' where everything is as it should be. */
   readonly fault: string;
 }
 
 export function agentStatus(sources: StatusSources): AgentStatus {
-  const { version, startedAt, cluster, model, haproxy } = sources;
+  const { version, startedAt, cluster, model, haproxy, addresses } = sources;
   const vrrp = sources.keepalived?.status();
   const pair = sources.pair?.status();
-  const { Service, EndpointSlice, Endpoints, Node } = cluster.counts();
   const listeners = [...model.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxyStatus = haproxy.status();
   return {
     version,
     startedAt: startedAt.toISOString(),
-    objects: { Service, EndpointSlice, Endpoints, Node },
+    objects: cluster.counts(),
     loadBalancers: model.loadBalancers.size,
     ignoredServices: model.ignored.size,
     listeners: listeners.length,
@@ -59,15 +61,23 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     haproxy: haproxyStatus,
     vrrp,
     pair,
+    addresses: addresses.status(),
     problems: allProblems(sources),
     fault: [haproxyStatus.fault, haproxyStatus.persistFault, vrrp?.fault, pair?.fault].find(Boolean) ?? '',
   };
 }
 
 /** Every problem that somebody has to mend. */
-export function allProblems({ model, haproxy, pair, sourceProblems }: StatusSources): readonly Problem[] {
+export function allProblems({
+  model,
+  haproxy,
+  addresses,
+  pair,
+  sourceProblems,
+}: StatusSources): readonly Problem[] {
   return [
     ...sourceProblems(),
+    ...addresses.problems,
     ...(pair?.problems() ?? []),
     ...[...model.loadBalancers.values()].flatMap((each) => [...each.problems, ...haproxy.problemsOf(each)]),
   ];

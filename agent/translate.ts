@@ -17,7 +17,15 @@ import type {
 } from './model.ts';
 import { membersFromEndpoints, membersFromNodes } from './translate/members.ts';
 import { selectEndpoints } from './translate/select-endpoints.ts';
-import { type OwnershipSettings, serviceVips, whyNotOurs } from './translate/service-vips.ts';
+import {
+  type AddressesView,
+  hasPort,
+  noPools,
+  type OwnershipSettings,
+  type PoolAddresses,
+  serviceVips,
+  whyNotOurs,
+} from './translate/service-vips.ts';
 import { type SourceRanges, sourceRanges } from './translate/source-ranges.ts';
 import { type Claim, VipClaims } from './translate/vip-claims.ts';
 
@@ -60,19 +68,23 @@ export function emptyModel(): Model {
   return { loadBalancers: new Map(), ignored: new Map(), onNodes: new Set(), claims: new VipClaims() };
 }
 
-/** Brings `model` to what the objects of `keys` say now and returns the keys whose load balancer changed. */
+/**
+ * Brings `model` to what the objects of `keys` say now and returns the keys whose load balancer changed.
+ * `ofPools` says what a Service has of the address pools.
+ */
 export function translateChanged(
   cluster: ClusterView,
   model: Model,
   keys: Iterable<string>,
   settings: TranslateSettings,
+  ofPools: AddressesView = noPools,
 ): ReadonlySet<string> {
   const dirty = new Set(keys);
   for (const key of [...dirty])
-    for (const other of updateClaims(cluster, model, key, settings)) dirty.add(other);
+    for (const other of updateClaims(cluster, model, key, settings, ofPools(key))) dirty.add(other);
   const changed = new Set<string>();
   for (const key of dirty) {
-    const result = translate(key, cluster, model, settings);
+    const result = translate(key, cluster, model, settings, ofPools(key));
     if (put(model, key, result)) changed.add(key);
   }
   return changed;
@@ -83,14 +95,16 @@ function updateClaims(
   model: Model,
   key: string,
   settings: TranslateSettings,
+  ofPools: PoolAddresses | undefined,
 ): Iterable<string> {
   const service = cluster.service(key);
   if (service === undefined || whyNotOurs(service, settings) !== undefined)
     return model.claims.update(key, 0, []);
   const { values } = annotationsOf(service, settings);
   const claims: Claim[] = [];
-  for (const vip of serviceVips(service, values.loadBalancerIps, settings).vips) {
-    for (const { protocol, port } of service.ports) claims.push({ address: vip.address, protocol, port });
+  for (const { address } of serviceVips(service, values.loadBalancerIps, settings, ofPools).vips) {
+    for (const { protocol, port } of service.ports)
+      if (hasPort(ofPools, address, { protocol, port })) claims.push({ address, protocol, port });
   }
   return model.claims.update(key, seniority(service, cluster.isOfFolder(key)), claims);
 }
@@ -129,6 +143,7 @@ function translate(
   cluster: ClusterView,
   model: Model,
   settings: TranslateSettings,
+  ofPools: PoolAddresses | undefined,
 ): LoadBalancer | Ignored | undefined {
   const service = cluster.service(key);
   if (service === undefined) return undefined;
@@ -137,9 +152,14 @@ function translate(
 
   const annotations = annotationsOf(service, settings);
   const ranges = sourceRanges(service);
-  const { vips, problems: vipProblems } = serviceVips(service, annotations.values.loadBalancerIps, settings);
+  const { vips, problems: vipProblems } = serviceVips(
+    service,
+    annotations.values.loadBalancerIps,
+    settings,
+    ofPools,
+  );
   const problems: Problem[] = [...annotations.problems, ...ranges.problems, ...vipProblems];
-  if (vips.length === 0) problems.push(pending(service));
+  if (vips.length === 0 && !ofPools?.problems.length) problems.push(pending(service));
 
   const membersBy = annotations.values.members ?? settings.members;
   if (membersBy === 'nodes') model.onNodes.add(key);
@@ -154,7 +174,8 @@ function translate(
       const name = listenerName(service, port, family);
       const before = previous?.listeners.find((listener) => listener.name === name);
       const members = membersOf(service, port, family, membersBy, cluster, settings, problems);
-      const addresses = heldAddresses(service, port, own, model, problems);
+      const granted = own.filter(({ address }) => hasPort(ofPools, address, port));
+      const addresses = heldAddresses(service, port, granted, model, problems);
       listeners.push(
         listenerOf(
           name,

@@ -17,6 +17,11 @@ export interface AgentState {
     readonly persistFault: string;
     readonly serversToDelete: number;
   };
+  readonly addresses: {
+    readonly pools: readonly PoolState[];
+    readonly unkept: number;
+    readonly provisioning: number;
+  };
   /** undefined where this host has no VRRP. */
   readonly vrrp: VrrpGauges | undefined;
   /** undefined where this host has no peer. */
@@ -48,6 +53,11 @@ export interface PairState {
   readonly credentialsExpire: number;
 }
 
+interface PoolState extends Readonly<Record<'free' | 'used' | 'held' | 'conflicting', number>> {
+  readonly name: string;
+  readonly family: 'v4' | 'v6';
+}
+
 /** Everything the agent counts; `contentType` goes with `text()`. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -72,6 +82,16 @@ export class Metrics {
     'headgate_status_writes_total',
     'Writes of Services in the cluster',
     ['result'],
+  );
+  readonly #claimWrites = this.#counter(
+    'headgate_claim_writes_total',
+    'Writes of AddressClaims in the cluster',
+    ['result'],
+  );
+  readonly #provisionerCalls = this.#counter(
+    'headgate_provisioner_calls_total',
+    'Calls of the program that is told of addresses',
+    ['action', 'result'],
   );
   readonly #eventsSent = this.#counter('headgate_kubernetes_events_total', 'Events told to the cluster', [
     'result',
@@ -132,9 +152,30 @@ export class Metrics {
       gauge.reset();
       for (const [reason, count] of state().problems) gauge.set({ reason }, count);
     });
+    this.#gauge(
+      'headgate_pool_addresses',
+      'Addresses of a pool, by what has become of them',
+      ['pool', 'family', 'state'],
+      (gauge) => {
+        gauge.reset();
+        for (const { name: pool, family, ...counts } of state().addresses.pools)
+          for (const each of ['free', 'used', 'held', 'conflicting'] as const)
+            gauge.set({ pool, family, state: each }, counts[each]);
+      },
+    );
     const numbers: [name: string, help: string, value: (state: AgentState) => number][] = [
       ['headgate_load_balancers', 'Load balancers in the model', (now) => now.loadBalancers],
       ['headgate_ignored_services', 'Services that are not ours', (now) => now.ignoredServices],
+      [
+        'headgate_unkept_claims',
+        'Claims on addresses that are yet to be kept',
+        (now) => now.addresses.unkept,
+      ],
+      [
+        'headgate_provisioner_pending',
+        'What the program that is told of addresses has yet to carry out',
+        (now) => now.addresses.provisioning,
+      ],
       ['headgate_waiting_changes', 'Load balancers that wait for the loop', (now) => now.waiting],
       ['headgate_haproxy_serving', 'Whether a HAProxy worker answers', (now) => Number(now.haproxy.serving)],
       [
@@ -180,6 +221,14 @@ export class Metrics {
 
   statusWritten(result: string): void {
     this.#statusWrites.inc({ result });
+  }
+
+  claimWritten(result: string): void {
+    this.#claimWrites.inc({ result });
+  }
+
+  provisioned(action: string, result: string): void {
+    this.#provisionerCalls.inc({ action, result });
   }
 
   eventSent(result: string): void {

@@ -123,7 +123,7 @@ function sharingProblems(request: AddressRequest, claim: AddressClaim): readonly
   const granted = new Set(claim.ports.map(portText));
   for (const port of request.ports) {
     if (granted.has(portText(port))) continue;
-    const message = `Cannot have ${port.protocol} port ${port.port} of ${address}: another Service that shares the address has it`;
+    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: another Service that shares the address has it`;
     problems.push({ object, reason: 'AddressInUse', message, port });
   }
   return problems;

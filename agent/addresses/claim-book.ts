@@ -170,7 +170,7 @@ export class ClaimBook {
       this.freedPools.set(`pool ${family} ${pool.name}`, { pool, family, tried: new Set() });
   }
 
-  changes(): readonly ClaimChange[] {
+  *changes(): Generator<void, readonly ClaimChange[]> {
     const changes: ClaimChange[] = [];
     for (const [name, before] of this.#stored) {
       const claim = this.ledger.get(name);
@@ -178,6 +178,7 @@ export class ClaimBook {
       else if (claim === undefined && before !== undefined) changes.push({ kind: 'delete', claim: before });
       else if (claim !== undefined && before !== undefined && !sameRecord(claim, before))
         changes.push({ kind: 'update', claim });
+      yield;
     }
     return changes.sort((a, b) => (a.claim.name < b.claim.name ? -1 : 1));
   }

@@ -78,7 +78,7 @@ export class Ledger {
     this.#pools = pools;
     this.#counts.clear();
     for (const place of this.#places.values()) {
-      place.owner = pools.ownerOf(place.address);
+      place.owner = pools.ownerOfNumber(place.number, place.family);
       this.#count(place, 1n);
     }
   }

@@ -50,8 +50,11 @@ export class PoolIndex {
 
   /** Of a canonical address. */
   ownerOf(address: string): AddressPool | undefined {
-    const number = addressNumber(address);
-    const owners = this.#owners[familyOf(address)];
+    return this.ownerOfNumber(addressNumber(address), familyOf(address));
+  }
+
+  ownerOfNumber(number: bigint, family: Family): AddressPool | undefined {
+    const owners = this.#owners[family];
     const at = lastAtMost(owners.length, (i) => (owners[i]?.first ?? 0n) <= number);
     const range = owners[at];
     return range !== undefined && number <= range.last ? range.pool : undefined;

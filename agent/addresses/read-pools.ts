@@ -7,6 +7,8 @@ import { near } from '../nearest.ts';
 import { quote } from '../quote.ts';
 import { faultsOf, isMapping, shownValue } from '../validate.ts';
 
+export type { AddressPool } from '../kubernetes/address-schemas.ts';
+
 /** `value` as the YAML file holds it; undefined and null stand for no pools. A pool with a fault is left out. */
 export function readPools(value: unknown): {
   readonly pools: readonly AddressPool[];

@@ -1,11 +1,23 @@
-// The desired state of a folder of manifests, for commands that work without an agent.
+// The desired state of a folder of manifests, for commands that work without an agent. Addresses of pools are those
+// that the agent of this host has given, or would give.
 
+import { join } from 'node:path';
+import { CLAIM_FILE } from '../address-keeper.ts';
+import { Addresses } from '../addresses.ts';
+import { askedAddress, type PoolsView } from '../asked-address.ts';
 import type { HeadgateError } from '../errors.ts';
+import { readClaimFile } from '../kubernetes/claim-file.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests.ts';
 import type { Problem } from '../model.ts';
 import type { Settings } from '../settings.ts';
-import { emptyModel, type Model, translateChanged, translateSettings } from '../translate.ts';
+import {
+  emptyModel,
+  type Model,
+  type TranslateSettings,
+  translateChanged,
+  translateSettings,
+} from '../translate.ts';
 
 /** Reads all manifests once. Errors: SETTINGS_INVALID where a folder is missing. */
 export async function desiredState(
@@ -27,10 +39,37 @@ export async function desiredState(
   });
   await manifests.start();
   await manifests.close();
-  translateChanged(cluster, model, keys, translateSettings(settings));
+  const translating = translateSettings(settings);
+  const { addresses, problems: ofAddresses } = await allocated(cluster, settings, translating);
+  translateChanged(cluster, model, keys, translating, (key) => addresses.assignment(key));
   const unread = failures.map(
     ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
   );
   const ofServices = [...model.loadBalancers.values()].flatMap((each) => each.problems);
-  return { model, problems: [...unread, ...problems, ...ofServices] };
+  return { model, problems: [...unread, ...problems, ...ofAddresses, ...ofServices] };
+}
+
+/** What the file of claims and the manifests come to; nothing is written. */
+async function allocated(
+  cluster: Cluster,
+  settings: Settings,
+  translating: TranslateSettings,
+): Promise<{ readonly addresses: Addresses; readonly problems: readonly Problem[] }> {
+  const file = await readClaimFile(join(settings.stateDir, ...CLAIM_FILE));
+  const addresses = new Addresses();
+  const pools = [...settings.pools, ...cluster.pools()];
+  const upserted = [...file.claims, ...[...cluster.claims()].map(({ claim }) => claim)];
+  addresses.update({ pools, claims: { upserted } }, Date.now());
+  const view: PoolsView = {
+    isAny: pools.length > 0,
+    isOfCluster: false,
+    owns: (address) => addresses.poolOf(address) !== undefined,
+    hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
+  };
+  const requests = [...cluster.services()].map(
+    (service) => [service.key, askedAddress(service, translating, view)] as const,
+  );
+  const { releaseAfter } = settings;
+  addresses.update({ requests, releaseAfter, leading: true }, Date.now());
+  return { addresses, problems: [...file.problems, ...addresses.poolProblems()] };
 }

@@ -1,5 +1,6 @@
 // `headgate status`: what the running agent does, in numbers, and what is wrong.
 
+import type { AddressStatus } from '../address-keeper.ts';
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
 import type { VrrpStatus } from '../keepalived/vrrp.ts';
 import type { PairStatus } from '../pair/pair.ts';
@@ -23,6 +24,7 @@ function inWords(answer: AgentStatus): readonly string[] {
     `Load balancers:  ${answer.loadBalancers} (${answer.listeners} listeners, ${answer.members} members); ${answer.ignoredServices} Services are not ours`,
     `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
   ];
+  lines.push(...ofAddresses(answer.addresses));
   if (haproxy.reloadPending.length > 0) lines.push(`Reload due:      ${haproxy.reloadPending.join(', ')}`);
   if (haproxy.serversToDelete > 0) lines.push(`Draining:        ${haproxy.serversToDelete} servers`);
   if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
@@ -64,5 +66,32 @@ function pairInWords(pair: PairStatus): readonly string[] {
   }
   lines.push(`Peer may take over: ${peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`}`);
   if (fault !== '') lines.push(`Fault:           ${fault}`);
+  return lines;
+}
+
+function ofAddresses({
+  home,
+  leading,
+  pools,
+  unkept,
+  provisioning,
+  fault,
+}: AddressStatus): readonly string[] {
+  if (pools.length === 0 && unkept === 0) return [];
+  const where = {
+    cluster: 'claims in the cluster',
+    file: 'claims in a file',
+    unknown: 'claims as last known',
+  };
+  const lines = [
+    `Addresses:       ${where[home]}, ${leading ? 'given by this host' : 'given by another host'}`,
+  ];
+  for (const { name, family, free, used, held, conflicting } of pools) {
+    const others = conflicting === 0 ? '' : `, ${conflicting} of another pool`;
+    lines.push(`  pool ${name}, IP${family}: ${free} free, ${used} used, ${held} held${others}`);
+  }
+  if (unkept > 0) lines.push(`  ${unkept} claims have yet to be kept`);
+  if (provisioning > 0) lines.push(`  ${provisioning} addresses have yet to be told to the provisioner`);
+  if (fault !== '') lines.push(`  ${fault}`);
   return lines;
 }

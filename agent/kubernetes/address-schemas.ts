@@ -23,6 +23,8 @@ export const ADDRESS_API_VERSION = `${ADDRESS_GROUP}/v1alpha1`;
 /** Addresses that Services may be given. */
 export interface AddressPool {
   readonly kind: 'AddressPool';
+  /** The name alone: pools have no namespace. */
+  readonly key: string;
   readonly name: string;
   /** Of two pools of one name, that of the settings holds. */
   readonly source: 'settings' | 'api';
@@ -76,6 +78,17 @@ export interface AddressClaim {
   readonly reserved: boolean;
   /** Of a reservation, '' where it names none. */
   readonly namespace: string;
+}
+
+/** An AddressClaim as it is kept, in the cluster or in a file. */
+export interface StoredClaim {
+  readonly kind: 'AddressClaim';
+  /** The name alone: claims have no namespace. */
+  readonly key: string;
+  /** '' where it is not of the API. */
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly claim: AddressClaim;
 }
 
 export interface ClaimedPort {
@@ -205,6 +218,7 @@ export function poolOf(
   );
   return {
     kind: 'AddressPool',
+    key: name,
     name,
     source,
     uid,
@@ -244,7 +258,11 @@ const time = (description: string) =>
     .nullish();
 
 export const claimSchema = mappingOf({
-  metadata: mappingOf({ name: textRule(subdomain.check, subdomain.not) }),
+  metadata: mappingOf({
+    name: textRule(subdomain.check, subdomain.not),
+    uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
+    resourceVersion: textRule((text) => text.length <= 128, 'is not a version').nullish(),
+  }),
   spec: mappingOf({
     address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
       type: 'string',
@@ -288,18 +306,40 @@ export const claimSchema = mappingOf({
     namespace: textRule((text) => text === '' || label.check(text), label.not)
       .meta({ description: 'Of a reservation: Services of this namespace may ask for the address.' })
       .nullish(),
-  }).meta({
-    'x-kubernetes-validations': [
-      {
-        rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
-        message: 'only a claim with "reserved: true" may do without a service',
-      },
-    ],
-  }),
+  })
+    .superRefine(({ reserved, service }, context) => {
+      if (reserved || service) return;
+      const message = 'missing, only a claim with "reserved: true" may do without';
+      context.addIssue({ code: 'custom', path: ['service'], message });
+    })
+    .meta({
+      'x-kubernetes-validations': [
+        {
+          rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
+          message: 'only a claim with "reserved: true" may do without a service',
+        },
+      ],
+    }),
 });
 
+/** Of the API, or of a manifest. */
+export function storedPoolOf({ metadata, spec }: Checked<typeof poolSchema>): AddressPool {
+  return poolOf(metadata.name, 'api', metadata.uid ?? '', spec);
+}
+
+export function storedClaimOf(checked: Checked<typeof claimSchema>): StoredClaim {
+  const { name, uid, resourceVersion } = checked.metadata;
+  return {
+    kind: 'AddressClaim',
+    key: name,
+    uid: uid ?? '',
+    resourceVersion: resourceVersion ?? '',
+    claim: claimOf(checked),
+  };
+}
+
 /** `since` is 0 where the object does not say: then it counts as the oldest. */
-export function claimOf({ metadata, spec }: Checked<typeof claimSchema>): AddressClaim {
+function claimOf({ metadata, spec }: Checked<typeof claimSchema>): AddressClaim {
   const { address, family } = spec.address;
   return {
     kind: 'AddressClaim',

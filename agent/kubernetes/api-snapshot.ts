@@ -9,8 +9,10 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { writeAtomically } from '../atomic-file.ts';
 import { HeadgateError } from '../errors.ts';
+import type { AddressRange } from '../ip-range.ts';
 import { Slice } from '../slice.ts';
 import { isMapping } from '../validate.ts';
+import { ADDRESS_API_VERSION } from './address-schemas.ts';
 import type { ObjectRef } from './cluster.ts';
 import type { KubernetesObject } from './objects.ts';
 import { parseObject } from './parse-object.ts';
@@ -182,7 +184,10 @@ function* chunksOf(values: Iterable<object>): Generator<string, void, void> {
   let chunk = '';
   for (const value of values) {
     // Fields without a value are kept: an object that is read again equals the one that was written.
-    const json = JSON.stringify(value, (_, field: unknown) => (field === undefined ? null : field));
+    const json = JSON.stringify(value, (_, field: unknown) => {
+      if (typeof field === 'bigint') return String(field);
+      return field === undefined ? null : field;
+    });
     chunk += `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`;
     if (chunk.length < CHUNK) continue;
     yield chunk;
@@ -207,11 +212,21 @@ function take(value: unknown, objects: Map<string, KubernetesObject>): boolean {
   return true;
 }
 
-/** JSON has no undefined and no Infinity; objects have no null, and Infinity only as a Service's time of creation. */
+/**
+ * JSON has no undefined, no Infinity and no bigint; objects have no null, Infinity only as a Service's time of
+ * creation, and bigints only as the blocks of a pool.
+ */
 function withoutNulls(object: Readonly<Record<string, unknown>>): unknown {
   const restored = restore(object) as Record<string, unknown>;
   if ('created' in restored && restored.created === undefined) restored.created = Number.POSITIVE_INFINITY;
+  if (restored.kind === 'AddressPool') restored.blocks = blocksOf(restored.blocks);
   return restored;
+}
+
+function blocksOf(blocks: unknown): readonly AddressRange[] {
+  return (blocks as readonly (AddressRange & Record<'first' | 'last', string>)[]).map(
+    ({ family, first, last }) => ({ family, first: BigInt(first), last: BigInt(last) }),
+  );
 }
 
 function restore(value: unknown): unknown {
@@ -238,6 +253,24 @@ const SAMPLES = [
     endpoints: [{ addresses: ['10.0.0.1'] }],
   },
   { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } },
+  {
+    kind: 'AddressPool',
+    apiVersion: ADDRESS_API_VERSION,
+    metadata: { name: 'a' },
+    spec: {
+      blocks: ['192.0.2.1'],
+      serviceAllocation: {
+        namespaces: ['a'],
+        serviceSelector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] },
+      },
+    },
+  },
+  {
+    kind: 'AddressClaim',
+    apiVersion: ADDRESS_API_VERSION,
+    metadata: { name: 'a' },
+    spec: { address: '192.0.2.1', service: 'a/b', ports: [{ protocol: 'TCP', port: 1 }] },
+  },
 ];
 
 /** Objects that another version of Headgate has pruned otherwise would mislead this one. */

@@ -1,10 +1,12 @@
-// The source of objects that is the API server: Services, EndpointSlices and Nodes, each by a reflector of its own.
+// The source of objects that is the API server: Services, EndpointSlices, Nodes, AddressPools and AddressClaims, each
+// kind by a reflector of its own.
 // Reports nothing before all of them are there, then each event at once. While no API server answers it reports what
 // it last knew, from disk if it has just started, and takes nothing back.
 // Owns the reflectors and the snapshot.
 
 import type { HeadgateError } from '../errors.ts';
 import type { Problem } from '../model.ts';
+import { ADDRESS_API_VERSION } from './address-schemas.ts';
 import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
 import type { ApiStreams } from './client.ts';
 import type { ObjectRef, ObjectsChange } from './cluster.ts';
@@ -19,13 +21,13 @@ import type {
   ReflectorTimes,
 } from './reflector-terms.ts';
 
-export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node';
+export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node' | 'AddressPool' | 'AddressClaim';
 
 export interface ApiSourceOptions {
   readonly api: ApiStreams;
-  /** Default all three; without Nodes where members are pods and the account may not list nodes. */
+  /** Default all; without Nodes where members are pods and the account may not list nodes. */
   readonly kinds?: readonly ReflectedKind[];
-  /** Empty: all. Nodes have none. */
+  /** Empty: all. Nodes, pools and claims have none. */
   readonly namespaces: readonly string[];
   /** Of Services, as kubectl's -l takes it; '' for all. */
   readonly serviceSelector: string;
@@ -69,7 +71,7 @@ export class ApiSource {
 
   constructor(options: ApiSourceOptions) {
     this.#options = options;
-    const { kinds = ['Service', 'EndpointSlice', 'Node'], namespaces, serviceSelector } = options;
+    const { kinds = ALL, namespaces, serviceSelector } = options;
     const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
     this.#reflectors = resources.map(
       (resource) =>
@@ -100,13 +102,18 @@ export class ApiSource {
     for (const reflector of this.#reflectors) reflector.start();
   }
 
-  /** Every watch is open. */
+  /** Every watch is open, of the kinds that the API server knows. */
   get isConnected(): boolean {
-    return this.#reflectors.every((reflector) => reflector.status().connected);
+    return this.#reflectors.every((reflector) => reflector.isAbsent || reflector.status().connected);
   }
 
   get isSynced(): boolean {
     return this.#reflectors.every(({ isSynced }) => isSynced);
+  }
+
+  /** The API server does not know the kind. */
+  isAbsent(kind: ReflectedKind): boolean {
+    return this.#reflectors.some((reflector) => reflector.isAbsent && reflector.status().kind === kind);
   }
 
   status(): readonly ReflectorStatus[] {
@@ -188,9 +195,10 @@ function resourcesOf(
   namespaces: readonly string[],
   serviceSelector: string,
 ): ReflectedResource<KubernetesObject>[] {
-  const places = kind === 'Node' || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
+  const { isOfCluster, ...resource } = API[kind];
+  const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
   return places.map((namespace) => ({
-    ...API[kind],
+    ...resource,
     kind,
     namespace,
     labelSelector: kind === 'Service' ? serviceSelector : '',
@@ -205,8 +213,28 @@ function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): b
   );
 }
 
-const API: Readonly<Record<ReflectedKind, { readonly apiVersion: string; readonly plural: string }>> = {
+const ALL: readonly ReflectedKind[] = ['Service', 'EndpointSlice', 'Node', 'AddressPool', 'AddressClaim'];
+
+interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plural' | 'isOptional'> {
+  /** Has no namespaces. */
+  readonly isOfCluster?: boolean;
+}
+
+const API: Readonly<Record<ReflectedKind, KindOfApi>> = {
   Service: { apiVersion: 'v1', plural: 'services' },
   EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
-  Node: { apiVersion: 'v1', plural: 'nodes' },
+  Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
+  // Only where the definitions in deploy/crds/ have been applied.
+  AddressPool: {
+    apiVersion: ADDRESS_API_VERSION,
+    plural: 'addresspools',
+    isOfCluster: true,
+    isOptional: true,
+  },
+  AddressClaim: {
+    apiVersion: ADDRESS_API_VERSION,
+    plural: 'addressclaims',
+    isOfCluster: true,
+    isOptional: true,
+  },
 };

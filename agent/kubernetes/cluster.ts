@@ -3,6 +3,7 @@
 // Owns its indexes; touches nothing else.
 
 import type { Problem } from '../model.ts';
+import type { AddressPool, StoredClaim } from './address-schemas.ts';
 import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from './objects.ts';
 import { sameValue } from './same-value.ts';
 
@@ -29,6 +30,9 @@ export interface Dirty {
   readonly keys: ReadonlySet<string>;
   /** A Node differs: every load balancer whose members are nodes is concerned, the cluster does not know which. */
   readonly nodesChanged: boolean;
+  readonly poolsChanged: boolean;
+  /** Names of AddressClaims. */
+  readonly claims: ReadonlySet<string>;
 }
 
 type Kind = KubernetesObject['kind'];
@@ -47,6 +51,8 @@ export class Cluster {
   readonly #slices: ByKey<EndpointSlice> = new Map();
   readonly #endpoints: ByKey<Endpoints> = new Map();
   readonly #nodes: ByKey<Node> = new Map();
+  readonly #pools: ByKey<AddressPool> = new Map();
+  readonly #claims: ByKey<StoredClaim> = new Map();
   /** Service key → its slices by slice key; no empty entries. */
   readonly #slicesOf: ByKey<ByKey<EndpointSlice>> = new Map();
   /** Service key → the answer of `slices()`; an entry goes when a slice of it changes. */
@@ -56,9 +62,14 @@ export class Cluster {
   /** Takes a change of one source; a source can only remove what it holds itself. */
   apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Dirty {
     const keys = new Set<string>();
+    const claims = new Set<string>();
     let nodesChanged = false;
+    let poolsChanged = false;
     const settle = ({ kind, key }: ObjectRef) => {
-      nodesChanged = (this.#settle(kind, key, keys) && kind === 'Node') || nodesChanged;
+      if (!this.#settle(kind, key, keys)) return;
+      if (kind === 'Node') nodesChanged = true;
+      if (kind === 'AddressPool') poolsChanged = true;
+      if (kind === 'AddressClaim') claims.add(key);
     };
     for (const ref of change.removed) {
       if (this.#held[source][ref.kind].delete(ref.key)) settle(ref);
@@ -67,7 +78,7 @@ export class Cluster {
       this.#held[source][object.kind].set(object.key, object);
       settle(object);
     }
-    return { keys, nodesChanged };
+    return { keys, nodesChanged, poolsChanged, claims };
   }
 
   /** The part of a change that is not so already, for sources that deliver everything again. */
@@ -112,6 +123,18 @@ export class Cluster {
     return this.#sortedNodes;
   }
 
+  pools(): IterableIterator<AddressPool> {
+    return this.#pools.values();
+  }
+
+  claim(name: string): StoredClaim | undefined {
+    return this.#claims.get(name);
+  }
+
+  claims(): IterableIterator<StoredClaim> {
+    return this.#claims.values();
+  }
+
   /** How many objects of each kind count, for metrics. */
   counts(): Readonly<Record<Kind, number>> {
     return {
@@ -119,6 +142,8 @@ export class Cluster {
       EndpointSlice: this.#slices.size,
       Endpoints: this.#endpoints.size,
       Node: this.#nodes.size,
+      AddressPool: this.#pools.size,
+      AddressClaim: this.#claims.size,
     };
   }
 
@@ -151,6 +176,10 @@ export class Cluster {
         this.#sortedNodes = undefined;
         return true;
       }
+      case 'AddressPool':
+        return replace(this.#pools, key, this.#winner(kind, key));
+      case 'AddressClaim':
+        return replace(this.#claims, key, this.#winner(kind, key));
     }
   }
 
@@ -164,7 +193,9 @@ export class Cluster {
   }
 
   #winner<K extends Kind>(kind: K, key: string): Extract<KubernetesObject, { kind: K }> | undefined {
-    for (const source of objectSources) {
+    // What the agents themselves have written is newer than any copy of it.
+    const sources = kind === 'AddressClaim' ? objectSources.toReversed() : objectSources;
+    for (const source of sources) {
       const object = this.#held[source][kind].get(key);
       if (object !== undefined) return object as Extract<KubernetesObject, { kind: K }>;
     }
@@ -193,7 +224,14 @@ export class Cluster {
 }
 
 function emptyStore(): Record<Kind, ByKey<KubernetesObject>> {
-  return { Service: new Map(), EndpointSlice: new Map(), Endpoints: new Map(), Node: new Map() };
+  return {
+    Service: new Map(),
+    EndpointSlice: new Map(),
+    Endpoints: new Map(),
+    Node: new Map(),
+    AddressPool: new Map(),
+    AddressClaim: new Map(),
+  };
 }
 
 /** False where the map holds an equal value already: the old one keeps its identity. */

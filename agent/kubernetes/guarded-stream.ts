@@ -64,11 +64,13 @@ export class Stopped extends HeadgateError {
 
 /** The API server answered, but not with what we asked for. */
 export class Refusal extends HeadgateError {
+  readonly status: number;
   /** Milliseconds. */
   readonly retryAfter: number;
 
-  constructor(message: string, retryAfter: number) {
+  constructor(message: string, status: number, retryAfter: number) {
     super('API_REFUSED', message);
+    this.status = status;
     this.retryAfter = retryAfter;
   }
 }
@@ -87,6 +89,7 @@ async function refusalOf({ status, headers, chunks }: ApiStream, doing: string):
   const message = messageIn(Buffer.concat(parts).toString('utf8'));
   return new Refusal(
     `${doing}: ${status}${message === '' ? '' : ` ${message}`}`,
+    status,
     retryAfter(headers['retry-after']),
   );
 }

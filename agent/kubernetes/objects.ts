@@ -2,8 +2,9 @@
 // One parser makes them from manifests and from the API alike (parse-object.ts).
 
 import type { Family, Protocol } from '../model.ts';
+import type { AddressPool, StoredClaim } from './address-schemas.ts';
 
-export type KubernetesObject = Service | EndpointSlice | Endpoints | Node;
+export type KubernetesObject = Service | EndpointSlice | Endpoints | Node | AddressPool | StoredClaim;
 
 export interface Service {
   readonly kind: 'Service';

@@ -1,9 +1,16 @@
 // Makes our flat objects of what `kubectl get -o yaml` prints and the API sends: Services, EndpointSlices, Endpoints,
-// Nodes and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
+// Nodes, AddressPools, AddressClaims and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
 // Pure: never throws, a fault is a Problem and costs only its own object.
 
 import type { Problem, ProblemReason } from '../model.ts';
 import { faultsOf, isMapping, shownValue, type z } from '../validate.ts';
+import {
+  ADDRESS_API_VERSION,
+  claimSchema,
+  poolSchema,
+  storedClaimOf,
+  storedPoolOf,
+} from './address-schemas.ts';
 import { label, subdomain } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
@@ -40,7 +47,11 @@ const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['EndpointSlice', 'discovery.k8s.io/v1'],
   ['Endpoints', 'v1'],
   ['Node', 'v1'],
+  ['AddressPool', ADDRESS_API_VERSION],
+  ['AddressClaim', ADDRESS_API_VERSION],
 ]);
+
+const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>(['Node', 'AddressPool', 'AddressClaim']);
 
 /** `ServiceList` is a list of Services, `List` one of anything (''); undefined where it is no list of ours. */
 function listedKind(kind: string): string | undefined {
@@ -107,6 +118,8 @@ type Read = { success: true; data: KubernetesObject } | { success: false; error:
 function readKind(kind: string, json: Readonly<Record<string, unknown>>): Read {
   if (kind === 'Service') return read(serviceSchema, json, serviceOf);
   if (kind === 'Node') return read(nodeSchema, json, nodeOf);
+  if (kind === 'AddressPool') return read(poolSchema, json, storedPoolOf);
+  if (kind === 'AddressClaim') return read(claimSchema, json, storedClaimOf);
   if (kind === 'Endpoints') return read(endpointsSchema, json, endpointsOf);
   return read(json.addressType === 'IPv6' ? sliceSchemas.IPv6 : sliceSchemas.IPv4, json, sliceOf);
 }
@@ -125,7 +138,7 @@ function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
   const { name, namespace = 'default' } = isMapping(json.metadata) ? json.metadata : {};
   const form = kind === 'Service' ? label : subdomain;
   if (typeof name !== 'string' || !form.check(name)) return '';
-  if (kind === 'Node') return `${kind} ${name}`;
+  if (WITHOUT_NAMESPACE.has(kind)) return `${kind} ${name}`;
   const space = namespace ?? 'default';
   return typeof space === 'string' && label.check(space) ? `${kind} ${space}/${name}` : '';
 }

@@ -14,6 +14,8 @@ export interface ReflectedResource<T> {
   readonly namespace: string;
   /** '' for all. */
   readonly labelSelector: string;
+  /** The API server may not know the kind (yet): that counts as a list of nothing, and is asked again. */
+  readonly isOptional?: boolean;
   /** Gets kind and apiVersion filled in. */
   readonly parse: ParseObject<T>;
   /** Objects whose loss would hurt, see Reflected; default all. */
@@ -49,13 +51,15 @@ export interface ReflectorTimes {
   readonly confirm: number;
   /** Seconds after which the API server is to end a watch; up to twice as long. */
   readonly watch: number;
+  /** Milliseconds until an API server that does not know the kind is asked again; up to twice as long. */
+  readonly absent: number;
 }
 
 /**
  * Bookmarks come about once a minute on a quiet watch: one may be late, but not by half a minute. A connection whose
  * other end is gone is noticed by TCP's own probes after 25 s already.
  */
-export const defaultTimes: ReflectorTimes = { silence: 90_000, confirm: 2_000, watch: 240 };
+export const defaultTimes: ReflectorTimes = { silence: 90_000, confirm: 2_000, watch: 240, absent: 10_000 };
 
 export interface ReflectorStatus {
   readonly kind: string;
@@ -63,6 +67,8 @@ export interface ReflectorStatus {
   /** A watch is open. */
   readonly connected: boolean;
   readonly synced: boolean;
+  /** The API server did not know the kind when it was asked last. */
+  readonly absent: boolean;
   readonly objects: number;
   /** Objects that count although the last list lacked them. */
   readonly doubted: number;

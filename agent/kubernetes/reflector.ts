@@ -63,6 +63,7 @@ export class Reflector<T extends Keyed> {
   /** By performance.now(), when the confirming list is due. */
   #confirmAt = 0;
   #connected = false;
+  #isAbsent = false;
   /** Attempts in a row that the API server did not answer as asked. */
   #failures = 0;
   /** Watches in a row that were opened and brought nothing. */
@@ -99,6 +100,11 @@ export class Reflector<T extends Keyed> {
     return this.#isSynced;
   }
 
+  /** The API server did not know the kind when it was asked last. */
+  get isAbsent(): boolean {
+    return this.#isAbsent;
+  }
+
   /** What a snapshot holds; the first list is compared with it. Nothing once that is there. */
   seed(objects: Iterable<T>): void {
     if (!this.#isSynced) this.#known.seed(objects);
@@ -116,6 +122,7 @@ export class Reflector<T extends Keyed> {
       namespace,
       connected: this.#connected,
       synced: this.#isSynced,
+      absent: this.#isAbsent,
       objects: this.#known.size,
       doubted: this.#known.doubted,
       resourceVersion: this.#version ?? '',
@@ -139,8 +146,12 @@ export class Reflector<T extends Keyed> {
         if (this.#version !== undefined && !this.#closed) await this.#watchOnce(this.#version);
       } catch (error) {
         if (this.#closed) break;
-        this.#failures++;
-        pause = this.#failed(error);
+        if (this.#mayBeAbsent(error)) {
+          pause = this.#times.absent * (1 + this.#random());
+        } else {
+          this.#failures++;
+          pause = this.#failed(error);
+        }
       }
       if (this.#failures > 0) pause = Math.max(pause, backoff(this.#failures, this.#random));
       else if (this.#fruitless > 1) pause = backoff(this.#fruitless - 1, this.#random);
@@ -161,6 +172,20 @@ export class Reflector<T extends Keyed> {
     this.#status.fault = messageOf(known);
     this.#options.observer?.onFailure?.(this.#options.resource.kind, known);
     return error instanceof Refusal ? error.retryAfter : 0;
+  }
+
+  /** What was known before stays: nobody takes a whole kind away to have it forgotten. */
+  #mayBeAbsent(error: unknown): boolean {
+    if (!this.#options.resource.isOptional || !(error instanceof Refusal) || error.status !== 404)
+      return false;
+    if (this.#version !== undefined) this.#relist('expired');
+    this.#answered();
+    if (this.#isAbsent) return true;
+    this.#isAbsent = true;
+    this.#isSynced = true;
+    this.#options.onChange({ upserted: [], removed: [] });
+    this.#firstList.resolve();
+    return true;
   }
 
   async #pause(milliseconds: number): Promise<void> {
@@ -203,6 +228,7 @@ export class Reflector<T extends Keyed> {
     const { kind } = this.#options.resource;
     this.#options.observer?.onList?.(kind, reason, this.#known.size, performance.now() - begin);
     this.#isSynced = true;
+    this.#isAbsent = false;
     // Also where it is empty: problems may differ.
     this.#options.onChange(change);
     this.#firstList.resolve();

@@ -21,6 +21,7 @@ import {
   toggle,
   urls,
 } from './kinds.ts';
+import { addressPools } from './pools-kind.ts';
 import { vrrp } from './vrrp.ts';
 
 /** What a default may depend on. */
@@ -47,6 +48,7 @@ export interface Setting<T> {
 export const groups = [
   'Sources and places',
   'Services',
+  'Addresses',
   'HAProxy',
   'Changes',
   'The pair',
@@ -174,6 +176,22 @@ export const settingsTable = {
     default: {},
     restart: false,
     doc: 'What an annotation that a Service does not have means: names without `headgate.io/`, and values as the annotation would have them. Entries of a flag, a variable and the file are merged.',
+  }),
+
+  pools: setting(addressPools(), 'Addresses', {
+    default: [],
+    restart: false,
+    doc: 'Pools that Services of type LoadBalancer get their addresses from, besides the AddressPools of the cluster and of manifests. [Addresses](addresses.md#a-pool) has their keys. Of two of one name, the one of the settings holds.',
+  }),
+  releaseAfter: setting(durationOrOff(SECOND, 365 * DAY), 'Addresses', {
+    default: '10m',
+    restart: false,
+    doc: 'How long the address of a Service that is gone is kept for one of the same namespace and name. 0: not at all.',
+  }),
+  provisioner: setting(file(), 'Addresses', {
+    default: '',
+    restart: false,
+    doc: 'A program that is told of each address of a pool that is given to a Service or released. [Addresses](addresses.md#a-program-that-is-told) says what it gets. Empty: none.',
   }),
 
   haproxy: setting(program(), 'HAProxy', {

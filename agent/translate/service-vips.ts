@@ -1,9 +1,9 @@
-// Which Services are ours, and the addresses that they ask for. Pure.
+// Which Services are ours, and the addresses that they have. Pure.
 // Sources of the rules: KEP-1959 (loadBalancerClass), the cloud provider's service controller, Kubernetes' API reference.
 
 import { parseAddress } from '../ip.ts';
 import type { Service } from '../kubernetes/objects.ts';
-import type { Problem, Vip } from '../model.ts';
+import type { Problem, Protocol, Vip } from '../model.ts';
 import { quote } from '../quote.ts';
 
 export interface OwnershipSettings {
@@ -12,6 +12,21 @@ export interface OwnershipSettings {
   readonly externalIPs: boolean;
   readonly clusterIPs: boolean;
 }
+
+/** What a Service has of the pools, and what it lacks. */
+export interface PoolAddresses {
+  readonly addresses: readonly {
+    readonly address: string;
+    /** Empty: the whole address. */
+    readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
+  }[];
+  readonly problems: readonly Problem[];
+}
+
+/** undefined for a Service that gets nothing of the pools: it has the addresses that it names itself. */
+export type AddressesView = (key: string) => PoolAddresses | undefined;
+
+export const noPools: AddressesView = () => undefined;
 
 const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 
@@ -29,6 +44,13 @@ export function whyNotOurs(service: Service, settings: OwnershipSettings): strin
   return whyNotOurLoadBalancer(service, settings);
 }
 
+/** Whether the Service gets its addresses from us, and not only its external IPs or cluster IPs served. */
+export function isOurLoadBalancer(service: Service, settings: OwnershipSettings): boolean {
+  return (
+    whyNotOurs(service, settings) === undefined && whyNotOurLoadBalancer(service, settings) === undefined
+  );
+}
+
 function whyNotOurLoadBalancer(service: Service, settings: OwnershipSettings): string | undefined {
   if (service.type !== 'LoadBalancer') return `It is of type ${service.type}, not LoadBalancer`;
   const { loadBalancerClass } = service;
@@ -41,15 +63,17 @@ function whyNotOurLoadBalancer(service: Service, settings: OwnershipSettings): s
 }
 
 /**
- * The addresses of a Service that is ours: the annotation's, else spec.loadBalancerIP, else those that its status
- * already shows; with the opt-ins also its external IPs and cluster IPs. No address twice.
+ * The addresses of a Service that is ours: those that it has of the pools; without pools the annotation's, else
+ * spec.loadBalancerIP, else those that its status already shows; with the opt-ins also its external IPs and cluster
+ * IPs. No address twice.
  */
 export function serviceVips(
   service: Service,
   fromAnnotation: readonly string[],
   settings: OwnershipSettings,
+  ofPools?: PoolAddresses,
 ): { readonly vips: readonly Vip[]; readonly problems: readonly Problem[] } {
-  const problems: Problem[] = [];
+  const problems: Problem[] = [...(ofPools?.problems ?? [])];
   const vips = new Map<string, Vip>();
   const take = (texts: readonly string[], source: Vip['source'], field: string): void => {
     for (const text of texts) {
@@ -61,7 +85,13 @@ export function serviceVips(
     }
   };
   if (whyNotOurLoadBalancer(service, settings) === undefined) {
-    if (fromAnnotation.length > 0)
+    if (ofPools !== undefined)
+      take(
+        ofPools.addresses.map(({ address }) => address),
+        'pool',
+        'its AddressClaim',
+      );
+    else if (fromAnnotation.length > 0)
       take(fromAnnotation, 'annotation', 'annotation "headgate.io/load-balancer-ips"');
     else if (service.loadBalancerIP)
       take([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
@@ -70,6 +100,16 @@ export function serviceVips(
   if (settings.externalIPs) take(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
   if (settings.clusterIPs) take(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
   return { vips: [...vips.values()], problems };
+}
+
+/** Whether the Service has this port of an address: of one that it shares it may have some only. */
+export function hasPort(
+  ofPools: PoolAddresses | undefined,
+  address: string,
+  { protocol, port }: { readonly protocol: Protocol; readonly port: number },
+): boolean {
+  const ports = ofPools?.addresses.find((each) => each.address === address)?.ports ?? [];
+  return ports.length === 0 || ports.some((each) => each.protocol === protocol && each.port === port);
 }
 
 function parseVip(text: string, source: Vip['source']): Vip | string {

@@ -56,6 +56,7 @@ await serveAck(async (order: AckOrder) => {
     cluster,
     model,
     settings: () => translating,
+    addresses: { assign: () => new Set(), ofPools: () => undefined },
     haproxy,
     metrics,
     report: nothing,

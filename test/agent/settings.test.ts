@@ -73,6 +73,9 @@ test('Without anything given, an ordinary user has defaults below the home direc
     externalIPs: false,
     clusterIPs: false,
     defaults: {},
+    pools: [],
+    releaseAfter: 600_000,
+    provisioner: '',
     maxConnections: 0,
     threads: 0,
     drainTimeout: 300_000,
@@ -126,6 +129,9 @@ const others: Readonly<Record<SettingName, string>> = {
   namespaces: 'shop',
   serviceSelector: 'tier=edge',
   leaseNamespace: 'lb',
+  pools: '[{"name":"a","blocks":["192.0.2.0-192.0.2.255"]}]',
+  releaseAfter: '1h',
+  provisioner: '/usr/local/bin/told',
   finalizer: 'false',
   netns: 'lb1',
   vrrp: '{"interface":"eth0","address":"192.0.2.11","peers":["192.0.2.12"],"advertInterval":"200ms","instances":[{"virtualRouterId":51,"priority":200,"anchors":["192.0.2.1"]}]}',
@@ -168,7 +174,8 @@ for (const [name, setting] of allSettings()) {
   test(`Setting ${name} can be given as a key, as a flag and as a variable, and is written as it was read`, (t) => {
     const other = others[name];
     const inFile =
-      name === 'defaults' ? '{ algorithm: least-connections }' : name === 'vrrp' ? other : `"${other}"`;
+      { defaults: '{ algorithm: least-connections }', pools: other, vrrp: other }[name as string] ??
+      `"${other}"`;
     const byFlag = read({ argv: [`--${flagOf(name)}=${other}`] });
     t.notDeepEqual(byFlag, read({}));
     t.deepEqual(read({ env: { [variableOf(name)]: other } }), byFlag);
@@ -186,6 +193,33 @@ test('Numbers and truth values need no quotes in the file, and a key without a v
     defaults: { 'connection-limit': '100' },
   });
   t.deepEqual(read({ file: '' }), read({}));
+});
+
+test('Every field of a pool counts when two readings are compared, and every fault has its place', (t) => {
+  const { kind } = allSettings().find(([name]) => name === 'pools')?.[1] ?? {};
+  const pool = {
+    name: 'a',
+    blocks: ['192.0.2.1'],
+    priority: 5,
+    auto: false,
+    draining: true,
+    shareAcrossNamespaces: true,
+    serviceAllocation: {
+      namespaces: ['prod'],
+      serviceSelector: {
+        matchLabels: { tier: 'front' },
+        matchExpressions: [{ key: 'team', operator: 'In', values: ['x'] }],
+      },
+    },
+  };
+  t.is(kind?.write(read({ file: `pools: [${JSON.stringify(pool)}]` }).pools), JSON.stringify([pool]));
+  t.deepEqual(
+    faults({ file: 'pools: [{ name: a, blocks: [192.0.2.1], prio: 1 }]', env: { HEADGATE_POOLS: '[' } }),
+    [
+      'HEADGATE_POOLS: 1:2: Flow sequence must end with a ]',
+      '/etc/headgate.yaml: pools: pool "a": prio: there is no such key',
+    ],
+  );
 });
 
 test('A switch can be turned on and off by a flag', (t) => {

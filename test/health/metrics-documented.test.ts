@@ -21,6 +21,11 @@ const STATE = {
     peerNotReady: '',
     credentialsExpire: 0,
   },
+  addresses: {
+    pools: [{ name: 'a', family: 'v4', free: 1, used: 0, held: 0, conflicting: 0 }] as const,
+    unkept: 0,
+    provisioning: 0,
+  },
 };
 
 test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
@@ -36,6 +41,8 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.vrrpTransition('vrrp-51', 'master');
   metrics.keepalivedReloaded('done');
   metrics.pairRefused('address');
+  metrics.claimWritten('done');
+  metrics.provisioned('assign', 'done');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
   const { server, address } = await startHealthServer(listen, { metrics, alive: nothing, ready: nothing });

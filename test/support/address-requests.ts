@@ -2,8 +2,12 @@
 
 import { readPools } from '../../agent/addresses/read-pools.ts';
 import { Addresses, type AddressRequest, type Assignment } from '../../agent/addresses.ts';
-import { parseAddressClaim } from '../../agent/kubernetes/address-objects.ts';
-import type { AddressClaim, AddressPool } from '../../agent/kubernetes/address-schemas.ts';
+import {
+  type AddressClaim,
+  type AddressPool,
+  ADDRESS_API_VERSION as apiVersion,
+} from '../../agent/kubernetes/address-schemas.ts';
+import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import type { Family } from '../../agent/model.ts';
 
 /** As in the settings; throws where they are wrong. */
@@ -46,9 +50,14 @@ function withFamily(address: string): { address: string; family: Family } {
 
 /** As a user or an earlier leader wrote it. */
 export function claim(name: string, spec: object): AddressClaim {
-  const { object, problem } = parseAddressClaim({ metadata: { name }, spec });
-  if (object === undefined) throw new Error(problem?.message);
-  return object;
+  return readClaim({ apiVersion, kind: 'AddressClaim', metadata: { name }, spec });
+}
+
+/** Throws where it is none. */
+export function readClaim(json: unknown): AddressClaim {
+  const { objects, problems } = parseObject(json, '');
+  if (objects[0]?.kind !== 'AddressClaim') throw new Error(problems[0]?.message);
+  return objects[0].claim;
 }
 
 /** Ports by number, TCP. */

@@ -45,6 +45,12 @@ export class FakeApi implements KubernetesApi {
     const stored = this.objects.get(own);
     if (stored === undefined) return refusal(404, 'NotFound');
     if (method === 'GET') return answer(200, stored);
+    if (method === 'DELETE') {
+      if (json?.preconditions?.resourceVersion !== stored.metadata.resourceVersion)
+        return refusal(409, 'Conflict');
+      this.objects.delete(own);
+      return answer(200, {});
+    }
     const { resourceVersion = stored.metadata.resourceVersion, uid = stored.metadata.uid } =
       json.metadata ?? {};
     if (resourceVersion !== stored.metadata.resourceVersion || uid !== stored.metadata.uid)

@@ -26,7 +26,12 @@ const PLACES: readonly Place[] = [
   { name: 'main', files: /^agent\/main\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
   // What brings the rooms together: the loop that changes them, and the status that looks at them.
-  { name: 'loop', files: /^agent\/(loop|status|api|reporter|pairing|stand-alone)\.ts$/, imports: BELOW_LOOP },
+  {
+    name: 'loop',
+    files:
+      /^agent\/(loop|status|api|reporter|pairing|stand-alone|address-keeper|kept-claims|asked-address)\.ts$/,
+    imports: BELOW_LOOP,
+  },
   { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'addresses', 'base', 'model'] },
   { name: 'model', files: /^agent\/model\.ts$/, imports: [] },
   { name: 'base', files: BASE, imports: ['model'] },

@@ -33,6 +33,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
   const common = { kind: 'AddressPool', source: 'settings', uid: '' } as const;
   t.deepEqual(plain, {
     ...common,
+    key: 'a',
     name: 'a',
     priority: 0,
     auto: true,
@@ -43,6 +44,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
   });
   t.deepEqual(full, {
     ...common,
+    key: 'b.example',
     name: 'b.example',
     priority: -3,
     auto: false,

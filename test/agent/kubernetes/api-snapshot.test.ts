@@ -81,6 +81,38 @@ test('What is read is what was written, to the last field', async (t) => {
   t.is((await stat(path)).mode & 0o777, 0o600);
 });
 
+test('Pools and claims are read as they were, addresses beyond what a number holds among them', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  const apiVersion = 'headgate.io/v1alpha1';
+  const { objects } = parseObject(
+    {
+      kind: 'List',
+      apiVersion: 'v1',
+      items: [
+        {
+          apiVersion,
+          kind: 'AddressPool',
+          metadata: { name: 'a', uid: 'u' },
+          spec: { blocks: ['192.0.2.0/24', '2001:db8::/64'] },
+        },
+        {
+          apiVersion,
+          kind: 'AddressClaim',
+          metadata: { name: '192-0-2-1', uid: 'v', resourceVersion: '7' },
+          spec: { address: '192.0.2.1', service: 'default/web', ports: [{ protocol: 'TCP', port: 80 }] },
+        },
+      ],
+    },
+    '',
+  );
+  t.is(objects.length, 2);
+  put(...objects);
+  snapshot.start();
+  await snapshot.flush();
+  t.deepEqual(await loaded(path), objects);
+});
+
 test('Nothing is written before the objects are those of the API', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);

@@ -7,6 +7,7 @@ import {
   type ObjectsChange,
 } from '../../../agent/kubernetes/cluster.ts';
 import type { Endpoints, KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import { claim as claimOf, pool } from '../../support/address-requests.ts';
 import { node, service, slice } from '../../support/build.ts';
 
 // No slice has an address in 10.0.9.0/24, so that the two always differ.
@@ -27,6 +28,27 @@ function apply(
 
 const addressesOf = (cluster: Cluster, key = 'default/web') =>
   cluster.slices(key).flatMap((each) => each.endpoints.map(({ address }) => address));
+
+test('Of pools and claims it says which differ; of a claim the one of the cluster counts', (t) => {
+  const cluster = new Cluster();
+  const claimed = (service: string) => {
+    const claim = claimOf('192-0-2-1', { address: '192.0.2.1', service });
+    return { kind: 'AddressClaim', key: claim.name, uid: '', resourceVersion: '', claim } as const;
+  };
+  const apply = (upserted: readonly KubernetesObject[], source: ObjectSource) => {
+    const { poolsChanged, claims } = cluster.apply({ upserted, removed: [] }, source);
+    return { poolsChanged, claims: [...claims] };
+  };
+  t.deepEqual(apply([pool('a', ['192.0.2.0/24'])], 'api'), { poolsChanged: true, claims: [] });
+  t.deepEqual(apply([pool('a', ['192.0.2.0/24'])], 'api'), { poolsChanged: false, claims: [] });
+  t.deepEqual(apply([claimed('default/api')], 'api'), { poolsChanged: false, claims: ['192-0-2-1'] });
+  t.deepEqual(apply([claimed('default/file')], 'manifests').claims, []);
+  t.is(cluster.claim('192-0-2-1')?.claim.service, 'default/api');
+  t.deepEqual(
+    [...cluster.pools()].map(({ name }) => name),
+    ['a'],
+  );
+});
 
 test('A Service marks its own key, and not again when it is delivered unchanged', (t) => {
   const cluster = new Cluster();

@@ -100,6 +100,7 @@ function run(
   api: Script,
   times: Partial<ReflectorTimes> = {},
   seed: readonly KubernetesObject[] = [],
+  isOptional = false,
 ): Run {
   const changes: ReflectedChange<KubernetesObject>[] = [];
   const log: string[] = [];
@@ -111,6 +112,7 @@ function run(
       plural: 'services',
       namespace: '',
       labelSelector: '',
+      isOptional,
       parse: (json) => parseObject(json, ''),
     },
     onChange: (change) => changes.push(change),
@@ -120,7 +122,7 @@ function run(
       onDoubt: (_, missing, of) => log.push(`doubt ${missing} of ${of}`),
       onFailure: (_, error) => log.push(`failure ${error.code} ${error.message}`),
     },
-    times: { confirm: 20, ...times },
+    times: { confirm: 20, absent: 5, ...times },
     // Waits are as short as they get.
     random: () => 0,
   });
@@ -377,4 +379,39 @@ test('A snapshot is what the first list is compared with', async (t) => {
     [keysOf(changes[0]?.upserted ?? []), keysOf(changes[0]?.removed ?? [])],
     [['default/g'], ['default/f']],
   );
+});
+
+test('A kind that the API server does not know is a list of nothing, until it knows it', async (t) => {
+  const api = new Script(
+    [answer(404, '{}'), answer(404, '{}'), list(5, service('a', 3)), answer(404, '{}')],
+    [
+      (request) => {
+        t.false(reflector.isAbsent);
+        return events(bookmark(6))(request);
+      },
+      answer(404, '{}'),
+    ],
+  );
+  const { reflector, changes, names, log } = run(t, api, {}, [], true);
+  await reflector.synced;
+  t.true(reflector.isAbsent);
+  t.deepEqual(changes, [{ upserted: [], removed: [] }]);
+  await until(() => names().length === 1);
+  t.deepEqual(
+    changes[1]?.upserted.map(({ key }) => key),
+    ['default/a'],
+  );
+  // What was there counts on when the kind is taken away.
+  await until(() => reflector.isAbsent);
+  t.deepEqual(names(), ['a']);
+  t.deepEqual(
+    log.filter((line) => line.startsWith('failure')),
+    [],
+  );
+});
+
+test('A kind that has to be there is asked for again and again, and is not taken for empty', async (t) => {
+  const { reflector, api } = run(t, new Script([answer(404, '{}'), list(5)], [open()]));
+  await until(() => api.lists.length === 1);
+  t.false(reflector.isSynced);
 });

@@ -1,0 +1,422 @@
+// Who has which address of the pools: takes what changes of pools, claims, Services and the lead, has addresses.ts
+// decide, and has the claims kept (kept-claims.ts) before anybody is told of an address.
+// Owns the stores, the provisioner and a timer; large decisions are made in slices.
+
+import { join } from 'node:path';
+import { Provisioning } from './address-provisioning.ts';
+import {
+  type AddressClaim,
+  Addresses,
+  type AddressesChange,
+  type AddressesOutcome,
+  type AddressPool,
+  type AddressRequest,
+} from './addresses.ts';
+import { askedAddress, type PoolsView } from './asked-address.ts';
+import { type ClaimHome, KeptClaims } from './kept-claims.ts';
+import { poolStatusManifest } from './kubernetes/address-objects.ts';
+import type { KubernetesApi } from './kubernetes/client.ts';
+import { systemClock } from './kubernetes/clock.ts';
+import type { Cluster, Dirty } from './kubernetes/cluster.ts';
+import { PoolStatusWriter } from './kubernetes/pool-status-writer.ts';
+import type { Log } from './log.ts';
+import type { Problem } from './model.ts';
+import type { Settings } from './settings.ts';
+import { Slice } from './slice.ts';
+import type { PoolAddresses } from './translate/service-vips.ts';
+import type { TranslateSettings } from './translate.ts';
+
+export interface AddressKeeperOptions {
+  readonly cluster: Cluster;
+  readonly settings: AddressSettings;
+  readonly translating: TranslateSettings;
+  readonly api: KubernetesApi | undefined;
+  /** Asked at each change: it is not known before the API server has answered, and may be another one later. */
+  readonly home: () => ClaimHome;
+  /** Whether this host gives the addresses of a cluster. */
+  readonly isLeader: () => boolean;
+  /** Resolves with true once an address may be taken for a Service of the cluster. */
+  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
+  /** These have other addresses now. */
+  readonly onChanged: (services: Iterable<string>) => void;
+  /** The claim of this Service is kept: its address may be told. */
+  readonly onKept: (service: string) => void;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+  readonly log: Log;
+  readonly metrics: AddressMetrics;
+}
+
+export type AddressSettings = Pick<Settings, 'pools' | 'releaseAfter' | 'provisioner' | 'stateDir'>;
+
+export interface AddressMetrics {
+  claimWritten(result: 'done' | 'conflict' | 'failed'): void;
+  provisioned(action: 'assign' | 'release', result: 'done' | 'failed'): void;
+}
+
+export interface AddressStatus {
+  readonly home: ClaimHome;
+  /** This host gives addresses. */
+  readonly leading: boolean;
+  readonly pools: readonly PoolStatus[];
+  /** Claims that their store has yet to take. */
+  readonly unkept: number;
+  /** What the program of the setting `provisioner` has yet to carry out. */
+  readonly provisioning: number;
+  /** Why claims cannot be kept, '' where they can. */
+  readonly fault: string;
+}
+
+export interface PoolStatus {
+  readonly name: string;
+  readonly family: 'v4' | 'v6';
+  /** Rounded where they are more than a number can hold. */
+  readonly total: number;
+  readonly free: number;
+  readonly used: number;
+  readonly held: number;
+  readonly conflicting: number;
+}
+
+/** Below the state directory. */
+export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
+/** Milliseconds: the longest that a timer takes. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+export class AddressKeeper {
+  readonly #options: AddressKeeperOptions;
+  readonly #addresses = new Addresses();
+  readonly #kept: KeptClaims;
+  readonly #poolWriter: PoolStatusWriter | undefined;
+  #settings: AddressSettings;
+  #translating: TranslateSettings;
+  #provisioning: Provisioning | undefined;
+  /** What a Service was when it was looked at last. */
+  readonly #seen = new Map<string, object | undefined>();
+  #problems: readonly Problem[] = [];
+  #fileProblems: readonly Problem[] = [];
+  #leads = false;
+  #hasPools = false;
+  /** Addresses of which the pools' status has yet to tell. */
+  readonly #touched = new Set<string>();
+
+  /** What has changed and has to be decided. */
+  readonly #services = new Set<string>();
+  readonly #claims = new Set<string>();
+  #overruling: AddressClaim[] = [];
+  #poolsChanged = false;
+  #hasTurned = false;
+  #isDue = false;
+  #isStarted = false;
+  #isWorking = false;
+  #isClosed = false;
+  /** Where assign() waits for the answer. */
+  #answer: Set<string> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: AddressKeeperOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+    this.#translating = options.translating;
+    const { api, log, isLeader } = options;
+    this.#kept = new KeptClaims({
+      ...options,
+      addresses: this.#addresses,
+      path: join(options.settings.stateDir, ...CLAIM_FILE),
+      onOverruled: (claim) => {
+        this.#overruling.push(claim);
+        void this.#work();
+      },
+      onKept: (name, claim) => this.#onKept(name, claim),
+    });
+    this.#poolWriter =
+      api &&
+      new PoolStatusWriter({
+        api,
+        clock: systemClock,
+        log,
+        isLeader,
+        wanted: (name) => this.#poolStatus(name),
+      });
+  }
+
+  /** Everything that there is has to be in the cluster by now. Resolves when all of it is decided. */
+  async start(): Promise<void> {
+    const { claims, problems } = await this.#kept.read();
+    this.#fileProblems = problems;
+    this.#addresses.update({ claims: { upserted: claims } }, Date.now());
+    for (const { key } of this.#options.cluster.claims()) this.#claims.add(key);
+    this.#lookAtEverything();
+    this.#isStarted = true;
+    await this.#work();
+  }
+
+  /** Pools and claims that have changed; or the lead, or where claims belong. */
+  take(
+    { poolsChanged, claims }: Pick<Dirty, 'poolsChanged' | 'claims'> = {
+      poolsChanged: false,
+      claims: new Set(),
+    },
+  ): void {
+    if (poolsChanged) this.#lookAtEverything();
+    for (const name of claims) this.#claims.add(name);
+    void this.#work();
+  }
+
+  /**
+   * Brings what these Services have to what they ask for now, and returns those that have other addresses: at once,
+   * unless something large is being decided; then `onChanged` tells.
+   */
+  assign(services: Iterable<string>): ReadonlySet<string> {
+    for (const key of services) {
+      const service = this.#options.cluster.service(key);
+      if (this.#seen.get(key) !== service) this.#services.add(key);
+    }
+    if (this.#services.size === 0) return new Set();
+    const answer = new Set<string>();
+    this.#answer = answer;
+    void this.#work();
+    this.#answer = undefined;
+    return answer;
+  }
+
+  /** What the Service has of the pools; undefined for one that has the addresses that it names itself. */
+  readonly ofPools = (key: string): PoolAddresses | undefined => {
+    const assignment = this.#addresses.assignment(key);
+    if (assignment === undefined) return undefined;
+    const { addresses } = assignment;
+    // What people know already is served until whoever gives the addresses has decided.
+    const published = this.#options.cluster.service(key)?.statusIPs ?? [];
+    if (!this.#leads && addresses.length === 0 && published.length > 0)
+      return { addresses: published.map((address) => ({ address, ports: [] })), problems: [] };
+    const failed = this.#provisioning?.problemsOf(key) ?? [];
+    return {
+      addresses,
+      problems: failed.length === 0 ? assignment.problems : [...assignment.problems, ...failed],
+    };
+  };
+
+  /** The addresses of the Service may be told: whatever happens now, it has them. */
+  isKept(key: string): boolean {
+    return this.#addresses
+      .claimsOf(key)
+      .every(({ heldUntil, name }) => heldUntil !== 0 || this.#kept.has(name));
+  }
+
+  configure(settings: AddressSettings, translating: TranslateSettings): void {
+    const isOther = settings.provisioner !== this.#settings.provisioner;
+    this.#settings = settings;
+    this.#translating = translating;
+    if (isOther) this.#provision();
+    this.#lookAtEverything();
+    void this.#work();
+  }
+
+  /** Of pools, of the file of claims, and of addresses that could not be released. */
+  get problems(): readonly Problem[] {
+    return this.#problems;
+  }
+
+  status(): AddressStatus {
+    const pools = this.#addresses.counts().flatMap(({ pool, v4, v6 }) =>
+      Object.entries({ v4, v6 } as const)
+        .filter(([, { total }]) => total > 0n)
+        .map(([family, { total, free, used, held, conflicting }]) => ({
+          name: pool.name,
+          family: family as 'v4' | 'v6',
+          total: Number(total),
+          free: Number(free),
+          used: Number(used),
+          held: Number(held),
+          conflicting: Number(conflicting),
+        })),
+    );
+    const { home, unkept, fault } = this.#kept;
+    return {
+      home,
+      leading: this.#leads,
+      pools,
+      unkept,
+      provisioning: this.#provisioning?.pending ?? 0,
+      fault,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#provisioning?.close();
+    await this.#poolWriter?.close();
+    await this.#kept.close();
+  }
+
+  #lookAtEverything(): void {
+    this.#poolsChanged = true;
+    for (const { key } of this.#options.cluster.services()) this.#services.add(key);
+  }
+
+  /** Decides until there is nothing left to decide; done when it returns unless it is much. */
+  async #work(): Promise<void> {
+    if (this.#isWorking || !this.#isStarted || this.#isClosed) return;
+    this.#isWorking = true;
+    for (let change = this.#next(); change !== undefined; change = this.#next()) {
+      const steps = this.#addresses.steps(change, Date.now());
+      const slice = new Slice();
+      let step = steps.next();
+      while (!step.done) {
+        if (slice.isOver) {
+          this.#answer = undefined;
+          await slice.breathe();
+        }
+        step = steps.next();
+      }
+      this.#carryOut(step.value, change.pools !== undefined);
+    }
+    this.#isWorking = false;
+    this.#arm();
+  }
+
+  /** undefined where there is nothing to decide. */
+  #next(): AddressesChange | undefined {
+    const { cluster, home: homeNow, isLeader } = this.#options;
+    const home = homeNow();
+    const leads = home === 'file' || (home === 'cluster' && isLeader());
+    if (this.#kept.turn(home, leads)) {
+      this.#leads = leads;
+      this.#hasTurned = true;
+      for (const { key } of cluster.claims()) this.#claims.add(key);
+    }
+    const hasNews = this.#services.size > 0 || this.#claims.size > 0 || this.#overruling.length > 0;
+    if (!this.#hasTurned && !hasNews && !this.#poolsChanged && !this.#isDue) return undefined;
+
+    const { upserted, removed } = this.#kept.observed(this.#claims);
+    const overruling = this.#overruling;
+    for (const name of this.#claims) {
+      // A Service that has claims asks, even where there is no pool any more.
+      for (const claim of [this.#addresses.claim(name), cluster.claim(name)?.claim]) {
+        if (claim === undefined) continue;
+        this.#touched.add(claim.address);
+        if (claim.service !== '') this.#services.add(claim.service);
+      }
+    }
+    const pools = this.#poolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
+    if (pools !== undefined) this.#hasPools = pools.length > 0;
+    const services = [...this.#services];
+    if (!leads && this.#kept.unkept > 0) {
+      for (const key of services)
+        if (this.#request(key) === undefined) removed.push(...this.#kept.forgotten(key));
+    }
+    this.#services.clear();
+    this.#claims.clear();
+    this.#overruling = [];
+    this.#poolsChanged = false;
+    this.#isDue = false;
+    return {
+      ...(pools === undefined ? {} : { pools }),
+      releaseAfter: this.#settings.releaseAfter,
+      leading: leads,
+      claims: { upserted, removed, overruling },
+      requests: this.#requests(services),
+    };
+  }
+
+  *#requests(services: readonly string[]): Generator<readonly [string, AddressRequest | undefined]> {
+    for (const key of services) {
+      const service = this.#options.cluster.service(key);
+      if (service === undefined) this.#seen.delete(key);
+      else this.#seen.set(key, service);
+      yield [key, this.#request(key)];
+    }
+  }
+
+  #request(key: string): AddressRequest | undefined {
+    const view: PoolsView = {
+      isAny: this.#hasPools,
+      isOfCluster: this.#kept.home === 'cluster',
+      owns: (address) => this.#addresses.poolOf(address) !== undefined,
+      hasAddress: (service) => this.#addresses.claimsOf(service).some(({ heldUntil }) => heldUntil === 0),
+    };
+    return askedAddress(this.#options.cluster.service(key), this.#translating, view);
+  }
+
+  #carryOut({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {
+    this.#kept.change(claimChanges.map(({ claim }) => claim));
+    for (const { claim } of claimChanges) this.#touched.add(claim.address);
+    const moved = new Set(changed);
+    if (this.#hasTurned) {
+      this.#hasTurned = false;
+      this.#poolWriter?.lead(this.#leads && this.#kept.home === 'cluster');
+      this.#provision();
+      // Those that have what their status says, or had.
+      for (const { key, addresses } of this.#addresses.assignments())
+        if (addresses.length === 0) moved.add(key);
+      this.#tellPools(this.#options.cluster.pools());
+    }
+    if (hasNewPools) this.#tellPools(this.#options.cluster.pools());
+    this.#tellPools([...this.#touched].flatMap((address) => this.#addresses.poolOf(address) ?? []));
+    this.#touched.clear();
+    if (hasNewPools) this.#tellProblems();
+    if (moved.size === 0) return;
+    if (this.#answer === undefined) this.#options.onChanged(moved);
+    else for (const key of moved) this.#answer.add(key);
+  }
+
+  #tellPools(pools: Iterable<AddressPool>): void {
+    this.#poolWriter?.write([...pools].map(({ name }) => name));
+  }
+
+  #poolStatus(name: string): object | undefined {
+    const count = this.#addresses.countOf(name);
+    // Pools of the settings and of manifests have no status.
+    if (count === undefined || count.pool.uid === '') return undefined;
+    const overlaps = this.#addresses.poolProblems().filter(({ object }) => object === `AddressPool ${name}`);
+    return poolStatusManifest(count.pool, count, overlaps.map(({ message }) => message).join('; '));
+  }
+
+  /** Begins anew: who leads tells the program everything. */
+  #provision(): void {
+    this.#provisioning?.close();
+    this.#provisioning = undefined;
+    const { provisioner: program } = this.#settings;
+    if (!this.#leads || program === '') return;
+    const { log, metrics, onChanged } = this.#options;
+    this.#provisioning = new Provisioning({
+      program,
+      log,
+      metrics,
+      claimsOn: (address) => this.#addresses.claimsOn(address),
+      onProblem: (service) => {
+        this.#tellProblems();
+        onChanged([service]);
+      },
+    });
+    for (const claim of this.#addresses.claims())
+      if (this.#kept.has(claim.name)) this.#provisioning.kept(claim.name, claim);
+  }
+
+  #onKept(name: string, claim: AddressClaim | undefined): void {
+    this.#provisioning?.kept(name, claim);
+    if (claim !== undefined && claim.heldUntil === 0) this.#options.onKept(claim.service);
+  }
+
+  #tellProblems(): void {
+    // Those of Services that are there are in their load balancers.
+    const { cluster, onProblems } = this.#options;
+    const ofGone = (this.#provisioning?.problems() ?? []).filter(
+      ({ object }) => cluster.service(object.slice('Service '.length)) === undefined,
+    );
+    this.#problems = [...this.#addresses.poolProblems(), ...this.#fileProblems, ...ofGone];
+    onProblems(this.#problems);
+  }
+
+  /** For the end of the next address that is kept for a Service that is gone. */
+  #arm(): void {
+    clearTimeout(this.#timer);
+    const next = this.#addresses.nextExpiry();
+    if (next === Number.POSITIVE_INFINITY || this.#isClosed) return;
+    const wait = Math.min(Math.max(0, next - Date.now()), LONGEST_TIMER);
+    this.#timer = setTimeout(() => {
+      this.#isDue = true;
+      void this.#work();
+    }, wait).unref();
+  }
+}
