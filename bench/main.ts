@@ -8,6 +8,8 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ack } from './rows/ack.ts';
+import { apiChanges } from './rows/api-changes.ts';
+import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
 import { coldStart } from './rows/cold-start.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
@@ -17,8 +19,9 @@ import { newService } from './rows/new-service.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
+import { benchOf } from './support/bench.ts';
 import { busy, machine, versions } from './support/machine.ts';
-import type { Bench, Benchmark, Row } from './support/row.ts';
+import type { Benchmark, Row } from './support/row.ts';
 import { cleanAll } from './support/scratch.ts';
 import { table } from './support/table.ts';
 
@@ -34,22 +37,20 @@ const benchmarks: readonly Benchmark[] = [
   throughputHaproxy,
   idle,
   coldStart,
+  apiChanges,
+  apiColdStart,
 ];
 
 const { values } = parseArgs({ options: { rows: { type: 'string' } } });
 const pattern = new RegExp(values.rows ?? process.env.ROWS ?? '');
 const results = process.env.BENCH_RESULTS ?? fileURLToPath(new URL('results.json', import.meta.url));
-const scale = Number(process.env.BENCH_SCALE ?? 1);
-const haproxy = process.env.HAPROXY ?? 'haproxy';
 // An ordinary user's PATH has no sbin on Debian, where haproxy is. Children take both from here.
 process.env.PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
 process.env.BENCH_RUN ??= String(process.pid);
 
-const bench: Bench = {
-  scaled: (count, least = 1) => Math.max(least, Math.round(count * scale)),
-  haproxy,
-  say: (text) => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`),
-};
+const bench = benchOf(process.env, (text) =>
+  console.error(`${new Date().toISOString().slice(11, 19)} ${text}`),
+);
 for (const [signal, status] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
@@ -85,7 +86,7 @@ for (const name of failures) console.log(`Not measured, because it failed: ${nam
 mkdirSync(dirname(results), { recursive: true });
 writeFileSync(
   results,
-  `${JSON.stringify({ versions: versions(haproxy), machine: machine(), rows }, null, 2)}\n`,
+  `${JSON.stringify({ versions: versions(bench.haproxy), machine: machine(), rows }, null, 2)}\n`,
 );
 process.exitCode = failures.length > 0 ? 1 : 0;
 

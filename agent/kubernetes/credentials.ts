@@ -1,6 +1,6 @@
 // Who we are to the API server, and where it is: kubeconfig or the service account of a pod, with every kind of
 // credential that the Kubernetes client library knows. Follows files that rotate. The only file that imports
-// @kubernetes/client-node, and only when there is an API server to talk to: it costs 90 MB.
+// @kubernetes/client-node, and only for what plain-credentials.ts leaves to it (plugins, proxies): it costs 90 MB.
 // No error here quotes a file, a plugin's output or a token.
 
 import { readFile, stat } from 'node:fs/promises';
@@ -11,24 +11,14 @@ import { HeadgateError } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { isMapping } from '../validate.ts';
 import { parseYamlDocuments } from '../yaml.ts';
+import { type Credentials, plainCredentials, podConfig, readPlainKubeconfig } from './plain-credentials.ts';
+
+export type { Credentials } from './plain-credentials.ts';
 
 export type CredentialsPlace =
   | { readonly kind: 'Kubeconfig'; readonly path: string }
   /** `root` stands for `/` in tests. */
   | { readonly kind: 'InCluster'; readonly root?: string };
-
-/** What a request needs; a new value whenever anything of it may have changed. */
-export interface Credentials {
-  /** URL of the API server, as the configuration says it. */
-  readonly server: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** `name:password` of HTTP's basic authentication. */
-  readonly basic: string | undefined;
-  /** Options of TLS: ca, cert, key, servername and so on. */
-  readonly tls: Readonly<Record<string, unknown>>;
-  /** Where the configuration names a proxy. */
-  readonly proxyAgent: Agent | undefined;
-}
 
 /** Milliseconds that credentials are used before the files are looked at again. */
 const FRESH = 30_000;
@@ -81,14 +71,30 @@ export class CredentialsSource {
 
   async #readNow(anew: boolean): Promise<Credentials> {
     try {
-      const stamp = await this.#stamp();
-      if (anew || this.#config?.stamp !== stamp) this.#config = { config: await this.#load(), stamp };
-      const credentials = await credentialsOf(this.#config.config);
+      const credentials = (await this.#plain()) ?? (await this.#byLibrary(anew));
       this.#current = { credentials, since: this.#now() };
       return credentials;
     } catch (error) {
       throw new HeadgateError('API_CREDENTIALS', `Cannot use ${this.#name()}: ${harmless(error)}`);
     }
+  }
+
+  /** undefined for a kubeconfig that takes the library. */
+  async #plain(): Promise<Credentials | undefined> {
+    if (this.#place.kind === 'InCluster') {
+      const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+      if (!host || !port)
+        throw new Harmless('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
+      return plainCredentials(podConfig(host, port, join(this.#place.root ?? '/', SERVICE_ACCOUNT)));
+    }
+    const config = readPlainKubeconfig(await readFile(this.#place.path, 'utf8'), this.#place.path);
+    return config && plainCredentials(config);
+  }
+
+  async #byLibrary(anew: boolean): Promise<Credentials> {
+    const stamp = await this.#stamp();
+    if (anew || this.#config?.stamp !== stamp) this.#config = { config: await this.#load(), stamp };
+    return credentialsOf(this.#config.config);
   }
 
   async #load(): Promise<KubeConfig> {
@@ -97,11 +103,6 @@ export class CredentialsSource {
     if (this.#place.kind === 'Kubeconfig') {
       config.loadFromFile(this.#place.path);
       await addTokenFiles(config, this.#place.path);
-    } else {
-      const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
-      if (!host || !port)
-        throw new Harmless('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
-      config.loadFromCluster(this.#place.root ?? '');
     }
     if (!config.getCurrentCluster()?.server) throw new Harmless('it names no API server');
     if (config.getCurrentUser() === null) throw new Harmless('its current context names no user');
@@ -111,7 +112,6 @@ export class CredentialsSource {
   /** Differs when a file has changed that the library reads only once. */
   async #stamp(): Promise<string> {
     const paths = this.#place.kind === 'Kubeconfig' ? [this.#place.path] : [];
-    if (this.#place.kind === 'InCluster') paths.push(join(this.#place.root ?? '/', SERVICE_ACCOUNT, 'token'));
     const tokenFile = this.#tokenFile();
     if (tokenFile !== undefined) paths.push(tokenFile);
     const stamps = paths.map(async (path) => {

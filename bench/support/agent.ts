@@ -1,4 +1,4 @@
-// The agent as a user would run it: `bin/headgate run` on a folder of manifests.
+// The agent as a user would run it: `bin/headgate run`, on a folder of manifests unless told otherwise.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,10 +22,10 @@ export interface Agent extends Running {
   readonly counter: (name: string) => Promise<number>;
 }
 
-/** Returns at once; `ready` waits for it. */
+/** Returns at once; `serving` waits for it. `source`: a folder of manifests, or the flags that name another source. */
 export function startAgent(
   scratch: Scratch,
-  manifests: string,
+  source: string | readonly string[],
   { name = 'agent', haproxy = 'haproxy', nodeArgs = '' } = {},
 ): Agent {
   const [state, runtime] = [scratch.path(`${name}-s`), scratch.path(`${name}-r`)];
@@ -35,7 +35,8 @@ export function startAgent(
   const config = join(state, 'haproxy', 'haproxy.cfg');
   // Before the agent's own stop in the order of undoing, after it in time: for an agent that did not do it itself.
   scratch.defer(() => killMaster(pidFile, config));
-  const args = ['run', '--manifests', manifests, '--state-dir', state, '--runtime-dir', runtime];
+  const sources = typeof source === 'string' ? ['--manifests', source] : source;
+  const args = ['run', ...sources, '--state-dir', state, '--runtime-dir', runtime];
   args.push('--listen', '127.0.0.1:0', '--haproxy', haproxy, '--stop-dataplane-on-exit');
   const env = nodeArgs === '' ? process.env : { ...process.env, NODE_OPTIONS: nodeArgs };
   const running = start(scratch, name, program, args, { env });

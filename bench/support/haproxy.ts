@@ -12,13 +12,16 @@ export interface OwnHaproxy extends Running {
   readonly masterSocket: string;
 }
 
-/** `body` is everything after the global section, which has the sockets. Returns once it answers. */
+/**
+ * `body` is everything after the global section, which has the sockets. Returns once it answers.
+ * `within`: a command that becomes what follows it.
+ */
 export async function startHaproxy(
   scratch: Scratch,
   name: string,
   executable: string,
   body: string,
-  { globals = '', master = false } = {},
+  { globals = '', master = false, within = [] as readonly string[] } = {},
 ): Promise<OwnHaproxy> {
   const [config, adminSocket, masterSocket] = ['cfg', 'sock', 'master'].map((end) =>
     scratch.path(`${name}.${end}`),
@@ -26,7 +29,8 @@ export async function startHaproxy(
   writeFileSync(config, `${globalSection(adminSocket, globals)}${body}`);
   const args = master ? ['-W', '-S', masterSocket, '-f', config] : ['-db', '-f', config];
   // In a session of its own, as the agent's: the kernel shares the processors out by sessions (sched_autogroup).
-  const running = start(scratch, name, executable, args, { detached: true });
+  const [program = executable, ...rest] = [...within, executable, ...args];
+  const running = start(scratch, name, program, rest, { detached: true });
   await until(`HAProxy ${name} answers\n${running.said()}`, async () => {
     if (running.child.exitCode !== null) throw new Error(`HAProxy ${name} has ended:\n${running.said()}`);
     return (await askOnce(adminSocket, 'show info').catch(() => '')) !== '';

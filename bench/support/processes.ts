@@ -31,16 +31,18 @@ export function start(
   return running(scratch, program, child, log);
 }
 
-/** Another Node with one of our own files, reached by messages. */
+/** Another Node with one of our own files, reached by messages. `within`: a command that becomes what follows it. */
 export function startModule(
   scratch: Scratch,
   name: string,
   module: URL,
   args: readonly string[] = [],
+  within: readonly string[] = [],
 ): Running & { readonly ask: <T>(question: object) => Promise<T> } {
   const log = scratch.path(`${name}.log`);
   const file = openSync(log, 'a');
-  const child = fork(module, args, { stdio: ['ignore', file, file, 'ipc'] });
+  const [execPath = process.execPath, ...execArgv] = [...within, process.execPath];
+  const child = fork(module, args, { execPath, execArgv, stdio: ['ignore', file, file, 'ipc'] });
   closeSync(file);
   const ask = <T>(question: object): Promise<T> =>
     new Promise((resolve, reject) => {

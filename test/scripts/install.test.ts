@@ -137,16 +137,18 @@ test('install.sh without rights says exactly what to run, and fails', async (t) 
   t.false((await t.context.journal()).some((line) => line.startsWith('apt-get')));
 });
 
-test('install.sh test asks for pip only where the machine has no Go', async (t) => {
+test('install.sh test and install.sh bench ask for pip only where the machine has no Go', async (t) => {
   await complete(t.context);
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'exit 1');
   await t.context.program('apt-get', APT);
-  const without = await t.context.install('test');
-  t.is(without.code, 1);
-  t.true(without.stderr.includes('apt-get install --no-install-recommends python3-pip'));
+  for (const kind of ['test', 'bench']) {
+    const without = await t.context.install(kind);
+    t.is(without.code, 1);
+    t.true(without.stderr.includes('apt-get install --no-install-recommends python3-pip'));
+  }
   await t.context.program('go');
-  t.is((await t.context.install('test')).code, 0);
+  for (const kind of ['test', 'bench']) t.is((await t.context.install(kind)).code, 0);
 });
 
 test('install.sh fails when apt-get does, and lets daemons start again', async (t) => {
@@ -168,6 +170,7 @@ test('install.sh on a system without apt-get names what is missing', async (t) =
 
 test('install.sh bench wants the load generator, too', async (t) => {
   await complete(t.context, 'wrk');
+  await t.context.program('go');
   await t.context.program('id', 'echo 1000');
   await t.context.program('apt-get', APT);
   const { code, stderr } = await t.context.install('bench');

@@ -72,7 +72,7 @@ build() {
       exit 2 ;;
   esac
   need_go
-  say "Building $1 with $(cd "$sources/$folder" && go version | cut -d' ' -f3) into $cache, once: a test of Kubernetes needs a real one."
+  say "Building $1 with $(cd "$sources/$folder" && go version | cut -d' ' -f3) into $cache, once: what is said of Kubernetes is tested and measured with a real one."
   [ "$1" != kube-apiserver ] || say 'This one takes about six minutes of processor time.'
   (
     cd "$sources/$folder"

@@ -2,7 +2,7 @@
 // a directory of its own on free ports of the loopback, for tests. Its faults are real, too: restart, freeze,
 // compaction, an etcd that has lost everything. test/support/kube-assets.sh brings the programs.
 
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,7 +13,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { Needs } from './requirements.ts';
 
 export interface KubeOptions {
@@ -409,9 +408,14 @@ export function kubeNeeds(...more: readonly string[]): Needs {
 /** Milliseconds for a test or hook that may have to build them first. */
 export const KUBE_BUILD_TIMEOUT = 30 * 60_000;
 
-/** Name → path; builds what is missing, which may take minutes. */
-async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
-  const { stdout } = await promisify(execFile)('sh', [assets, ...names]);
+/** Name → path; builds what is missing, which may take minutes, and says so on stderr. */
+export async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
+  const child = spawn('sh', [assets, ...names], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
+  let stdout = '';
+  for await (const chunk of child.stdout.setEncoding('utf8')) stdout += chunk;
+  const [status] = await ended;
+  if (status !== 0) throw new Error(`Cannot bring ${names.join(', ')}: kube-assets.sh has status ${status}`);
   const paths = stdout.trimEnd().split('\n');
   return Object.fromEntries(names.map((name, index) => [name, paths[index] ?? '']));
 }

@@ -1,0 +1,127 @@
+// One of those who are compared on a real API server: its process, the Services of its own namespace, and a prober in
+// its network. Times each change from the return of its write to the first answer of the new pod.
+
+import type { Running } from '../support/processes.ts';
+import { pause } from '../support/until.ts';
+import { processorTime } from '../support/usage.ts';
+import { monotonic } from './monotonic.ts';
+import type { Prober } from './prober.ts';
+import type { ApiService, Services } from './services.ts';
+
+export interface ContenderOptions {
+  readonly services: Services;
+  readonly running: Running;
+  readonly prober: Prober;
+  readonly servedAt?: 'address' | 'clusterIP';
+  /** How many of the Services, from the first on, have one member only, so that an answer tells of the change. */
+  readonly probed: number;
+  /** The bound knows of nothing but endpoints. */
+  readonly endpointsOnly?: boolean;
+}
+
+/** Milliseconds from the write's return to the answer. */
+export interface Churned {
+  readonly endpoints: number[];
+  readonly newServices: number[];
+}
+
+/** Milliseconds between two changes of the churn. */
+const BETWEEN = 80;
+/** Of so many changes one is a new Service and one a changed option. */
+const CYCLE = 20;
+const [NEW_SERVICE, OPTION] = [5, 15];
+/** Milliseconds for what follows from the last change. */
+const TAIL = 2_500;
+
+export class Contender {
+  readonly services: Services;
+  readonly running: Running;
+  readonly #options: ContenderOptions;
+  /** Of each Service that is probed, the change before. */
+  readonly #before = new Map<number, Promise<number>>();
+  #changes = 0;
+
+  constructor(options: ContenderOptions) {
+    this.#options = options;
+    this.services = options.services;
+    this.running = options.running;
+  }
+
+  /** Resolves when the first and the last Service are served. */
+  async served(): Promise<void> {
+    await this.#answer(this.services.at(0));
+    await this.#answer(this.services.at(this.#options.probed - 1));
+  }
+
+  /** The only endpoint of a Service becomes another one. */
+  async replaceEndpoint(): Promise<number> {
+    const index = this.#changes++ % this.#options.probed;
+    await this.#before.get(index);
+    const took = this.#timed(this.services.replaced(this.services.at(index)));
+    this.#before.set(index, took);
+    return took;
+  }
+
+  async addService(): Promise<number> {
+    const { service, written } = await this.services.add();
+    return (await this.#answer(service)) - written;
+  }
+
+  /** A change every 80 ms, whatever becomes of those before. */
+  async churn(changes: number): Promise<Churned> {
+    const began = performance.now();
+    const own = this.services.all.length;
+    const endpoints: Promise<number>[] = [];
+    const newServices: Promise<number>[] = [];
+    const others: Promise<void>[] = [];
+    for (let n = 0; n < changes; n++) {
+      await pause(Math.max(0, began + n * BETWEEN - performance.now()));
+      if (n % CYCLE === NEW_SERVICE && !this.#options.endpointsOnly) newServices.push(this.addService());
+      else if (n % CYCLE === OPTION && !this.#options.endpointsOnly) others.push(this.#changeOption(n));
+      else endpoints.push(this.replaceEndpoint());
+    }
+    const churned = {
+      endpoints: await Promise.all(endpoints),
+      newServices: await Promise.all(newServices),
+    };
+    await Promise.all(others);
+    await this.services.removeFrom(own);
+    await pause(TAIL);
+    return churned;
+  }
+
+  /** Milliseconds of processor time for each of `changes`, one of ten endpoints each, everything included. */
+  async cost(changes: number): Promise<number> {
+    const before = processorTime(this.running.pid);
+    const { length } = this.services.all;
+    const { probed } = this.#options;
+    for (let n = 0; n < changes; n++) {
+      // A prime stride: neighbours do not follow one another.
+      const index = probed + ((this.#changes++ * 7919) % Math.max(1, length - probed));
+      await Promise.all([
+        this.services.write(this.services.replaced(this.services.at(Math.min(index, length - 1)))),
+        pause(BETWEEN),
+      ]);
+    }
+    await pause(TAIL);
+    return (processorTime(this.running.pid) - before) / changes;
+  }
+
+  async #timed(service: ApiService): Promise<number> {
+    const answered = this.#answer(service);
+    await this.services.write(service);
+    const written = monotonic();
+    // The watch may well be faster than the answer to the write.
+    return Math.max(0, (await answered) - written);
+  }
+
+  #answer(service: ApiService): Promise<number> {
+    const { prober, servedAt = 'address' } = this.#options;
+    return prober.answered(service[servedAt], this.services.port, service.members.at(-1) ?? '');
+  }
+
+  async #changeOption(n: number): Promise<void> {
+    const service = this.services.at((n * 7919) % this.services.all.length);
+    await this.services.setAffinity(service, n % (2 * CYCLE) === OPTION ? 'ClientIP' : 'None');
+  }
+}

@@ -1,0 +1,50 @@
+// Asks an address once a millisecond, each time on a connection of its own, until a given member has answered.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { answer, over } from '../support/parent.ts';
+import { request } from '../support/request.ts';
+import { monotonic } from './monotonic.ts';
+
+export interface ProbeOrder {
+  readonly id: number;
+  readonly address: string;
+  readonly port: number;
+  /** What the member answers. */
+  readonly body: string;
+  /** Milliseconds. */
+  readonly most: number;
+}
+
+export interface ProbeResult {
+  readonly id: number;
+  /** By monotonic(), when the first answer had come; undefined where none came. */
+  readonly answered?: number;
+  readonly last: string;
+}
+
+/** Milliseconds for one request. */
+const PATIENCE = 300;
+/** Requests that wait for their answer: all of that time, since kube-proxy drops packets for a Service it has yet to see. */
+const OPEN = 400;
+
+process.on('message', async ({ id, address, port, body, most }: ProbeOrder) => {
+  const end = performance.now() + most;
+  let answered: number | undefined;
+  let last = '';
+  let open = 0;
+  while (answered === undefined && performance.now() < end) {
+    if (open < OPEN) {
+      open++;
+      void request(address, port, PATIENCE).then((got) => {
+        open--;
+        last = got.failure || got.body;
+        if (got.failure === '' && got.body.replace('::ffff:', '') === body) answered ??= monotonic();
+      });
+    }
+    await delay(1);
+  }
+  const result: ProbeResult = { id, last, ...(answered === undefined ? {} : { answered }) };
+  answer(result);
+});
+await over;
+process.exit();

@@ -1,0 +1,33 @@
+// Starts the process of prober-process.ts in a network, and hands it what to ask for.
+
+import { startModule } from '../support/processes.ts';
+import type { Scratch } from '../support/scratch.ts';
+import type { ProbeOrder, ProbeResult } from './prober-process.ts';
+
+/** Milliseconds. */
+const MOST = 20_000;
+
+export class Prober {
+  readonly #send: (order: ProbeOrder) => void;
+  readonly #waiting = new Map<number, (result: ProbeResult) => void>();
+  #id = 0;
+
+  constructor(scratch: Scratch, name: string, within: readonly string[] = []) {
+    const module = new URL('prober-process.ts', import.meta.url);
+    const { child } = startModule(scratch, `prober-${name}`, module, [], within);
+    this.#send = (order) => child.send(order);
+    child.on('message', (result: ProbeResult) => this.#waiting.get(result.id)?.(result));
+  }
+
+  /** By monotonic(): when `body` came back for the first time. Rejects where it does not within `most` milliseconds. */
+  async answered(address: string, port: number, body: string, most = MOST): Promise<number> {
+    const id = ++this.#id;
+    const result = await new Promise<ProbeResult>((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#send({ id, address, port, body, most });
+    });
+    this.#waiting.delete(id);
+    if (result.answered !== undefined) return result.answered;
+    throw new Error(`${address}:${port} does not answer "${body}" within ${most} ms: ${result.last}`);
+  }
+}

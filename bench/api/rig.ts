@@ -1,0 +1,83 @@
+// A real API server with everything that the benchmarks put beside it: the agent, the bound and kube-proxy, each with a
+// namespace of its own. All of it goes with the scratch.
+
+import { writeFileSync } from 'node:fs';
+import { type Kube, kubePrograms, startKube } from '../../test/support/kube.ts';
+import { startKubeProxy } from '../reference/kube-proxy.ts';
+import { type Agent, startAgent } from '../support/agent.ts';
+import { type Running, startModule } from '../support/processes.ts';
+import type { Bench } from '../support/row.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { type Networks, startNetworks } from './networks.ts';
+import { Prober } from './prober.ts';
+
+/** The name of the Node, and kube-proxy's idea of its own. */
+const NODE = { metadata: { name: 'bench' } };
+const NODE_STATUS = { status: { addresses: [{ type: 'InternalIP', address: '10.255.255.1' }] } };
+const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-proxy'];
+
+/** Builds what is missing of them, which takes some minutes, once; says so. */
+export async function buildPrograms(): Promise<void> {
+  await kubePrograms(PROGRAMS);
+}
+
+export class Rig {
+  readonly kube: Kube;
+  readonly #bench: Bench;
+  readonly #networks: Networks;
+  readonly #ca: string;
+
+  private constructor(bench: Bench, kube: Kube, networks: Networks, ca: string) {
+    this.kube = kube;
+    this.#bench = bench;
+    this.#networks = networks;
+    this.#ca = ca;
+  }
+
+  static async start(bench: Bench, scratch: Scratch): Promise<Rig> {
+    const { api, networks } = await startNetworks(scratch, bench.haproxy, async () => {
+      const kube = await startKube();
+      scratch.defer(() => kube.stop());
+      return kube;
+    });
+    await api.must('POST', '/api/v1/nodes', NODE);
+    await api.must('PATCH', '/api/v1/nodes/bench/status', NODE_STATUS);
+    const ca = scratch.path('ca.crt');
+    writeFileSync(ca, api.ca);
+    return new Rig(bench, api, networks, ca);
+  }
+
+  startAgent(scratch: Scratch, name: string, namespace: string): Agent {
+    const source = ['--kubeconfig', this.kube.kubeconfig, '--namespaces', namespace];
+    // Each agent with a Lease of its own.
+    source.push('--lease-namespace', namespace);
+    return startAgent(scratch, source, { name, haproxy: this.#bench.haproxy });
+  }
+
+  /** Answers `ask` once it serves. */
+  startBound(scratch: Scratch, name: string, namespace: string): Bound {
+    const module = new URL('../reference/bound-api-process.ts', import.meta.url);
+    const { url, adminToken } = this.kube;
+    const args = [url, this.#ca, adminToken, namespace, this.#bench.haproxy];
+    return startModule(scratch, name, module, args);
+  }
+
+  /** A network for kube-proxy, without any rule; the prober is in it, too. */
+  async networkOfKubeProxy(scratch: Scratch): Promise<KubeProxyNetwork> {
+    const { within } = await this.#networks.other(scratch);
+    const { 'kube-proxy': program = '' } = await kubePrograms(['kube-proxy']);
+    const { kubeconfig } = this.kube;
+    return {
+      prober: new Prober(scratch, 'other', within),
+      start: () => startKubeProxy(scratch, 'kube-proxy', { program, kubeconfig, within }),
+    };
+  }
+}
+
+export type Bound = ReturnType<typeof startModule>;
+
+export interface KubeProxyNetwork {
+  readonly prober: Prober;
+  /** Returns at once. It will serve cluster IPs, in all namespaces. */
+  readonly start: () => Running;
+}

@@ -1,0 +1,17 @@
+// Waits until a process has done what follows from what happened to it: statuses, files, deletions.
+
+import type { Running } from '../support/processes.ts';
+import { pause } from '../support/until.ts';
+import { processorTime } from '../support/usage.ts';
+
+/** Resolves after a second and a half with less than 2 % of a core, and at the latest after `most` milliseconds. */
+export async function settled({ pid }: Pick<Running, 'pid'>, most = 30_000): Promise<void> {
+  const end = performance.now() + most;
+  let before = processorTime(pid);
+  do {
+    const last = before;
+    await pause(1_500);
+    before = processorTime(pid);
+    if (before - last <= 30) return;
+  } while (performance.now() < end);
+}

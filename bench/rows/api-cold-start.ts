@@ -1,0 +1,181 @@
+// `cold-1k-api`, `cold-5k-api`: with a real API server that holds the objects, from the start of the process with an
+// empty state directory to the first answer of a member and all listeners there. `rss-1k-api`, `rss-5k-api`: memory once
+// it has settled and has seen some changes. Beside the agent: the bound and kube-proxy, on the same objects in turn.
+
+import { Prober } from '../api/prober.ts';
+import { buildPrograms, Rig } from '../api/rig.ts';
+import { Services } from '../api/services.ts';
+import { settled } from '../api/settled.ts';
+import { isolated } from '../support/isolated.ts';
+import type { Running } from '../support/processes.ts';
+import { type Bench, type Benchmark, type Reference, type Row, row } from '../support/row.ts';
+import { type Scratch, withScratch } from '../support/scratch.ts';
+import { median } from '../support/statistics.ts';
+import { pause, until } from '../support/until.ts';
+import { listeningSockets, peakMemory, residentMemory } from '../support/usage.ts';
+
+const PORT = 8080;
+const NAMESPACE = 'bench';
+/** Milliseconds for one to serve. */
+const MOST = 120_000;
+
+interface Size {
+  readonly suffix: '1k-api' | '5k-api';
+  readonly count: number;
+  readonly size: number;
+  readonly runs: number;
+  /** Seconds. */
+  readonly cold: number;
+  /** MB. */
+  readonly rss: number;
+}
+
+const sizes: readonly Size[] = [
+  { suffix: '1k-api', count: 1_000, size: 10, runs: 5, cold: 1, rss: 110 },
+  { suffix: '5k-api', count: 5_000, size: 20, runs: 2, cold: 6, rss: 250 },
+];
+
+export const apiColdStart: Benchmark = {
+  rows: sizes.flatMap(({ suffix }) => [`cold-${suffix}`, `rss-${suffix}`]),
+  run: async (bench, wanted) => {
+    await buildPrograms();
+    return isolated(import.meta.url, bench, wanted);
+  },
+};
+
+export async function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const size of sizes) {
+    const [cold, rss] = [`cold-${size.suffix}`, `rss-${size.suffix}`];
+    if (!wanted.has(cold) && !wanted.has(rss)) continue;
+    const runs = wanted.has(cold) ? bench.scaled(size.runs) : 1;
+    const measured = await withScratch((scratch) => measureSize(bench, scratch, size, runs));
+    if (wanted.has(cold)) rows.push(coldRow(size, measured));
+    if (wanted.has(rss)) rows.push(rssRow(size, measured));
+  }
+  return rows;
+}
+
+interface Measured {
+  /** Seconds. */
+  readonly cold: number[];
+  /** MB, of the first run. */
+  rss: number;
+  peak: number;
+}
+
+type Contender = 'agent' | 'bound' | 'kube-proxy';
+type All = Readonly<Record<Contender, Measured>>;
+
+async function measureSize(bench: Bench, scratch: Scratch, size: Size, runs: number): Promise<All> {
+  bench.say(`cold-${size.suffix}: starting the API server, filling it`);
+  const rig = await Rig.start(bench, scratch);
+  const options = {
+    namespace: NAMESPACE,
+    servedBy: ['agent', 'bound', 'kube-proxy'],
+    port: PORT,
+    network: 20,
+  };
+  const services = new Services(rig.kube, options as ConstructorParameters<typeof Services>[1]);
+  // One member answers.
+  await services.fill(bench.scaled(size.count, 5), (index) => (index === 0 ? 1 : size.size));
+  const prober = new Prober(scratch, 'own');
+  const all = Object.fromEntries(
+    ['agent', 'bound', 'kube-proxy'].map((name) => [name, { cold: [], rss: Number.NaN, peak: Number.NaN }]),
+  ) as unknown as All;
+  for (let run = 1; run <= runs; run++) {
+    bench.say(`cold-${size.suffix}: run ${run} of ${runs}`);
+    const listeners = async (): Promise<void> => {
+      const { address, members } = services.at(0);
+      await prober.answered(address, PORT, members[0] ?? '', MOST);
+      const isThere = (): boolean => listeningSockets(PORT) >= services.all.length;
+      await until('All listeners are there', isThere, { most: MOST });
+    };
+    const name = `${size.suffix}-${run}`;
+    const isFirst = run === 1;
+    await withScratch((own) =>
+      once(bench, services, all.agent, isFirst, () => rig.startAgent(own, `a${name}`, NAMESPACE), listeners),
+    );
+    await withScratch((own) =>
+      once(bench, services, all.bound, isFirst, () => rig.startBound(own, `b${name}`, NAMESPACE), listeners),
+    );
+    try {
+      await withScratch(async (own) => {
+        const network = await rig.networkOfKubeProxy(own);
+        const clusterIPs = async (): Promise<void> => {
+          for (const { clusterIP, members } of [services.at(0)])
+            await network.prober.answered(clusterIP, PORT, members[0] ?? '', MOST);
+        };
+        await once(bench, services, all['kube-proxy'], isFirst, network.start, clusterIPs);
+      });
+    } catch (error) {
+      bench.say(`kube-proxy is left out, it does not serve here: ${(error as Error).message}`);
+    }
+  }
+  return all;
+}
+
+async function once(
+  bench: Bench,
+  services: Services,
+  measured: Measured,
+  withMemory: boolean,
+  start: () => Running,
+  serves: () => Promise<void>,
+): Promise<void> {
+  await until('The ports are free', () => listeningSockets(PORT) === 0, { most: MOST });
+  const began = performance.now();
+  const running = start();
+  const failing = new Promise<never>((_, reject) => {
+    running.child.once('exit', () => reject(new Error(`It has ended:\n${running.said()}`)));
+  });
+  failing.catch(() => undefined);
+  await Promise.race([serves(), failing]);
+  measured.cold.push((performance.now() - began) / 1_000);
+  if (!withMemory) return;
+  await settled(running);
+  for (let n = 0; n < bench.scaled(200, 3); n++) {
+    await services.write(services.replaced(services.at(1 + (n % (services.all.length - 1)))));
+    await pause(20);
+  }
+  await settled(running);
+  measured.rss = residentMemory(running.pid);
+  measured.peak = peakMemory(running.pid);
+}
+
+function coldRow({ suffix, cold }: Size, all: All): Row {
+  const own = all.agent.cold;
+  const value = median(own);
+  return row({
+    name: `cold-${suffix}`,
+    value,
+    unit: 's',
+    target: `≤ ${cold} s`,
+    met: value <= cold,
+    reference: { name: 'the bound', value: median(all.bound.cold) },
+    others: others(median(all['kube-proxy'].cold)),
+    details: {
+      fastest: Math.min(...own),
+      slowest: Math.max(...own),
+      'in a fresh cluster': own[0] ?? Number.NaN,
+      runs: own.length,
+    },
+  });
+}
+
+function rssRow({ suffix, rss }: Size, { agent, bound, 'kube-proxy': kubeProxy }: All): Row {
+  return row({
+    name: `rss-${suffix}`,
+    value: agent.rss,
+    unit: 'MB',
+    target: `≤ ${rss} MB`,
+    met: agent.rss <= rss,
+    reference: { name: 'the bound', value: bound.rss },
+    others: others(kubeProxy.rss),
+    details: { 'most ever': agent.peak },
+  });
+}
+
+function others(ofKubeProxy: number): readonly Reference[] {
+  return Number.isNaN(ofKubeProxy) ? [] : [{ name: 'kube-proxy', value: ofKubeProxy }];
+}
