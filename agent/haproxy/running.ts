@@ -118,8 +118,12 @@ export class Running {
     this.#setServer(backend, server, { state: 'gone' });
   }
 
-  /** The deletion was refused: the server is still there, in maintenance. */
+  /**
+   * The deletion was refused: the server is still there, in maintenance, unless a command before the deletion has
+   * brought it back into use and is why it was refused.
+   */
   markKept(backend: string, server: string): void {
+    if (this.#listeners.get(backend)?.servers.get(server)?.state !== 'gone') return;
     this.#setServer(backend, server, { state: 'maint' });
   }
 

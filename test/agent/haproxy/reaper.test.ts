@@ -95,6 +95,28 @@ test('A server that is out of use and has no connections is deleted', async (t) 
   t.is(worker.running.get(NAME)?.servers.size, 0);
 });
 
+test('A server that comes back into use just as it is to be deleted is known to be in use', async (t) => {
+  const { bring, empty, server, servers, worker, reaper } = await started(t);
+  const { runtime, running } = worker;
+  const send = runtime.send.bind(runtime);
+  const back = { kind: 'SetServerState', backend: NAME, server, state: 'ready' } as const;
+  // The command is on its way when the reaper finds the server in maintenance; its reply comes first.
+  runtime.send = async (commands, options) => {
+    if (!commands.some(({ kind }) => kind === 'DeleteServer')) return send(commands, options);
+    const isBack = send([back]).then(() => running.fold(back));
+    const replies = await send(commands, options);
+    await isBack;
+    return replies;
+  };
+  await bring(empty);
+  await eventually(
+    async () => reaper.waiting,
+    (count) => count === 0,
+  );
+  t.like(await servers(), [[server, { state: 'ready' }]]);
+  t.is(running.get(NAME)?.servers.get(server)?.state, 'ready');
+});
+
 test('Each server has its own time: one that went later is deleted later', async (t) => {
   const { bring, empty, withMembers, server, servers } = await started(t);
   await bring(await withMembers(['127.0.0.1'], ['127.0.0.2']));
