@@ -2,7 +2,7 @@
 // It brings keepalived to what is wanted, one step at a time, and keeps an eye on it. keepalived goes on by itself when
 // the agent does not.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../errors.ts';
@@ -355,6 +355,8 @@ export class KeepalivedDataplane {
     if (settings.keepalivedSupervisor === 'external')
       throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
     const spoken = this.#hasSpoken();
+    // Nobody has said yet how this host stands: it is lowered, as after a boot, whatever was said before.
+    if (this.#lowered === undefined) await rm(this.#paths.standing, { force: true });
     const child = await startKeepalived(settings.keepalived, settings.netns, this.#paths);
     child.once('exit', () => void this.#watch());
     this.#hasStarted = true;
@@ -471,9 +473,17 @@ export class KeepalivedDataplane {
       this.#lookForRivals();
     } else if (heard?.kind === 'state' && !this.#isReloading) {
       this.#states.notified(heard, new Date());
-      clearTimeout(this.#asking);
-      this.#asking = setTimeout(() => void this.#tell(), SETTLED).unref();
+      this.#tellSoon();
     }
+  }
+
+  #tellSoon(): void {
+    clearTimeout(this.#asking);
+    this.#asking = setTimeout(() => {
+      // A step under way asks by itself, and keepalived may not be ready for another question.
+      if (this.#working === undefined) void this.#tell();
+      else this.#tellSoon();
+    }, SETTLED).unref();
   }
 
   #lookForRivals(): void {
@@ -498,6 +508,8 @@ export class KeepalivedDataplane {
     this.#written = lowered;
     try {
       await writeFile(this.#paths.standing, `${lowered}\n`, { mode: 0o600 });
+      // keepalived tells of a change of state, but not of one of priority.
+      if (this.#isOpen) this.#tellSoon();
     } catch (error) {
       this.#written = '';
       this.#fail(new HeadgateError('FILE_WRITE', `Cannot write "${this.#paths.standing}"`, { cause: error }));

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import ava, { type ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders.ts';
 import type { PairStatus } from '../../agent/pair/pair.ts';
-import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
+import { processesOf, type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { makeCredentials } from '../support/pair-credentials.ts';
 import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT } from '../support/service-objects.ts';
+import { type Json, MEMBER_PORT, webObjects } from '../support/service-objects.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
@@ -66,6 +66,45 @@ test.serial(
       async () => (await pairOf(active.host)).lowered.length === 0,
     );
     t.is(await roles(), 'backup,master');
+  },
+);
+
+test.serial(
+  'A standby that was down during a thousand changes catches up before it stands in full',
+  async (t) => {
+    const { active, standby, network, roles } = await startPair(t);
+    await standby.agent.kill();
+    for (const pid of processesOf(standby.host.directory)) signal(pid, 'SIGKILL');
+    for (const { host } of [active, standby]) await host.write('many.yaml', many(network, 1_000));
+    await active.host.until(
+      'the peer is not heard',
+      async () => (await pairOf(active.host)).peer === undefined,
+    );
+    await active.host.until('all are served', async () => {
+      const { loadBalancers, pair, haproxy } = await active.host.status();
+      return loadBalancers === 1_001 && pair?.pending === 0 && haproxy.reloadPending.length === 0;
+    });
+    const refused = await order(active.host, 'failover');
+    t.like(refused, { status: 1, ok: false, active: 'this host' });
+
+    const agent = await standby.host.launch();
+    let hasBeenLowered = false;
+    await standby.host.until('it has caught up', async () => {
+      const { parity, lowered, pending } = await pairOf(standby.host);
+      const isBehind = parity.model !== 'same' || parity.running !== 'same' || pending > 0;
+      hasBeenLowered ||= lowered.some(({ reason }) => reason === 'catching-up');
+      t.false(isBehind && lowered.length === 0);
+      return !isBehind && lowered.length === 0;
+    });
+    t.true(hasBeenLowered);
+    await standby.host.until('it stands in full', async () => {
+      const { instances } = (await standby.host.status()).vrrp ?? { instances: [] };
+      return instances[0]?.priority === 200;
+    });
+    t.false(agent.hasLogged('"master"'));
+    await active.host.until('it is backup', async () => (await roles()) === 'master,backup');
+    t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+    t.is(await network.whoServes(VIP), 'member');
   },
 );
 
@@ -175,6 +214,14 @@ async function startPair(t: ExecutionContext): Promise<{
   const roles = async () => `${await roleOf(active.host)},${await roleOf(standby.host)}`;
   await a.until('one is master, the other is not', async () => (await roles()) === 'master,backup');
   return { active, standby, network, roles };
+}
+
+function many(network: TestNetwork, count: number): readonly Json[] {
+  const members = [network.v4('client')];
+  return Array.from({ length: count }, (_, at) => {
+    const address = `10.9.${100 + Math.floor(at / 250)}.${1 + (at % 250)}`;
+    return webObjects({ name: `web-${at}`, address, port: 8080, members });
+  }).flat();
 }
 
 function serve(host: TestHost, network: TestNetwork, name: string, address: string): Promise<void> {
