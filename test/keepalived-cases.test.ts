@@ -1,7 +1,7 @@
 // Golden cases: keepalived-cases/*.txt hold a setting and VIPs, and the keepalived.conf that they become.
 // Each file is also shown to the real keepalived, on a host that has the interface.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava from 'ava';
@@ -20,7 +20,7 @@ const withKeepalived = requires(ava, { root: true, programs: ['keepalived', 'ip'
 const cases = readCases(new URL('keepalived-cases/', import.meta.url));
 const PATHS = keepalivedPaths('/var/lib/headgate', '/run/headgate');
 
-function rendered(given: string): string {
+function rendered(given: string, paths = PATHS): string {
   const [document] = parseYamlDocuments(given).documents;
   if (document === undefined) throw new Error('The case is empty');
   const { setting, vips } = document.value as unknown as {
@@ -30,7 +30,7 @@ function rendered(given: string): string {
   const reading = vrrp().read(setting, '/');
   if (!('value' in reading) || reading.value === undefined)
     throw new Error(`Not a setting: ${JSON.stringify(reading)}`);
-  return renderKeepalived(reading.value, PATHS, vips ?? []);
+  return renderKeepalived(reading.value, paths, vips ?? []);
 }
 
 const golden = ava.macro(async (t, file: CaseFile) => {
@@ -46,8 +46,11 @@ withKeepalived('keepalived takes the file of every case', async (t) => {
   t.teardown(() => rm(folder, { recursive: true }));
   const network = await TestNetwork.create(t, ['host']);
   const path = join(folder, 'keepalived.conf');
+  const paths = keepalivedPaths(folder, folder);
+  await mkdir(paths.directory);
+  await writeFile(paths.standing, '0\n');
   for (const { title, parts } of cases) {
-    await writeFile(path, rendered(parts[0] ?? ''));
+    await writeFile(path, rendered(parts[0] ?? '', paths));
     t.is(await checkConfig(keepalivedExecutable, network.netns('host'), path), '', title);
   }
 });

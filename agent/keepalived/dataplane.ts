@@ -292,6 +292,9 @@ export class KeepalivedDataplane {
     await mkdir(this.#paths.directory, { recursive: true, mode: 0o711 });
     this.#text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
     await this.#fifo.open();
+    // keepalived 2.3 passes over a track file that is not there.
+    const lowest = `${loweredBy(['haproxy'])}\n`;
+    await writeFile(this.#paths.standing, lowest, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
     this.#program = await keepalivedProgram(keepalived);
     await this.#stand();
     void this.#warn();

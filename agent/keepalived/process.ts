@@ -53,7 +53,7 @@ export async function startKeepalived(
 ): Promise<ChildProcess> {
   // What a keepalived that was killed leaves behind can keep the next one from starting.
   for (const file of [paths.pidFile, paths.vrrpPidFile]) await rm(file, { force: true });
-  const words = ['-P', '-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
+  const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
   const [program, args] = (await canBeRealtime())
     ? inNamespace(netns, 'chrt', ['--rr', '50', executable, ...words])
     : inNamespace(netns, executable, words);
