@@ -3,9 +3,8 @@
 import { join } from 'node:path';
 import { HeadgateError, messageOf } from './errors.ts';
 import type { ClaimHome } from './kept-claims.ts';
-import { ApiSource } from './kubernetes/api-source.ts';
+import { ApiSource, type ApiSourceOptions } from './kubernetes/api-source.ts';
 import { ApiClient } from './kubernetes/client.ts';
-import type { ObjectsChange } from './kubernetes/cluster.ts';
 import type { CredentialsPlace } from './kubernetes/credentials.ts';
 import type { ReflectorObserver } from './kubernetes/reflector.ts';
 import type { Log } from './log.ts';
@@ -28,7 +27,7 @@ export function apiClient(settings: Settings): ApiClient | undefined {
 export function apiSource(
   api: ApiClient,
   settings: Settings,
-  onChange: (change: ObjectsChange) => void,
+  on: Pick<ApiSourceOptions, 'onChange' | 'onService'>,
   metrics: ApiMetrics,
   log: Log,
 ): ApiSource {
@@ -38,7 +37,7 @@ export function apiSource(
     namespaces,
     serviceSelector,
     snapshotPath: join(stateDir, 'api', 'objects.json'),
-    onChange,
+    ...on,
     onFailure: (error) => log.warn('Keeping the objects of the API server', { error: messageOf(error) }),
     observer: observerOf(metrics, log),
   });

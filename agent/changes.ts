@@ -3,19 +3,26 @@
 
 /** Keys to translate and to plan. */
 export interface Batch {
-  /** Keys of load balancers whose objects changed, to the time (performance.now()) when the first change came. */
-  readonly changed: ReadonlyMap<string, number>;
+  /** Keys of load balancers whose objects changed. */
+  readonly changed: ReadonlyMap<string, Change>;
   /** Keys to plan again although no object changed. */
   readonly replan: ReadonlySet<string>;
+}
+
+export interface Change {
+  /** When the first of the changes came, by performance.now(). */
+  readonly since: number;
+  /** When pods changed that made them, as far as it is known: one time for each change, milliseconds since the epoch. */
+  readonly triggers: readonly number[];
 }
 
 /** So many that one batch never holds up a change for longer than a few milliseconds. */
 const BATCH = 64;
 
 export class Changes {
-  readonly #changed = new Map<string, number>();
+  readonly #changed = new Map<string, Change>();
   /** Changed too, but on a large scale: behind the single changes. */
-  readonly #bulk = new Map<string, number>();
+  readonly #bulk = new Map<string, Change>();
   readonly #replan = new Set<string>();
   #wake: (() => void) | undefined;
   #closed = false;
@@ -24,11 +31,15 @@ export class Changes {
     return this.#changed.size + this.#bulk.size + this.#replan.size;
   }
 
-  /** An object of these changed. Many at once make way for few. */
-  add(keys: Iterable<string>, now: number): void {
+  /** An object of these changed, because of the pods that changed at `trigger`. Many at once make way for few. */
+  add(keys: Iterable<string>, now: number, trigger?: number): void {
     const fresh = [...keys];
     const queue = fresh.length > BATCH ? this.#bulk : this.#changed;
-    for (const key of fresh) if (!this.#changed.has(key) && !queue.has(key)) queue.set(key, now);
+    const change = { since: now, triggers: trigger === undefined ? [] : [trigger] };
+    for (const key of fresh) {
+      const holder = this.#changed.has(key) ? this.#changed : queue;
+      holder.set(key, both(holder.get(key), change));
+    }
     this.#wake?.();
   }
 
@@ -60,11 +71,11 @@ export class Changes {
   }
 
   #take(): Batch {
-    const changed = new Map<string, number>();
+    const changed = new Map<string, Change>();
     for (const queue of [this.#changed, this.#bulk]) {
-      for (const [key, since] of queue) {
+      for (const [key, change] of queue) {
         if (changed.size >= BATCH) break;
-        changed.set(key, Math.min(since, changed.get(key) ?? since));
+        changed.set(key, both(changed.get(key), change));
         queue.delete(key);
       }
     }
@@ -85,4 +96,9 @@ export class Changes {
     await promise;
     this.#wake = undefined;
   }
+}
+
+function both(before: Change | undefined, { since, triggers }: Change): Change {
+  if (before === undefined) return { since, triggers };
+  return { since: Math.min(before.since, since), triggers: [...before.triggers, ...triggers] };
 }

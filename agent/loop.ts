@@ -2,11 +2,12 @@
 // HAProxy runs is planned, the plan is applied. The work of a round is proportional to what changed.
 
 import type { AddressKeeper } from './address-keeper.ts';
-import type { Changes } from './changes.ts';
+import type { Change, Changes } from './changes.ts';
 import type { Outcome } from './haproxy/apply.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { Plan } from './haproxy/plan.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
+import type { ProgrammingLatency } from './programming-latency.ts';
 import { type ClusterView, type Model, type TranslateSettings, translateChanged } from './translate.ts';
 
 export interface LoopOptions {
@@ -20,6 +21,7 @@ export interface LoopOptions {
   /** undefined where this host has no VRRP. */
   readonly keepalived?: KeepalivedDataplane | undefined;
   readonly metrics: LoopMetrics;
+  readonly programming: ProgrammingLatency;
   /** Tells people what became of these load balancers. */
   readonly report: (keys: Iterable<string>) => void;
 }
@@ -42,6 +44,7 @@ export async function loop({
   haproxy,
   keepalived,
   metrics,
+  programming,
   report,
 }: LoopOptions): Promise<void> {
   // One of three things can happen: objects changed, the dataplane asks to plan something again, we are stopping.
@@ -55,6 +58,7 @@ export async function loop({
     const plans = haproxy.plan(touched); // pure
     const outcome = await haproxy.apply(plans); // socket; files and reloads follow by themselves
     count(plans, outcome, changed, metrics);
+    programming.applied(plans, outcome, changed);
     report(touched);
   }
 }
@@ -62,13 +66,13 @@ export async function loop({
 function count(
   plans: readonly Plan[],
   outcome: Outcome | undefined,
-  changed: ReadonlyMap<string, number>,
+  changed: ReadonlyMap<string, Change>,
   metrics: LoopMetrics,
 ): void {
   const now = performance.now();
   for (const plan of plans) {
     metrics.planned(kindOf(plan));
-    const since = changed.get(plan.key);
+    const since = changed.get(plan.key)?.since;
     const isAcknowledged = outcome !== undefined && outcome.lost === undefined && plan.commands.length > 0;
     if (since !== undefined && isAcknowledged) metrics.acknowledged((now - since) / 1000);
   }

@@ -23,10 +23,11 @@ import type { Problem } from './model.ts';
 import type { Objects } from './pair/pair.ts';
 import { pairOf, pairOrders } from './pairing.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
+import { ProgrammingLatency } from './programming-latency.ts';
 import { Reporter } from './reporter.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
 import { standAlone } from './stand-alone.ts';
-import { agentStatus, allProblems, explainService, type StatusSources } from './status.ts';
+import { agentStatus, allProblems, explainService, isServed, type StatusSources } from './status.ts';
 import { emptyModel, translateChanged, translateSettings } from './translate.ts';
 import { version } from './version.ts';
 
@@ -153,19 +154,18 @@ async function run(argv: readonly string[]): Promise<number> {
     problemLog.report(source, change.problems);
     const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
     addresses.take(ofAddresses);
-    changes.add(nodesChanged ? new Set([...keys, ...model.onNodes]) : keys, performance.now());
+    const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
+    changes.add(concerned, performance.now(), change.triggerTime);
   };
-  const takeFromApi = (change: ObjectsChange): void => {
-    take('api')(change);
-    reporter?.observed(change.upserted.filter(({ kind }) => kind === 'Service').map(({ key }) => key));
-  };
-  const api = client && apiSource(client, settings, takeFromApi, metrics, log);
+  const onService = (key: string): void => reporter?.observed(key);
+  const api = client && apiSource(client, settings, { onChange: take('api'), onService }, metrics, log);
   const { leaseNamespace, finalizer, stateDir } = settings;
   const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
   const reporter =
     client &&
     new Reporter({
       api: client,
+      currentService: (key) => api?.currentService(key),
       identity,
       cluster,
       model,
@@ -233,6 +233,11 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy,
     keepalived,
     metrics,
+    programming: new ProgrammingLatency({
+      now: Date.now,
+      isServed: (key) => isServed(key, sources),
+      observe: (path, seconds) => metrics.programmed(path, seconds),
+    }),
     report: (keys) => {
       reporter?.report(keys);
       pair?.touched(keys);

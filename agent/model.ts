@@ -148,6 +148,5 @@ export type ProblemReason =
   | 'ProtocolNotServed'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
-  | 'NoMembers'
   | 'ConfigurationRejected'
   | 'TwoMasters';

@@ -5,6 +5,7 @@ import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { KubernetesApi } from './kubernetes/client.ts';
 import { systemClock } from './kubernetes/clock.ts';
 import type { Cluster } from './kubernetes/cluster.ts';
+import type { CurrentService } from './kubernetes/current-service.ts';
 import { EventRecorder, type EventSubject } from './kubernetes/events.ts';
 import { Lease } from './kubernetes/lease.ts';
 import type { Service } from './kubernetes/objects.ts';
@@ -18,6 +19,8 @@ import type { Model } from './translate.ts';
 
 export interface ReporterOptions {
   readonly api: KubernetesApi;
+  /** A Service as the API has shown it last. */
+  readonly currentService: (key: string) => CurrentService | undefined;
   readonly cluster: Cluster;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
@@ -51,7 +54,7 @@ export class Reporter {
   readonly #told = new Map<string, readonly Problem[]>();
 
   constructor(options: ReporterOptions) {
-    const { api, log, metrics, identity, leaseNamespace, finalizer } = options;
+    const { api, currentService, log, metrics, identity, leaseNamespace, finalizer } = options;
     const clock = systemClock;
     const isLeader = (): boolean => this.#lease.isLeader;
     this.#options = options;
@@ -74,6 +77,7 @@ export class Reporter {
       log,
       metrics,
       isLeader,
+      currentService,
       addFinalizer: finalizer,
       onWritten: (before, after) => {
         for (const text of writtenEvents(before, after)) this.#events.record(subjectOf(after), text);
@@ -113,9 +117,9 @@ export class Reporter {
     return this.#writer.claimed(key, uid);
   }
 
-  /** These Services have changed in the API: somebody else may have written what is ours. */
-  observed(keys: Iterable<string>): void {
-    for (const key of keys) this.#writer.observed(key);
+  /** The API has shown this Service: somebody else may have written what is ours. */
+  observed(key: string): void {
+    this.#writer.observed(key);
   }
 
   /** Gives the Lease back, so that another agent need not wait for it to expire. */

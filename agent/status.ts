@@ -146,6 +146,11 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   return { key, verdict, reasons, addresses, listeners, problems };
 }
 
+/** Whether HAProxy serves any listener of this load balancer. */
+export function isServed(key: string, { model, haproxy }: Pick<StatusSources, 'model' | 'haproxy'>): boolean {
+  return model.loadBalancers.get(key)?.listeners.some(({ name }) => haproxy.serves(name)) === true;
+}
+
 function isUp(member: ListenerExplanation['members'][number]): boolean {
   return member.haproxy === 'ready';
 }

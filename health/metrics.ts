@@ -1,6 +1,6 @@
 // The agent's own metrics, and their text for Prometheus. The only user of the prom-client package.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, linearBuckets, Registry } from 'prom-client';
 
 /** What the gauges show, read at each scrape. */
 export interface AgentState {
@@ -39,6 +39,15 @@ export interface VrrpGauges {
   /** Instances of which another host is master, too. */
   readonly rivals: readonly string[];
 }
+
+/** Seconds, the same as kube-proxy's `kubeproxy_network_programming_duration_seconds`, so that both can be added up. */
+const PROGRAMMING_BUCKETS = [
+  0.25,
+  0.5,
+  ...linearBuckets(1, 1, 59),
+  ...linearBuckets(60, 5, 12),
+  ...linearBuckets(120, 30, 7),
+];
 
 /** How the pair is, as far as gauges show it. */
 export interface PairState {
@@ -138,9 +147,17 @@ export class Metrics {
     buckets: [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.#registry],
   });
+  readonly #programming = new Histogram({
+    name: 'headgate_network_programming_duration_seconds',
+    help: 'From the change of pods, as their EndpointSlice says it, to the acknowledgement by HAProxy',
+    labelNames: ['path'],
+    buckets: PROGRAMMING_BUCKETS,
+    registers: [this.#registry],
+  });
   #lastTurn = performance.now();
 
   constructor(version: string, state: () => AgentState) {
+    for (const path of ['runtime', 'reload']) this.#programming.zero({ path });
     collectDefaultMetrics({ register: this.#registry, prefix: 'headgate_' });
     this.#gauge('headgate_build_info', 'Always 1; the version is a label', ['version'], (gauge) =>
       gauge.set({ version }, 1),
@@ -241,6 +258,10 @@ export class Metrics {
 
   acknowledged(seconds: number): void {
     this.#ack.observe(seconds);
+  }
+
+  programmed(path: 'runtime' | 'reload', seconds: number): void {
+    this.#programming.observe({ path }, seconds);
   }
 
   /** Milliseconds since the loop last came round. */

@@ -25,6 +25,7 @@ import {
   type TablesSettings,
   writeTablesCredentials,
 } from './config/shared-tables.ts';
+import { OldWorkers } from './old-workers.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
 import { type HaproxyPaths, haproxyPaths, stopHaproxy } from './process/process.ts';
@@ -108,6 +109,7 @@ export class HaproxyDataplane {
   readonly #arbiter: ReloadArbiter;
   readonly #caretaker: Caretaker;
   #worker: ServingWorker | undefined;
+  readonly #oldWorkers: OldWorkers;
   #reaper: Reaper | undefined;
   #isObtaining = false;
   #isStarted = false;
@@ -215,6 +217,13 @@ export class HaproxyDataplane {
       onRepair,
       settings: () => this.#settings,
       log,
+    });
+    this.#oldWorkers = new OldWorkers({
+      masterSocket: paths.masterSocket,
+      drainTimeout: () => this.#settings.drainTimeout,
+      hardStopAfter: () => this.#settings.hardStopAfter,
+      onEnded: (sessions) => log.info('Ended connections of old workers to removed members', { sessions }),
+      onError: (error) => log.debug('Cannot look after old workers now', { error }),
     });
     this.#maker = maker;
     this.#persister = persister;
@@ -359,6 +368,7 @@ export class HaproxyDataplane {
     this.#caretaker.close();
     this.#arbiter.close();
     this.#reaper?.close();
+    this.#oldWorkers.close();
     await this.#persister.close();
     this.#worker?.runtime.close();
   }
@@ -414,6 +424,7 @@ export class HaproxyDataplane {
     if (isOurFault) log.error('A command was not sent', { error: messageOf(lost) });
     if (beyondRepair.length > 0 || isOurFault) this.#arbiter.request('repair');
     if (worker === this.#worker) this.#reaper?.watch(acknowledged);
+    this.#oldWorkers.watch(acknowledged);
   }
 
   /** Returns once there is a worker, or the first attempt to get one has failed. One at a time. */
@@ -451,6 +462,7 @@ export class HaproxyDataplane {
       onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
       onError: (error) => log.debug('Stopped deleting servers', { error }),
     });
+    this.#oldWorkers.succeed(next, old);
     old?.runtime.close();
     void next.runtime.closed.then((error) => this.#lose(next, messageOf(error)));
     if (next.structure === '') this.#arbiter.request('adopted');

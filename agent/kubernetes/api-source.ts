@@ -10,9 +10,11 @@ import { ADDRESS_API_VERSION } from './address-schemas.ts';
 import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
 import type { ApiStreams } from './client.ts';
 import type { ObjectRef, ObjectsChange } from './cluster.ts';
+import type { CurrentService } from './current-service.ts';
+import { CurrentServices } from './current-services.ts';
 import type { KubernetesObject } from './objects.ts';
 import { parseObject } from './parse-object.ts';
-import type { ReflectedChange } from './reflected.ts';
+import type { ParseObject, ReflectedChange } from './reflected.ts';
 import { Reflector } from './reflector.ts';
 import type {
   ReflectedResource,
@@ -34,6 +36,8 @@ export interface ApiSourceOptions {
   /** Where the last good objects are kept over a restart; undefined: nowhere. */
   readonly snapshotPath: string | undefined;
   readonly onChange: (change: ObjectsChange) => void;
+  /** The API has shown a Service, if only with another status or finalizer, which `onChange` does not tell. */
+  readonly onService?: (key: string) => void;
   /** Something that harms nothing now: the snapshot cannot be written or is damaged. */
   readonly onFailure: (error: HeadgateError) => void;
   /** For metrics and the log: watches, lists, events, and what went wrong with the API server. */
@@ -60,6 +64,9 @@ export class ApiSource {
   readonly #options: ApiSourceOptions;
   readonly #reflectors: readonly Reflector<KubernetesObject>[];
   readonly #snapshot: ApiSnapshot | undefined;
+  readonly #currentServices = new CurrentServices();
+  /** As the annotations have it: milliseconds since the epoch. */
+  readonly #startedAt = Date.now();
   readonly #ready = Promise.withResolvers<ReadyBy>();
   #isReporting = false;
   #problems: readonly Problem[] = [];
@@ -72,13 +79,13 @@ export class ApiSource {
   constructor(options: ApiSourceOptions) {
     this.#options = options;
     const { kinds = ALL, namespaces, serviceSelector } = options;
-    const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
+    const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector, this.#parse));
     this.#reflectors = resources.map(
       (resource) =>
         new Reflector({
           api: options.api,
           resource,
-          onChange: (change) => this.#take(change),
+          onChange: (change, by) => this.#take(change, by),
           onConnected: () => this.#nudge(),
           observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
           ...(options.times === undefined ? {} : { times: options.times }),
@@ -116,6 +123,11 @@ export class ApiSource {
     return this.#reflectors.some((reflector) => reflector.isAbsent && reflector.status().kind === kind);
   }
 
+  /** The Service as the API has shown it last; undefined where it has not, or has shown that it is gone. */
+  currentService(key: string): CurrentService | undefined {
+    return this.#currentServices.get(key);
+  }
+
   status(): readonly ReflectorStatus[] {
     return this.#reflectors.map((reflector) => reflector.status());
   }
@@ -129,10 +141,12 @@ export class ApiSource {
     this.#ready.resolve('nothing');
   }
 
-  #take({ upserted, removed }: ReflectedChange<KubernetesObject>): void {
+  #take({ upserted, removed }: ReflectedChange<KubernetesObject>, by: 'list' | 'event'): void {
     if (this.#closed) return;
+    for (const object of removed) if (object.kind === 'Service') this.#currentServices.delete(object);
     if (this.isSynced) this.#snapshot?.start();
-    if (this.#isReporting) this.#report(upserted, removed);
+    if (this.#isReporting)
+      this.#report(upserted, removed, by === 'event' ? this.#triggerTimeOf(upserted) : 0);
     else if (this.isSynced) this.#reportAll('api');
   }
 
@@ -144,6 +158,16 @@ export class ApiSource {
     const kinds = new Set(this.#reflectors.map((reflector) => reflector.status().kind));
     if (this.#unreached.size === kinds.size) void this.#standIn();
   }
+
+  /** Keeps beside each Service what only those read who write to it. */
+  readonly #parse: ParseObject<KubernetesObject> = (json) => {
+    const parsed = parseObject(json, '');
+    if (parsed.objects[0]?.kind === 'Service') {
+      const key = this.#currentServices.put(json);
+      if (key !== undefined) this.#options.onService?.(key);
+    }
+    return parsed;
+  };
 
   async #standIn(): Promise<void> {
     const objects = this.#isReporting ? undefined : await this.#snapshot?.load();
@@ -165,10 +189,21 @@ export class ApiSource {
     this.#ready.resolve(by);
   }
 
-  #report(upserted: readonly KubernetesObject[], removed: readonly ObjectRef[]): void {
+  #report(upserted: readonly KubernetesObject[], removed: readonly ObjectRef[], triggerTime = 0): void {
     const refs = removed.map(({ kind, key }) => ({ kind, key }));
-    this.#options.onChange({ upserted, removed: refs, problems: this.#allProblems() });
+    const trigger = triggerTime === 0 ? {} : { triggerTime };
+    this.#options.onChange({ upserted, removed: refs, problems: this.#allProblems(), ...trigger });
     this.#snapshot?.note(upserted, refs);
+  }
+
+  /**
+   * As kube-proxy has it: what changed before this agent began does not count, nor does what a list tells, nor a
+   * deletion, whose annotation is that of the update before. 0 for these.
+   * https://github.com/kubernetes/kubernetes/blob/master/pkg/proxy/endpointschangetracker.go
+   */
+  #triggerTimeOf([object]: readonly KubernetesObject[]): number {
+    const isNew = object?.kind === 'EndpointSlice' && object.triggerTime > this.#startedAt;
+    return isNew ? object.triggerTime : 0;
   }
 
   /** The same list as before unless one of them has changed. */
@@ -194,6 +229,7 @@ function resourcesOf(
   kind: ReflectedKind,
   namespaces: readonly string[],
   serviceSelector: string,
+  parse: ParseObject<KubernetesObject>,
 ): ReflectedResource<KubernetesObject>[] {
   const { isOfCluster, ...resource } = API[kind];
   const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
@@ -202,7 +238,7 @@ function resourcesOf(
     kind,
     namespace,
     labelSelector: kind === 'Service' ? serviceSelector : '',
-    parse: (json) => parseObject(json, ''),
+    parse,
     weighs: (object) => object.kind !== 'Service' || object.type === 'LoadBalancer',
   }));
 }

@@ -22,6 +22,11 @@ export interface ObjectsChange {
   readonly upserted: readonly KubernetesObject[];
   readonly removed: readonly ObjectRef[];
   readonly problems: readonly Problem[];
+  /**
+   * When the pods changed that made this change of an EndpointSlice (annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`), milliseconds since the epoch; only of what has happened just now.
+   */
+  readonly triggerTime?: number;
 }
 
 /** What a change means for the load balancers. */

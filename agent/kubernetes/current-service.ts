@@ -42,7 +42,7 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** undefined for what is no Service that exists in an API. The lists inside are the API's own, not copied. */
+/** undefined for what is no Service that exists in an API. The items of its lists are the API's own, not copied. */
 export function readCurrentService(json: unknown): CurrentService | undefined {
   if (!isMapping(json) || !isMapping(json.metadata)) return undefined;
   const { namespace, name, uid, resourceVersion, generation, finalizers, deletionTimestamp } = json.metadata;
@@ -65,7 +65,10 @@ export function readCurrentService(json: unknown): CurrentService | undefined {
   };
 }
 
+/** Most lists of most Services: thousands of Services are kept. */
+const NONE: readonly never[] = [];
+
 /** The API server has checked what it sends; this only keeps a wrong answer from becoming an exception. */
 function listOf<T>(json: unknown, isItem: (item: unknown) => boolean): readonly T[] {
-  return Array.isArray(json) ? (json.filter(isItem) as T[]) : [];
+  return Array.isArray(json) && json.length > 0 ? (json.filter(isItem) as T[]) : NONE;
 }

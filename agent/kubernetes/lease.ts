@@ -185,7 +185,8 @@ export class Lease {
   async #write(method: 'POST' | 'PUT', metadata: object, spec: LeaseSpecJson): Promise<boolean> {
     const sent = this.#options.clock.monotonic();
     const response = await this.#request(method, body(metadata, spec));
-    if (response.status === 409 || response.status === 404) return false;
+    // To make one there is no namespace: that must be said.
+    if (response.status === 409 || (response.status === 404 && method === 'PUT')) return false;
     this.#see(accept(response));
     this.#confirmed = sent;
     return true;

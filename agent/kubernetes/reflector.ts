@@ -28,7 +28,7 @@ export interface ReflectorOptions<T> {
   readonly api: ApiStreams;
   readonly resource: ReflectedResource<T>;
   /** Called for each event and for each list that differs, not before the first list. */
-  readonly onChange: (change: ReflectedChange<T>) => void;
+  readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
   /** The API server answers again: others need not wait any longer. */
   readonly onConnected?: () => void;
   readonly observer?: ReflectorObserver;
@@ -183,7 +183,7 @@ export class Reflector<T extends Keyed> {
     if (this.#isAbsent) return true;
     this.#isAbsent = true;
     this.#isSynced = true;
-    this.#options.onChange({ upserted: [], removed: [] });
+    this.#options.onChange({ upserted: [], removed: [] }, 'list');
     this.#firstList.resolve();
     return true;
   }
@@ -230,7 +230,7 @@ export class Reflector<T extends Keyed> {
     this.#isSynced = true;
     this.#isAbsent = false;
     // Also where it is empty: problems may differ.
-    this.#options.onChange(change);
+    this.#options.onChange(change, 'list');
     this.#firstList.resolve();
   }
 
@@ -346,7 +346,7 @@ export class Reflector<T extends Keyed> {
         this.#seen(event.type, event.object.resourceVersion);
         const change =
           event.kind === 'Changed' ? this.#known.put(event.object) : this.#known.delete(event.object);
-        if (change !== undefined) this.#options.onChange(change);
+        if (change !== undefined) this.#options.onChange(change, 'event');
         return undefined;
       }
       case 'Bookmark':

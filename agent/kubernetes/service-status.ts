@@ -228,17 +228,32 @@ function programmed(
   const rejection = problems.find(({ reason }) => reason === 'ConfigurationRejected');
   if (rejection !== undefined) return no(rejection.reason, rejection.message);
   const faults = states.filter(({ fault }) => fault !== undefined);
-  if (faults.length === 0)
-    return { type: PROGRAMMED, status: 'True', reason: 'Programmed', message: 'All ports are served' };
+  if (faults.length === 0) return { type: PROGRAMMED, status: 'True', ...servedAll(states) };
   const first = faults.find(({ fault }) => fault !== 'Pending');
   if (first?.fault === undefined)
-    return no('Pending', `${inWords(faults)}: the load balancer has not confirmed it yet`);
-  return no(first.fault, `${inWords(faults)}: ${first.message}`);
+    return no('Pending', `${notServed(faults)}: the load balancer has not confirmed it yet`);
+  return no(first.fault, `${notServed(faults)}: ${first.message}`);
 }
 
-function inWords(faults: readonly PortState[]): string {
-  const ports = new Set(faults.map(({ listener: { port, protocol } }) => `${protocol} ${port}`));
-  return `Not served: ${[...ports].join(', ')}`;
+/**
+ * Whether pods are ready is nothing that the load balancer could mend, and zero may be what the owner wants: the
+ * condition stays true and says it in its reason.
+ */
+function servedAll(states: readonly PortState[]): { readonly reason: string; readonly message: string } {
+  const empty = states.filter(
+    ({ listener }) => !listener.pool.members.some(({ state }) => state === 'ready'),
+  );
+  if (empty.length === 0) return { reason: 'Programmed', message: 'All ports are served' };
+  const message = `All ports are served, but connections are refused where no member is ready: ${portsOf(empty)}`;
+  return { reason: 'NoMembers', message };
+}
+
+function notServed(faults: readonly PortState[]): string {
+  return `Not served: ${portsOf(faults)}`;
+}
+
+function portsOf(states: readonly PortState[]): string {
+  return [...new Set(states.map(({ listener: { port, protocol } }) => `${protocol} ${port}`))].join(', ');
 }
 
 /** KEP-1435: where a Service mixes protocols and one of them is not served, the reason has its fixed name. */
@@ -247,14 +262,14 @@ function portsError(states: readonly PortState[]): WantedCondition[] {
   const [first] = faults;
   if (first?.fault === undefined) return [];
   const isMixed = new Set(states.map(({ listener }) => listener.protocol)).size > 1;
-  const notServed = faults.find(({ fault }) => fault === 'ProtocolNotServed');
-  const reason = isMixed && notServed !== undefined ? 'LoadBalancerMixedProtocolNotSupported' : first.fault;
+  const unserved = faults.find(({ fault }) => fault === 'ProtocolNotServed');
+  const reason = isMixed && unserved !== undefined ? 'LoadBalancerMixedProtocolNotSupported' : first.fault;
   return [
     {
       type: PORTS_ERROR,
       status: 'True',
       reason,
-      message: `${inWords(faults)}: ${(notServed ?? first).message}`,
+      message: `${notServed(faults)}: ${(unserved ?? first).message}`,
     },
   ];
 }

@@ -33,6 +33,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.eventReceived('manifests');
   metrics.planned('none');
   metrics.acknowledged(0.001);
+  metrics.programmed('runtime', 0.001);
   metrics.commandsAcknowledged('AddServer');
   metrics.commandRefused('AddServer');
   metrics.repaired('audit');

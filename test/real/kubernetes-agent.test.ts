@@ -13,8 +13,13 @@ let kube: Kube;
 test.before(async (t) => {
   t.timeout(KUBE_BUILD_TIMEOUT);
   kube = await startKube();
+  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
 });
 test.after.always(() => kube?.stop());
+// The agent of the test before was killed: nobody need wait until its Lease expires.
+test.beforeEach(() => kube.api('DELETE', LEASE));
+
+const LEASE = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/headgate';
 
 /** A Service at an address of the host's, as its author writes it. */
 function service(name: string, address: string): object {
@@ -45,7 +50,7 @@ test.serial(
 
     await kube.must('DELETE', servicePath('default', 'web'));
     await host.until('nothing is served', async () => (await names()) === '');
-    t.is((await host.why()).verdict, 'not found');
+    await host.until('its finalizer is gone', async () => (await host.why()).verdict === 'not found');
     const metric = await agent.metrics();
     t.is(metric('headgate_api_lists_total', { kind: 'Service', reason: 'start' }), 1);
     t.true(metric('headgate_api_events_total', { kind: 'EndpointSlice', type: 'MODIFIED' }) >= 1);
@@ -133,7 +138,6 @@ test.serial(
   'The status of a Service says what is served, once it is served, and goes with its type',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
     await kube.must('POST', servicePath('default'), service('told', host.address(1)));
     await host.start();
     const read = () => kube.must('GET', servicePath('default', 'told'));
@@ -189,3 +193,88 @@ test.serial('A Service that ceased to be ours while no agent ran is let go of by
   t.deepEqual((await read()).status.loadBalancer, {});
   await kube.must('DELETE', servicePath('default', 'left'));
 });
+
+test.serial(
+  'What somebody else writes over a status is written again, and no Service is asked for',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+    const others = Array.from({ length: 5 }, (_, at) => `other-${at}`);
+    await kube.must('POST', servicePath('default'), service('mine', host.address(1)));
+    for (const name of others)
+      await kube.must('POST', servicePath('default'), {
+        metadata: { name },
+        spec: { ports: [{ port: 80 }] },
+      });
+    const questions = await kube.requests({ resource: 'services', verb: 'GET' });
+    await host.start();
+    // A list, so that the questions of this test are not counted.
+    const read = async () =>
+      (await kube.must('GET', `${servicePath('default')}?fieldSelector=metadata.name%3Dmine`)).items[0];
+    const isOurs = async (): Promise<boolean> => {
+      const { metadata, status } = await read();
+      return (
+        status.conditions?.some(
+          ({ type, status }: Record<string, string>) =>
+            type === 'headgate.io/Programmed' && status === 'True',
+        ) === true &&
+        status.loadBalancer.ingress?.[0]?.ipMode === 'Proxy' &&
+        metadata.finalizers?.length === 1
+      );
+    };
+    await host.until('the status is written', isOurs);
+
+    // Nothing of it is among what the agent reads of a Service to serve it.
+    await kube.must('PATCH', `${servicePath('default', 'mine')}/status`, { status: { conditions: null } });
+    await host.until('the conditions are back', isOurs);
+    const ingress = [{ ip: host.address(1), ipMode: 'VIP' }];
+    await kube.must('PATCH', `${servicePath('default', 'mine')}/status`, {
+      status: { loadBalancer: { ingress } },
+    });
+    await host.until('the ipMode is back', isOurs);
+    await kube.must('PATCH', servicePath('default', 'mine'), { metadata: { finalizers: null } });
+    await host.until('the finalizer is back', isOurs);
+    t.is(await kube.requests({ resource: 'services', verb: 'GET' }), questions);
+    for (const name of ['mine', ...others]) await kube.must('DELETE', servicePath('default', name));
+  },
+);
+
+test.serial(
+  'The time from a change of pods to its traffic is counted, by commands and by reload, as kube-proxy counts it',
+  async (t) => {
+    const flags = ['--kubeconfig', kube.kubeconfig, '--reload-interval', '4s'];
+    const host = await TestHost.create(t, { flags });
+    const put = (name: string, addresses: readonly string[], trigger: number) =>
+      kube.must('PUT', slicePath('default', `${name}-1`), sliceJson(name, addresses, trigger));
+    await kube.must('POST', servicePath('default'), service('timed', host.address(1)));
+    await kube.must('POST', slicePath('default'), sliceJson('timed', ['10.1.0.1'], Date.now()));
+    const agent = await host.start();
+    await host.until('it is served', async () => (await host.why('default/timed')).verdict === 'served');
+    const read = async (part: 'count' | 'sum', path: string): Promise<number> =>
+      (await agent.metrics())(`headgate_network_programming_duration_seconds_${part}`, { path });
+    const serves = (members: number) => async () => (await host.servers()).length === members;
+    t.is(await read('count', 'runtime'), 0);
+    t.is(await read('count', 'reload'), 0);
+
+    await put('timed', ['10.1.0.1', '10.1.0.2'], Date.now() - 60 * 60_000);
+    await host.until('what changed before the agent began is served', serves(2));
+    await put('timed', ['10.1.0.1', '10.1.0.2', '10.1.0.3'], Date.now());
+    await host.until('commands are counted', async () => (await read('count', 'runtime')) === 1);
+    t.true((await host.servers()).length === 3);
+    await put('timed', ['10.1.0.1', '10.1.0.2', '10.1.0.3', '10.1.0.4'], Date.now() + 60 * 60_000);
+    await host.until('a clock that is ahead is counted', async () => (await read('count', 'runtime')) === 2);
+    const seconds = await read('sum', 'runtime');
+    t.true(seconds > 0 && seconds < 15, `${seconds}`);
+    t.is(await read('count', 'reload'), 0);
+
+    // After the first reload the next one is to come only after the interval, in which the slice comes.
+    await kube.must('POST', servicePath('default'), service('first', host.address(2)));
+    await host.until('it is there', async () => (await host.reloads()) === 1);
+    await kube.must('POST', servicePath('default'), service('second', host.address(3)));
+    await kube.must('POST', slicePath('default'), sliceJson('second', ['10.1.0.6'], Date.now()));
+    await host.until('the reload is counted', async () => (await read('count', 'reload')) === 1);
+    t.is((await host.why('default/second')).verdict, 'served');
+    t.true((await read('sum', 'reload')) > 1);
+    t.is(await read('count', 'runtime'), 2);
+    for (const name of ['timed', 'first', 'second']) await kube.must('DELETE', servicePath('default', name));
+  },
+);

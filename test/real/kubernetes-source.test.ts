@@ -65,6 +65,36 @@ test.serial('What is there comes as one change, what happens then comes at once'
   t.deepEqual(reported.changes[2]?.problems, []);
 });
 
+test.serial(
+  'Only an event tells when the pods changed, and only of what changed since the start',
+  async (t) => {
+    const annotated = (addresses: readonly string[], trigger: number) =>
+      sliceJson('timed', addresses, trigger);
+    await kube.must('POST', slicePath('default'), annotated(['10.1.0.1'], Date.now() + 60_000));
+    const begin = Date.now();
+    const reported = await Reported.create(kube);
+    t.teardown(() => reported.close());
+    await until('connected', () => reported.source.isConnected);
+    t.deepEqual(
+      reported.changes.map(({ triggerTime }) => triggerTime),
+      [undefined],
+    );
+    const change = async (request: Promise<unknown>): Promise<number | undefined> => {
+      const { length } = reported.changes;
+      await request;
+      await until('the change', () => reported.changes.length > length);
+      return reported.changes.at(-1)?.triggerTime;
+    };
+    const path = slicePath('default', 'timed-1');
+    const now = Date.now();
+    t.is(await change(kube.must('PUT', path, annotated(['10.1.0.2'], now))), now);
+    t.is(await change(kube.must('PUT', path, annotated(['10.1.0.3'], begin - 60_000))), undefined);
+    t.is(await change(kube.must('PUT', path, sliceJson('timed', ['10.1.0.4']))), undefined);
+    t.is(await change(kube.must('PUT', path, annotated(['10.1.0.5'], now))), now);
+    t.is(await change(kube.must('DELETE', path)), undefined);
+  },
+);
+
 test.serial('A Service that is deleted and made again is removed and added', async (t) => {
   const reported = await Reported.create(kube);
   t.teardown(() => reported.close());

@@ -3,16 +3,19 @@
 
 import ava from 'ava';
 import type { ApiClient, ApiRequest } from '../../agent/kubernetes/client.ts';
-import { agentClient, clientOf, deploy, NAMESPACE } from '../support/deploy.ts';
+import { TestHost } from '../support/agent.ts';
+import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
 import { type Kube, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';
+import { VIP_PORT } from '../support/service-objects.ts';
 
-const test = requires(ava, { programs: ['setpriv'] });
+const test = requires(ava, { programs: ['setpriv'], haproxy: true });
 
 const MERGE = 'application/merge-patch+json';
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
 const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
+const ACCOUNT = `system:serviceaccount:${NAMESPACE}:headgate`;
 const SERVICE = '/api/v1/namespaces/default/services/kubernetes';
 const watch = { watch: 'true', timeoutSeconds: '1', allowWatchBookmarks: 'true' };
 
@@ -73,6 +76,9 @@ const refused: readonly Call[] = [
   ['PUT', `${POOLS}/any`, { body: {} }],
   ['PATCH', `${POOLS}/any`, { body: {} }],
   ['DELETE', `${POOLS}/any`],
+  ['PATCH', `${CLAIMS}/any`, { body: {} }],
+  ['PATCH', `${CLAIMS}/any/status`, { body: {} }],
+  ['PUT', `${CLAIMS}/any/status`, { body: {} }],
   ['DELETE', CLAIMS],
   ['PATCH', `${CLAIMS}/any`, { body: {} }],
   ['PATCH', `${CLAIMS}/any/status`, { body: {} }],
@@ -96,7 +102,7 @@ let kube: Kube;
 let api: ApiClient;
 
 test.before(async () => {
-  kube = await startKube();
+  kube = await startKube({ audit: true });
   await deploy(kube);
   api = await agentClient(kube);
 });
@@ -161,6 +167,33 @@ test('The status subresource leaves the spec as it is, whatever the patch says',
   t.deepEqual(metadata.finalizers, ['example.org/x']);
   t.is(spec.externalIPs, undefined);
 });
+
+test.serial(
+  'An agent at work writes what it is to write with these rights, and is refused nothing',
+  async (t) => {
+    const kubeconfig = await kubeconfigOf(kube, NAMESPACE, 'headgate');
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kubeconfig] });
+    const path = '/api/v1/namespaces/default/services';
+    const annotations = { 'headgate.io/load-balancer-ips': host.address(1) };
+    const spec = { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] };
+    await kube.must('POST', path, { metadata: { name: 'worked', annotations }, spec });
+    const agent = await host.start();
+    const read = () => kube.api('GET', `${path}/worked`);
+    await host.until(
+      'its status is there',
+      async () => (await read()).body.status.loadBalancer.ingress !== undefined,
+    );
+    await kube.must('DELETE', `${path}/worked`);
+    await host.until('it is let go', async () => (await read()).status === 404);
+    await agent.stop();
+    const own = (await kube.writes()).filter(({ user }) => user === ACCOUNT);
+    t.deepEqual(
+      [...new Set(own.map(({ verb, resource, status }) => `${verb} ${resource} ${status}`))].sort(),
+      ['create events 201', 'create leases 201', 'patch services/status 200', 'update leases 200'],
+    );
+    t.false(agent.log.some(({ code }) => code === 'API_REFUSED'));
+  },
+);
 
 function ask([method, path, { query, body } = {}]: Call) {
   return api.request({

@@ -43,9 +43,15 @@ export function agentClient(kube: Kube): Promise<ApiClient> {
 
 /** By a token of its own. */
 export async function clientOf(kube: Kube, namespace: string, account: string): Promise<ApiClient> {
+  const path = await kubeconfigOf(kube, namespace, account);
+  return new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '0.0.0' });
+}
+
+/** A kubeconfig with a token of the account, for a process. */
+export async function kubeconfigOf(kube: Kube, namespace: string, account: string): Promise<string> {
   const path = join(kube.directory, `${account}.kubeconfig`);
   await kube.writeKubeconfig(path, { token: await kube.serviceAccountToken(namespace, account) });
-  return new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '0.0.0' });
+  return path;
 }
 
 function collectionOf({ apiVersion, kind, metadata: { namespace } }: DeployedObject): string {

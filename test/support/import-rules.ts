@@ -25,11 +25,11 @@ const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'bas
 const PLACES: readonly Place[] = [
   { name: 'main', files: /^agent\/main\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
-  // What brings the rooms together: the loop that changes them, and the status that looks at them.
+  // What brings the rooms together: the loop that changes them, and what looks at them.
   {
     name: 'loop',
     files:
-      /^agent\/(loop|status|api|reporter|pairing|stand-alone|address-keeper|kept-claims|asked-address)\.ts$/,
+      /^agent\/(loop|status|api|reporter|pairing|programming-latency|stand-alone|address-keeper|kept-claims|asked-address)\.ts$/,
     imports: BELOW_LOOP,
   },
   { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'addresses', 'base', 'model'] },

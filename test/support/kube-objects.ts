@@ -21,10 +21,14 @@ export function serviceJson(name: string, annotations: Readonly<Record<string, s
   };
 }
 
-/** Slice `NAME-1` of Service NAME. */
-export function sliceJson(name: string, addresses: readonly string[]): object {
+/** Slice `NAME-1` of Service NAME; `trigger`: when its pods changed, milliseconds since the epoch. */
+export function sliceJson(name: string, addresses: readonly string[], trigger?: number): object {
+  const annotations =
+    trigger === undefined
+      ? {}
+      : { 'endpoints.kubernetes.io/last-change-trigger-time': new Date(trigger).toISOString() };
   return {
-    metadata: { name: `${name}-1`, labels: { 'kubernetes.io/service-name': name } },
+    metadata: { name: `${name}-1`, labels: { 'kubernetes.io/service-name': name }, annotations },
     addressType: 'IPv4',
     ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
     endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),

@@ -206,6 +206,16 @@ export class Kube {
     return this.#end(SECOND, 'SIGKILL');
   }
 
+  /** Requests that the API server has answered since its start, whoever asked; a list is a LIST, not a GET. */
+  async requests({ resource, verb }: { readonly resource: string; readonly verb: string }): Promise<number> {
+    const text: string = await this.must('GET', '/metrics');
+    const counted = text
+      .split('\n')
+      .filter((line) => line.startsWith('apiserver_request_total{'))
+      .filter((line) => line.includes(`resource="${resource}"`) && line.includes(`verb="${verb}"`));
+    return counted.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+  }
+
   /** Every write so far, in order; needs `audit`. */
   async writes(): Promise<readonly AuditedWrite[]> {
     const text = await readFile(join(this.directory, 'audit.log'), 'utf8');

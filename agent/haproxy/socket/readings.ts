@@ -181,6 +181,22 @@ export function* parseAclList(text: string): Generator<AclPlace, void, void> {
   }
 }
 
+export interface Session {
+  /** By which HAProxy is told of it. */
+  readonly pointer: string;
+  readonly backend: string;
+  readonly server: string;
+}
+
+/** Of `show sess`: those that have a server. One by one, as there may be very many. */
+export function* parseSessions(text: string): Generator<Session, void, void> {
+  for (const row of linesOf(text)) {
+    const [, pointer, backend, server] = /^(0x[0-9a-f]{1,16}): .* be=(\S+) srv=([^\s<]\S*) /.exec(row) ?? [];
+    if (pointer !== undefined && backend !== undefined && server !== undefined)
+      yield { pointer, backend, server };
+  }
+}
+
 export interface Process {
   readonly pid: number;
   /** How many reloads it has seen. */

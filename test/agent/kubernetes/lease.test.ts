@@ -195,6 +195,14 @@ test('A refusal is shown as fault, and the attempts go on', async (t) => {
   t.is(a.lease.fault, '');
 });
 
+test('A namespace that is not there is a fault, not silence', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  api.fault = () => refusal(404, 'NotFound');
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  t.regex(a.lease.fault, /404 NotFound/);
+});
+
 test('The same identity after a restart takes its own Lease up at once', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   lease(api, clock, 'a');

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import type { EndpointSlice } from '../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import {
   endpointsJson,
@@ -161,6 +162,25 @@ test(
   { ready: false, serving: true, terminating: true },
   { ready: false, serving: true, terminating: true },
 );
+
+test('Only the first address of an endpoint counts', (t) => {
+  const slice = sliceJson('web-abc', [], { endpoints: [{ addresses: ['10.0.0.1', '10.0.0.2'] }] });
+  t.like(parsedObject(slice), { endpoints: [{ address: '10.0.0.1' }] });
+  const { endpoints } = parsedObject(slice) as EndpointSlice;
+  t.is(endpoints.length, 1);
+});
+
+test('A slice may have 1,000 endpoints and 100 ports', (t) => {
+  const addresses = Array.from({ length: 1_000 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
+  const ports = Array.from({ length: 100 }, (_, at) => ({ name: `p-${at}`, port: 8_000 + at }));
+  const { endpoints, ports: read } = parsedObject(
+    sliceJson('web-abc', addresses, { ports }),
+  ) as EndpointSlice;
+  t.is(endpoints.length, 1_000);
+  t.is(read.length, 100);
+  t.is(endpoints[999]?.address, '10.0.3.231');
+  t.is(read[99]?.port, 8_099);
+});
 
 test('parseObject() prunes an EndpointSlice', (t) => {
   const manifest = sliceJson('web-abc', [], {

@@ -149,9 +149,22 @@ test('A message of any length becomes one that a status can hold', (t) => {
   t.is(conditions[1]?.message.length, 1024);
 });
 
-test('A Service without ready members is programmed: that is for its Events and its owner', (t) => {
-  const none = problem('NoMembers', 'No member is ready', 'TCP', 80);
-  t.is(conditionsOf(wantedStatus(balancer({ problems: [none] }), allServed))[PROGRAMMED], 'True Programmed');
+test('A Service without ready members is programmed, and the condition names the ports that nobody answers', (t) => {
+  for (const states of [[], ['drain']] as const) {
+    const wanted = wantedStatus(balancer({ ports: [[80], [443]], states }), allServed);
+    t.is(conditionsOf(wanted)[PROGRAMMED], 'True NoMembers');
+    t.regex(wanted.conditions[1]?.message ?? '', /no member is ready: TCP 80, TCP 443$/);
+    t.is(wanted.ingress[0]?.ports[0]?.error, undefined);
+  }
+  const one = wantedStatus(balancer({ states: ['drain', 'ready'] }), allServed);
+  t.is(conditionsOf(one)[PROGRAMMED], 'True Programmed');
+});
+
+test('A port that needs a nodePort and has none has an error', (t) => {
+  const missing = problem('NodePortMissing', 'Port 80 has no nodePort', 'TCP', 80);
+  const wanted = wantedStatus(balancer({ problems: [missing], states: [] }), allServed);
+  t.is(wanted.ingress[0]?.ports[0]?.error, 'headgate.io/NodePortMissing');
+  t.is(conditionsOf(wanted)[PROGRAMMED], 'False NodePortMissing');
 });
 
 test('Addresses of both families have their own entries; external and cluster IPs have none', (t) => {
@@ -309,6 +322,8 @@ interface Given {
   readonly held?: readonly string[];
   readonly ports?: readonly (readonly [number, Protocol?])[];
   readonly problems?: readonly Problem[];
+  /** Of the members of each port; one that is ready by default. */
+  readonly states?: readonly ('ready' | 'drain')[];
 }
 
 function balancer({
@@ -317,6 +332,7 @@ function balancer({
   held,
   ports = [[80]],
   problems = [],
+  states = ['ready'],
 }: Given = {}): LoadBalancer {
   const familyOf = (address: string): Family => (address.includes(':') ? 'v6' : 'v4');
   const vip = (source: 'annotation' | 'spec.externalIPs') => (address: string) => ({
@@ -325,6 +341,10 @@ function balancer({
     source,
   });
   const families = new Set(addresses.map(familyOf));
+  const members = states.map((state, at) => {
+    const address = `10.0.0.${at}`;
+    return { name: `${address}:80`, id: at + 1, address, port: 80, weight: 1, state, target: '' };
+  });
   const listeners = ports.flatMap(([port, protocol = 'TCP']) =>
     [...families].map((family) => ({
       ...template.listeners[0],
@@ -332,6 +352,7 @@ function balancer({
       port,
       protocol,
       family,
+      pool: { ...template.listeners[0]?.pool, members },
       addresses: (held ?? [...addresses, ...others]).filter((address) => familyOf(address) === family),
     })),
   );

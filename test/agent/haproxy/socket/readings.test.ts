@@ -7,6 +7,7 @@ import {
   parseAclList,
   parseInfo,
   parseServersState,
+  parseSessions,
   parseShowProc,
 } from '../../../../agent/haproxy/socket/readings.ts';
 
@@ -289,4 +290,23 @@ test('parseAclList() says where each ACL stands', (t) => {
     ],
   );
   t.throws(() => [...parseAclList('Unknown command')], { message: /Cannot read HAProxy's ACLs/ });
+});
+
+test('parseSessions() gives the sessions that have a server', (t) => {
+  const row = (pointer: string, backend: string, server: string): string =>
+    `${pointer}: proto=tcpv4 src=10.0.0.1:40000 fe=default:web:tcp:80:v4 be=${backend} srv=${server} ts=00 epoch=0 age=1s calls=3 rate=0 cpu=0 lat=0 rq[f=848000h,i=0,an=00h,rx=48s,wx=,ax=] exp=48s rc=0 c_exp=`;
+  const text = [
+    row('0x56251b20ef40', 'default:web:tcp:80:v4', '10.0.0.1:8080'),
+    row('0x7f3d0c0269a0', '<NONE>', '<none>'),
+    row('0x7f3d0c0269b0', 'default:api:tcp:80:v6', '2001:db8::1:8080'),
+    '',
+  ].join('\n');
+  t.deepEqual(
+    [...parseSessions(text)],
+    [
+      { pointer: '0x56251b20ef40', backend: 'default:web:tcp:80:v4', server: '10.0.0.1:8080' },
+      { pointer: '0x7f3d0c0269b0', backend: 'default:api:tcp:80:v6', server: '2001:db8::1:8080' },
+    ],
+  );
+  t.deepEqual([...parseSessions("Can't find the target PID matching the prefix '@!31811'")], []);
 });

@@ -1,0 +1,97 @@
+// Connections that an old worker still has after a reload: they go on, but not to members that are out of use.
+
+import ava, { type ExecutionContext } from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { startMembers } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+import { Client } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const DRAIN = 1_500;
+
+test.serial(
+  'A member that is removed after a reload loses its old connections when its time is over',
+  async (t) => {
+    const { host, kept, doomed } = await withOldConnections(t);
+    await reloaded(host);
+    const began = performance.now();
+    await host.serve({ members: [host.address(11)] });
+    t.is(await doomed.ask(), host.address(12), 'It has its time');
+    await doomed.closed;
+    t.true(performance.now() - began >= DRAIN);
+    t.is(await kept.ask(), host.address(11));
+  },
+);
+
+test.serial('A member that is removed just before a reload has its time from then on', async (t) => {
+  const { host, kept, doomed } = await withOldConnections(t);
+  const began = performance.now();
+  await host.serve({ members: [host.address(11)] });
+  await reloaded(host);
+  await doomed.closed;
+  t.true(performance.now() - began >= DRAIN);
+  t.is(await kept.ask(), host.address(11));
+});
+
+test.serial('A member that comes back in time keeps its old connections', async (t) => {
+  const { host, kept, doomed } = await withOldConnections(t);
+  await reloaded(host);
+  const [first, second] = [host.address(11), host.address(12)];
+  await host.serve({ members: [first] });
+  await host.until('it is out of use', async () =>
+    (await host.servers()).some(({ state }) => state === 'maint'),
+  );
+  await host.serve({ members: [first, second] });
+  await host.until('it is back', async () => (await host.servers()).every(({ state }) => state === 'ready'));
+  // Its time is over when that of another one is, which was removed later.
+  await host.serve({ members: [second] });
+  await kept.closed;
+  t.is(await doomed.ask(), second);
+});
+
+test.serial('A Service that is removed loses its old connections when its time is over', async (t) => {
+  const { host, kept, doomed } = await withOldConnections(t);
+  const began = performance.now();
+  await host.remove('web.yaml');
+  await Promise.all([kept.closed, doomed.closed]);
+  t.true(performance.now() - began >= DRAIN);
+});
+
+test.serial(
+  'An agent that starts ends what an old worker still has to members that went meanwhile',
+  async (t) => {
+    const { host, agent, kept, doomed } = await withOldConnections(t);
+    await reloaded(host);
+    await agent.kill();
+    await host.serve({ members: [host.address(11)] });
+    await host.start(FLAGS);
+    await doomed.closed;
+    t.is(await kept.ask(), host.address(11));
+  },
+);
+
+const FLAGS = ['--drain-timeout', `${DRAIN}ms`];
+
+/** Connections to the members at 11 and 12 of `default/web`. */
+async function withOldConnections(t: ExecutionContext<unknown>) {
+  const host = await TestHost.create(t);
+  await startMembers(t, host, 2);
+  await host.serve({ members: [host.address(11), host.address(12)] });
+  const agent = await host.start(FLAGS);
+  const clients = new Map<string, Client>();
+  for (let tries = 0; clients.size < 2 && tries < 100; tries++) {
+    const client = await Client.connect(host.place());
+    t.teardown(() => client.close());
+    clients.set(await client.ask(), client);
+  }
+  const [kept, doomed] = [11, 12].map((last) => clients.get(host.address(last)));
+  if (kept === undefined || doomed === undefined) throw new Error('One of the members gets no connection');
+  return { host, agent, kept, doomed };
+}
+
+/** By a Service that comes. */
+async function reloaded(host: TestHost): Promise<void> {
+  await host.serve({ name: 'shop', address: host.address(2), members: [host.address(11)] });
+  await host.until('another worker serves', () => host.answers(2));
+}
