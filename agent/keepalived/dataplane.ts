@@ -109,6 +109,7 @@ export class KeepalivedDataplane {
   /** undefined until somebody has said so: the file stays as it is. */
   #lowered: readonly StandingReason[] | undefined;
   #written = '';
+  #standing: Promise<void> = Promise.resolve();
   #fault = 'keepalived has not been reached yet';
   #working: Promise<void> | undefined;
   #isDue = false;
@@ -169,7 +170,7 @@ export class KeepalivedDataplane {
   /** What lowers this host now; [] is well. The caller decides on hysteresis. */
   standing(reasons: readonly StandingReason[]): void {
     this.#lowered = [...reasons];
-    void this.#stand();
+    this.#stand().catch((error) => this.#fail(error));
   }
 
   /** What each instance says of this host, by name. */
@@ -271,6 +272,7 @@ export class KeepalivedDataplane {
   async #step(): Promise<boolean> {
     const { settings } = this.#options;
     if (this.#program.version === '') await this.#prepare();
+    await this.#stand();
     await this.#notice();
     const text = renderKeepalived(settings.vrrp, this.#paths, await this.#usable());
     const plan = planKeepalived(this.#text, text);
@@ -296,7 +298,6 @@ export class KeepalivedDataplane {
     const lowest = `${loweredBy(['haproxy'])}\n`;
     await writeFile(this.#paths.standing, lowest, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
     this.#program = await keepalivedProgram(keepalived);
-    await this.#stand();
     void this.#warn();
   }
 
@@ -503,20 +504,25 @@ export class KeepalivedDataplane {
     return rivals.length === 0 ? '' : `Two hosts are master at once: ${rivals.join(', ')}`;
   }
 
-  /** Writes what lowers this host for keepalived, in place, because keepalived watches the file. */
-  async #stand(): Promise<void> {
+  /** Writes what lowers this host, one write after the other. Errors: FILE_WRITE. */
+  #stand(): Promise<void> {
+    const writing = this.#standing.then(() => this.#writeStanding());
+    this.#standing = writing.catch(() => undefined);
+    return writing;
+  }
+
+  /** In place, because keepalived watches the file. */
+  async #writeStanding(): Promise<void> {
     if (this.#program.version === '' || this.#lowered === undefined) return;
     const lowered = String(loweredBy(this.#lowered));
     if (lowered === this.#written) return;
+    this.#written = '';
+    await writeFile(this.#paths.standing, `${lowered}\n`, { mode: 0o600 }).catch((cause) => {
+      throw new HeadgateError('FILE_WRITE', `Cannot write "${this.#paths.standing}"`, { cause });
+    });
     this.#written = lowered;
-    try {
-      await writeFile(this.#paths.standing, `${lowered}\n`, { mode: 0o600 });
-      // keepalived tells of a change of state, but not of one of priority.
-      if (this.#isOpen) this.#tellSoon();
-    } catch (error) {
-      this.#written = '';
-      this.#fail(new HeadgateError('FILE_WRITE', `Cannot write "${this.#paths.standing}"`, { cause: error }));
-    }
+    // keepalived tells of a change of state, but not of one of priority.
+    if (this.#isOpen) this.#tellSoon();
   }
 }
 

@@ -153,6 +153,19 @@ test.serial('A second master is noticed, and said, and that it is gone', async (
   await isSettled(pair);
 });
 
+test.serial(
+  'Hosts that do not hear each other are both master, and one gives way when they do',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 3));
+    const { network, a, b } = pair;
+    for (const host of ['a', 'b']) await network.deafen(host);
+    await until('both are master', async () => a.state() === 'master' && b.state() === 'master', pair);
+    t.is((await a.held()).length + (await b.held()).length, 10);
+    for (const host of ['a', 'b']) await network.deafen(host, false);
+    await isSettled(pair);
+  },
+);
+
 test.serial('The agent restarts and touches nothing', async (t) => {
   const { a, b } = await startPair(t, vips(0, 20));
   const [before, pid] = [await b.ask(), await b.vrrpPid()];
@@ -239,6 +252,30 @@ test.serial(
     await until('each has its own again', async () => (await isShared()) && b.state(0) === 'backup', pair);
   },
 );
+
+test.serial('A pair may speak VRRP over IPv6 and hold VIPs of both families', async (t) => {
+  const instances = [{ virtualRouterId: 51, priority: 200, anchors: ['fd09::1', ANCHOR] }];
+  const own = { instances, family: 'v6' } as const;
+  const pair = await startPair(t, [...vips(0, 2), 'fd09::100'], { a: own, b: own });
+  const { network, a, b } = pair;
+  t.deepEqual([...(await b.held())].sort(), [ANCHOR, ...vips(0, 2), 'fd09::1', 'fd09::100'].sort());
+  await network.cut('b');
+  await until('a is master', async () => a.state() === 'master', pair);
+  t.is((await a.held()).length, 5);
+  await network.join('b');
+  await isSettled(pair);
+});
+
+test.serial('A VIP that somebody takes from the interface of the master comes back', async (t) => {
+  const audited = { auditInterval: 1_000 };
+  const pair = await startPair(t, vips(0, 3), { a: audited, b: audited });
+  const { network, a, b } = pair;
+  await network.run('b', 'ip', 'address', 'del', `${vip(1)}/32`, 'dev', 'eth0');
+  const isHeld = async () => [...(await a.held()), ...(await b.held())].includes(vip(1));
+  await until('the VIP is held', isHeld, pair);
+  await isSettled(pair);
+  t.is((await (a.state() === 'master' ? a : b).held()).length, 5);
+});
 
 /** Exactly one host is master, and holds the VIPs. */
 async function isSettled(pair: Pair): Promise<void> {

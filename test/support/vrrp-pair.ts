@@ -32,6 +32,10 @@ export function vips(from: number, to: number): readonly string[] {
 export interface PairHostOptions {
   readonly instances?: readonly VrrpInstanceSettings[];
   readonly keepalived?: string;
+  /** In which the hosts speak VRRP. */
+  readonly family?: 'v4' | 'v6';
+  /** Milliseconds. */
+  readonly auditInterval?: number;
 }
 
 /** One host: its agent's dataplane may be closed and made anew, as an agent would be restarted. */
@@ -44,19 +48,21 @@ export class PairHost {
   readonly #vrrp: VrrpSettings;
   readonly #keepalived: string;
   readonly #question: Question;
+  readonly #auditInterval: number;
   #log = '';
   dataplane: KeepalivedDataplane;
 
   constructor(network: TestNetwork, name: string, peer: string, directory: string, options: PairHostOptions) {
-    const { instances = [INSTANCE], keepalived = keepalivedExecutable } = options;
+    const { instances = [INSTANCE], keepalived = keepalivedExecutable, family = 'v4' } = options;
+    this.#auditInterval = options.auditInterval ?? 30_000;
     this.name = name;
     this.network = network;
     this.#directory = directory;
     this.#keepalived = keepalived;
     this.#vrrp = {
       interface: 'eth0',
-      address: network.v4(name),
-      peers: [network.v4(peer)],
+      address: network[family](name),
+      peers: [network[family](peer)],
       advertInterval: 200,
       instances,
     };
@@ -131,7 +137,7 @@ export class PairHost {
         keepalivedSupervisor: 'agent',
         netns: this.network.netns(this.name),
         vrrp: this.#vrrp,
-        auditInterval: 30_000,
+        auditInterval: this.#auditInterval,
       },
       log: createLog({ level: 'debug', destination: { write }, format: 'json' }),
       metrics: {
