@@ -2,7 +2,7 @@
 // It brings keepalived to what is wanted, one step at a time, and keeps an eye on it. keepalived goes on by itself when
 // the agent does not.
 
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../errors.ts';
@@ -28,6 +28,7 @@ import {
 } from './process.ts';
 import { addressesIn, renderKeepalived } from './render.ts';
 import { Rivals } from './rivals.ts';
+import { StandingFile } from './standing-file.ts';
 import { type Refused, usableVips } from './usable.ts';
 import { VipBook } from './vip-book.ts';
 import {
@@ -94,12 +95,17 @@ export class KeepalivedDataplane {
   readonly #states: VrrpStates;
   readonly #rivals: Rivals;
   readonly #fifo: NotifyFifo;
+  readonly #standing: StandingFile;
   readonly #question: Question;
   #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
   #wanted: ReadonlySet<string> = new Set();
   /** What stands in the file; undefined: none of ours. */
   #text: string | undefined;
-  /** A text that keepalived refused: it is not tried again. */
+  #read: { readonly text: string | undefined; readonly held: ReadonlyMap<string, ReadonlySet<string>> } = {
+    text: undefined,
+    held: new Map(),
+  };
+  /** A text that keepalived refused. */
   #rejected = '';
   #pid = 0;
   /** Whether the keepalived that runs is known to have what stands in the file. */
@@ -108,8 +114,6 @@ export class KeepalivedDataplane {
   #refused: readonly Refused[] = [];
   /** undefined until somebody has said so: the file stays as it is. */
   #lowered: readonly StandingReason[] | undefined;
-  #written = '';
-  #standing: Promise<void> = Promise.resolve();
   #fault = 'keepalived has not been reached yet';
   #working: Promise<void> | undefined;
   #isDue = false;
@@ -136,6 +140,10 @@ export class KeepalivedDataplane {
     this.#rivals = new Rivals(settings.vrrp.advertInterval);
     this.#fifo = new NotifyFifo(this.#paths.fifo, (line) => this.#hear(line));
     this.#question = new Question(this.#paths);
+    // keepalived tells of a change of state, but not of one of priority.
+    this.#standing = new StandingFile(this.#paths.standing, () => {
+      if (this.#isOpen) this.#tellSoon();
+    });
   }
 
   /**
@@ -170,7 +178,9 @@ export class KeepalivedDataplane {
   /** What lowers this host now; [] is well. The caller decides on hysteresis. */
   standing(reasons: readonly StandingReason[]): void {
     this.#lowered = [...reasons];
-    this.#stand().catch((error) => this.#fail(error));
+    this.#standing.want(loweredBy(reasons));
+    // Before keepalived can be spoken to there may be no place for the file yet.
+    if (this.#program.version !== '') this.#standing.write().catch((error) => this.#fail(error));
   }
 
   /** What each instance says of this host, by name. */
@@ -185,7 +195,7 @@ export class KeepalivedDataplane {
 
   status(): VrrpStatus {
     const { vrrp } = this.#options.settings;
-    const held = addressesIn(this.#text ?? '');
+    const held = this.#held();
     const instances = vrrp.instances.map(({ virtualRouterId, priority, anchors }): VrrpInstanceStatus => {
       const name = instanceName(virtualRouterId);
       const { state, since, transitions, priority: current } = this.#states.of(name);
@@ -210,6 +220,13 @@ export class KeepalivedDataplane {
       refused: this.#refused,
       fault: this.#fault || this.#rivalsInWords(),
     };
+  }
+
+  /** What stands in the file, by instance; scrapes ask for it often. */
+  #held(): ReadonlyMap<string, ReadonlySet<string>> {
+    if (this.#read.text !== this.#text)
+      this.#read = { text: this.#text, held: addressesIn(this.#text ?? '') };
+    return this.#read.held;
   }
 
   /** Lets go of keepalived, which goes on. */
@@ -272,7 +289,7 @@ export class KeepalivedDataplane {
   async #step(): Promise<boolean> {
     const { settings } = this.#options;
     if (this.#program.version === '') await this.#prepare();
-    await this.#stand();
+    await this.#standing.write();
     await this.#notice();
     const text = renderKeepalived(settings.vrrp, this.#paths, await this.#usable());
     const plan = planKeepalived(this.#text, text);
@@ -294,9 +311,7 @@ export class KeepalivedDataplane {
     await mkdir(this.#paths.directory, { recursive: true, mode: 0o711 });
     this.#text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
     await this.#fifo.open();
-    // keepalived 2.3 passes over a track file that is not there.
-    const lowest = `${loweredBy(['haproxy'])}\n`;
-    await writeFile(this.#paths.standing, lowest, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
+    await this.#standing.make();
     this.#program = await keepalivedProgram(keepalived);
     void this.#warn();
   }
@@ -359,8 +374,8 @@ export class KeepalivedDataplane {
     if (settings.keepalivedSupervisor === 'external')
       throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
     const spoken = this.#hasSpoken();
-    // Nobody has said yet how this host stands: it is lowered, as after a boot, whatever was said before.
-    if (this.#lowered === undefined) await rm(this.#paths.standing, { force: true });
+    // Where nobody has said yet how this host stands it is lowered, as after a boot, whatever was said before.
+    await this.#standing.lower();
     const child = await startKeepalived(settings.keepalived, settings.netns, this.#paths);
     child.once('exit', () => void this.#watch());
     this.#hasStarted = true;
@@ -502,27 +517,6 @@ export class KeepalivedDataplane {
   #rivalsInWords(): string {
     const rivals = this.#rivals.current(performance.now());
     return rivals.length === 0 ? '' : `Two hosts are master at once: ${rivals.join(', ')}`;
-  }
-
-  /** Writes what lowers this host, one write after the other. Errors: FILE_WRITE. */
-  #stand(): Promise<void> {
-    const writing = this.#standing.then(() => this.#writeStanding());
-    this.#standing = writing.catch(() => undefined);
-    return writing;
-  }
-
-  /** In place, because keepalived watches the file. */
-  async #writeStanding(): Promise<void> {
-    if (this.#program.version === '' || this.#lowered === undefined) return;
-    const lowered = String(loweredBy(this.#lowered));
-    if (lowered === this.#written) return;
-    this.#written = '';
-    await writeFile(this.#paths.standing, `${lowered}\n`, { mode: 0o600 }).catch((cause) => {
-      throw new HeadgateError('FILE_WRITE', `Cannot write "${this.#paths.standing}"`, { cause });
-    });
-    this.#written = lowered;
-    // keepalived tells of a change of state, but not of one of priority.
-    if (this.#isOpen) this.#tellSoon();
   }
 }
 

@@ -76,7 +76,7 @@ export class TestNetwork {
 
   /** Has a host answer on a port of whatever address it has, with its name. */
   serve(host: string, port = 8080): void {
-    const script = `require('net').createServer((socket) => socket.end('${host}')).listen(${port}, '::')`;
+    const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('${host}')).listen(${port}, '::')`;
     this.start(host, process.execPath, '-e', script);
   }
 
