@@ -84,6 +84,8 @@ export interface PairStatus {
 const LOOK = 500;
 const LOOK_AGAIN = 100;
 
+const UNREAD = 'The objects have not been read yet';
+
 export class Pair {
   readonly #options: PairOptions;
   readonly #instance = randomBytes(8).toString('hex');
@@ -91,7 +93,8 @@ export class Pair {
   readonly #watch: Watch;
   readonly #orders: Orders;
   readonly #link: PeerLink;
-  #standing: Standing = fullStanding;
+  /** Whoever asks before anything has been looked at hears no more than is known. */
+  #standing: Standing = { ...fullStanding, lowered: [{ reason: 'catching-up', message: UNREAD }] };
   #masters: MastersSeen = oneMaster;
   #seen = { haproxy: '', listeners: '' };
   #isCatchingUp = true;
@@ -304,7 +307,7 @@ export class Pair {
     const { objects, haproxy, vrrp } = this.#options;
     if (isActive(vrrp.roles())) return '';
     const read = objects();
-    if (read === 'unread') return 'The objects have not been read yet';
+    if (read === 'unread') return UNREAD;
     if (!haproxy.isServing()) return 'HAProxy does not serve yet';
     if (!this.#parity.isSettled || this.#parity.pending > 0)
       return 'HAProxy does not serve everything as it should yet';
