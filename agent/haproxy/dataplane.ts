@@ -108,6 +108,8 @@ export class HaproxyDataplane {
   readonly #reloader: Reloader;
   readonly #arbiter: ReloadArbiter;
   readonly #caretaker: Caretaker;
+  /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
+  readonly #afterReload = new Set<string>();
   #worker: ServingWorker | undefined;
   readonly #oldWorkers: OldWorkers;
   #reaper: Reaper | undefined;
@@ -195,6 +197,8 @@ export class HaproxyDataplane {
       interval: () => this.#settings.reloadInterval,
       reload: async (causes) => {
         const result = await this.#reloader.reload(causes);
+        replan([...this.#afterReload]);
+        this.#afterReload.clear();
         if (this.#worker === undefined) void this.#obtain();
         return result;
       },
@@ -410,19 +414,25 @@ export class HaproxyDataplane {
   #account(worker: ServingWorker, { acknowledged, refused, repaired, beyondRepair, lost }: Outcome): void {
     const { metrics, log } = this.#options;
     for (const { kind } of acknowledged) metrics.commandsAcknowledged(kind);
+    // A worker whose successor listens already refuses everything: no fault, and no reason for another reload.
+    const isHandover = this.#arbiter.isReloading;
     for (const { command, reply, key } of refused) {
       metrics.commandRefused(command.kind);
-      log.warn('HAProxy refused a command', { service: key, command: command.kind, reply });
+      const facts = { service: key, command: command.kind, reply };
+      if (isHandover) log.debug('HAProxy refused a command during a reload', facts);
+      else log.warn('HAProxy refused a command', facts);
     }
     for (const listener of repaired) {
       metrics.repaired('listener');
       log.info('Repaired a listener after a refused command', { listener });
     }
-    for (const listener of beyondRepair)
-      log.warn('Reloading: commands do not bring a listener to desired', { listener });
+    if (isHandover) for (const { key } of refused) this.#afterReload.add(key);
+    else
+      for (const listener of beyondRepair)
+        log.warn('Reloading: commands do not bring a listener to desired', { listener });
     const isOurFault = lost?.retry === 'never';
     if (isOurFault) log.error('A command was not sent', { error: messageOf(lost) });
-    if (beyondRepair.length > 0 || isOurFault) this.#arbiter.request('repair');
+    if ((beyondRepair.length > 0 && !isHandover) || isOurFault) this.#arbiter.request('repair');
     if (worker === this.#worker) this.#reaper?.watch(acknowledged);
     this.#oldWorkers.watch(acknowledged);
   }

@@ -2,6 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
@@ -47,6 +48,40 @@ test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
     [],
   );
 });
+
+test.serial(
+  'Members that change while HAProxy reloads cost no further reload, and none of the changes is lost',
+  async (t) => {
+    const host = await withMembers(t);
+    const agent = await host.start();
+    const rounds = 4;
+    let isOver = false;
+    const churn = async (): Promise<void> => {
+      for (let at = 0; !isOver; at = (at + 1) % 50) {
+        await host.serve({ members: [host.address(11), host.address(100 + at)] });
+        await delay(5);
+      }
+    };
+    const churning = churn();
+    for (let round = 1; round <= rounds; round++) {
+      await host.serve({ name: `shop-${round}`, address: host.address(1 + round) });
+      await host.until('it is served', () => host.answers(1 + round));
+    }
+    isOver = true;
+    await churning;
+    const last = [host.address(11), host.address(12)];
+    await host.serve({ members: last });
+    await host.until('HAProxy has the last members, and no others', async () => {
+      const servers = (await host.servers()).filter(({ backend }) => backend.startsWith('default:web:'));
+      return (
+        servers.length === 2 && servers.every(({ server }) => last.includes(server.replace(/:\d+$/, '')))
+      );
+    });
+    const metric = await agent.metrics();
+    t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-added' }), rounds);
+    t.is(metric('headgate_haproxy_reloads_total', { reason: 'repair' }), Number.NaN);
+  },
+);
 
 test.serial('Source ranges open and close at runtime', async (t) => {
   const host = await withMembers(t);
