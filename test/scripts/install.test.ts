@@ -52,10 +52,11 @@ test.afterEach.always(async (t) => {
   await rm(t.context.app, { recursive: true, force: true });
 });
 
+const PROGRAMS = ['haproxy', 'ip', 'keepalived', 'make', 'mount', 'nft', 'openssl', 'sysctl', 'wrk'];
+
 /** Everything is there but what is named. */
 async function complete({ app, program }: Context, ...missing: string[]): Promise<void> {
-  for (const name of ['haproxy', 'ip', 'make', 'wrk', 'node', 'npm'])
-    if (!missing.includes(name)) await program(name);
+  for (const name of [...PROGRAMS, 'node', 'npm']) if (!missing.includes(name)) await program(name);
   if (missing.includes('node_modules')) return;
   await mkdir(join(app, 'node_modules/node/bin'), { recursive: true });
   await symlink('/bin/true', join(app, 'node_modules/node/bin/node'));
@@ -149,6 +150,17 @@ test('install.sh test and install.sh bench ask for pip only where the machine ha
   }
   await t.context.program('go');
   for (const kind of ['test', 'bench']) t.is((await t.context.install(kind)).code, 0);
+});
+
+test('install.sh test brings what the tests run beside the agent', async (t) => {
+  await complete(t.context, 'keepalived', 'mount', 'nft', 'openssl', 'sysctl');
+  await t.context.program('go');
+  await t.context.program('id', 'echo 1000');
+  await t.context.program('apt-get', APT);
+  t.is((await t.context.install()).code, 0);
+  const { code, stderr } = await t.context.install('test');
+  t.is(code, 1);
+  t.regex(stderr, / --no-install-recommends keepalived nftables procps mount openssl\n$/);
 });
 
 test('install.sh fails when apt-get does, and lets daemons start again', async (t) => {
