@@ -3,7 +3,9 @@
 // Owns the stores, the provisioner and a timer; large decisions are made in slices.
 
 import { join } from 'node:path';
-import { Provisioning } from './address-provisioning.ts';
+import { Provisioning } from './address-keeper/address-provisioning.ts';
+import { askedAddress, type PoolsView } from './address-keeper/asked-address.ts';
+import { type ClaimHome, KeptClaims } from './address-keeper/kept-claims.ts';
 import {
   type AddressClaim,
   Addresses,
@@ -12,13 +14,11 @@ import {
   type AddressPool,
   type AddressRequest,
 } from './addresses.ts';
-import { askedAddress, type PoolsView } from './asked-address.ts';
-import { type ClaimHome, KeptClaims } from './kept-claims.ts';
 import { poolStatusManifest } from './kubernetes/address-objects.ts';
-import type { KubernetesApi } from './kubernetes/client.ts';
+import type { KubernetesApi } from './kubernetes/api/client.ts';
 import { systemClock } from './kubernetes/clock.ts';
 import type { Cluster, Dirty } from './kubernetes/cluster.ts';
-import { PoolStatusWriter } from './kubernetes/pool-status-writer.ts';
+import { PoolStatusWriter } from './kubernetes/writers/pool-status-writer.ts';
 import type { Log } from './log.ts';
 import type { Problem } from './model.ts';
 import type { Settings } from './settings.ts';

@@ -1,12 +1,12 @@
 // The cluster's API server, where the settings name one: the client, and the source of objects.
 
 import { join } from 'node:path';
+import type { ClaimHome } from './address-keeper/kept-claims.ts';
 import { HeadgateError, messageOf } from './errors.ts';
-import type { ClaimHome } from './kept-claims.ts';
-import { ApiSource, type ApiSourceOptions } from './kubernetes/api-source.ts';
-import { ApiClient } from './kubernetes/client.ts';
-import type { CredentialsPlace } from './kubernetes/credentials.ts';
-import type { ReflectorObserver } from './kubernetes/reflector.ts';
+import { ApiSource, type ApiSourceOptions } from './kubernetes/api/api-source.ts';
+import { ApiClient } from './kubernetes/api/client.ts';
+import type { CredentialsPlace } from './kubernetes/api/credentials.ts';
+import type { ReflectorObserver } from './kubernetes/api/reflector.ts';
 import type { Log } from './log.ts';
 import type { Settings } from './settings.ts';
 import { version } from './version.ts';

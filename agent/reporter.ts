@@ -2,17 +2,17 @@
 // the holder of a Lease, and only after the dataplane has acknowledged.
 
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
-import type { KubernetesApi } from './kubernetes/client.ts';
+import type { KubernetesApi } from './kubernetes/api/client.ts';
 import { systemClock } from './kubernetes/clock.ts';
 import type { Cluster } from './kubernetes/cluster.ts';
-import type { CurrentService } from './kubernetes/current-service.ts';
-import { EventRecorder, type EventSubject } from './kubernetes/events.ts';
-import { Lease } from './kubernetes/lease.ts';
 import type { Service } from './kubernetes/objects.ts';
-import { problemEvents, writtenEvents } from './kubernetes/service-events.ts';
-import type { ServiceWish } from './kubernetes/service-patch.ts';
-import { wantedStatus } from './kubernetes/service-status.ts';
-import { StatusWriter } from './kubernetes/status-writer.ts';
+import type { CurrentService } from './kubernetes/writers/current-service.ts';
+import { EventRecorder, type EventSubject } from './kubernetes/writers/events.ts';
+import { Lease } from './kubernetes/writers/lease.ts';
+import { problemEvents, writtenEvents } from './kubernetes/writers/service-events.ts';
+import type { ServiceWish } from './kubernetes/writers/service-patch.ts';
+import { wantedStatus } from './kubernetes/writers/service-status.ts';
+import { StatusWriter } from './kubernetes/writers/status-writer.ts';
 import type { Log } from './log.ts';
 import type { Problem } from './model.ts';
 import type { Model } from './translate.ts';

@@ -2,13 +2,13 @@
 // that the agent of this host has given, or would give.
 
 import { join } from 'node:path';
+import { askedAddress, type PoolsView } from '../address-keeper/asked-address.ts';
 import { CLAIM_FILE } from '../address-keeper.ts';
 import { Addresses } from '../addresses.ts';
-import { askedAddress, type PoolsView } from '../asked-address.ts';
 import type { HeadgateError } from '../errors.ts';
-import { readClaimFile } from '../kubernetes/claim-file.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
-import { ManifestSource } from '../kubernetes/manifests.ts';
+import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
+import { readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import type { Problem } from '../model.ts';
 import type { Settings } from '../settings.ts';
 import {

@@ -2,16 +2,16 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import type { ApiClient } from '../../agent/kubernetes/client.ts';
+import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import { systemClock } from '../../agent/kubernetes/clock.ts';
-import { type CurrentService, readCurrentService } from '../../agent/kubernetes/current-service.ts';
-import { EventRecorder } from '../../agent/kubernetes/events.ts';
-import { Lease } from '../../agent/kubernetes/lease.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
-import { writtenEvents } from '../../agent/kubernetes/service-events.ts';
-import { FINALIZER, type ServiceWish } from '../../agent/kubernetes/service-patch.ts';
-import { type DataplaneFacts, wantedStatus } from '../../agent/kubernetes/service-status.ts';
-import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/status-writer.ts';
+import { type CurrentService, readCurrentService } from '../../agent/kubernetes/writers/current-service.ts';
+import { EventRecorder } from '../../agent/kubernetes/writers/events.ts';
+import { Lease } from '../../agent/kubernetes/writers/lease.ts';
+import { writtenEvents } from '../../agent/kubernetes/writers/service-events.ts';
+import { FINALIZER, type ServiceWish } from '../../agent/kubernetes/writers/service-patch.ts';
+import { type DataplaneFacts, wantedStatus } from '../../agent/kubernetes/writers/service-status.ts';
+import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/writers/status-writer.ts';
 import { silentLog } from '../../agent/log.ts';
 import type { Protocol } from '../../agent/model.ts';
 import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';

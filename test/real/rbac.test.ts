@@ -2,7 +2,7 @@
 // token of its account, and everything else is not.
 
 import ava from 'ava';
-import type { ApiClient, ApiRequest } from '../../agent/kubernetes/client.ts';
+import type { ApiClient, ApiRequest } from '../../agent/kubernetes/api/client.ts';
 import { TestHost } from '../support/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
 import { type Kube, startKube } from '../support/kube.ts';

@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ApiClient } from '../../agent/kubernetes/client.ts';
+import { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import { isMapping } from '../../agent/validate.ts';
 import { parseYamlDocuments } from '../../agent/yaml.ts';
 import type { Kube } from './kube.ts';

@@ -1,8 +1,8 @@
 // Objects for a real API server, and a view of what an API source has reported, to be compared with what is there.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiSource, type ApiSourceOptions } from '../../agent/kubernetes/api-source.ts';
-import { ApiClient, type ApiRequest, type ApiStreams } from '../../agent/kubernetes/client.ts';
+import { ApiSource, type ApiSourceOptions } from '../../agent/kubernetes/api/api-source.ts';
+import { ApiClient, type ApiRequest, type ApiStreams } from '../../agent/kubernetes/api/client.ts';
 import type { ObjectsChange } from '../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';

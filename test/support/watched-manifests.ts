@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { ObjectsChange } from '../../agent/kubernetes/cluster.ts';
-import { ManifestSource, type ManifestSourceOptions } from '../../agent/kubernetes/manifests.ts';
+import { ManifestSource, type ManifestSourceOptions } from '../../agent/kubernetes/manifests/manifests.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
 
 /** Long enough that whatever a test sees has not been waited for: neither removals nor looks at everything. */

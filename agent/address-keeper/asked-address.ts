@@ -1,0 +1,40 @@
+// Whether a Service asks for an address of the pools, and for which. Pure.
+
+import { type AddressRequest, addressRequest } from '../addresses.ts';
+import { readAnnotations } from '../annotations.ts';
+import type { Service } from '../kubernetes/objects.ts';
+import { isOurLoadBalancer } from '../translate/service-vips.ts';
+import type { TranslateSettings } from '../translate.ts';
+
+/** What a request depends on besides its Service. */
+export interface PoolsView {
+  /** There is a pool. */
+  readonly isAny: boolean;
+  /** Claims of other Services than those of manifests are in the cluster, where hosts without the manifest see them. */
+  readonly isOfCluster: boolean;
+  /** Whether a pool has the address. */
+  readonly owns: (address: string) => boolean;
+  /** The Service has an address of a pool that is there, or was. */
+  readonly hasAddress: (key: string) => boolean;
+}
+
+/** undefined for a Service that is not ours, or that has the addresses that it names itself. */
+export function askedAddress(
+  service: Service | undefined,
+  settings: TranslateSettings,
+  pools: PoolsView,
+): AddressRequest | undefined {
+  if (service === undefined || !isOurLoadBalancer(service, settings)) return undefined;
+  if (!pools.isAny && !pools.hasAddress(service.key)) return undefined;
+  const { values } = readAnnotations(
+    service.annotations,
+    `Service ${service.key}`,
+    settings.annotationDefaults,
+  );
+  const request = addressRequest(service, values);
+  if (service.uid !== '') return request;
+  // A manifest's author is the host's own operator: an address outside the pools is meant.
+  const { given } = request;
+  if (given.length > 0 && !given.some(({ address }) => pools.owns(address))) return undefined;
+  return pools.isOfCluster && !pools.hasAddress(service.key) ? undefined : request;
+}

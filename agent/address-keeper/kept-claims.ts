@@ -1,0 +1,209 @@
+// The claims as this host has them, and what the store of claims has of them: the cluster, where it knows the kind, and
+// otherwise a file. A claim that the store lacks counts here until the store says something else, so that nothing
+// that happens to the store takes an address away from traffic.
+// Owns the stores.
+
+import { type AddressClaim, type Addresses, sameRecord } from '../addresses.ts';
+import { type HeadgateError, messageOf } from '../errors.ts';
+import type { KubernetesApi } from '../kubernetes/api/client.ts';
+import { systemClock } from '../kubernetes/clock.ts';
+import type { Cluster } from '../kubernetes/cluster.ts';
+import { ClaimFile, readClaimFile } from '../kubernetes/writers/claim-file.ts';
+import { ClaimWriter, type ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
+import type { Log } from '../log.ts';
+import type { Problem } from '../model.ts';
+
+/** Where claims belong; unknown before the API server has answered. */
+export type ClaimHome = 'cluster' | 'file' | 'unknown';
+
+export interface KeptClaimsOptions {
+  readonly addresses: Addresses;
+  readonly cluster: Cluster;
+  readonly path: string;
+  /** undefined without a cluster. */
+  readonly api: KubernetesApi | undefined;
+  readonly isLeader: () => boolean;
+  /** See ClaimWriter. */
+  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
+  readonly onOverruled: (claim: AddressClaim) => void;
+  /** The store has the claim as it shall be, or has none (undefined). */
+  readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
+  readonly log: Log;
+  readonly metrics: ClaimWriterMetrics;
+}
+
+export class KeptClaims {
+  readonly #options: KeptClaimsOptions;
+  readonly #file: ClaimFile;
+  readonly #writer: ClaimWriter | undefined;
+  /** Names of claims that their store does not have as they are here. */
+  readonly #unkept = new Set<string>();
+  #home: ClaimHome = 'unknown';
+  #leads = false;
+  /** Names of claims that the file has. */
+  #inFile = new Set<string>();
+
+  constructor(options: KeptClaimsOptions) {
+    this.#options = options;
+    const { addresses, api, cluster, path, log, metrics, isLeader, mayClaim, onOverruled } = options;
+    const wanted = (name: string) => addresses.claim(name);
+    const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
+    const onFailure = (error: HeadgateError) =>
+      log.warn('Claims on addresses are not kept', { error: messageOf(error) });
+    this.#file = new ClaimFile({ path, wanted, onKept, onFailure, claims: () => this.#ofFile() });
+    if (api === undefined) return;
+    const stored = (name: string) => cluster.claim(name);
+    const clock = systemClock;
+    this.#writer = new ClaimWriter({
+      api,
+      clock,
+      log,
+      metrics,
+      wanted,
+      stored,
+      isLeader,
+      mayClaim,
+      onOverruled,
+      onKept,
+    });
+  }
+
+  get home(): ClaimHome {
+    return this.#home;
+  }
+
+  /** How many the store has yet to take. */
+  get unkept(): number {
+    return this.#unkept.size;
+  }
+
+  /** Why the last write failed, '' where it did not. */
+  get fault(): string {
+    return this.#file.fault || (this.#writer?.fault ?? '');
+  }
+
+  has(name: string): boolean {
+    return !this.#unkept.has(name);
+  }
+
+  /** What the file has, before anything else. */
+  async read(): Promise<{ readonly claims: readonly AddressClaim[]; readonly problems: readonly Problem[] }> {
+    const read = await readClaimFile(this.#options.path);
+    for (const { name } of read.claims) {
+      this.#unkept.add(name);
+      this.#inFile.add(name);
+    }
+    return read;
+  }
+
+  /** True where everything that the cluster has of claims has to be looked at again. */
+  turn(home: ClaimHome, leads: boolean): boolean {
+    if (home === this.#home && leads === this.#leads) return false;
+    const { addresses, cluster, log } = this.#options;
+    if (home !== this.#home) {
+      log.info('Claims on addresses', { home });
+      for (const claim of addresses.claims()) {
+        const stored = home === 'cluster' ? cluster.claim(claim.name) : undefined;
+        const isStored = stored !== undefined && stored.uid !== '' && sameRecord(stored.claim, claim);
+        if (!claim.reserved && !isStored) this.#unkept.add(claim.name);
+      }
+    }
+    this.#home = home;
+    this.#leads = leads;
+    this.#writer?.lead(home === 'cluster' && leads);
+    if (leads) this.#write([...this.#unkept]);
+    return true;
+  }
+
+  /** What has changed here. */
+  change(claims: readonly AddressClaim[]): void {
+    const names = claims.map(({ name }) => name);
+    for (const name of names) this.#unkept.add(name);
+    this.#write(names);
+  }
+
+  /** What claims of the cluster (or of manifests) that have changed mean for this host. */
+  observed(names: Iterable<string>): {
+    readonly upserted: readonly AddressClaim[];
+    readonly removed: string[];
+  } {
+    const { addresses, cluster } = this.#options;
+    const upserted: AddressClaim[] = [];
+    const removed: string[] = [];
+    for (const name of names) {
+      this.#writer?.observed(name);
+      const stored = cluster.claim(name)?.claim;
+      const known = addresses.claim(name);
+      if (stored !== undefined) {
+        upserted.push(stored);
+        if (this.#leads) continue;
+        this.#unkept.delete(name);
+        for (const other of this.#contradicted(stored)) removed.push(other);
+      } else if (known !== undefined && !this.#leads && !known.reserved && known.heldUntil === 0) {
+        // Who leads will write it again, or give the Service another one.
+        this.#unkept.add(name);
+      } else removed.push(name);
+    }
+    for (const name of removed) if (!this.#leads) this.#unkept.delete(name);
+    return { upserted, removed };
+  }
+
+  /** Claims that only this host has, of a Service that asks for nothing any more: nobody else will let go of them. */
+  forgotten(service: string): readonly string[] {
+    if (this.#leads || this.#unkept.size === 0) return [];
+    const names = this.#options.addresses
+      .claimsOf(service)
+      .map(({ name }) => name)
+      .filter((name) => this.#unkept.has(name));
+    for (const name of names) this.#unkept.delete(name);
+    return names;
+  }
+
+  async close(): Promise<void> {
+    await this.#writer?.close();
+    await this.#file.close();
+  }
+
+  /** Of those that the store does not have, those that cannot be beside one that it has. */
+  *#contradicted(stored: AddressClaim): Generator<string> {
+    if (this.#unkept.size === 0 || stored.reserved) return;
+    const { addresses } = this.#options;
+    for (const other of [...addresses.claimsOf(stored.service), ...addresses.claimsOn(stored.address)]) {
+      if (other.name === stored.name || other.reserved || !this.#unkept.has(other.name)) continue;
+      const isSameService = other.service === stored.service && other.family === stored.family;
+      const isWhole = other.ports.length === 0 || stored.ports.length === 0;
+      if (isSameService || (other.address === stored.address && isWhole)) yield other.name;
+    }
+  }
+
+  #write(names: readonly string[]): void {
+    if (this.#home !== 'cluster') {
+      this.#file.write(names);
+      return;
+    }
+    const isOfFile = (name: string) => this.#options.addresses.claim(name)?.serviceUID === '';
+    this.#file.write(names.filter((name) => isOfFile(name) || this.#inFile.has(name)));
+    this.#writer?.write(names.filter((name) => !isOfFile(name)));
+  }
+
+  /** Services of manifests are this host's alone, and so are their claims; all others only until the cluster has them. */
+  #ofFile(): readonly AddressClaim[] {
+    const claims = [...this.#options.addresses.claims()].filter(({ reserved, serviceUID, name }) => {
+      if (reserved) return false;
+      return (
+        this.#home !== 'cluster' || serviceUID === '' || (this.#inFile.has(name) && this.#unkept.has(name))
+      );
+    });
+    this.#inFile = new Set(claims.map(({ name }) => name));
+    return claims;
+  }
+
+  #kept(name: string, claim: AddressClaim | undefined): void {
+    const shall = this.#options.addresses.claim(name);
+    const isSo = shall === undefined || claim === undefined ? shall === claim : sameRecord(shall, claim);
+    if (isSo) this.#unkept.delete(name);
+    this.#options.onKept(name, claim);
+    if (isSo && this.#home === 'cluster' && this.#inFile.has(name) && shall?.serviceUID !== '')
+      this.#file.write([name]);
+  }
+}

@@ -1,0 +1,249 @@
+// Tells a program of the operator's which addresses are given and released: one call per change, one at a time for
+// each address, again with back-off until it succeeds. No shell, a minimal environment, a deadline.
+// Starts processes and owns their timers; what goes wrong is a Problem, never an exception.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Log } from '../log.ts';
+import type { Problem, Protocol } from '../model.ts';
+import { quote } from '../quote.ts';
+
+export interface ProvisionRequest {
+  readonly action: 'assign' | 'release';
+  readonly address: string;
+  readonly pool: string;
+  /** `namespace/name`. */
+  readonly service: string;
+  /** Empty: the whole address. */
+  readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
+  /** Other Services that share the address. */
+  readonly others: readonly string[];
+}
+
+export interface ProvisionerOptions {
+  readonly program: string;
+  readonly log: Log;
+  /** Milliseconds that one call may take. */
+  readonly deadline?: number;
+  /** Milliseconds from a failure to the next call: doubled each time, from the first to the second. */
+  readonly backOff?: readonly [least: number, most: number];
+  /** Calls at the same time, each for another address. */
+  readonly concurrency?: number;
+  /** A call has ended; `failure` says why it failed. */
+  readonly onCall?: (request: ProvisionRequest, failure: string | undefined) => void;
+  /** The Problem of an address and Service came, changed or went. */
+  readonly onProblem?: (request: ProvisionRequest, problem: Problem | undefined) => void;
+}
+
+/** What one address wants, Service by Service, in order. */
+interface Lane {
+  /** Service → the last request that has not succeeded yet; those that have not been tried come first. */
+  wanted: Map<string, ProvisionRequest>;
+  /** Calls that failed in a row. */
+  failures: number;
+  isRunning: boolean;
+  timer: NodeJS.Timeout | undefined;
+}
+
+const DEADLINE = 30_000;
+const BACK_OFF = [1_000, 300_000] as const;
+const CONCURRENCY = 4;
+/** Bytes of each output that are kept. */
+const MOST_OUTPUT = 4096;
+/** Milliseconds after its end in which what it has written still comes in. */
+const LAST_WORDS = 200;
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export class Provisioner {
+  readonly #options: ProvisionerOptions;
+  readonly #lanes = new Map<string, Lane>();
+  /** Addresses whose turn it is. */
+  readonly #due = new Set<string>();
+  readonly #children = new Set<ChildProcess>();
+  readonly #problems = new Map<string, Problem>();
+  #running = 0;
+  #isClosed = false;
+
+  constructor(options: ProvisionerOptions) {
+    this.#options = options;
+  }
+
+  /** A later request for the same address and Service takes the place of one that has not been carried out. */
+  request(request: ProvisionRequest): void {
+    if (this.#isClosed) return;
+    const { address, service } = request;
+    const lane = this.#lanes.get(address) ?? {
+      wanted: new Map(),
+      failures: 0,
+      isRunning: false,
+      timer: undefined,
+    };
+    this.#lanes.set(address, lane);
+    lane.wanted.delete(service);
+    lane.wanted = new Map([[service, request], ...lane.wanted]);
+    // Something new deserves a call now, whatever happened to the last one.
+    clearTimeout(lane.timer);
+    lane.timer = undefined;
+    this.#due.add(address);
+    this.#next();
+  }
+
+  /** Of addresses whose last call failed, in no order. */
+  problems(): readonly Problem[] {
+    return [...this.#problems.values()];
+  }
+
+  /** Requests that have not succeeded. */
+  get pending(): number {
+    let count = 0;
+    for (const { wanted } of this.#lanes.values()) count += wanted.size;
+    return count;
+  }
+
+  /** Ends what is under way; nothing is called after it. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { timer } of this.#lanes.values()) clearTimeout(timer);
+    this.#lanes.clear();
+    this.#due.clear();
+    for (const child of this.#children) killGroup(child);
+  }
+
+  #next(): void {
+    const { concurrency = CONCURRENCY } = this.#options;
+    for (const address of this.#due) {
+      if (this.#running >= concurrency) return;
+      const lane = this.#lanes.get(address);
+      const [request] = lane?.wanted.values() ?? [];
+      if (lane?.isRunning) continue;
+      this.#due.delete(address);
+      if (lane === undefined || request === undefined) continue;
+      lane.isRunning = true;
+      this.#running++;
+      void this.#call(request).then((failure) => {
+        this.#running--;
+        lane.isRunning = false;
+        if (!this.#isClosed) {
+          this.#options.onCall?.(request, failure);
+          this.#settle(lane, request, failure);
+        }
+        this.#next();
+      });
+    }
+  }
+
+  #settle(lane: Lane, request: ProvisionRequest, failure: string | undefined): void {
+    const { address, service, action } = request;
+    const isLast = lane.wanted.get(service) === request;
+    if (failure === undefined) {
+      lane.failures = 0;
+      if (isLast) lane.wanted.delete(service);
+      this.#setProblem(request, undefined);
+    } else {
+      lane.failures++;
+      const message = `Cannot ${action} ${address}: program ${quote(this.#options.program)} ${failure}`;
+      this.#setProblem(request, { object: `Service ${service}`, reason: 'ProvisionerFailed', message });
+      // Another Service's turn: one that always fails must not hold up the others of the address.
+      if (isLast) {
+        lane.wanted.delete(service);
+        lane.wanted.set(service, request);
+      }
+    }
+    if (lane.wanted.size === 0) this.#lanes.delete(address);
+    else if (failure === undefined || !isLast) this.#due.add(address);
+    else if (!this.#due.has(address)) this.#retryLater(address, lane);
+  }
+
+  #retryLater(address: string, lane: Lane): void {
+    const [least, most] = this.#options.backOff ?? BACK_OFF;
+    // Services of one address take turns: they share the schedule.
+    const wait = Math.min(most, least * 2 ** Math.min(30, lane.failures - 1));
+    lane.timer = setTimeout(() => {
+      lane.timer = undefined;
+      this.#due.add(address);
+      this.#next();
+    }, wait);
+  }
+
+  #setProblem(request: ProvisionRequest, problem: Problem | undefined): void {
+    const key = `${request.address} ${request.service}`;
+    const before = this.#problems.get(key);
+    if (problem === undefined) this.#problems.delete(key);
+    else this.#problems.set(key, problem);
+    if (before?.message !== problem?.message) this.#options.onProblem?.(request, problem);
+  }
+
+  /** Why it failed, to go after the name of the program; undefined where it did not. */
+  #call(request: ProvisionRequest): Promise<string | undefined> {
+    const { program, log, deadline = DEADLINE } = this.#options;
+    const { action, address, pool, service, ports, others } = request;
+    return new Promise((resolve) => {
+      // A group of its own, so that the deadline ends what the program has started, too.
+      const child = spawn(program, [], {
+        env: { PATH, LANG: 'C.UTF-8' },
+        cwd: '/',
+        detached: true,
+        stdio: ['pipe', 'ignore', 'pipe'],
+      });
+      this.#children.add(child);
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        killGroup(child);
+      }, deadline);
+      const errors = tailOf(child);
+      const end = (failure: string | undefined) => {
+        clearTimeout(timer);
+        this.#children.delete(child);
+        const stderr = errors();
+        const fields = { program, action, address, service, ...(stderr === '' ? {} : { stderr }) };
+        if (failure === undefined) log.info('Provisioner is done', fields);
+        else if (!this.#isClosed) log.warn(`Provisioner ${failure}`, fields);
+        resolve(failure);
+      };
+      child.on('error', (error: NodeJS.ErrnoException) => {
+        if (child.pid === undefined) end(`cannot be started: ${error.code ?? error.message}`);
+      });
+      child.on('exit', () => {
+        // Whoever inherited the pipe must not keep us waiting.
+        setTimeout(() => child.stderr.destroy(), LAST_WORDS).unref();
+      });
+      child.on('close', (code, signal) => {
+        if (child.pid === undefined) return;
+        if (isLate) end(`did not end within ${deadline} ms`);
+        else if (code === 0) end(undefined);
+        else
+          end(
+            `${code === null ? `was ended by ${signal}` : `failed with status ${code}`}${lastLine(errors())}`,
+          );
+      });
+      // A program that does not read its input has closed it; its exit status says whether that was right.
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(`${JSON.stringify({ action, address, pool, service, ports, others })}\n`);
+    });
+  }
+}
+
+/** The last bytes of what it writes to its standard error, as text. */
+function tailOf(child: ChildProcess): () => string {
+  let tail = Buffer.alloc(0);
+  child.stderr?.on('error', () => undefined);
+  child.stderr?.on('data', (chunk: Buffer) => {
+    const all = Buffer.concat([tail, chunk]);
+    tail = all.subarray(Math.max(0, all.length - MOST_OUTPUT));
+  });
+  return () => tail.toString('utf8').trim();
+}
+
+function lastLine(text: string): string {
+  const line = text.slice(text.lastIndexOf('\n') + 1).trim();
+  return line === '' ? '' : `: ${quote(line)}`;
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,28 @@
+// What an answer of the API server means for the one who asked. Pure.
+
+import { HeadgateError } from '../../errors.ts';
+import { quote } from '../../quote.ts';
+import { isMapping } from '../../validate.ts';
+import { retryAfter } from '../backoff.ts';
+import type { ApiResponse } from './client.ts';
+
+/** The body of a good answer. Errors: API_REFUSED. */
+export function accept(response: ApiResponse): unknown {
+  if (response.status >= 200 && response.status < 300) return response.body;
+  throw new HeadgateError('API_REFUSED', refusalText(response), { retry: 'later' });
+}
+
+/** `409 Conflict: the object has been modified`, from the Status object of a refusal. */
+export function refusalText({ status, body }: ApiResponse): string {
+  const { reason, message } = isMapping(body) ? body : {};
+  const named = typeof reason === 'string' && reason !== '' ? `${status} ${reason}` : String(status);
+  const text = typeof message === 'string' ? message : typeof body === 'string' ? quote(body) : '';
+  return text === '' || text === '""'
+    ? `The API server answers ${named}`
+    : `The API server answers ${named}: ${text}`;
+}
+
+/** What an answer asks for in milliseconds; undefined where it does not say. */
+export function waitAsked({ headers }: ApiResponse): number | undefined {
+  return retryAfter(headers['retry-after']) || undefined;
+}

@@ -1,0 +1,276 @@
+// The source of objects that is the API server: Services, EndpointSlices, Nodes, AddressPools and AddressClaims, each
+// kind by a reflector of its own.
+// Reports nothing before all of them are there, then each event at once. While no API server answers it reports what
+// it last knew, from disk if it has just started, and takes nothing back.
+// Owns the reflectors and the snapshot.
+
+import type { HeadgateError } from '../../errors.ts';
+import type { Problem } from '../../model.ts';
+import { ADDRESS_API_VERSION } from '../address-schemas.ts';
+import type { ObjectRef, ObjectsChange } from '../cluster.ts';
+import type { KubernetesObject } from '../objects.ts';
+import { parseObject } from '../parse-object.ts';
+import type { CurrentService } from '../writers/current-service.ts';
+import { CurrentServices } from '../writers/current-services.ts';
+import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
+import type { ApiStreams } from './client.ts';
+import type { ParseObject, ReflectedChange } from './reflected.ts';
+import { Reflector } from './reflector.ts';
+import type {
+  ReflectedResource,
+  ReflectorObserver,
+  ReflectorStatus,
+  ReflectorTimes,
+} from './reflector-terms.ts';
+
+export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node' | 'AddressPool' | 'AddressClaim';
+
+export interface ApiSourceOptions {
+  readonly api: ApiStreams;
+  /** Default all; without Nodes where members are pods and the account may not list nodes. */
+  readonly kinds?: readonly ReflectedKind[];
+  /** Empty: all. Nodes, pools and claims have none. */
+  readonly namespaces: readonly string[];
+  /** Of Services, as kubectl's -l takes it; '' for all. */
+  readonly serviceSelector: string;
+  /** Where the last good objects are kept over a restart; undefined: nowhere. */
+  readonly snapshotPath: string | undefined;
+  readonly onChange: (change: ObjectsChange) => void;
+  /** The API has shown a Service, if only with another status or finalizer, which `onChange` does not tell. */
+  readonly onService?: (key: string) => void;
+  /** Something that harms nothing now: the snapshot cannot be written or is damaged. */
+  readonly onFailure: (error: HeadgateError) => void;
+  /** For metrics and the log: watches, lists, events, and what went wrong with the API server. */
+  readonly observer?: ReflectorObserver;
+  /** Milliseconds after which the snapshot stands in for an API server that neither answers nor refuses to. */
+  readonly patience?: number;
+  readonly times?: Partial<ReflectorTimes>;
+  readonly snapshotTimes?: Partial<SnapshotTimes>;
+}
+
+/** Where the objects that are served first come from. */
+export type ReadyBy = 'api' | 'snapshot' | 'nothing';
+
+const PATIENCE = 2_000;
+
+export class ApiSource {
+  /** Resolves when all objects are the API server's own. */
+  readonly synced: Promise<void>;
+  /**
+   * Resolves when there is something to serve, or when there is not: neither an API server that answers in time nor a
+   * snapshot. Objects of the API may still come later, as a change.
+   */
+  readonly ready: Promise<ReadyBy>;
+  readonly #options: ApiSourceOptions;
+  readonly #reflectors: readonly Reflector<KubernetesObject>[];
+  readonly #snapshot: ApiSnapshot | undefined;
+  readonly #currentServices = new CurrentServices();
+  /** As the annotations have it: milliseconds since the epoch. */
+  readonly #startedAt = Date.now();
+  readonly #ready = Promise.withResolvers<ReadyBy>();
+  #isReporting = false;
+  #problems: readonly Problem[] = [];
+  #problemLists: readonly (readonly Problem[])[] = [];
+  #patience: NodeJS.Timeout | undefined;
+  /** Kinds whose API server could not be reached before anything was known. */
+  readonly #unreached = new Set<string>();
+  #closed = false;
+
+  constructor(options: ApiSourceOptions) {
+    this.#options = options;
+    const { kinds = ALL, namespaces, serviceSelector } = options;
+    const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector, this.#parse));
+    this.#reflectors = resources.map(
+      (resource) =>
+        new Reflector({
+          api: options.api,
+          resource,
+          onChange: (change, by) => this.#take(change, by),
+          onConnected: () => this.#nudge(),
+          observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
+          ...(options.times === undefined ? {} : { times: options.times }),
+        }),
+    );
+    if (options.snapshotPath !== undefined) {
+      this.#snapshot = new ApiSnapshot({
+        path: options.snapshotPath,
+        scope: JSON.stringify([kinds, namespaces, serviceSelector]),
+        objects: () => this.#objects(),
+        onFailure: options.onFailure,
+        ...(options.snapshotTimes === undefined ? {} : { times: options.snapshotTimes }),
+      });
+    }
+    this.synced = Promise.all(this.#reflectors.map(({ synced }) => synced)).then(() => undefined);
+    this.ready = this.#ready.promise;
+  }
+
+  start(): void {
+    this.#patience = setTimeout(() => void this.#standIn(), this.#options.patience ?? PATIENCE);
+    for (const reflector of this.#reflectors) reflector.start();
+  }
+
+  /** Every watch is open, of the kinds that the API server knows. */
+  get isConnected(): boolean {
+    return this.#reflectors.every((reflector) => reflector.isAbsent || reflector.status().connected);
+  }
+
+  get isSynced(): boolean {
+    return this.#reflectors.every(({ isSynced }) => isSynced);
+  }
+
+  /** The API server does not know the kind. */
+  isAbsent(kind: ReflectedKind): boolean {
+    return this.#reflectors.some((reflector) => reflector.isAbsent && reflector.status().kind === kind);
+  }
+
+  /** The Service as the API has shown it last; undefined where it has not, or has shown that it is gone. */
+  currentService(key: string): CurrentService | undefined {
+    return this.#currentServices.get(key);
+  }
+
+  status(): readonly ReflectorStatus[] {
+    return this.#reflectors.map((reflector) => reflector.status());
+  }
+
+  /** Leaves the snapshot as the objects are. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#patience);
+    await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
+    await this.#snapshot?.flush();
+    this.#ready.resolve('nothing');
+  }
+
+  #take({ upserted, removed }: ReflectedChange<KubernetesObject>, by: 'list' | 'event'): void {
+    if (this.#closed) return;
+    for (const object of removed) if (object.kind === 'Service') this.#currentServices.delete(object);
+    if (this.isSynced) this.#snapshot?.start();
+    if (this.#isReporting)
+      this.#report(upserted, removed, by === 'event' ? this.#triggerTimeOf(upserted) : 0);
+    else if (this.isSynced) this.#reportAll('api');
+  }
+
+  /** Where nobody is to be reached there is nothing to wait for. */
+  #failed(kind: string, error: HeadgateError): void {
+    this.#options.observer?.onFailure?.(kind, error);
+    if (this.#isReporting || error.code !== 'API_UNREACHABLE' || this.#unreached.has(kind)) return;
+    this.#unreached.add(kind);
+    const kinds = new Set(this.#reflectors.map((reflector) => reflector.status().kind));
+    if (this.#unreached.size === kinds.size) void this.#standIn();
+  }
+
+  /** Keeps beside each Service what only those read who write to it. */
+  readonly #parse: ParseObject<KubernetesObject> = (json) => {
+    const parsed = parseObject(json, '');
+    if (parsed.objects[0]?.kind === 'Service') {
+      const key = this.#currentServices.put(json);
+      if (key !== undefined) this.#options.onService?.(key);
+    }
+    return parsed;
+  };
+
+  async #standIn(): Promise<void> {
+    const objects = this.#isReporting ? undefined : await this.#snapshot?.load();
+    if (this.#isReporting || this.#closed) return;
+    if (objects === undefined) {
+      this.#ready.resolve('nothing');
+      return;
+    }
+    for (const reflector of this.#reflectors) {
+      reflector.seed(objects.filter((object) => isOf(object, reflector.status())));
+    }
+    this.#reportAll('snapshot');
+  }
+
+  #reportAll(by: ReadyBy): void {
+    clearTimeout(this.#patience);
+    this.#isReporting = true;
+    this.#report([...this.#objects()], []);
+    this.#ready.resolve(by);
+  }
+
+  #report(upserted: readonly KubernetesObject[], removed: readonly ObjectRef[], triggerTime = 0): void {
+    const refs = removed.map(({ kind, key }) => ({ kind, key }));
+    const trigger = triggerTime === 0 ? {} : { triggerTime };
+    this.#options.onChange({ upserted, removed: refs, problems: this.#allProblems(), ...trigger });
+    this.#snapshot?.note(upserted, refs);
+  }
+
+  /**
+   * As kube-proxy has it: what changed before this agent began does not count, nor does what a list tells, nor a
+   * deletion, whose annotation is that of the update before. 0 for these.
+   * https://github.com/kubernetes/kubernetes/blob/master/pkg/proxy/endpointschangetracker.go
+   */
+  #triggerTimeOf([object]: readonly KubernetesObject[]): number {
+    const isNew = object?.kind === 'EndpointSlice' && object.triggerTime > this.#startedAt;
+    return isNew ? object.triggerTime : 0;
+  }
+
+  /** The same list as before unless one of them has changed. */
+  #allProblems(): readonly Problem[] {
+    const lists = this.#reflectors.map(({ problems }) => problems);
+    if (lists.some((list, index) => list !== this.#problemLists[index])) {
+      this.#problemLists = lists;
+      this.#problems = lists.flat();
+    }
+    return this.#problems;
+  }
+
+  *#objects(): Generator<KubernetesObject, void, void> {
+    for (const reflector of this.#reflectors) yield* reflector.objects();
+  }
+
+  #nudge(): void {
+    for (const reflector of this.#reflectors) reflector.nudge();
+  }
+}
+
+function resourcesOf(
+  kind: ReflectedKind,
+  namespaces: readonly string[],
+  serviceSelector: string,
+  parse: ParseObject<KubernetesObject>,
+): ReflectedResource<KubernetesObject>[] {
+  const { isOfCluster, ...resource } = API[kind];
+  const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
+  return places.map((namespace) => ({
+    ...resource,
+    kind,
+    namespace,
+    labelSelector: kind === 'Service' ? serviceSelector : '',
+    parse,
+    weighs: (object) => object.kind !== 'Service' || object.type === 'LoadBalancer',
+  }));
+}
+
+function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): boolean {
+  return (
+    object.kind === kind && (namespace === '' || ('namespace' in object && object.namespace === namespace))
+  );
+}
+
+const ALL: readonly ReflectedKind[] = ['Service', 'EndpointSlice', 'Node', 'AddressPool', 'AddressClaim'];
+
+interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plural' | 'isOptional'> {
+  /** Has no namespaces. */
+  readonly isOfCluster?: boolean;
+}
+
+const API: Readonly<Record<ReflectedKind, KindOfApi>> = {
+  Service: { apiVersion: 'v1', plural: 'services' },
+  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
+  Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
+  // Only where the definitions in deploy/crds/ have been applied.
+  AddressPool: {
+    apiVersion: ADDRESS_API_VERSION,
+    plural: 'addresspools',
+    isOfCluster: true,
+    isOptional: true,
+  },
+  AddressClaim: {
+    apiVersion: ADDRESS_API_VERSION,
+    plural: 'addressclaims',
+    isOfCluster: true,
+    isOptional: true,
+  },
+};

@@ -1,0 +1,137 @@
+// Takes a list of the API apart while it arrives: gives the JSON text of each item as soon as it is whole, and the
+// list's own fields at the end. So a list of any size needs neither its own size in memory nor one long parse that
+// would hold up everything else. Looks at each byte once.
+
+import { isMapping } from '../../validate.ts';
+
+/** `metadata` of a list. */
+export interface ListMetadata {
+  readonly resourceVersion: string;
+  /** '' on the last page. */
+  readonly continue: string;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/** Bytes of a list without its items. */
+const LONGEST_SHELL = 1024 * 1024;
+
+export class ListItems {
+  /** Everything but the inside of `items`. */
+  #shell: Uint8Array[] = [];
+  #shellLength = 0;
+  /** What has come of the item that is not whole. */
+  #item: Uint8Array[] = [];
+  /** Of braces and brackets. */
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  /** The name last seen in the list's own object; what stands after `:` may be a value, which does no harm. */
+  #name: number[] = [];
+  #lastName = '';
+  #inItems = false;
+
+  /** The items that end in this chunk, to be taken one and all. Throws where the text cannot be a list. */
+  *push(chunk: Uint8Array): Generator<string, void, void> {
+    // Where the bytes that are yet to be kept begin: of an item, or of the shell.
+    let from = 0;
+    let at = 0;
+    // Fields are several times as slow as variables, and this is where most of the time of a list goes.
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let inItems = this.#inItems;
+    while (at < chunk.length) {
+      if (inString) {
+        at = depth === 1 ? this.#nameFrom(chunk, at) : this.#stringFrom(chunk, at);
+        inString = this.#inString;
+        continue;
+      }
+      const byte = chunk[at] as number;
+      if (byte === QUOTE) {
+        inString = true;
+        this.#inString = true;
+        this.#name = [];
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        if (depth === 1 && byte === OPEN_BRACKET && this.#lastName === 'items') {
+          inItems = true;
+          this.#keep(chunk.subarray(from, at + 1));
+        } else if (inItems && depth === 2) from = at;
+        depth++;
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+        depth--;
+        if (inItems && depth === 2) yield this.#whole(chunk.subarray(from, at + 1));
+        else if (inItems && depth === 1) {
+          inItems = false;
+          this.#lastName = '';
+          from = at;
+        }
+      }
+      at++;
+    }
+    this.#depth = depth;
+    this.#inItems = inItems;
+    if (!inItems) this.#keep(chunk.subarray(from));
+    else if (depth > 2) this.#item.push(chunk.subarray(from));
+  }
+
+  /** Once all has been pushed. Throws where the list is not whole, or none. */
+  end(): ListMetadata {
+    const list: unknown = JSON.parse(Buffer.concat(this.#shell).toString('utf8'));
+    const metadata = isMapping(list) ? list.metadata : undefined;
+    if (!isMapping(metadata) || typeof metadata.resourceVersion !== 'string') {
+      throw new SyntaxError('The list has no resourceVersion');
+    }
+    const next = metadata.continue;
+    return { resourceVersion: metadata.resourceVersion, continue: typeof next === 'string' ? next : '' };
+  }
+
+  /** Goes on inside a string, to behind its end or the chunk's. */
+  #stringFrom(chunk: Uint8Array, start: number): number {
+    let escaped = this.#escaped;
+    for (let at = start; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (escaped) escaped = false;
+      else if (byte === BACKSLASH) escaped = true;
+      else if (byte === QUOTE) {
+        this.#inString = false;
+        this.#escaped = false;
+        return at + 1;
+      }
+    }
+    this.#escaped = escaped;
+    return chunk.length;
+  }
+
+  /** The same for a string of the list's own object, which may be the name of a field. */
+  #nameFrom(chunk: Uint8Array, start: number): number {
+    const end = this.#stringFrom(chunk, start);
+    const last = this.#inString ? end : end - 1;
+    // A longer one is not what we look for.
+    if (this.#name.length < 16) this.#name.push(...chunk.subarray(start, Math.min(last, start + 16)));
+    if (!this.#inString) this.#lastName = String.fromCharCode(...this.#name);
+    return end;
+  }
+
+  #whole(last: Uint8Array): string {
+    if (this.#item.length === 0) return textOf(last);
+    this.#item.push(last);
+    const text = textOf(Buffer.concat(this.#item));
+    this.#item = [];
+    return text;
+  }
+
+  #keep(part: Uint8Array): void {
+    this.#shellLength += part.length;
+    if (this.#shellLength > LONGEST_SHELL) throw new SyntaxError('The answer is no list');
+    this.#shell.push(part);
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}

@@ -1,0 +1,154 @@
+// Credentials that need no library: of a kubeconfig whose user has a token, a client certificate or a password, and of
+// a pod's service account. Everything else that a kubeconfig may hold is left to credentials.ts, which then loads the
+// Kubernetes client library: 90 MB and most of a second.
+// Reads the files that the configuration names. Format: client-go's api/v1 (Config, Cluster, AuthInfo).
+
+import { readFile } from 'node:fs/promises';
+import type { Agent } from 'node:https';
+import { isIPv6 } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import { isMapping } from '../../validate.ts';
+import { parseYamlDocuments } from '../../yaml.ts';
+
+/** What a request needs; a new value whenever anything of it may have changed. */
+export interface Credentials {
+  /** URL of the API server, as the configuration says it. */
+  readonly server: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `name:password` of HTTP's basic authentication. */
+  readonly basic: string | undefined;
+  /** Options of TLS: ca, cert, key, servername and so on. */
+  readonly tls: Readonly<Record<string, unknown>>;
+  /** Where the configuration names a proxy. */
+  readonly proxyAgent: Agent | undefined;
+}
+
+/** Where the credentials are; a file has precedence over what stands beside it, as kubectl has it. */
+export interface PlainConfig {
+  readonly server: string;
+  readonly ca: Source | undefined;
+  readonly cert: Source | undefined;
+  readonly key: Source | undefined;
+  readonly token: Source | undefined;
+  /** `name:password`. */
+  readonly basic: string | undefined;
+  readonly serverName: string | undefined;
+  readonly skipsVerification: boolean;
+}
+
+type Source = { readonly file: string } | { readonly content: Buffer };
+
+type Texts = Readonly<Record<string, string | undefined>>;
+
+const CLUSTER_TEXTS = ['server', 'certificate-authority', 'certificate-authority-data', 'tls-server-name'];
+const SKIP = 'insecure-skip-tls-verify';
+const USER_TEXTS = [
+  'token',
+  'tokenFile',
+  'client-certificate',
+  'client-certificate-data',
+  'client-key',
+  'client-key-data',
+  'username',
+  'password',
+];
+
+/** undefined where it holds anything that is not known here, or is not right. `path`: of the file, for those it names. */
+export function readPlainKubeconfig(text: string, path: string): PlainConfig | undefined {
+  const { documents, errors } = parseYamlDocuments(text);
+  const root = documents[0]?.value;
+  if (errors.length > 0 || documents.length !== 1 || !isMapping(root)) return undefined;
+  const context = named(root.contexts, root['current-context'], 'context');
+  const cluster = named(root.clusters, context?.cluster, 'cluster');
+  const user = named(root.users, context?.user, 'user');
+  if (cluster === undefined || user === undefined) return undefined;
+  const skips = cluster[SKIP] ?? false;
+  const [ofCluster, ofUser] = [textsOf(cluster, CLUSTER_TEXTS, [SKIP]), textsOf(user, USER_TEXTS)];
+  if (typeof skips !== 'boolean' || !ofCluster?.server || ofUser === undefined) return undefined;
+  // The library refuses a token in clear text unless the kubeconfig says that it knows.
+  if (!/^https:/i.test(ofCluster.server) && !skips) return undefined;
+  const { username, password } = ofUser;
+  if (username && password === undefined) return undefined;
+  const source = (file: string | undefined, content: Buffer | undefined): Source | undefined => {
+    if (file) return { file: resolve(dirname(path), file) };
+    return content && { content };
+  };
+  const of = (texts: Texts, name: string) => source(texts[name], decoded(texts[`${name}-data`]));
+  return {
+    server: ofCluster.server.replace(/\/$/, ''),
+    ca: of(ofCluster, 'certificate-authority'),
+    cert: of(ofUser, 'client-certificate'),
+    key: of(ofUser, 'client-key'),
+    token: source(ofUser.tokenFile, ofUser.token ? Buffer.from(ofUser.token) : undefined),
+    basic: username ? `${username}:${password}` : undefined,
+    serverName: ofCluster['tls-server-name'] || undefined,
+    skipsVerification: skips,
+  };
+}
+
+/** `directory`: of the service account. */
+export function podConfig(host: string, port: string, directory: string): PlainConfig {
+  return {
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    ca: { file: join(directory, 'ca.crt') },
+    cert: undefined,
+    key: undefined,
+    token: { file: join(directory, 'token') },
+    basic: undefined,
+    serverName: undefined,
+    skipsVerification: false,
+  };
+}
+
+/** Reads the files anew. Errors: of the file system. */
+export async function plainCredentials(config: PlainConfig): Promise<Credentials> {
+  const [ca, cert, key, token] = await Promise.all(
+    [config.ca, config.cert, config.key, config.token].map(contentOf),
+  );
+  const tls = {
+    ca,
+    cert,
+    key,
+    servername: config.serverName,
+    rejectUnauthorized: config.skipsVerification ? false : undefined,
+  };
+  const bearer = token?.toString('utf8').trim();
+  return {
+    server: config.server,
+    headers: bearer ? { Authorization: `Bearer ${bearer}` } : {},
+    basic: config.basic,
+    tls: Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined)),
+    proxyAgent: undefined,
+  };
+}
+
+async function contentOf(source: Source | undefined): Promise<Buffer | undefined> {
+  return source !== undefined && 'file' in source ? readFile(source.file) : source?.content;
+}
+
+/** What stands under `key` of the one entry with that name. */
+function named(entries: unknown, name: unknown, key: string): Readonly<Record<string, unknown>> | undefined {
+  if (!Array.isArray(entries) || typeof name !== 'string' || name === '') return undefined;
+  const found = entries.filter((entry) => isMapping(entry) && entry.name === name);
+  const value: unknown = found.length === 1 ? found[0][key] : undefined;
+  return isMapping(value) ? value : undefined;
+}
+
+/** undefined where one is no text, or there is something else; `extensions` are for other programs. */
+function textsOf(
+  value: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+  others: readonly string[] = [],
+): Texts | undefined {
+  const texts: Record<string, string> = {};
+  for (const [name, text] of Object.entries(value)) {
+    if (name === 'extensions' || others.includes(name)) continue;
+    if (!names.includes(name) || typeof text !== 'string') return undefined;
+    texts[name] = text;
+  }
+  return texts;
+}
+
+function decoded(text: string | undefined): Buffer | undefined {
+  return text ? Buffer.from(text, 'base64') : undefined;
+}

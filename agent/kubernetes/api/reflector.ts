@@ -1,0 +1,416 @@
+// Keeps the objects of one kind equal to those of the API server, for months: lists, watches from there on, and after
+// whatever goes wrong it goes on from where it was, or lists again and tells the difference. Never gives up.
+// Owns a connection and timers; everything else comes in.
+
+import { HeadgateError, messageOf } from '../../errors.ts';
+import { Slice } from '../../slice.ts';
+import { backoff } from '../backoff.ts';
+import type { ApiRequest, ApiStream, ApiStreams } from './client.ts';
+import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
+import { Lines } from './lines.ts';
+import { ListItems, type ListMetadata } from './list-items.ts';
+import { listPages, PAGE, type PageQuery } from './list-pages.ts';
+import { type Keyed, Reflected, type ReflectedChange } from './reflected.ts';
+import {
+  defaultTimes,
+  type ListReason,
+  type ReflectedResource,
+  type ReflectorObserver,
+  type ReflectorStatus,
+  type ReflectorTimes,
+  type WatchEnd,
+} from './reflector-terms.ts';
+import { apiObjectOf, parseWatchEvent, type WatchEvent } from './watch-events.ts';
+
+export type { ReflectorObserver, ReflectorStatus } from './reflector-terms.ts';
+
+export interface ReflectorOptions<T> {
+  readonly api: ApiStreams;
+  readonly resource: ReflectedResource<T>;
+  /** Called for each event and for each list that differs, not before the first list. */
+  readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
+  /** The API server answers again: others need not wait any longer. */
+  readonly onConnected?: () => void;
+  readonly observer?: ReflectorObserver;
+  readonly times?: Partial<ReflectorTimes>;
+  /** 0 to 1. */
+  readonly random?: () => number;
+}
+
+/** Milliseconds without a byte on a list. */
+const LIST_SILENCE = 30_000;
+/** Milliseconds that make a watch one that worked, even where nothing happened. */
+const WORKED = 5_000;
+/** Milliseconds that a timer may come too early by. */
+const TIMER = 2;
+/** Milliseconds before a watch that worked is begun again. */
+const SOON = 100;
+
+export class Reflector<T extends Keyed> {
+  /** Resolves after the first list. */
+  readonly synced: Promise<void>;
+  readonly #options: ReflectorOptions<T>;
+  readonly #times: ReflectorTimes;
+  readonly #random: () => number;
+  readonly #known: Reflected<T>;
+  readonly #firstList = Promise.withResolvers<void>();
+  /** Where to watch from; undefined: list. */
+  #version: string | undefined;
+  #listReason: ListReason = 'start';
+  #isSynced = false;
+  /** The connection broke: the API server behind the next one may have lost its memory. */
+  #mustVerify = false;
+  /** By performance.now(), when the confirming list is due. */
+  #confirmAt = 0;
+  #connected = false;
+  #isAbsent = false;
+  /** Attempts in a row that the API server did not answer as asked. */
+  #failures = 0;
+  /** Watches in a row that were opened and brought nothing. */
+  #fruitless = 0;
+  #status = { lastEvent: 0, lists: 0, watches: 0, fault: '' };
+  #give: AbortController | undefined;
+  #wake: (() => void) | undefined;
+  #closed = false;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#times = { ...defaultTimes, ...options.times };
+    this.#random = options.random ?? Math.random;
+    const { kind, apiVersion, parse, weighs } = options.resource;
+    // The items of a list lack both.
+    this.#known = new Reflected((json) => parse({ ...json, kind, apiVersion }), weighs);
+    this.synced = this.#firstList.promise;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  objects(): Iterable<T> {
+    return this.#known.objects();
+  }
+
+  get problems(): ReadonlyArray<Reflected<T>['problems'][number]> {
+    return this.#known.problems;
+  }
+
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** The API server did not know the kind when it was asked last. */
+  get isAbsent(): boolean {
+    return this.#isAbsent;
+  }
+
+  /** What a snapshot holds; the first list is compared with it. Nothing once that is there. */
+  seed(objects: Iterable<T>): void {
+    if (!this.#isSynced) this.#known.seed(objects);
+  }
+
+  /** The API server is there: a pause after failures ends now. */
+  nudge(): void {
+    if (this.#failures > 0) this.#wake?.();
+  }
+
+  status(): ReflectorStatus {
+    const { kind, namespace } = this.#options.resource;
+    return {
+      kind,
+      namespace,
+      connected: this.#connected,
+      synced: this.#isSynced,
+      absent: this.#isAbsent,
+      objects: this.#known.size,
+      doubted: this.#known.doubted,
+      resourceVersion: this.#version ?? '',
+      ...this.#status,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#give?.abort();
+    this.#wake?.();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      let pause = 0;
+      try {
+        if (this.#version === undefined) await this.#list();
+        else if (this.#mustVerify) await this.#verify();
+        if (this.#version !== undefined && !this.#closed) await this.#watchOnce(this.#version);
+      } catch (error) {
+        if (this.#closed) break;
+        if (this.#mayBeAbsent(error)) {
+          pause = this.#times.absent * (1 + this.#random());
+        } else {
+          this.#failures++;
+          pause = this.#failed(error);
+        }
+      }
+      if (this.#failures > 0) pause = Math.max(pause, backoff(this.#failures, this.#random));
+      else if (this.#fruitless > 1) pause = backoff(this.#fruitless - 1, this.#random);
+      else if (this.#mustVerify) pause = SOON * this.#random();
+      if (pause > 0 && !this.#closed) await this.#pause(pause);
+    }
+    this.#connected = false;
+  }
+
+  /** Milliseconds that the API server asks to wait. */
+  #failed(error: unknown): number {
+    const known =
+      error instanceof HeadgateError
+        ? error
+        : new HeadgateError('API_UNREACHABLE', 'The answer of the API server cannot be read', {
+            cause: error,
+          });
+    this.#status.fault = messageOf(known);
+    this.#options.observer?.onFailure?.(this.#options.resource.kind, known);
+    return error instanceof Refusal ? error.retryAfter : 0;
+  }
+
+  /** What was known before stays: nobody takes a whole kind away to have it forgotten. */
+  #mayBeAbsent(error: unknown): boolean {
+    if (!this.#options.resource.isOptional || !(error instanceof Refusal) || error.status !== 404)
+      return false;
+    if (this.#version !== undefined) this.#relist('expired');
+    this.#answered();
+    if (this.#isAbsent) return true;
+    this.#isAbsent = true;
+    this.#isSynced = true;
+    this.#options.onChange({ upserted: [], removed: [] }, 'list');
+    this.#firstList.resolve();
+    return true;
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, milliseconds);
+    this.#wake = resolve;
+    await promise;
+    this.#wake = undefined;
+    clearTimeout(timer);
+  }
+
+  // Lists.
+
+  /** The first one may come from the API server's cache; a later one has to be of now, since it tells what is gone. */
+  async #list(): Promise<void> {
+    const reason = this.#listReason;
+    const begin = performance.now();
+    const mayConfirm = begin >= this.#confirmAt;
+    let list = this.#known.beginList();
+    const begun: PageQuery = this.#isSynced ? { limit: PAGE } : { limit: PAGE, resourceVersion: '0' };
+    const metadata = await listPages(
+      begun,
+      (query) => this.#page(query, (item) => list.add(item)),
+      () => {
+        list = this.#known.beginList();
+      },
+    );
+    const before = this.#known.size;
+    const change = await list.end(mayConfirm);
+    if (this.#closed) return;
+    const { doubted } = this.#known;
+    if (doubted > 0) {
+      if (mayConfirm) this.#confirmAt = performance.now() + this.#times.confirm * (1 + this.#random());
+      this.#options.observer?.onDoubt?.(this.#options.resource.kind, doubted, before);
+    } else this.#confirmAt = 0;
+    this.#version = metadata.resourceVersion;
+    this.#mustVerify = false;
+    this.#status.lists++;
+    this.#answered();
+    const { kind } = this.#options.resource;
+    this.#options.observer?.onList?.(kind, reason, this.#known.size, performance.now() - begin);
+    this.#isSynced = true;
+    this.#isAbsent = false;
+    // Also where it is empty: problems may differ.
+    this.#options.onChange(change, 'list');
+    this.#firstList.resolve();
+  }
+
+  /** undefined where the place to go on from has expired. */
+  async #page(query: PageQuery, add: (item: string) => void): Promise<ListMetadata | undefined> {
+    return this.#open('list', query, LIST_SILENCE, async (stream, { heard }) => {
+      if (stream.status === 410) return undefined;
+      const items = new ListItems();
+      const slice = new Slice();
+      for await (const chunk of stream.chunks) {
+        heard();
+        for (const item of items.push(chunk)) {
+          add(item);
+          if (slice.isOver) await slice.breathe();
+        }
+        if (slice.isOver) await slice.breathe();
+      }
+      return items.end();
+    });
+  }
+
+  /**
+   * After a connection broke: is it still the same store, and has it not gone back in time? A watch from a version
+   * that the API server has yet to reach would be silent, and lose what happens until then.
+   */
+  async #verify(): Promise<void> {
+    const items: string[] = [];
+    const metadata = await this.#page({ limit: '1' }, (item) => items.push(item));
+    if (metadata === undefined) return;
+    this.#mustVerify = false;
+    this.#answered();
+    const first = items[0] === undefined ? undefined : apiObjectOf(JSON.parse(items[0]));
+    const isKnown = first === undefined ? this.#known.size === 0 : this.#known.uidOf(first.key) === first.uid;
+    if (isOlder(metadata.resourceVersion, this.#version) || !isKnown) this.#relist('backwards');
+  }
+
+  #relist(reason: ListReason): void {
+    this.#version = undefined;
+    this.#listReason = reason;
+  }
+
+  // Watches.
+
+  async #watchOnce(version: string): Promise<void> {
+    const begin = performance.now();
+    const eventBefore = this.#status.lastEvent;
+    this.#status.watches++;
+    let end: WatchEnd = 'broken';
+    try {
+      end = await this.#watch(version);
+      if (end === 'expired' || end === 'backwards' || end === 'malformed') this.#relist(end);
+    } catch (error) {
+      if (error instanceof Refusal) end = 'refused';
+      if (error instanceof Stopped) end = error.reason as WatchEnd;
+      if (end === 'confirm') this.#relist(end);
+      if (this.#closed || !this.#connected) throw error;
+      if (error instanceof Stopped) return;
+      // It was open: this is no failed attempt yet.
+      this.#failed(error);
+    } finally {
+      const worked =
+        this.#connected &&
+        end !== 'malformed' &&
+        end !== 'backwards' &&
+        (this.#status.lastEvent !== eventBefore || performance.now() - begin > WORKED || end === 'confirm');
+      this.#fruitless = worked ? 0 : this.#fruitless + 1;
+      if (end === 'broken' || end === 'silence') this.#mustVerify = true;
+      this.#connected = false;
+      if (!this.#closed) this.#options.observer?.onWatchEnd?.(this.#options.resource.kind, end);
+    }
+  }
+
+  async #watch(version: string): Promise<WatchEnd> {
+    const seconds = Math.ceil(this.#times.watch * (1 + this.#random()));
+    const query = {
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: version,
+      timeoutSeconds: String(seconds),
+    };
+    return this.#open('watch', query, this.#times.silence, async (stream, { heard, stop }) => {
+      if (stream.status === 410) return 'expired';
+      this.#connected = true;
+      this.#status.fault = '';
+      this.#answered();
+      const confirming =
+        this.#confirmAt === 0
+          ? undefined
+          : setTimeout(() => stop('confirm'), Math.max(0, this.#confirmAt - performance.now()) + TIMER);
+      try {
+        const lines = new Lines();
+        for await (const chunk of stream.chunks) {
+          heard();
+          const slice = new Slice();
+          for (const line of lines.push(chunk)) {
+            const end = this.#take(parseWatchEvent(line));
+            if (end !== undefined) return end;
+            if (slice.isOver) await slice.breathe();
+          }
+        }
+        return 'ended';
+      } finally {
+        clearTimeout(confirming);
+      }
+    });
+  }
+
+  /** Gives the end of the watch where the event is one. */
+  #take(event: WatchEvent): WatchEnd | undefined {
+    switch (event.kind) {
+      case 'Changed':
+      case 'Deleted': {
+        this.#seen(event.type, event.object.resourceVersion);
+        const change =
+          event.kind === 'Changed' ? this.#known.put(event.object) : this.#known.delete(event.object);
+        if (change !== undefined) this.#options.onChange(change, 'event');
+        return undefined;
+      }
+      case 'Bookmark':
+        if (isOlder(event.resourceVersion, this.#version)) return 'backwards';
+        this.#seen(event.type, event.resourceVersion);
+        return undefined;
+      case 'Expired':
+        return 'expired';
+      case 'Malformed':
+        return 'malformed';
+      case 'Failed':
+        throw new HeadgateError('API_REFUSED', `${this.#name('watch')}: ${event.message}`);
+    }
+  }
+
+  // Both.
+
+  #open<R>(
+    verb: 'list' | 'watch',
+    query: Readonly<Record<string, string>>,
+    silence: number,
+    use: (stream: ApiStream, guard: StreamGuard<WatchEnd>) => Promise<R>,
+  ): Promise<R> {
+    this.#give = new AbortController();
+    const request = this.#request(query, Math.min(silence, LIST_SILENCE));
+    return openGuarded(
+      this.#options.api,
+      request,
+      { give: this.#give, silence, doing: this.#name(verb) },
+      use,
+    );
+  }
+
+  #request(query: Readonly<Record<string, string>>, timeoutMs: number): ApiRequest {
+    const { apiVersion, plural, namespace, labelSelector } = this.#options.resource;
+    const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    return {
+      method: 'GET',
+      path: `${group}${namespace === '' ? '' : `/namespaces/${namespace}`}/${plural}`,
+      query: labelSelector === '' ? query : { ...query, labelSelector },
+      timeoutMs,
+    };
+  }
+
+  #name(verb: 'list' | 'watch'): string {
+    const { plural, namespace } = this.#options.resource;
+    return `Cannot ${verb} ${plural}${namespace === '' ? '' : ` of namespace ${namespace}`}`;
+  }
+
+  #answered(): void {
+    const wereFailures = this.#failures > 0;
+    this.#failures = 0;
+    if (wereFailures) this.#options.onConnected?.();
+  }
+
+  #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {
+    this.#version = version;
+    this.#status.lastEvent = Date.now();
+    this.#options.observer?.onEvent?.(this.#options.resource.kind, type);
+  }
+}
+
+/** Versions are numbers that only grow (KEP-5504); what is none cannot be compared. */
+function isOlder(version: string, than: string | undefined): boolean {
+  if (than === undefined || !/^\d{1,30}$/.test(version) || !/^\d{1,30}$/.test(than)) return false;
+  return BigInt(version) < BigInt(than);
+}

@@ -1,0 +1,315 @@
+// Watches folders of manifests, subfolders too, and names each file that may have changed: at once where the kernel
+// tells (inotify), within seconds where it does not (lost events, network file systems, swapped symbolic links).
+// Reads directories and the times of files, never their content; all of it synchronous and cut into short slices.
+
+import { accessSync, constants, type FSWatcher, readdirSync, type Stats, statSync, watch } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { HeadgateError } from '../../errors.ts';
+
+export interface FolderReports {
+  /** The file may have changed, appeared or gone. Once a folder is gone, each of its files is named. */
+  onFile(path: string): void;
+  /** One of the folders given at the start is gone, or there again, or another one than before. */
+  onFolder(folder: string, there: boolean): void;
+  /** A folder cannot be watched: it is looked through more often instead. */
+  onFailure(error: HeadgateError): void;
+  /** Whether a file of this stamp (`stampOf`) has been read already. */
+  isRead(path: string, stamp: string): boolean;
+}
+
+export interface FolderTimes {
+  /** Milliseconds between two looks at everything. */
+  readonly interval: number;
+  /** The same while some folder cannot be watched or is gone. */
+  readonly unwatchedInterval: number;
+}
+
+interface Folder {
+  readonly path: string;
+  /** Tells the directory behind the path from another one that takes its place. */
+  readonly identity: string;
+  readonly parent: Folder | undefined;
+  readonly watcher: FSWatcher | undefined;
+  readonly files: Set<string>;
+  readonly subfolders: Set<string>;
+}
+
+/** Milliseconds that a look at the folders may hold up everything else. */
+const SLICE = 4;
+/** So many events at once may be more than the kernel's queue holds (16384): then look at everything. */
+const BURST = 4096;
+
+export class ManifestFolders {
+  readonly #roots: readonly string[];
+  readonly #reports: FolderReports;
+  readonly #times: FolderTimes;
+  readonly #folders = new Map<string, Folder>();
+  readonly #rootWatchers: FSWatcher[] = [];
+  /** Roots that were there when last looked at. */
+  readonly #there = new Set<string>();
+  /** Folders to look through, with the folder each was found in. */
+  readonly #queue = new Map<string, Folder | undefined>();
+  #scan: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #events = 0;
+  #closed = false;
+
+  constructor(
+    roots: readonly string[],
+    reports: FolderReports,
+    times: FolderTimes = { interval: 10_000, unwatchedInterval: 1_000 },
+  ) {
+    this.#roots = roots;
+    this.#reports = reports;
+    this.#times = times;
+  }
+
+  /** Resolves when every file has been named once. */
+  async open(): Promise<void> {
+    for (const root of this.#roots) this.#watchRoot(root);
+    await this.scan();
+    this.#scheduleScan();
+  }
+
+  /** Looks through everything; resolves when done. */
+  scan(): Promise<void> {
+    for (const root of this.#roots) this.#queue.set(root, undefined);
+    return this.#drain();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const watcher of this.#rootWatchers) watcher.close();
+    for (const { watcher } of this.#folders.values()) watcher?.close();
+  }
+
+  #drain(): Promise<void> {
+    this.#scan ??= this.#lookThroughQueue().finally(() => {
+      this.#scan = undefined;
+      if (this.#queue.size > 0 && !this.#closed) void this.#drain();
+    });
+    return this.#scan;
+  }
+
+  async #lookThroughQueue(): Promise<void> {
+    let begin = performance.now();
+    for (const [path, parent] of this.#queue) {
+      this.#queue.delete(path);
+      for (const _ of this.#lookThrough(path, parent)) {
+        if (this.#closed) return;
+        if (performance.now() - begin < SLICE) continue;
+        await nextTurn();
+        begin = performance.now();
+      }
+    }
+  }
+
+  #scheduleScan(): void {
+    if (this.#closed) return;
+    const { interval, unwatchedInterval } = this.#times;
+    const look = async () => {
+      await this.scan();
+      this.#scheduleScan();
+    };
+    this.#timer = setTimeout(() => void look(), this.#isWatched() ? interval : unwatchedInterval).unref();
+  }
+
+  #isWatched(): boolean {
+    if (this.#there.size < this.#roots.length) return false;
+    return [...this.#folders.values()].every(({ watcher }) => watcher !== undefined);
+  }
+
+  /** Yields after each entry, so that others get their turn. */
+  *#lookThrough(path: string, parent: Folder | undefined): Generator<void> {
+    const folder = this.#enter(path, parent);
+    if (folder === undefined) return;
+    const files = new Set<string>();
+    const subfolders = new Set<string>();
+    for (const name of namesIn(path)) {
+      yield;
+      if (name.startsWith('.')) continue;
+      const entry = join(path, name);
+      const stat = statOf(entry);
+      if (isFolder(stat)) {
+        subfolders.add(entry);
+        if (!isAbove(identityOf(stat), folder)) this.#queue.set(entry, folder);
+      } else if (isManifestName(name)) {
+        files.add(entry);
+        if (!this.#reports.isRead(entry, stampOf(stat))) this.#reports.onFile(entry);
+      }
+    }
+    for (const gone of replace(folder.files, files)) this.#reports.onFile(gone);
+    for (const gone of replace(folder.subfolders, subfolders)) this.#leave(this.#folders.get(gone));
+  }
+
+  /** The folder, watched; undefined where it is none (any more). */
+  #enter(path: string, parent: Folder | undefined): Folder | undefined {
+    const stat = statOf(path);
+    const known = this.#folders.get(path);
+    if (!isFolder(stat) || !isReadable(path)) {
+      this.#leave(known);
+      if (this.#there.delete(path)) this.#reports.onFolder(path, false);
+      return undefined;
+    }
+    const identity = identityOf(stat);
+    if (known?.identity === identity && known.watcher !== undefined) return known;
+    known?.watcher?.close();
+    const folder: Folder = {
+      path,
+      identity,
+      parent,
+      watcher: this.#watch(path),
+      files: known?.files ?? new Set(),
+      subfolders: known?.subfolders ?? new Set(),
+    };
+    this.#folders.set(path, folder);
+    if (this.#roots.includes(path) && known?.identity !== identity) {
+      this.#there.add(path);
+      this.#reports.onFolder(path, true);
+    }
+    return folder;
+  }
+
+  #leave(folder: Folder | undefined): void {
+    if (folder === undefined) return;
+    folder.watcher?.close();
+    this.#folders.delete(folder.path);
+    for (const file of folder.files) this.#reports.onFile(file);
+    for (const subfolder of folder.subfolders) this.#leave(this.#folders.get(subfolder));
+  }
+
+  #watch(path: string): FSWatcher | undefined {
+    try {
+      const watcher = watch(path, (event, name) => this.#onEvent(path, event, name));
+      watcher.on('error', (cause) => this.#onWatchError(path, watcher, cause));
+      return watcher;
+    } catch (cause) {
+      this.#reportUnwatched(path, cause);
+      return undefined;
+    }
+  }
+
+  /** Tells of a root that is a symbolic link being swapped, or of one that is made anew. */
+  #watchRoot(root: string): void {
+    try {
+      const watcher = watch(dirname(root), (_, name) => {
+        if (name === basename(root)) this.#look(root, undefined);
+      });
+      watcher.on('error', () => watcher.close());
+      this.#rootWatchers.push(watcher);
+    } catch {
+      // The next look at everything sees it too.
+    }
+  }
+
+  #onEvent(path: string, event: string, name: string | null): void {
+    const folder = this.#folders.get(path);
+    if (this.#closed || folder === undefined) return;
+    if (++this.#events % BURST === 0) void this.scan();
+    if (name === null) {
+      this.#look(path, folder.parent);
+    } else if (event === 'rename' && name === basename(path)) {
+      // The folder itself has been moved or removed, and its watcher with it.
+      this.#forget(folder);
+      this.#look(path, folder.parent);
+    } else if (name.startsWith('.')) {
+      // Kubernetes swaps this link to replace all files of a mounted ConfigMap at once.
+      if (name === '..data') this.#look(path, folder.parent);
+    } else if (isManifestName(name)) {
+      const entry = join(path, name);
+      folder.files.add(entry);
+      this.#reports.onFile(entry);
+    } else {
+      const entry = join(path, name);
+      if (isFolder(statOf(entry)) || folder.subfolders.has(entry)) this.#look(path, folder.parent);
+    }
+  }
+
+  #onWatchError(path: string, watcher: FSWatcher, cause: Error): void {
+    const folder = this.#folders.get(path);
+    watcher.close();
+    if (this.#closed || folder?.watcher !== watcher) return;
+    this.#reportUnwatched(path, cause);
+    this.#forget(folder);
+    this.#look(path, folder.parent);
+  }
+
+  #forget(folder: Folder): void {
+    folder.watcher?.close();
+    this.#folders.set(folder.path, { ...folder, watcher: undefined });
+  }
+
+  #look(path: string, parent: Folder | undefined): void {
+    if (this.#closed) return;
+    this.#queue.set(path, parent);
+    void this.#drain();
+  }
+
+  #reportUnwatched(path: string, cause: unknown): void {
+    const message = `Cannot watch folder "${path}", it is looked through every ${this.#times.unwatchedInterval} ms`;
+    this.#reports.onFailure(new HeadgateError('FILE_READ', message, { retry: 'later', cause }));
+  }
+}
+
+/** What tells that a file has changed without reading it. */
+export function stampOf(stat: Stats | string): string {
+  return typeof stat === 'string' ? stat : `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+}
+
+function isManifestName(name: string): boolean {
+  return /\.(?:ya?ml|json)$/.test(name);
+}
+
+/** A text says why there is none. */
+function statOf(path: string): Stats | string {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) ?? 'ENOENT';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'error';
+  }
+}
+
+function isFolder(stat: Stats | string): stat is Stats {
+  return typeof stat !== 'string' && stat.isDirectory();
+}
+
+/** Makes `known` what `now` is; what was in it and is not any more comes back. */
+function replace(known: Set<string>, now: ReadonlySet<string>): readonly string[] {
+  const gone = [...known].filter((entry) => !now.has(entry));
+  for (const entry of gone) known.delete(entry);
+  for (const entry of now) known.add(entry);
+  return gone;
+}
+
+function isReadable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Sorted; none where the folder has gone this very moment, which the next event or look tells. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Inode numbers are used again, together with the time of birth they are not. */
+function identityOf(stat: Stats): string {
+  return `${stat.dev} ${stat.ino} ${stat.birthtimeMs}`;
+}
+
+/** Follows no symbolic link that leads back to where it came from. */
+function isAbove(identity: string, folder: Folder): boolean {
+  for (let above: Folder | undefined = folder; above !== undefined; above = above.parent) {
+    if (above.identity === identity) return true;
+  }
+  return false;
+}

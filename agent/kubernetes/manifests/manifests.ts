@@ -1,0 +1,408 @@
+// The source of objects that are files: reads folders of manifests, watches them, and reports what differs.
+// Additions and changes are reported within milliseconds of the write; what seems to go away, or to be half written,
+// has to stay so for a moment first. A broken file keeps its last good content; all others go on.
+// Reads files and keeps snapshots of them; owns the watchers and timers for that.
+
+import { hash } from 'node:crypto';
+import { accessSync, constants, statSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { HeadgateError } from '../../errors.ts';
+import type { Problem } from '../../model.ts';
+import type { ObjectsChange } from '../cluster.ts';
+import type { KubernetesObject } from '../objects.ts';
+import { sameValue } from '../same-value.ts';
+import { ManifestClaims } from './manifest-claims.ts';
+import { fileProblem, type Manifest, noDocuments, parseManifest } from './manifest-file.ts';
+import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
+import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
+import { type ManifestContent, readManifest } from './read-manifest.ts';
+
+export interface ManifestSourceOptions {
+  /** Absolute paths. */
+  readonly directories: readonly string[];
+  /** Where the last good content of each file is kept over a restart; undefined: nowhere. */
+  readonly snapshotDirectory: string | undefined;
+  readonly onChange: (change: ObjectsChange) => void;
+  /** Something that harms nothing now: a folder that cannot be watched, a snapshot that cannot be written. */
+  readonly onFailure: (error: HeadgateError) => void;
+  /** Milliseconds that an object has to be missing, or a file to look half written, before it counts. */
+  readonly patience?: number;
+  readonly folderTimes?: FolderTimes;
+  readonly snapshotTimes?: SnapshotTimes;
+}
+
+/** Two maps keyed by identity, as `Claimant` says. */
+interface ManifestFile {
+  readonly path: string;
+  /** What counts of it. */
+  readonly objects: Map<string, KubernetesObject>;
+  /** Objects that are not in it any more but still count → when they stop doing so, by performance.now(). */
+  readonly missing: Map<string, number>;
+  /** undefined where no content has been good yet. */
+  lastGood: 'Read' | 'Restored' | undefined;
+  /** How the last good content ended. */
+  unfinished: boolean;
+  /** The documents it knows already, `Manifest.documents`. */
+  documents: Manifest['documents'];
+  /** Of the content last judged; '' where there was none. */
+  digest: string;
+  /** Of the file when it was last read. */
+  stamp: string;
+  absent: boolean;
+  /** When a content that looks half written is judged all the same, by performance.now(). */
+  doubtEnds: number | undefined;
+  problems: readonly Problem[];
+  /** Good content that no snapshot has been made of yet. */
+  unsaved: ManifestContent | undefined;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** Milliseconds that reading files may hold up everything else. */
+const SLICE = 4;
+
+/** Objects in a file, from which on the loss of more than half of them is believed only after longer. */
+const MANY = 10;
+const MASS_PATIENCE = 20;
+
+export class ManifestSource {
+  readonly #options: ManifestSourceOptions;
+  readonly #patience: number;
+  readonly #folders: ManifestFolders;
+  readonly #snapshots: ManifestSnapshots | undefined;
+  readonly #files = new Map<string, ManifestFile>();
+  readonly #claims = new ManifestClaims();
+  /** Identity → the object as it was last reported. */
+  readonly #reported = new Map<string, KubernetesObject>();
+  /** Paths of files to read. */
+  readonly #dirty = new Set<string>();
+  /** Identities whose object may have to be reported. */
+  readonly #touched = new Set<string>();
+  readonly #goneFolders = new Set<string>();
+  #problems: readonly Problem[] = [];
+  #problemsTouched = false;
+  #started = false;
+  #scheduled = false;
+  #closed = false;
+
+  constructor(options: ManifestSourceOptions) {
+    const { directories, snapshotDirectory, onFailure, folderTimes, snapshotTimes } = options;
+    this.#options = options;
+    this.#patience = options.patience ?? 100;
+    this.#snapshots =
+      snapshotDirectory === undefined
+        ? undefined
+        : new ManifestSnapshots(snapshotDirectory, onFailure, snapshotTimes);
+    const reports = {
+      onFile: (path: string) => this.#onFile(path),
+      onFolder: (folder: string, there: boolean) => this.#onFolder(folder, there),
+      onFailure,
+      isRead: (path: string, stamp: string) => this.#files.get(path)?.stamp === stamp,
+    };
+    this.#folders = new ManifestFolders(directories, reports, folderTimes);
+  }
+
+  /**
+   * Resolves when everything has been read once and, unless there is nothing at all, reported in one change.
+   * Throws SETTINGS_INVALID where a folder does not exist.
+   */
+  async start(): Promise<void> {
+    for (const directory of this.#options.directories) demandFolder(directory);
+    await this.#folders.open();
+    while (this.#dirty.size > 0 && !this.#closed) {
+      this.#readSome();
+      await nextTurn();
+    }
+    if (this.#closed) return;
+    this.#started = true;
+    this.#report();
+    this.#snapshots?.keepOnly(this.#files.keys());
+  }
+
+  /** Stops watching at once; resolves when the snapshots are written. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#folders.close();
+    for (const { timer } of this.#files.values()) clearTimeout(timer);
+    await this.#snapshots?.flush();
+  }
+
+  #onFile(path: string): void {
+    this.#dirty.add(path);
+    if (this.#started) this.#schedule();
+  }
+
+  /** While a folder is away what was in it counts on; once it is back its files get another chance to be there. */
+  #onFolder(folder: string, there: boolean): void {
+    if (there) this.#goneFolders.delete(folder);
+    else this.#goneFolders.add(folder);
+    this.#problemsTouched = true;
+    for (const file of this.#files.values()) {
+      if (!isIn(file.path, folder)) continue;
+      this.#keepAll(file);
+      this.#onFile(file.path);
+    }
+    if (this.#started) this.#schedule();
+  }
+
+  /** After the events at hand, so that a file that has several of them is read once. */
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (this.#closed) return;
+      this.#readSome();
+      this.#report();
+      if (this.#dirty.size > 0) this.#schedule();
+    });
+  }
+
+  #readSome(): void {
+    const end = performance.now() + SLICE;
+    for (const path of this.#dirty) {
+      this.#dirty.delete(path);
+      this.#read(path);
+      if (performance.now() > end) return;
+    }
+  }
+
+  #read(path: string): void {
+    const reading = readManifest(path);
+    const file = this.#files.get(path) ?? newFile(path);
+    this.#files.set(path, file);
+    file.stamp = reading.stamp;
+    file.absent = reading.kind === 'Absent';
+    if (reading.kind === 'Content') {
+      this.#judge(file, reading);
+      return;
+    }
+    file.digest = '';
+    file.doubtEnds = undefined;
+    if (reading.kind === 'Unreadable') this.#refuse(file, [fileProblem(path, reading.message)]);
+    else this.#take(file, new Map(), []);
+  }
+
+  #judge(file: ManifestFile, content: ManifestContent): void {
+    const digest = hash('sha256', content.bytes, 'base64');
+    if (digest === file.digest) {
+      file.doubtEnds = undefined;
+      return;
+    }
+    const manifest = parseManifest(file.path, content.bytes, file.documents);
+    if (this.#isDoubtful(file, manifest)) {
+      file.doubtEnds ??= performance.now() + this.#patience;
+      if (performance.now() < file.doubtEnds) {
+        this.#keepAll(file);
+        this.#wake(file);
+        return;
+      }
+    }
+    file.doubtEnds = undefined;
+    file.digest = digest;
+    if (manifest.broken) {
+      this.#refuse(file, manifest.problems);
+      return;
+    }
+    // Somebody may be writing it while we start.
+    if (file.lastGood === undefined && content.bytes.length === 0) this.#restore(file);
+    file.lastGood = 'Read';
+    file.unfinished = manifest.unfinished;
+    if (manifest.documents.size > 0) file.documents = manifest.documents;
+    file.unsaved = content;
+    this.#take(file, manifest.objects, manifest.problems);
+  }
+
+  /** Whether its writer may not have come to the end. */
+  #isDoubtful(file: ManifestFile, manifest: Manifest): boolean {
+    if (manifest.broken) return this.#started;
+    return manifest.unfinished && !file.unfinished && file.objects.size > 0;
+  }
+
+  /** The last good content stays; where there has not been any since the start, that of the snapshot comes back. */
+  #refuse(file: ManifestFile, problems: readonly Problem[]): void {
+    this.#keepAll(file);
+    if (file.lastGood === undefined) this.#restore(file);
+    const remains = REMAINS[file.lastGood ?? 'Nothing'];
+    this.#setProblems(
+      file,
+      problems.map((problem) => ({ ...problem, message: `${problem.message}; ${remains}` })),
+    );
+  }
+
+  #restore(file: ManifestFile): void {
+    const bytes = this.#snapshots?.load(file.path);
+    const manifest = bytes === undefined ? undefined : parseManifest(file.path, bytes);
+    if (manifest === undefined || manifest.broken) return;
+    file.lastGood = 'Restored';
+    this.#take(file, manifest.objects, []);
+  }
+
+  /** Makes these the file's objects; those that are missing now stay for a while. */
+  #take(
+    file: ManifestFile,
+    objects: ReadonlyMap<string, KubernetesObject>,
+    problems: readonly Problem[],
+  ): void {
+    this.#setProblems(file, problems);
+    for (const [identity, object] of objects) {
+      const wasMissing = file.missing.delete(identity);
+      const isSame = sameValue(file.objects.get(identity), object);
+      if (!isSame) file.objects.set(identity, object);
+      if (!isSame || wasMissing) this.#touch(file, identity);
+    }
+    const missing = [...file.objects.keys()].filter((identity) => !objects.has(identity));
+    // A large file that is being written again (`kubectl get ... > FILE` takes its time) is empty meanwhile.
+    const isMass = !file.absent && file.objects.size >= MANY && missing.length * 2 > file.objects.size;
+    const patience = this.#patience * (isMass ? MASS_PATIENCE : 1);
+    for (const identity of missing) {
+      if (file.missing.has(identity)) continue;
+      file.missing.set(identity, performance.now() + patience);
+      this.#touch(file, identity);
+    }
+    if (file.missing.size > 0) this.#wake(file);
+    else this.#settle(file);
+  }
+
+  /** Nothing is missing any more, whatever the file says. */
+  #keepAll(file: ManifestFile): void {
+    for (const identity of file.missing.keys()) {
+      file.missing.delete(identity);
+      this.#touch(file, identity);
+    }
+  }
+
+  /** Sees to it that the file is looked at again when its patience ends. */
+  #wake(file: ManifestFile): void {
+    let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
+    for (const missed of file.missing.values()) due = Math.min(due, missed);
+    if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#isFolderGone(file)) return;
+    file.timer = setTimeout(
+      () => {
+        file.timer = undefined;
+        this.#read(file.path);
+        this.#dropMissing(file);
+        this.#wake(file);
+        this.#report();
+      },
+      Math.max(due - performance.now(), 0),
+    ).unref();
+  }
+
+  #dropMissing(file: ManifestFile): void {
+    if (file.missing.size === 0 || this.#isFolderGone(file)) return;
+    const now = performance.now();
+    for (const [identity, due] of file.missing) {
+      if (due > now) continue;
+      file.missing.delete(identity);
+      file.objects.delete(identity);
+      this.#touch(file, identity);
+    }
+    if (file.missing.size === 0) this.#settle(file);
+  }
+
+  /** Nothing is missing: what counts is what the file holds, so that may be kept. */
+  #settle(file: ManifestFile): void {
+    const { path, unsaved } = file;
+    if (file.absent) this.#files.delete(path);
+    if (file.objects.size === 0) {
+      if (this.#started) this.#snapshots?.remove(path);
+    } else if (unsaved !== undefined) {
+      const isKept = !this.#started && this.#snapshots?.has(path, unsaved.bytes.length, unsaved.modified);
+      if (!isKept) this.#snapshots?.save(path, unsaved.bytes, unsaved.modified);
+    }
+    file.unsaved = undefined;
+  }
+
+  #touch(file: ManifestFile, identity: string): void {
+    this.#touched.add(identity);
+    if (this.#claims.update(identity, file)) this.#problemsTouched = true;
+  }
+
+  #setProblems(file: ManifestFile, problems: readonly Problem[]): void {
+    if (file.problems.length > 0 || problems.length > 0) this.#problemsTouched = true;
+    file.problems = problems;
+  }
+
+  #report(): void {
+    if (!this.#started) return;
+    const upserted: KubernetesObject[] = [];
+    const removed: KubernetesObject[] = [];
+    for (const identity of this.#touched) {
+      const before = this.#reported.get(identity);
+      const now = this.#claims.winner(identity);
+      if (sameValue(before, now)) continue;
+      if (now !== undefined) {
+        this.#reported.set(identity, now);
+        upserted.push(now);
+      } else if (before !== undefined) {
+        this.#reported.delete(identity);
+        removed.push(before);
+      }
+    }
+    this.#touched.clear();
+    const problems = this.#allProblems();
+    if (upserted.length === 0 && removed.length === 0 && problems === this.#problems) return;
+    this.#problems = problems;
+    this.#options.onChange({ upserted, removed, problems });
+  }
+
+  /** Sorted; the same list as before where there is no difference. */
+  #allProblems(): readonly Problem[] {
+    if (!this.#problemsTouched) return this.#problems;
+    this.#problemsTouched = false;
+    const folders = [...this.#goneFolders].map((folder) =>
+      fileProblem(folder, 'Cannot read the folder; what was in it stays in force'),
+    );
+    const files = [...this.#files.values()].flatMap(({ problems }) => problems);
+    const all = [...folders, ...files, ...this.#claims.problems()];
+    all.sort((a, b) => (a.message < b.message ? -1 : 1));
+    return sameValue(all, this.#problems) ? this.#problems : all;
+  }
+
+  #isFolderGone(file: ManifestFile): boolean {
+    return [...this.#goneFolders].some((folder) => isIn(file.path, folder));
+  }
+}
+
+const REMAINS = {
+  Read: 'the last good content of the file stays in force',
+  Restored: 'the last good content of the file, kept from before the start, stays in force',
+  Nothing: 'nothing of the file is in force',
+} as const;
+
+function newFile(path: string): ManifestFile {
+  return {
+    path,
+    objects: new Map(),
+    missing: new Map(),
+    lastGood: undefined,
+    unfinished: false,
+    documents: noDocuments,
+    digest: '',
+    stamp: '',
+    absent: false,
+    doubtEnds: undefined,
+    problems: [],
+    unsaved: undefined,
+    timer: undefined,
+  };
+}
+
+function demandFolder(path: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.X_OK);
+    if (statSync(path).isDirectory()) return;
+  } catch (cause) {
+    throw new HeadgateError('SETTINGS_INVALID', `Cannot read the folder of manifests "${path}"`, {
+      retry: 'never',
+      cause,
+    });
+  }
+  throw new HeadgateError('SETTINGS_INVALID', `Cannot read manifests from "${path}": it is not a folder`, {
+    retry: 'never',
+  });
+}
+
+function isIn(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
+}

@@ -1,0 +1,127 @@
+// Keeps AddressClaims in a file, on hosts without a cluster that could: a List of the manifests that the cluster would
+// hold, so that `kubectl apply` takes it. Changes that come while it is written are written together after it.
+// Owns one file and a timer.
+
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { syncFolder, writeAtomically } from '../../atomic-file.ts';
+import { HeadgateError } from '../../errors.ts';
+import type { Problem } from '../../model.ts';
+import { isMapping } from '../../validate.ts';
+import { claimManifest } from '../address-objects.ts';
+import type { AddressClaim } from '../address-schemas.ts';
+import { parseObject } from '../parse-object.ts';
+import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
+
+export interface ClaimFileOptions extends ClaimStoreOptions {
+  readonly path: string;
+  /** All that the file is to hold. */
+  readonly claims: () => Iterable<AddressClaim>;
+  readonly onFailure: (error: HeadgateError) => void;
+  /** Milliseconds to the next attempt after a failure. */
+  readonly retry?: number;
+}
+
+export class ClaimFile implements ClaimStore {
+  readonly #options: ClaimFileOptions;
+  readonly #waiting = new Set<string>();
+  #fault = '';
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #isWriting = false;
+  #isClosed = false;
+
+  constructor(options: ClaimFileOptions) {
+    this.#options = options;
+  }
+
+  /** Why the last write failed, '' where it did not. */
+  get fault(): string {
+    return this.#fault;
+  }
+
+  write(names: Iterable<string>): void {
+    for (const name of names) this.#waiting.add(name);
+    if (this.#waiting.size === 0 || this.#isWriting || this.#timer !== undefined || this.#isClosed) return;
+    this.#writing = this.#writeAll();
+  }
+
+  /** Writes what waits. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#writing;
+    if (this.#waiting.size > 0) await this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    const { path, claims, wanted, onKept, onFailure, retry = 5_000 } = this.#options;
+    const names = [...this.#waiting];
+    this.#waiting.clear();
+    try {
+      // The file may hold later values of some, which are written once more.
+      const kept = names.map((name) => [name, wanted(name)] as const);
+      const folder = dirname(path);
+      const created = await mkdir(folder, { recursive: true, mode: 0o700 });
+      await writeAtomically(path, linesOf([...claims()]));
+      if (created !== undefined) await syncFolder(dirname(folder));
+      this.#fault = '';
+      for (const [name, claim] of kept) onKept(name, claim);
+    } catch (cause) {
+      const error = new HeadgateError('FILE_WRITE', `Cannot keep claims on addresses in "${path}"`, {
+        cause,
+      });
+      this.#fault = error.message;
+      onFailure(error);
+      for (const name of names) this.#waiting.add(name);
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        this.write([]);
+      }, retry).unref();
+    }
+    this.#isWriting = false;
+    this.write([]);
+  }
+}
+
+/** What the file holds; nothing where there is none. A claim that is damaged costs only itself. */
+export async function readClaimFile(
+  path: string,
+): Promise<{ readonly claims: readonly AddressClaim[]; readonly problems: readonly Problem[] }> {
+  const problem = (message: string): Problem => ({ object: path, reason: 'InvalidFile', message });
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { claims: [], problems: code === 'ENOENT' ? [] : [problem(`Cannot read the file: ${message}`)] };
+  }
+  try {
+    const list: unknown = JSON.parse(text);
+    const items: unknown = isMapping(list) ? list.items : undefined;
+    if (!Array.isArray(items)) return { claims: [], problems: [problem(`${path}: It is no list of claims`)] };
+    const parsed = items.map((item) => parseObject(item, path));
+    const objects = parsed.flatMap((each) => each.objects);
+    return {
+      claims: objects.flatMap((object) => (object.kind === 'AddressClaim' ? [object.claim] : [])),
+      problems: parsed.flatMap((each) => each.problems),
+    };
+  } catch (error) {
+    return { claims: [], problems: [problem(`${path}: It is not JSON: ${(error as Error).message}`)] };
+  }
+}
+
+function* linesOf(claims: readonly AddressClaim[]): Generator<string, void, void> {
+  yield '{"apiVersion":"v1","kind":"List","items":[';
+  let separator = '\n';
+  for (let from = 0; from < claims.length; from += AT_ONCE) {
+    const lines = claims.slice(from, from + AT_ONCE).map((claim) => JSON.stringify(claimManifest(claim)));
+    yield separator + lines.join(',\n');
+    separator = ',\n';
+  }
+  yield '\n]}\n';
+}
+
+/** Claims handed to the disk at once. */
+const AT_ONCE = 200;

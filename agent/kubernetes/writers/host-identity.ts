@@ -1,0 +1,20 @@
+// Who this host is among the agents of a cluster: its name, and a mark of its own that it keeps in the state folder.
+// Hosts made from one image often have one name, and two that think they are the same would both hold the Lease.
+
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeAtomically } from '../../atomic-file.ts';
+
+const MARK = /^[0-9a-f]{12}$/;
+
+/** The same after a restart; where the mark cannot be kept it is another one at each start, which costs only time. */
+export async function hostIdentity(hostname: string, stateDir: string): Promise<string> {
+  const path = join(stateDir, 'identity');
+  const kept = (await readFile(path, 'utf8').catch(() => '')).trim();
+  if (MARK.test(kept)) return `${hostname}_${kept}`;
+  const mark = randomBytes(6).toString('hex');
+  await mkdir(stateDir, { recursive: true, mode: 0o700 }).catch(() => undefined);
+  await writeAtomically(path, [`${mark}\n`]).catch(() => undefined);
+  return `${hostname}_${mark}`;
+}

@@ -1,0 +1,107 @@
+// Says in the status of each AddressPool of the cluster how many of its addresses are free, used, held and conflicting.
+// Takes names at any time; writes while this agent leads, only what differs, each pool once in a few seconds.
+// Owns a queue with its timer; talks only through KubernetesApi.
+
+import { messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { ADDRESS_API_VERSION } from '../address-schemas.ts';
+import { refusalText, waitAsked } from '../api/api-answer.ts';
+import type { KubernetesApi } from '../api/client.ts';
+import type { Clock } from '../clock.ts';
+import { type WriteOutcome, WriteQueue } from './write-queue.ts';
+
+export interface PoolStatusWriterOptions {
+  readonly api: KubernetesApi;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly isLeader: () => boolean;
+  /** What poolStatusManifest() gives; undefined where the cluster has no such pool. */
+  readonly wanted: (name: string) => object | undefined;
+  /** Milliseconds between two writes of one pool. */
+  readonly spacing?: number;
+  readonly random?: () => number;
+}
+
+/** Writes a second, and at once. */
+const RATE = 2;
+const BURST = 10;
+const SPACING = 5_000;
+
+export class PoolStatusWriter {
+  readonly #options: PoolStatusWriterOptions;
+  readonly #queue: WriteQueue;
+  /** Name → what was written last. */
+  readonly #written = new Map<string, string>();
+  #fault = '';
+
+  constructor(options: PoolStatusWriterOptions) {
+    this.#options = options;
+    const { clock, spacing = SPACING, random = Math.random } = options;
+    this.#queue = new WriteQueue({
+      write: (name) => this.#write(name),
+      check: (name) => (this.#textOf(name) === this.#written.get(name) ? Number.POSITIVE_INFINITY : 0),
+      clock,
+      random,
+      spacing,
+      rate: RATE,
+      burst: BURST,
+    });
+  }
+
+  /** Something about these pools has changed. */
+  write(names: Iterable<string>): void {
+    for (const name of names) this.#queue.add(name);
+  }
+
+  /** This agent begins or ceases to lead. */
+  lead(isLeader: boolean): void {
+    // Another may have written meanwhile.
+    this.#written.clear();
+    if (isLeader) this.#queue.resume();
+    else this.#queue.pause();
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
+  }
+
+  async #write(name: string): Promise<WriteOutcome> {
+    const { api, isLeader, wanted } = this.#options;
+    const body = wanted(name);
+    if (body === undefined || !isLeader()) return 'done';
+    const text = JSON.stringify(body);
+    try {
+      const response = await api.request({
+        method: 'PATCH',
+        path: `/apis/${ADDRESS_API_VERSION}/addresspools/${encodeURIComponent(name)}/status`,
+        query: { fieldManager: 'headgate', force: 'true' },
+        contentType: 'application/apply-patch+yaml',
+        body,
+      });
+      if (response.status === 200) {
+        this.#written.set(name, text);
+        this.#note('');
+        return 'done';
+      }
+      // It is gone: server-side apply must not make it again, and does not below /status.
+      if (response.status === 404) return 'done';
+      this.#note(refusalText(response));
+      const wait = waitAsked(response);
+      return { later: true, ...(wait === undefined ? {} : { wait }) };
+    } catch (error) {
+      this.#note(messageOf(error));
+      return { later: true };
+    }
+  }
+
+  #textOf(name: string): string | undefined {
+    const body = this.#options.wanted(name);
+    return body && JSON.stringify(body);
+  }
+
+  #note(fault: string): void {
+    if (fault === this.#fault) return;
+    this.#fault = fault;
+    if (fault !== '') this.#options.log.warn(`Cannot write the status of an AddressPool: ${fault}`);
+  }
+}

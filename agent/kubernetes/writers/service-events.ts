@@ -1,0 +1,65 @@
+// What is worth an Event: a condition that has changed, a problem that has come. Pure: from before and after.
+
+import type { Problem } from '../../model.ts';
+import type { Condition, CurrentService } from './current-service.ts';
+import { IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
+
+export interface EventText {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase. */
+  readonly reason: string;
+  /** What was being done, CamelCase. */
+  readonly action: string;
+  /** For people. */
+  readonly note: string;
+}
+
+/**
+ * Of a status that was written: an address came or went, traffic flows or no more. So a restart of the agent repeats
+ * nothing. What makes a condition false has its own Event as a problem.
+ */
+export function writtenEvents(
+  before: Pick<CurrentService, 'conditions'>,
+  after: Pick<CurrentService, 'conditions'>,
+): readonly EventText[] {
+  const events: EventText[] = [];
+  const [oldIp, newIp] = bothOf(IP_ALLOCATED, before, after);
+  if (newIp?.status === 'True' && (oldIp?.status !== 'True' || oldIp.message !== newIp.message))
+    events.push(normal('Allocated', 'Allocate', `Its addresses are ${newIp.message}`));
+  if (oldIp?.status === 'True' && newIp?.status !== 'True')
+    events.push(normal('Released', 'Allocate', `It no longer has the addresses ${oldIp.message}`));
+  const [oldProgrammed, newProgrammed] = bothOf(PROGRAMMED, before, after);
+  if (newProgrammed?.status === 'True' && oldProgrammed?.status !== 'True')
+    events.push(normal('Programmed', 'Program', 'All its ports are served'));
+  return events;
+}
+
+/** Each problem that was not there before. */
+export function problemEvents(before: readonly Problem[], after: readonly Problem[]): readonly EventText[] {
+  const known = new Set(before.map(identityOf));
+  return after
+    .filter((problem) => !known.has(identityOf(problem)))
+    .map(({ reason, message }) => ({ type: 'Warning', reason, action: actionOf(reason), note: message }));
+}
+
+function bothOf(
+  type: string,
+  before: Pick<CurrentService, 'conditions'>,
+  after: Pick<CurrentService, 'conditions'>,
+): readonly [Condition | undefined, Condition | undefined] {
+  const of = ({ conditions }: typeof before) => conditions.find((each) => each.type === type);
+  return [of(before), of(after)];
+}
+
+function normal(reason: string, action: string, note: string): EventText {
+  return { type: 'Normal', reason, action, note };
+}
+
+function identityOf({ reason, message }: Problem): string {
+  return `${reason} ${message}`;
+}
+
+function actionOf(reason: string): string {
+  if (/Address|Pool|Claim|Provisioner/.test(reason)) return 'Allocate';
+  return /^(Invalid|Duplicate)/.test(reason) ? 'Translate' : 'Program';
+}

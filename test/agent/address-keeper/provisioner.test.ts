@@ -1,0 +1,253 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import {
+  Provisioner,
+  type ProvisionerOptions,
+  type ProvisionRequest,
+} from '../../../agent/address-keeper/provisioner.ts';
+import { createLog } from '../../../agent/log.ts';
+
+interface Rig {
+  readonly provisioner: Provisioner;
+  readonly directory: string;
+  readonly log: string[];
+  /** What the program has been told, in order; it appends each line it reads to `calls`. */
+  calls(): Promise<ProvisionRequest[]>;
+}
+
+/** `script` is a shell script, run as a program in a directory of its own, which it knows as `$0`'s. */
+async function rig(
+  t: ExecutionContext,
+  script: string,
+  more: Partial<ProvisionerOptions> = {},
+): Promise<Rig> {
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-provisioner-'));
+  const program = join(directory, 'program');
+  await writeFile(program, `#!/bin/sh\ncd "$(dirname "$0")"\n${script}\n`);
+  await chmod(program, 0o755);
+  const log: string[] = [];
+  const provisioner = new Provisioner({
+    program,
+    log: createLog({ level: 'info', format: 'json', destination: { write: (line) => log.push(line) } }),
+    backOff: [10, 50],
+    ...more,
+  });
+  t.teardown(async () => {
+    provisioner.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const calls = async () => {
+    const text = await readFile(join(directory, 'calls'), 'utf8').catch(() => '');
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as ProvisionRequest);
+  };
+  return { provisioner, directory, log, calls };
+}
+
+function assign(more: Partial<ProvisionRequest> = {}): ProvisionRequest {
+  return {
+    action: 'assign',
+    address: '192.0.2.10',
+    pool: 'a',
+    service: 'default/web',
+    ports: [],
+    others: [],
+    ...more,
+  };
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('It did not come to pass');
+    await sleep(5);
+  }
+}
+
+test('The program gets one JSON object on its input, and its success ends the matter', async (t) => {
+  const { provisioner, calls } = await rig(t, 'cat >> calls');
+  const request = assign({ ports: [{ protocol: 'TCP', port: 80 }], others: ['default/api'] });
+  provisioner.request(request);
+  t.is(provisioner.pending, 1);
+  await until(() => provisioner.pending === 0);
+  t.deepEqual(await calls(), [request]);
+  t.deepEqual(provisioner.problems(), []);
+});
+
+test('A program that fails is called again until it succeeds, and its last words are in the Problem', async (t) => {
+  const seen: (string | undefined)[] = [];
+  const { provisioner, calls, log } = await rig(
+    t,
+    'cat >> calls; if [ "$(wc -l < calls)" -lt 3 ]; then echo first >&2; printf "no \\"quota\\"" >&2; exit 7; fi',
+    { onProblem: (_, problem) => seen.push(problem?.message) },
+  );
+  provisioner.request(assign());
+  await until(() => provisioner.pending === 0);
+  t.is((await calls()).length, 3);
+  t.is(seen.length, 2);
+  t.regex(
+    seen[0] ?? '',
+    /^Cannot assign 192\.0\.2\.10: program ".*" failed with status 7: "no \\"quota\\""$/,
+  );
+  t.is(seen[1], undefined);
+  t.deepEqual(provisioner.problems(), []);
+  const [line = ''] = log;
+  t.is(JSON.parse(line).stderr, 'first\nno "quota"');
+});
+
+test('The Problem is there as long as the failure lasts', async (t) => {
+  const { provisioner } = await rig(t, 'exit 1');
+  provisioner.request(assign());
+  await until(() => provisioner.problems().length === 1);
+  const [problem] = provisioner.problems();
+  t.deepEqual([problem?.object, problem?.reason], ['Service default/web', 'ProvisionerFailed']);
+  t.is(provisioner.pending, 1);
+});
+
+test('A program that hangs is killed at the deadline with what it has started', async (t) => {
+  const { provisioner, directory } = await rig(t, 'sleep 1000 & echo $! > child; echo $$ > parent; wait', {
+    deadline: 300,
+    backOff: [60_000, 60_000],
+  });
+  provisioner.request(assign());
+  await until(() => provisioner.problems().length === 1);
+  t.regex(provisioner.problems()[0]?.message ?? '', /did not end within 300 ms$/);
+  for (const file of ['child', 'parent']) {
+    const pid = Number(await readFile(join(directory, file), 'utf8'));
+    await until(() => !isRunning(pid));
+  }
+  t.pass();
+});
+
+test('A process left behind with the output open does not hold up the outcome', async (t) => {
+  const { provisioner, directory } = await rig(t, 'sleep 1000 & echo $! > child; exit 0', {
+    deadline: 15_000,
+  });
+  const began = Date.now();
+  provisioner.request(assign());
+  await until(() => provisioner.pending === 0);
+  t.true(Date.now() - began < 10_000);
+  const pid = Number(await readFile(join(directory, 'child'), 'utf8'));
+  t.true(isRunning(pid));
+  process.kill(pid, 'SIGKILL');
+});
+
+test('Garbage on both outputs and an input that is not read change nothing of a success', async (t) => {
+  const { provisioner, log } = await rig(
+    t,
+    'exec 0<&-; head -c 3000000 /dev/urandom; head -c 3000000 /dev/urandom >&2; echo "last line" >&2',
+  );
+  provisioner.request(assign({ others: Array.from({ length: 20_000 }, (_, i) => `default/web-${i}`) }));
+  await until(() => provisioner.pending === 0);
+  t.deepEqual(provisioner.problems(), []);
+  const { stderr } = JSON.parse(log[0] ?? '') as { stderr: string };
+  t.true(stderr.endsWith('last line') && stderr.length <= 4096);
+});
+
+test('A program that does not exist, or may not be run, is a Problem', async (t) => {
+  for (const [program, code] of [
+    ['/nonexistent/program', 'ENOENT'],
+    ['/dev/null', 'EACCES'],
+  ]) {
+    const { provisioner } = await rig(t, '', { program: program ?? '' });
+    provisioner.request(assign());
+    await until(() => provisioner.problems().length === 1);
+    t.true(provisioner.problems()[0]?.message.endsWith(`cannot be started: ${code}`));
+  }
+});
+
+test('Nothing of the agent gets into the environment, and there are no arguments', async (t) => {
+  const { provisioner, directory } = await rig(t, 'env > environment; echo "$#" > count; cat > /dev/null');
+  provisioner.request(assign());
+  await until(() => provisioner.pending === 0);
+  const lines = (await readFile(join(directory, 'environment'), 'utf8')).trim().split('\n');
+  const names = lines.map((line) => line.slice(0, line.indexOf('=')));
+  // The shell of the test's program sets some of its own.
+  t.deepEqual(names.filter((name) => !['PWD', 'OLDPWD', 'SHLVL', '_'].includes(name)).sort(), [
+    'LANG',
+    'PATH',
+  ]);
+  t.is(await readFile(join(directory, 'count'), 'utf8'), '0\n');
+});
+
+test('One address is never worked on twice at a time, and what is overtaken meanwhile is left out', async (t) => {
+  const { provisioner, calls, directory } = await rig(
+    t,
+    'cat >> calls; mkdir busy || touch overlap; while [ ! -e go ]; do sleep 0.01; done; rmdir busy',
+  );
+  provisioner.request(assign());
+  await until(async () => (await calls()).length === 1);
+  provisioner.request(assign({ action: 'release' }));
+  provisioner.request(assign({ pool: 'b' }));
+  await writeFile(join(directory, 'go'), '');
+  await until(() => provisioner.pending === 0);
+  t.deepEqual(
+    (await calls()).map(({ action, pool }) => [action, pool]),
+    [
+      ['assign', 'a'],
+      ['assign', 'b'],
+    ],
+  );
+  await t.throwsAsync(readFile(join(directory, 'overlap')));
+});
+
+test('Several addresses are worked on at a time, but not more than allowed', async (t) => {
+  const { provisioner, calls, directory } = await rig(
+    t,
+    'cat >> calls; while [ ! -e go ]; do sleep 0.01; done',
+    {
+      concurrency: 2,
+    },
+  );
+  for (const last of [1, 2, 3]) provisioner.request(assign({ address: `192.0.2.${last}` }));
+  await until(async () => (await calls()).length === 2);
+  t.is(provisioner.pending, 3);
+  await writeFile(join(directory, 'go'), '');
+  await until(() => provisioner.pending === 0);
+  t.is((await calls()).length, 3);
+});
+
+test('A Service for which the program fails does not hold up another one on the same address', async (t) => {
+  const { provisioner, calls } = await rig(
+    t,
+    'read line; echo "$line" >> calls; case "$line" in *bad*) exit 1;; esac',
+    {
+      backOff: [60_000, 60_000],
+    },
+  );
+  provisioner.request(assign({ service: 'default/bad' }));
+  await until(() => provisioner.problems().length === 1);
+  provisioner.request(assign({ service: 'default/good' }));
+  await until(async () => (await calls()).some(({ service }) => service === 'default/good'));
+  await until(() => provisioner.pending === 1);
+  t.deepEqual(
+    provisioner.problems().map(({ object }) => object),
+    ['Service default/bad'],
+  );
+});
+
+test('close() ends what runs and calls nothing more', async (t) => {
+  const { provisioner, directory } = await rig(t, 'echo $$ > parent.new; mv parent.new parent; sleep 1000');
+  provisioner.request(assign());
+  const parent = () => readFile(join(directory, 'parent'), 'utf8').catch(() => '');
+  await until(async () => (await parent()) !== '');
+  provisioner.close();
+  const pid = Number(await parent());
+  await until(() => !isRunning(pid));
+  provisioner.request(assign());
+  t.is(provisioner.pending, 0);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

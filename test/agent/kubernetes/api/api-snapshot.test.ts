@@ -1,0 +1,177 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { HeadgateError } from '../../../../agent/errors.ts';
+import { ApiSnapshot } from '../../../../agent/kubernetes/api/api-snapshot.ts';
+import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
+import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
+
+function slice(name: string, ...addresses: string[]): KubernetesObject {
+  const [object] = parseObject(
+    {
+      kind: 'EndpointSlice',
+      apiVersion: 'discovery.k8s.io/v1',
+      metadata: { name, labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      ports: [{ name: 'http', port: 8080 }],
+      endpoints: addresses.map((address) => ({ addresses: [address] })),
+    },
+    '',
+  ).objects;
+  if (object === undefined) throw new Error('No object');
+  return object;
+}
+
+const service = parseObject(
+  {
+    kind: 'Service',
+    apiVersion: 'v1',
+    metadata: { name: 'web', annotations: { note: 'é' } },
+    spec: { ports: [{ port: 80 }] },
+  },
+  '',
+).objects[0] as KubernetesObject;
+
+async function pathOf(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-snapshot-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  return join(directory, 'api', 'objects');
+}
+
+/** With what counts now, to be changed by the test. */
+function snapshotOf(path: string, scope = 'all') {
+  const objects = new Map<string, KubernetesObject>();
+  const failures: HeadgateError[] = [];
+  const snapshot = new ApiSnapshot({
+    path,
+    scope,
+    objects: () => objects.values(),
+    onFailure: (error) => failures.push(error),
+    times: { delay: 60_000 },
+  });
+  const put = (...news: KubernetesObject[]) => {
+    for (const object of news) objects.set(object.key, object);
+    snapshot.note(news, []);
+  };
+  const remove = (object: KubernetesObject) => {
+    objects.delete(object.key);
+    snapshot.note([], [{ kind: object.kind, key: object.key }]);
+  };
+  return { snapshot, failures, put, remove };
+}
+
+const loaded = async (path: string, scope?: string) => snapshotOf(path, scope).snapshot.load();
+
+test('What is read is what was written, to the last field', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put, remove } = snapshotOf(path);
+  t.is(await snapshot.load(), undefined);
+  put(service, slice('a', '10.0.0.1'), slice('b'));
+  snapshot.start();
+  await snapshot.flush();
+  t.deepEqual(await loaded(path), [service, slice('a', '10.0.0.1'), slice('b')]);
+  const { size } = await stat(path);
+  put(slice('a', '10.0.0.2'), slice('c'));
+  remove(slice('b'));
+  await snapshot.flush();
+  t.deepEqual(await loaded(path), [service, slice('a', '10.0.0.2'), slice('c')]);
+  // Appended, so that a change costs no more than itself.
+  t.true((await readFile(path)).subarray(0, size).includes('10.0.0.1'));
+  t.is((await stat(path)).mode & 0o777, 0o600);
+});
+
+test('Pools and claims are read as they were, addresses beyond what a number holds among them', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  const apiVersion = 'headgate.io/v1alpha1';
+  const { objects } = parseObject(
+    {
+      kind: 'List',
+      apiVersion: 'v1',
+      items: [
+        {
+          apiVersion,
+          kind: 'AddressPool',
+          metadata: { name: 'a', uid: 'u' },
+          spec: { blocks: ['192.0.2.0/24', '2001:db8::/64'] },
+        },
+        {
+          apiVersion,
+          kind: 'AddressClaim',
+          metadata: { name: '192-0-2-1', uid: 'v', resourceVersion: '7' },
+          spec: { address: '192.0.2.1', service: 'default/web', ports: [{ protocol: 'TCP', port: 80 }] },
+        },
+      ],
+    },
+    '',
+  );
+  t.is(objects.length, 2);
+  put(...objects);
+  snapshot.start();
+  await snapshot.flush();
+  t.deepEqual(await loaded(path), objects);
+});
+
+test('Nothing is written before the objects are those of the API', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  put(service);
+  await snapshot.flush();
+  t.is(await loaded(path), undefined);
+});
+
+test('A line that is damaged or torn costs only itself', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  put(slice('a', '10.0.0.1'), slice('b', '10.0.0.2'), slice('c', '10.0.0.3'));
+  snapshot.start();
+  await snapshot.flush();
+  await writeFile(path, (await readFile(path, 'utf8')).replace('10.0.0.2', '10.0.0.9'));
+  await appendFile(path, '00000000 {"kind":"Endpoin');
+  const reader = snapshotOf(path);
+  t.deepEqual(await reader.snapshot.load(), [slice('a', '10.0.0.1'), slice('c', '10.0.0.3')]);
+  t.regex(reader.failures[0]?.message ?? '', /^1 lines? of ".*" are damaged/);
+});
+
+test('A snapshot of another scope, another version, or nothing is of no use', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  put(service);
+  snapshot.start();
+  await snapshot.flush();
+  t.is(await loaded(path, 'other'), undefined);
+  const text = await readFile(path, 'utf8');
+  await writeFile(path, text.replace('addresses', 'houses').replace('"created', '"made'));
+  t.is(await loaded(path), undefined);
+  await writeFile(path, '');
+  t.is(await loaded(path), undefined);
+});
+
+test('The file is written anew once it has grown too long, or is gone', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  snapshot.start();
+  const many = Array.from({ length: 200 }, (_, index) => `10.0.0.${index}`);
+  let longest = 0;
+  for (let round = 0; round < 120; round++) {
+    put(slice('a', ...many));
+    await snapshot.flush();
+    longest = Math.max(longest, (await stat(path)).size);
+  }
+  t.true(longest > 1_000_000 && longest < 1_300_000, String(longest));
+  t.deepEqual(await loaded(path), [slice('a', ...many)]);
+  await rm(path);
+  put(service);
+  await snapshot.flush();
+  await snapshot.flush();
+  t.deepEqual((await loaded(path))?.length, 2);
+});
+
+test('A folder that cannot be written harms nothing but the snapshot', async (t) => {
+  const { snapshot, failures, put } = snapshotOf('/dev/null/folder/objects');
+  put(service);
+  snapshot.start();
+  await snapshot.flush();
+  t.is(failures[0]?.code, 'FILE_WRITE');
+});

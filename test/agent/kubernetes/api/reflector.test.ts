@@ -1,0 +1,417 @@
+// The reflector against scripted answers: what no real API server does on demand.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { HeadgateError } from '../../../../agent/errors.ts';
+import type { ApiRequest, ApiStream, ApiStreams } from '../../../../agent/kubernetes/api/client.ts';
+import type { ReflectedChange } from '../../../../agent/kubernetes/api/reflected.ts';
+import { Reflector } from '../../../../agent/kubernetes/api/reflector.ts';
+import type { ReflectorTimes } from '../../../../agent/kubernetes/api/reflector-terms.ts';
+import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
+import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
+
+type Answer = (request: ApiRequest) => ApiStream | Promise<ApiStream>;
+
+/** An API server that answers lists and watches from scripts; the last answer of each is given for ever. */
+class Script implements ApiStreams {
+  readonly requests: ApiRequest[] = [];
+  readonly #lists: Answer[];
+  readonly #watches: Answer[];
+
+  constructor(lists: Answer[], watches: Answer[]) {
+    this.#lists = lists;
+    this.#watches = watches;
+  }
+
+  get lists(): readonly ApiRequest[] {
+    return this.requests.filter(({ query }) => query?.watch === undefined);
+  }
+
+  get watches(): readonly ApiRequest[] {
+    return this.requests.filter(({ query }) => query?.watch !== undefined);
+  }
+
+  async open(request: ApiRequest): Promise<ApiStream> {
+    this.requests.push(request);
+    const script = request.query?.watch === undefined ? this.#lists : this.#watches;
+    const answer = script.length > 1 ? script.shift() : script[0];
+    if (answer === undefined) throw new Error('The script has no answer');
+    return answer(request);
+  }
+}
+
+const metadata = (name: string, version: number, uid = `uid-${name}`) => ({
+  name,
+  namespace: 'default',
+  uid,
+  resourceVersion: String(version),
+  creationTimestamp: '2026-01-31T12:00:00Z',
+});
+const service = (name: string, version: number, { port = 80, uid = `uid-${name}` } = {}) => ({
+  metadata: metadata(name, version, uid),
+  spec: { type: 'LoadBalancer', ports: [{ port }] },
+});
+
+function answer(status: number, text: string, headers: Record<string, string> = {}): Answer {
+  return () => ({
+    status,
+    headers,
+    chunks: (async function* () {
+      yield Buffer.from(text);
+    })(),
+  });
+}
+
+const list = (version: number, ...items: object[]): Answer =>
+  answer(200, JSON.stringify({ metadata: { resourceVersion: String(version) }, items }));
+
+const event = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
+const bookmark = (version: number) => event('BOOKMARK', { metadata: { resourceVersion: String(version) } });
+const events = (...lines: string[]): Answer => answer(200, lines.join(''));
+
+/** A watch that says `lines` and then nothing. */
+const open =
+  (...lines: string[]): Answer =>
+  ({ signal }) => ({
+    status: 200,
+    headers: {},
+    chunks: (async function* () {
+      for (const line of lines) yield Buffer.from(line);
+      await new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(new HeadgateError('API_UNREACHABLE', 'Aborted')));
+      });
+    })(),
+  });
+
+const unreachable: Answer = () => {
+  throw new HeadgateError('API_UNREACHABLE', 'Nobody answers');
+};
+
+interface Run {
+  readonly api: Script;
+  readonly reflector: Reflector<KubernetesObject>;
+  readonly changes: ReflectedChange<KubernetesObject>[];
+  readonly log: string[];
+  names(): string[];
+}
+
+function run(
+  t: { teardown: (end: () => Promise<void>) => void },
+  api: Script,
+  times: Partial<ReflectorTimes> = {},
+  seed: readonly KubernetesObject[] = [],
+  isOptional = false,
+): Run {
+  const changes: ReflectedChange<KubernetesObject>[] = [];
+  const log: string[] = [];
+  const reflector = new Reflector<KubernetesObject>({
+    api,
+    resource: {
+      kind: 'Service',
+      apiVersion: 'v1',
+      plural: 'services',
+      namespace: '',
+      labelSelector: '',
+      isOptional,
+      parse: (json) => parseObject(json, ''),
+    },
+    onChange: (change) => changes.push(change),
+    observer: {
+      onList: (_, reason) => log.push(`list ${reason}`),
+      onWatchEnd: (_, end) => log.push(`end ${end}`),
+      onDoubt: (_, missing, of) => log.push(`doubt ${missing} of ${of}`),
+      onFailure: (_, error) => log.push(`failure ${error.code} ${error.message}`),
+    },
+    times: { confirm: 20, absent: 5, ...times },
+    // Waits are as short as they get.
+    random: () => 0,
+  });
+  if (seed.length > 0) reflector.seed(seed);
+  reflector.start();
+  t.teardown(() => reflector.close());
+  const names = () => [...reflector.objects()].map(({ key }) => key.slice('default/'.length)).sort();
+  return { api, reflector, changes, log, names };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error('Waited in vain');
+    await delay(2);
+  }
+}
+
+const keysOf = (objects: readonly KubernetesObject[]) => objects.map(({ key }) => key);
+
+test('The first list may be of the cache; a watch goes on from it, and the next from the last bookmark', async (t) => {
+  const { api, reflector, names } = run(
+    t,
+    new Script(
+      [list(5, service('a', 3))],
+      [events(event('ADDED', service('b', 7)), bookmark(9)), open(event('DELETED', service('a', 10)))],
+    ),
+  );
+  await until(() => names().join() === 'b');
+  t.deepEqual(api.lists[0]?.query, { limit: '500', resourceVersion: '0' });
+  t.deepEqual(
+    api.watches.map(({ query }) => query?.resourceVersion),
+    ['5', '9'],
+  );
+  t.is(api.watches[0]?.query?.allowWatchBookmarks, 'true');
+  t.is(api.watches[0]?.query?.timeoutSeconds, '240');
+  t.is(api.lists.length, 1);
+  t.is(reflector.status().resourceVersion, '10');
+  t.true(reflector.status().connected);
+});
+
+test('A watch that has expired, by status or by event, is followed by a list of now that tells the difference', async (t) => {
+  const expired = event('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' });
+  const { api, changes, names } = run(
+    t,
+    new Script(
+      [
+        list(5, service('a', 1), service('b', 2), service('c', 3)),
+        list(20, service('a', 1), service('b', 12, { port: 81 }), service('c', 13, { uid: 'another' })),
+        list(30, service('b', 12, { port: 81 }), service('c', 13, { uid: 'another' })),
+      ],
+      [answer(410, '{}'), events(expired), open()],
+    ),
+  );
+  await until(() => names().join() === 'b,c');
+  t.deepEqual(
+    api.lists.map(({ query }) => query?.resourceVersion),
+    ['0', undefined, undefined],
+  );
+  t.deepEqual(
+    changes.map(({ upserted, removed }) => [keysOf(upserted), keysOf(removed)]),
+    [
+      [['default/a', 'default/b', 'default/c'], []],
+      [['default/b', 'default/c'], ['default/c']],
+      [[], ['default/a']],
+    ],
+  );
+});
+
+test('Failures are tried again for ever, less and less often, and say what happened', async (t) => {
+  const { api, reflector, log } = run(
+    t,
+    new Script(
+      [unreachable, answer(403, '{"message":"services is forbidden"}'), answer(503, 'x'), list(5)],
+      [open()],
+    ),
+  );
+  const begin = performance.now();
+  await reflector.synced;
+  // 0.4 + 0.8 + 1.6 s: the least that the jitter leaves.
+  t.true(performance.now() - begin > 2_700);
+  t.is(api.lists.length, 4);
+  t.deepEqual(log.slice(0, 3), [
+    'failure API_UNREACHABLE Nobody answers',
+    'failure API_REFUSED Cannot list services: 403 services is forbidden',
+    'failure API_REFUSED Cannot list services: 503',
+  ]);
+  await until(() => reflector.status().fault === '');
+});
+
+test('Retry-After is honoured', async (t) => {
+  const { reflector } = run(t, new Script([answer(429, '{}', { 'retry-after': '2' }), list(5)], [open()]));
+  const begin = performance.now();
+  await reflector.synced;
+  t.true(performance.now() - begin > 1_900);
+});
+
+test('nudge() ends the pause after failures', async (t) => {
+  const { api, reflector } = run(
+    t,
+    new Script([answer(429, '{}', { 'retry-after': '60' }), list(5)], [open()]),
+  );
+  await until(() => api.lists.length === 1 && reflector.status().fault !== '');
+  await delay(5);
+  reflector.nudge();
+  await reflector.synced;
+  t.pass();
+});
+
+test('After a connection broke the store is looked at: an older version or another first object means a list', async (t) => {
+  const one = service('a', 3);
+  const broken: Answer = () => ({
+    status: 200,
+    headers: {},
+    chunks: (async function* () {
+      yield Buffer.from(bookmark(50));
+      throw new HeadgateError('API_UNREACHABLE', 'The answer broke off');
+    })(),
+  });
+  const same = run(t, new Script([list(5, one), list(60, one)], [broken, open()]));
+  await until(() => same.api.watches.length === 2);
+  t.deepEqual(same.api.lists[1]?.query, { limit: '1' });
+  t.is(same.api.watches[1]?.query?.resourceVersion, '50');
+
+  const older = run(t, new Script([list(5, one), list(40, one), list(41, one)], [broken, open()]));
+  await until(() => older.api.watches.length === 2);
+  t.is(older.api.watches[1]?.query?.resourceVersion, '41');
+  t.true(older.log.includes('list backwards'));
+
+  const other = service('a', 55, { uid: 'another' });
+  const another = run(t, new Script([list(5, one), list(60, other)], [broken, open()]));
+  await until(() => another.api.watches.length === 2);
+  t.true(another.log.includes('list backwards'));
+  t.deepEqual(
+    another.changes.at(-1)?.removed.map(({ uid }) => uid),
+    ['uid-a'],
+  );
+});
+
+test('A bookmark of the past means a list', async (t) => {
+  const { api, log } = run(t, new Script([list(50), list(6)], [open(bookmark(5)), open()]));
+  await until(() => api.watches.length === 2);
+  t.deepEqual(log, ['list start', 'end backwards', 'list backwards']);
+});
+
+test('Silence ends a watch, which then goes on from where it was', async (t) => {
+  const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 30 });
+  await until(() => api.watches.length === 2);
+  t.is(log[1], 'end silence');
+  t.is(api.watches[1]?.query?.resourceVersion, '8');
+});
+
+test('A line that is no event means a list, and never a busy loop', async (t) => {
+  const { api, log } = run(t, new Script([list(5)], [events('garbage\n')]));
+  await until(() => api.lists.length >= 2);
+  await delay(300);
+  t.true(api.lists.length <= 3);
+  t.true(log.includes('list malformed'));
+});
+
+test('Half a line at the end of a watch is nothing', async (t) => {
+  const half = event('DELETED', service('a', 9)).trimEnd();
+  const { api, names } = run(t, new Script([list(5, service('a', 3))], [answer(200, half), open()]));
+  await until(() => api.watches.length === 2);
+  t.deepEqual(names(), ['a']);
+  t.is(api.watches[1]?.query?.resourceVersion, '5');
+});
+
+test('An object that cannot be read keeps its last good value and is a problem, until it can be', async (t) => {
+  const wrong = { ...service('a', 9), spec: { type: 'LoadBalancer', ports: [{ port: 99_999 }] } };
+  const { reflector, changes, names } = run(
+    t,
+    new Script([list(5, service('a', 3))], [open(event('MODIFIED', wrong)), open()]),
+    { silence: 200 },
+  );
+  await until(() => changes.length === 2);
+  t.deepEqual([names(), changes[1]], [['a'], { upserted: [], removed: [] }]);
+  t.deepEqual(
+    reflector.problems.map(({ object, reason }) => [object, reason]),
+    [['Service default/a', 'InvalidObject']],
+  );
+});
+
+test('An event that changes nothing we read is not reported', async (t) => {
+  const { changes, reflector } = run(
+    t,
+    new Script(
+      [list(5, service('a', 3))],
+      [open(event('MODIFIED', service('a', 9)), event('ADDED', service('b', 10)))],
+    ),
+  );
+  await until(() => reflector.status().resourceVersion === '10');
+  t.deepEqual(
+    changes.map(({ upserted }) => keysOf(upserted)),
+    [['default/a'], ['default/b']],
+  );
+});
+
+const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+const six = names.map((name, index) => service(name, index + 1));
+
+test('An empty list is doubted, however few there were', async (t) => {
+  const run1 = run(t, new Script([list(5, service('a', 3)), list(9)], [answer(410, ''), open()]), {
+    confirm: 60_000,
+  });
+  await until(() => run1.log.includes('doubt 1 of 1'));
+  t.deepEqual(run1.names(), ['a']);
+  t.is(run1.reflector.status().doubted, 1);
+});
+
+test('Half of the objects may go at once, more are doubted', async (t) => {
+  const half = run(t, new Script([list(9, ...six), list(20, ...six.slice(3))], [answer(410, ''), open()]));
+  await until(() => half.names().join() === 'd,e,f');
+  t.false(half.log.some((line) => line.startsWith('doubt')));
+  const more = run(t, new Script([list(9, ...six), list(20, ...six.slice(4))], [answer(410, ''), open()]), {
+    confirm: 60_000,
+  });
+  await until(() => more.log.includes('doubt 4 of 6'));
+  t.is(more.names().length, 6);
+});
+
+test('What only the second list lacks is doubted in its turn where it is all that is left', async (t) => {
+  const lists = [list(9, ...six), list(20, ...six.slice(4)), list(21), list(22)];
+  const { changes, log } = run(t, new Script(lists, [answer(410, ''), open()]), { confirm: 30 });
+  await until(() => changes.length === 4);
+  t.deepEqual(
+    changes.map(({ removed }) => keysOf(removed).join()),
+    ['', '', 'default/a,default/b,default/c,default/d', 'default/e,default/f'],
+  );
+  t.deepEqual(
+    log.filter((line) => line.startsWith('doubt')),
+    ['doubt 4 of 6', 'doubt 2 of 6'],
+  );
+});
+
+test('A list that comes too soon after the doubted one confirms nothing', async (t) => {
+  const { api, names: left } = run(
+    t,
+    new Script([list(9, ...six), list(20)], [answer(410, ''), answer(410, ''), open()]),
+    {
+      confirm: 60_000,
+    },
+  );
+  await until(() => api.lists.length >= 3);
+  await delay(20);
+  t.is(left().length, 6);
+});
+
+test('A snapshot is what the first list is compared with', async (t) => {
+  const seed = six.flatMap((json) => parseObject({ kind: 'Service', apiVersion: 'v1', ...json }, '').objects);
+  const { changes } = run(t, new Script([list(9, ...six.slice(0, 5), service('g', 8))], [open()]), {}, seed);
+  await until(() => changes.length === 1);
+  t.deepEqual(
+    [keysOf(changes[0]?.upserted ?? []), keysOf(changes[0]?.removed ?? [])],
+    [['default/g'], ['default/f']],
+  );
+});
+
+test('A kind that the API server does not know is a list of nothing, until it knows it', async (t) => {
+  const api = new Script(
+    [answer(404, '{}'), answer(404, '{}'), list(5, service('a', 3)), answer(404, '{}')],
+    [
+      (request) => {
+        t.false(reflector.isAbsent);
+        return events(bookmark(6))(request);
+      },
+      answer(404, '{}'),
+    ],
+  );
+  const { reflector, changes, names, log } = run(t, api, {}, [], true);
+  await reflector.synced;
+  t.true(reflector.isAbsent);
+  t.deepEqual(changes, [{ upserted: [], removed: [] }]);
+  await until(() => names().length === 1);
+  t.deepEqual(
+    changes[1]?.upserted.map(({ key }) => key),
+    ['default/a'],
+  );
+  // What was there counts on when the kind is taken away.
+  await until(() => reflector.isAbsent);
+  t.deepEqual(names(), ['a']);
+  t.deepEqual(
+    log.filter((line) => line.startsWith('failure')),
+    [],
+  );
+});
+
+test('A kind that has to be there is asked for again and again, and is not taken for empty', async (t) => {
+  const { reflector, api } = run(t, new Script([answer(404, '{}'), list(5)], [open()]));
+  await until(() => api.lists.length === 1);
+  t.false(reflector.isSynced);
+});

@@ -1,0 +1,112 @@
+import test from 'ava';
+import { parseManifest } from '../../../../agent/kubernetes/manifests/manifest-file.ts';
+import { listJson, serviceJson } from '../../../support/kubernetes-json.ts';
+
+const parse = (text: string, path = '/m/web.yaml') => parseManifest(path, Buffer.from(text));
+const yaml = (name: string, port: number | string = 80) =>
+  `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  ports:\n  - port: ${port}\n`;
+
+test('parseManifest() reads several documents, YAML and JSON mixed', (t) => {
+  const json = JSON.stringify(serviceJson('c'), null, 2);
+  const { objects, problems, broken } = parse(
+    `# first\n---\n${yaml('a')}---\n${json}\n--- # last\n${yaml('b')}`,
+  );
+  t.deepEqual([...objects.keys()], ['Service default/a', 'Service default/c', 'Service default/b']);
+  t.deepEqual(problems, []);
+  t.false(broken);
+});
+
+test('parseManifest() reads JSON, a byte order mark before it or not', (t) => {
+  const text = JSON.stringify(listJson([serviceJson('a'), serviceJson('b')]));
+  for (const each of [text, `\uFEFF${text}`, `\n  ${text}`]) t.is(parse(each, '/m/all.json').objects.size, 2);
+});
+
+test('parseManifest() reads documents with directives and end marks', (t) => {
+  const { objects, problems } = parse(`%YAML 1.2\n---\n${yaml('a')}...\n%YAML 1.2\n---\n${yaml('b')}`);
+  t.deepEqual(problems, []);
+  t.is(objects.size, 2);
+});
+
+test('Three dashes end a document even within a text of several lines', (t) => {
+  const { objects } = parse(`${yaml('a')}  externalIPs: |\n    x\n---\n${yaml('b')}`);
+  t.deepEqual([...objects.keys()], ['Service default/b']);
+});
+
+const faulty = test.macro<[text: string, message: RegExp, path?: string]>({
+  exec(t, text, message, path = '/m/web.yaml') {
+    const { problems, broken } = parse(text, path);
+    t.true(broken);
+    t.is(problems[0]?.reason, 'InvalidFile');
+    t.is(problems[0]?.object, path);
+    t.regex(problems[0]?.message ?? '', message);
+  },
+  title: (title) => `parseManifest() names file, line and column of ${title}`,
+});
+test('a syntax error', faulty, `${yaml('a')}a: b: c\n`, /^\/m\/web\.yaml:8:4: /);
+test(
+  'a syntax error in a later document',
+  faulty,
+  `${yaml('a')}---\n${yaml('b')}a: b: c\n`,
+  /^\/m\/web\.yaml:16:4: /,
+);
+test('half of a JSON file', faulty, '{\n  "a": [1,\n', /^\/m\/web\.json:3:1: /, '/m/web.json');
+test(
+  'half of a long JSON file',
+  faulty,
+  `{\n  "a": "${'x'.repeat(300_000)}",\n  "b`,
+  /^\/m\/web\.json:3:\d: /,
+  '/m/web.json',
+);
+
+test('parseManifest() refuses bytes that are not UTF-8', (t) => {
+  const { broken, problems } = parseManifest('/m/web.yaml', Buffer.from([0x61, 0xff]));
+  t.true(broken);
+  t.is(problems[0]?.message, '/m/web.yaml: The text is not UTF-8');
+});
+
+test('An invalid object breaks the file, a slice that is merely not served does not', (t) => {
+  const bad = parse(`${yaml('a')}---\n${yaml('b', 70000)}`);
+  t.true(bad.broken);
+  t.is(
+    bad.problems[0]?.message,
+    '/m/web.yaml: Service default/b: spec.ports[0].port: 70000 is not a whole number from 1 to 65535',
+  );
+  const fqdn = parse(
+    `${yaml('a')}---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\naddressType: FQDN\nmetadata:\n  name: x\n`,
+  );
+  t.false(fqdn.broken);
+  t.is(fqdn.objects.size, 1);
+  t.is(fqdn.problems[0]?.reason, 'InvalidEndpoint');
+});
+
+test('Of an object that is in the file twice the first one counts', (t) => {
+  const { objects, problems, broken } = parse(`${yaml('a', 1)}---\n${yaml('a', 2)}`);
+  const [object] = objects.values();
+  t.is(object?.kind === 'Service' ? object.ports[0]?.port : undefined, 1);
+  t.false(broken);
+  t.deepEqual(problems, [
+    {
+      object: 'Service default/a',
+      reason: 'DuplicateObject',
+      message: '/m/web.yaml: Service default/a is in this file twice, the first one counts',
+    },
+  ]);
+});
+
+test('A document that has not changed is taken over and not parsed again', (t) => {
+  const before = parse(`${yaml('a')}---\n${yaml('b')}`);
+  const after = parseManifest(
+    '/m/web.yaml',
+    Buffer.from(`${yaml('a')}---\n${yaml('b', 81)}`),
+    before.documents,
+  );
+  t.is(after.objects.get('Service default/a'), before.objects.get('Service default/a'));
+  t.like(after.objects.get('Service default/b'), { ports: [{ port: 81 }] });
+});
+
+test('YAML that ends in the middle of a line is unfinished, JSON is not', (t) => {
+  t.true(parse(yaml('a').trimEnd()).unfinished);
+  t.false(parse(yaml('a')).unfinished);
+  t.false(parse(JSON.stringify(serviceJson())).unfinished);
+  t.false(parse('').unfinished);
+});

@@ -1,0 +1,579 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import test from 'ava';
+import fc from 'fast-check';
+import { ManifestSource } from '../../../../agent/kubernetes/manifests/manifests.ts';
+import { listJson, serviceJson, sliceJson } from '../../../support/kubernetes-json.ts';
+import {
+  temporaryFolder,
+  type WatchedManifests,
+  watchManifests,
+  write,
+} from '../../../support/watched-manifests.ts';
+
+const service = (name: string, port = 80) => serviceJson(name, { spec: { ports: [{ port }] } });
+const yaml = (name: string, port = 80) =>
+  `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  ports:\n  - port: ${port}\n`;
+
+function portOf({ objects }: WatchedManifests, name = 'web'): number | undefined {
+  const object = objects.get(`Service default/${name}`);
+  return object?.kind === 'Service' ? object.ports[0]?.port : undefined;
+}
+
+const names = ({ objects }: WatchedManifests) => [...objects.keys()].map((key) => basename(key)).sort();
+const removals = ({ changes }: WatchedManifests) =>
+  changes.flatMap(({ removed }) => removed.map(({ key }) => key));
+
+test('start() reports everything in one change: YAML, JSON, lists and subfolders', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), `${yaml('a')}---\n${yaml('b')}`);
+  write(join(manifests, 'c.yml'), yaml('c'));
+  write(join(manifests, 'sub/sub/d.json'), listJson([service('d'), sliceJson('e')]));
+  for (const ignored of ['.hidden.yaml', '.git/x.yaml', 'x.yaml~', 'x.txt'])
+    write(join(manifests, ignored), yaml('x'));
+  const watched = await watchManifests(t, manifests);
+  t.is(watched.changes.length, 1);
+  t.deepEqual(names(watched), ['a', 'b', 'c', 'd', 'e']);
+  t.deepEqual(watched.problems, []);
+});
+
+test('start() of an empty folder reports nothing, and then the first file', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const watched = await watchManifests(t, manifests);
+  t.is(watched.changes.length, 0);
+  write(join(manifests, 'a.yaml'), yaml('web'));
+  await watched.until(() => portOf(watched) === 80);
+  t.pass();
+});
+
+test('start() refuses a folder that does not exist, and a file in place of one', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(root, 'file'), '');
+  for (const directory of ['missing', 'file']) {
+    const source = new ManifestSource({
+      directories: [manifests, join(root, directory)],
+      snapshotDirectory: undefined,
+      onChange: () => t.fail(),
+      onFailure: () => t.fail(),
+    });
+    await t.throwsAsync(source.start(), {
+      code: 'SETTINGS_INVALID',
+      message: new RegExp(`manifests.*/${directory}"`),
+    });
+    await source.close();
+  }
+});
+
+test('An edit is reported by its event alone, with nothing but the edited object', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'web.yaml');
+  write(file, `${yaml('web')}---\n${yaml('other')}`);
+  const watched = await watchManifests(t, manifests);
+  const other = watched.objects.get('Service default/other');
+  for (let port = 81; port <= 100; port++) {
+    write(file, `${yaml('web', port)}---\n${yaml('other')}`);
+    await watched.until(() => portOf(watched) === port);
+  }
+  t.true(watched.changes.slice(1).every(({ upserted }) => upserted.length === 1));
+  t.deepEqual(removals(watched), []);
+  t.is(watched.objects.get('Service default/other'), other);
+});
+
+test('A file that is written again unchanged is not reported', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.json'), service('a'));
+  const watched = await watchManifests(t, manifests);
+  write(join(manifests, 'a.json'), JSON.stringify(service('a'), null, 2));
+  // A second file, whose report comes after whatever the first one gives.
+  write(join(manifests, 'b.json'), service('b'));
+  await watched.until(() => names(watched).includes('b'));
+  t.deepEqual(
+    watched.changes.map(({ upserted }) => upserted.map(({ key }) => key)),
+    [['default/a'], ['default/b']],
+  );
+});
+
+test('A half-written file takes nothing away: emptied, then half of it, then all of it', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'all.yaml');
+  const before = `${yaml('a')}---\n${yaml('b')}---\n${yaml('c')}`;
+  const after = `${yaml('a', 81)}---\n${yaml('b', 82)}---\n${yaml('c', 83)}`;
+  write(file, before);
+  const watched = await watchManifests(t, manifests);
+  const sign = join(manifests, 'sign.yaml');
+  // Each step is seen before the next: the sign comes after it.
+  const seen = async (port: number) => {
+    write(sign, yaml('sign', port));
+    await watched.until(() => portOf(watched, 'sign') === port);
+  };
+  truncateSync(file);
+  await seen(1);
+  // In the middle of the words, of the first port (8 of 81), behind a line, between documents, of the last port.
+  const cuts = [
+    20,
+    after.indexOf('81') + 1,
+    after.indexOf('spec:'),
+    after.indexOf('---') + 4,
+    after.length - 2,
+  ];
+  for (const [step, at] of cuts.entries()) {
+    writeFileSync(file, after.slice(0, at));
+    await seen(10 + step);
+  }
+  // At the fourth the first document is complete; what is behind it is missing, not changed.
+  t.deepEqual(
+    ['a', 'b', 'c'].map((name) => portOf(watched, name)),
+    [81, 80, 80],
+  );
+  writeFileSync(file, after);
+  await watched.until(() => portOf(watched, 'c') === 83);
+  t.deepEqual(
+    ['a', 'b', 'c'].map((name) => portOf(watched, name)),
+    [81, 82, 83],
+  );
+  t.deepEqual(removals(watched), []);
+  t.true(watched.changes.every(({ problems }) => problems.length === 0));
+  // Never 8, which is what half of 81 looks like.
+  const ports = watched.changes.flatMap(({ upserted }) =>
+    upserted.flatMap((object) => (object.kind === 'Service' && object.name !== 'sign' ? object.ports : [])),
+  );
+  t.deepEqual(
+    ports.map(({ port }) => port),
+    [80, 80, 80, 81, 82, 83],
+  );
+});
+
+test('What was in a file before it became half written stays, however long it stays so', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web'));
+  const watched = await watchManifests(t, manifests, { patience: 500 });
+  truncateSync(file);
+  write(join(manifests, 'sign.yaml'), yaml('sign'));
+  await watched.until(() => names(watched).includes('sign'));
+  writeFileSync(file, yaml('web', 81).slice(0, 20));
+  await watched.until(() => watched.problems.length === 1);
+  t.deepEqual(removals(watched), []);
+  t.is(portOf(watched), 80);
+});
+
+test('What disappears is removed after the patience, and not before', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), `${yaml('a')}---\n${yaml('b')}`);
+  write(join(manifests, 'c.yaml'), yaml('c'));
+  write(join(manifests, 'd.yaml'), yaml('d'));
+  const patience = 150;
+  const watched = await watchManifests(t, manifests, { patience });
+  const begin = performance.now();
+  write(join(manifests, 'a.yaml'), yaml('a'));
+  rmSync(join(manifests, 'c.yaml'));
+  truncateSync(join(manifests, 'd.yaml'));
+  await watched.until(() => names(watched).length < 4);
+  t.true(performance.now() - begin >= patience);
+  await watched.until(() => names(watched).length === 1);
+  t.deepEqual(names(watched), ['a']);
+});
+
+test('A large file that loses most of its objects is believed only after a longer time', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'all.yaml');
+  const all = Array.from({ length: 12 }, (_, index) => yaml(`web-${index}`));
+  write(file, all.join('---\n'));
+  const patience = 20;
+  const watched = await watchManifests(t, manifests, { patience });
+  const begin = performance.now();
+  write(file, all.slice(0, 2).join('---\n'));
+  await watched.until(() => names(watched).length === 2);
+  t.true(performance.now() - begin >= 20 * patience);
+  write(file, all.slice(0, 1).join('---\n'));
+  await watched.until(() => names(watched).length === 1);
+  t.deepEqual(names(watched), ['web-0']);
+});
+
+test('A file that goes on changing does not keep alive what has gone from it', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, `${yaml('web')}---\n${yaml('gone')}`);
+  const watched = await watchManifests(t, manifests, { patience: 100 });
+  for (let port = 1; names(watched).includes('gone'); port++) {
+    write(file, yaml('web', port));
+    await watched.until(() => portOf(watched) === port);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  t.deepEqual(removals(watched), ['default/gone']);
+});
+
+test('A file that is deleted and made again is no removal', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web'));
+  const watched = await watchManifests(t, manifests, { patience: 2000 });
+  rmSync(file);
+  write(join(manifests, 'sign.yaml'), yaml('sign'));
+  await watched.until(() => names(watched).includes('sign'));
+  write(file, yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(removals(watched), []);
+});
+
+test('A file renamed over another is read at once', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web'));
+  const watched = await watchManifests(t, manifests);
+  write(`${file}.new`, yaml('web', 81));
+  renameSync(`${file}.new`, file);
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(removals(watched), []);
+});
+
+test('A file that gets another name keeps its objects and has no problem meanwhile', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), yaml('web'));
+  const watched = await watchManifests(t, manifests);
+  renameSync(join(manifests, 'a.yaml'), join(manifests, 'b.yaml'));
+  write(join(manifests, 'b.yaml'), yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(removals(watched), []);
+  t.true(watched.changes.every(({ problems }) => problems.length === 0));
+});
+
+test('The swap of a ConfigMap mount is seen at once, for all its files', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const version = (number: number, port: number) => {
+    write(join(manifests, `..v${number}`, 'a.yaml'), yaml('a', port));
+    write(join(manifests, `..v${number}`, 'b.yaml'), yaml('b', port));
+    symlinkSync(`..v${number}`, join(manifests, '..data_tmp'));
+    renameSync(join(manifests, '..data_tmp'), join(manifests, '..data'));
+  };
+  version(1, 80);
+  symlinkSync('..data/a.yaml', join(manifests, 'a.yaml'));
+  symlinkSync('..data/b.yaml', join(manifests, 'b.yaml'));
+  const watched = await watchManifests(t, manifests);
+  t.deepEqual(names(watched), ['a', 'b']);
+  version(2, 81);
+  await watched.until(() => portOf(watched, 'a') === 81 && portOf(watched, 'b') === 81);
+  rmSync(join(manifests, '..v1'), { recursive: true });
+  version(3, 82);
+  await watched.until(() => portOf(watched, 'a') === 82 && portOf(watched, 'b') === 82);
+  t.deepEqual(removals(watched), []);
+});
+
+test('A folder that is a symbolic link may be swapped', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), yaml('web'));
+  write(join(root, 'next/a.yaml'), yaml('web', 81));
+  const current = join(root, 'current');
+  symlinkSync('manifests', current);
+  const watched = await watchManifests(t, current);
+  symlinkSync('next', join(root, 'link'));
+  renameSync(join(root, 'link'), current);
+  await watched.until(() => portOf(watched) === 81);
+  write(join(root, 'next/a.yaml'), yaml('web', 82));
+  await watched.until(() => portOf(watched) === 82);
+  t.deepEqual(removals(watched), []);
+});
+
+test('A symbolic link to its own folder is followed once', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  write(join(manifests, 'sub/a.yaml'), yaml('web'));
+  symlinkSync('..', join(manifests, 'sub/up'));
+  const watched = await watchManifests(t, manifests);
+  t.deepEqual(names(watched), ['web']);
+  t.deepEqual(watched.problems, []);
+});
+
+test('Subfolders made later are watched, and those removed give up their objects', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const watched = await watchManifests(t, manifests, { patience: 100 });
+  write(join(manifests, 'x/y/a.yaml'), yaml('web'));
+  await watched.until(() => portOf(watched) === 80);
+  write(join(manifests, 'x/y/a.yaml'), yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  rmSync(join(manifests, 'x'), { recursive: true });
+  await watched.until(() => watched.objects.size === 0);
+  t.deepEqual(removals(watched), ['default/web']);
+});
+
+test('A folder that goes away keeps its objects in force, and its return is seen', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), yaml('web'));
+  write(join(manifests, 'b.yaml'), yaml('other'));
+  const watched = await watchManifests(t, manifests, { patience: 100 });
+  rmSync(manifests, { recursive: true });
+  await watched.until(() => watched.problems.length === 1);
+  t.deepEqual(watched.problems, [`${manifests}: Cannot read the folder; what was in it stays in force`]);
+  t.deepEqual(names(watched), ['other', 'web']);
+  mkdirSync(manifests);
+  write(join(manifests, 'a.yaml'), yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(watched.problems, []);
+  await watched.until(() => names(watched).length === 1);
+  t.deepEqual(removals(watched), ['default/other']);
+});
+
+test('A change that no event tells of is found by the next look at everything', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  // Behind a link, in a folder that nobody watches.
+  write(join(root, 'elsewhere/a.yaml'), yaml('web'));
+  symlinkSync('../elsewhere/a.yaml', join(manifests, 'a.yaml'));
+  const watched = await watchManifests(t, manifests, {
+    folderTimes: { interval: 50, unwatchedInterval: 50 },
+  });
+  t.is(portOf(watched), 80);
+  write(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.pass();
+});
+
+test('A broken file keeps its last good content whole, and all other files go on', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, `${yaml('a')}---\n${yaml('b')}`);
+  const watched = await watchManifests(t, manifests, { patience: 50 });
+  write(file, `${yaml('a', 81)}---\n${yaml('b', 70000)}`);
+  write(join(manifests, 'c.yaml'), yaml('c'));
+  await watched.until(() => watched.problems.length === 1 && names(watched).includes('c'));
+  t.deepEqual(watched.problems, [
+    `${file}: Service default/b: spec.ports[0].port: 70000 is not a whole number from 1 to 65535; the last good content of the file stays in force`,
+  ]);
+  t.deepEqual([portOf(watched, 'a'), portOf(watched, 'b')], [80, 80]);
+  write(file, `${yaml('a', 82)}a: b: c\n`);
+  await watched.until(() => watched.problems[0]?.startsWith(`${file}:8:4: `) === true);
+  t.deepEqual(names(watched), ['a', 'b', 'c']);
+  write(file, yaml('a', 83));
+  await watched.until(() => watched.problems.length === 0);
+  t.is(portOf(watched, 'a'), 83);
+  await watched.until(() => !names(watched).includes('b'));
+  t.deepEqual(removals(watched), ['default/b']);
+});
+
+test('A broken file that is deleted is no problem any more', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, 'a: [');
+  const watched = await watchManifests(t, manifests);
+  t.regex(watched.problems[0] ?? '', /^.*a\.yaml:1:\d+: .*; nothing of the file is in force$/);
+  rmSync(file);
+  await watched.until(() => watched.problems.length === 0);
+  t.pass();
+});
+
+test('A broken file falls back to its snapshot after a restart', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  const snapshotDirectory = join(root, 'snapshots');
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web', 81));
+  const first = await watchManifests(t, manifests, { snapshotDirectory });
+  write(file, yaml('web', 82));
+  await first.until(() => portOf(first) === 82);
+  await first.source.close();
+  write(file, 'a: [');
+  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  t.is(portOf(second), 82);
+  t.regex(
+    second.problems[0] ?? '',
+    /a\.yaml:1:\d+: .*; the last good content of the file, kept from before the start, stays in force$/,
+  );
+  // Neither does the broken content replace the snapshot.
+  await second.source.close();
+  const third = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  t.is(portOf(third), 82);
+  write(file, yaml('web', 83));
+  await third.until(() => portOf(third) === 83);
+  t.deepEqual(third.problems, []);
+});
+
+test('A file that is empty when the agent starts keeps the objects of its snapshot for a moment', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  const snapshotDirectory = join(root, 'snapshots');
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web'));
+  await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
+  truncateSync(file);
+  const patient = await watchManifests(t, manifests, { snapshotDirectory });
+  t.is(portOf(patient), 80);
+  await patient.source.close();
+  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  t.is(portOf(second), 80);
+  await second.until(() => second.objects.size === 0);
+  await second.source.close();
+  const third = await watchManifests(t, manifests, { snapshotDirectory });
+  t.is(third.objects.size, 0);
+});
+
+test('Of an object in two files the first in path order counts, and the other takes over', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const [first, second] = [join(manifests, 'a.yaml'), join(manifests, 'b.yaml')];
+  write(second, yaml('web', 82));
+  const watched = await watchManifests(t, manifests, { patience: 50 });
+  write(first, yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(watched.problems, [
+    `${second}: Service default/web is in ${first} too, which comes first and counts`,
+  ]);
+  t.is(watched.changes.at(-1)?.problems[0]?.reason, 'DuplicateObject');
+  t.is(watched.changes.at(-1)?.problems[0]?.object, 'Service default/web');
+  write(second, yaml('web', 83));
+  rmSync(first);
+  await watched.until(() => portOf(watched) === 83);
+  t.deepEqual(watched.problems, []);
+  t.deepEqual(removals(watched), []);
+});
+
+test('The same folder in two places of the settings is read once', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), yaml('web'));
+  const watched = await watchManifests(t, root, { directories: [root, manifests] });
+  t.deepEqual(names(watched), ['web']);
+  t.deepEqual(watched.problems, []);
+  write(join(manifests, 'a.yaml'), yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(watched.problems, []);
+});
+
+test('Two hundred files written at once are all reported, and all removed', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const files = Array.from({ length: 200 }, (_, index) => join(manifests, `f${index}.yaml`));
+  for (const [index, file] of files.entries()) write(file, yaml(`s${index}`));
+  await watched.until(() => watched.objects.size === 200);
+  for (const [index, file] of files.entries()) write(file, yaml(`s${index}`, 81));
+  await watched.until(() => names(watched).every((name) => portOf(watched, name) === 81));
+  for (const file of files) rmSync(file);
+  await watched.until(() => watched.objects.size === 0);
+  t.is(new Set(removals(watched)).size, 200);
+});
+
+test('A file that grows by appending is read whole', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('s0'));
+  const watched = await watchManifests(t, manifests);
+  for (let index = 1; index < 20; index++) appendFileSync(file, `---\n${yaml(`s${index}`)}`);
+  await watched.until(() => watched.objects.size === 20);
+  t.deepEqual(removals(watched), []);
+});
+
+test('A file that is not a regular one counts as absent', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  symlinkSync('/dev/null', join(manifests, 'masked.yaml'));
+  symlinkSync('nowhere', join(manifests, 'dangling.yaml'));
+  mkdirSync(join(manifests, 'folder.yaml'));
+  write(join(manifests, 'folder.yaml/a.yaml'), yaml('web'));
+  const watched = await watchManifests(t, manifests);
+  t.deepEqual(names(watched), ['web']);
+  t.deepEqual(watched.problems, []);
+});
+
+test('A link in a circle is a problem of its own', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  symlinkSync('a.yaml', join(manifests, 'a.yaml'));
+  write(join(manifests, 'b.yaml'), yaml('web'));
+  const watched = await watchManifests(t, manifests);
+  t.deepEqual(names(watched), ['web']);
+  t.regex(watched.problems[0] ?? '', /a\.yaml: Cannot read the file: ELOOP/);
+});
+
+test('Snapshots that cannot be written harm nothing', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(root, 'file'), 'in the way');
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web'));
+  const watched = await watchManifests(t, manifests, { snapshotDirectory: join(root, 'file/snapshots') });
+  write(file, yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  await watched.source.close();
+  t.regex(watched.failures[0] ?? '', /^Cannot keep manifests in ".*file\/snapshots"$/);
+});
+
+test('Nothing is reported after close()', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, yaml('web'));
+  const watched = await watchManifests(t, manifests, { patience: 1 });
+  const other = await watchManifests(t, manifests, { patience: 1 });
+  rmSync(file);
+  await watched.source.close();
+  const count = watched.changes.length;
+  await other.until(() => other.objects.size === 0);
+  t.is(watched.changes.length, count);
+});
+
+const file = fc.constantFrom('a.yaml', 'b.yaml', 'x/a.yaml', 'x/y/b.yaml');
+const operation = fc.oneof(
+  fc.record({
+    kind: fc.constant('write' as const),
+    file,
+    ports: fc.array(fc.tuple(fc.constantFrom('s1', 's2', 's3'), fc.integer({ min: 1, max: 3 })), {
+      maxLength: 3,
+    }),
+  }),
+  fc.record({ kind: fc.constant('break' as const), file }),
+  fc.record({ kind: fc.constant('remove' as const), file }),
+  fc.record({ kind: fc.constant('rename' as const), file, to: file }),
+  fc.record({ kind: fc.constant('remove folder' as const) }),
+  fc.record({ kind: fc.constant('wait' as const), milliseconds: fc.integer({ min: 0, max: 30 }) }),
+);
+
+test('After any writes, renames and removals the source holds what the files that are not broken say', async (t) => {
+  const { root } = temporaryFolder(t);
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 15 }), async (operations) => {
+      const manifests = join(root, `run${++run}`);
+      mkdirSync(manifests);
+      const watched = await watchManifests(t, manifests, { patience: 20 });
+      const contents = new Map<string, string>();
+      for (const each of operations) {
+        if (each.kind === 'write') {
+          const text = each.ports.map(([name, port]) => yaml(name, port)).join('---\n');
+          write(join(manifests, each.file), text);
+          contents.set(each.file, text);
+        } else if (each.kind === 'break') {
+          write(join(manifests, each.file), 'a: [');
+          contents.set(each.file, 'a: [');
+        } else if (each.kind === 'remove') {
+          rmSync(join(manifests, each.file), { force: true });
+          contents.delete(each.file);
+        } else if (each.kind === 'remove folder') {
+          rmSync(join(manifests, 'x'), { recursive: true, force: true });
+          for (const path of contents.keys()) if (path.startsWith('x/')) contents.delete(path);
+        } else if (each.kind === 'rename') {
+          const text = contents.get(each.file);
+          if (text === undefined || each.file === each.to) continue;
+          mkdirSync(dirname(join(manifests, each.to)), { recursive: true });
+          renameSync(join(manifests, each.file), join(manifests, each.to));
+          contents.delete(each.file);
+          contents.set(each.to, text);
+        } else await new Promise((resolve) => setTimeout(resolve, each.milliseconds));
+      }
+      // What was broken at the end may still have an older content in force: make it good again.
+      for (const [path, text] of contents) {
+        if (text === 'a: [') write(join(manifests, path), '');
+      }
+      const expected = new Map<string, number>();
+      for (const [, text] of [...contents].sort(([a], [b]) => (a < b ? -1 : 1))) {
+        for (const [, name = '', port] of text.matchAll(/name: (s\d)\n.*\n.*\n.*port: (\d)/g)) {
+          if (!expected.has(name)) expected.set(name, Number(port));
+        }
+      }
+      const wanted = JSON.stringify([...expected].sort());
+      const held = () => JSON.stringify(names(watched).map((name) => [name, portOf(watched, name)]));
+      await watched.until(
+        () => held() === wanted && watched.problems.every((text) => !text.includes('in force')),
+      );
+      await watched.source.close();
+    }),
+    { numRuns: 40 },
+  );
+  t.is(run, 40);
+});

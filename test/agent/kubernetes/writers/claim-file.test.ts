@@ -1,0 +1,70 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { AddressClaim } from '../../../../agent/kubernetes/address-schemas.ts';
+import { ClaimFile, readClaimFile } from '../../../../agent/kubernetes/writers/claim-file.ts';
+import { claim as claimOf } from '../../../support/address-requests.ts';
+import { until } from '../../../support/kube-objects.ts';
+
+const claim = (last: number, service = 'default/web') =>
+  claimOf(`192-0-2-${last}`, { address: `192.0.2.${last}`, service });
+
+async function fileOf(t: ExecutionContext, path?: string) {
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-claims-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const claims = new Map<string, AddressClaim>();
+  const kept: string[] = [];
+  const failures: string[] = [];
+  const place = path ?? join(directory, 'addresses', 'claims.json');
+  const file = new ClaimFile({
+    path: place,
+    claims: () => claims.values(),
+    wanted: (name) => claims.get(name),
+    onKept: (name, value) => kept.push(`${name} ${value?.service ?? 'gone'}`),
+    onFailure: ({ message }) => failures.push(message),
+    retry: 5,
+  });
+  const put = (value: AddressClaim) => {
+    claims.set(value.name, value);
+    file.write([value.name]);
+  };
+  return { path: place, claims, kept, failures, file, put };
+}
+
+test('Claims are read as they were written, and each is told once it is on disk', async (t) => {
+  const { path, claims, kept, file, put } = await fileOf(t);
+  t.deepEqual(await readClaimFile(path), { claims: [], problems: [] });
+  for (let last = 1; last <= 250; last++) put(claim(last, `default/s${last}`));
+  await until('all are kept', () => kept.length === 250);
+  t.deepEqual(await readClaimFile(path), { claims: [...claims.values()], problems: [] });
+  t.is((await stat(path)).mode & 0o777, 0o600);
+  claims.delete('192-0-2-1');
+  file.write(['192-0-2-1']);
+  await file.close();
+  t.is(kept.at(-1), '192-0-2-1 gone');
+  t.is((await readClaimFile(path)).claims.length, 249);
+});
+
+test('A claim that is damaged costs only itself, a file that is no list is named', async (t) => {
+  const { path, file, put } = await fileOf(t);
+  put(claim(1));
+  put(claim(2));
+  await file.close();
+  const text = await readFile(path, 'utf8');
+  await writeFile(path, text.replace('"192.0.2.1"', '"192.0.2.999"'));
+  const { claims, problems } = await readClaimFile(path);
+  t.deepEqual(claims, [claim(2)]);
+  t.regex(problems[0]?.message ?? '', /AddressClaim 192-0-2-1: spec.address: "192.0.2.999" is not/);
+  await writeFile(path, text.slice(0, 50));
+  t.is((await readClaimFile(path)).problems[0]?.reason, 'InvalidFile');
+});
+
+test('A disk that takes nothing is tried again, and nothing counts as kept meanwhile', async (t) => {
+  const { file, kept, failures, put } = await fileOf(t, '/dev/null/claims.json');
+  put(claim(1));
+  await until('it has been tried again', () => failures.length > 2);
+  t.deepEqual(kept, []);
+  t.regex(file.fault, /^Cannot keep claims on addresses in "\/dev\/null\/claims.json"/);
+  await file.close();
+});

@@ -1,0 +1,128 @@
+import test from 'ava';
+import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
+import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-schemas.ts';
+import { systemClock } from '../../../../agent/kubernetes/clock.ts';
+import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
+import { silentLog } from '../../../../agent/log.ts';
+import { claim as claimOf } from '../../../support/address-requests.ts';
+import { FakeApi, refusal } from '../../../support/fake-api.ts';
+import { until } from '../../../support/kube-objects.ts';
+
+const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
+const NAME = '192-0-2-1';
+const PATH = `${CLAIMS}/${NAME}`;
+
+const claim = (service: string, more: object = {}) =>
+  claimOf(NAME, { address: '192.0.2.1', service, serviceUID: 'u', ...more });
+
+/** With a wish for the one claim, and what the watch shows of it. */
+function writer({ mayClaim = async () => true } = {}) {
+  const api = new FakeApi();
+  const state: { wanted?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
+    leads: true,
+  };
+  const kept: (string | undefined)[] = [];
+  const overruled: string[] = [];
+  const own = new ClaimWriter({
+    api,
+    clock: systemClock,
+    log: silentLog(),
+    isLeader: () => state.leads,
+    wanted: () => state.wanted,
+    stored: () => state.shown,
+    mayClaim,
+    onKept: (_, stored) => kept.push(stored?.service),
+    onOverruled: ({ service }) => overruled.push(service),
+    random: () => 0,
+  });
+  own.lead(true);
+  const methods = () => api.requests.map(({ method }) => method).join(' ');
+  return { api, state, kept, overruled, own, methods };
+}
+
+function stored(api: FakeApi, value: AddressClaim): StoredClaim {
+  const { metadata } = api.put(PATH, { ...claimManifest(value), metadata: { name: NAME, uid: 'x' } });
+  const { uid, resourceVersion } = metadata;
+  return { kind: 'AddressClaim', key: NAME, uid, resourceVersion, claim: value };
+}
+
+test('A claim is made, replaced and deleted, each once, with the version that it replaces', async (t) => {
+  const { api, state, kept, own, methods } = writer();
+  state.wanted = claim('default/a');
+  own.write([NAME]);
+  await until('it is kept', () => kept.length === 1);
+  state.wanted = claim('default/b');
+  own.write([NAME]);
+  await until('it is replaced', () => kept.length === 2);
+  t.like(api.requests[1]?.body as object, { metadata: { resourceVersion: '101' } });
+  state.wanted = undefined;
+  own.write([NAME]);
+  await until('it is gone', () => kept.length === 3);
+  t.deepEqual(kept, ['default/a', 'default/b', undefined]);
+  t.is(methods(), 'POST PUT DELETE');
+  t.false(api.objects.has(PATH));
+  await own.close();
+});
+
+test('Nothing is written for a Service that cannot be marked first', async (t) => {
+  const asked: string[] = [];
+  const { api, state, own } = writer({
+    mayClaim: async (...service: string[]) => {
+      asked.push(service.join(' '));
+      return false;
+    },
+  });
+  state.wanted = claim('default/a');
+  own.write([NAME]);
+  await until('it has asked', () => asked.length > 0);
+  t.deepEqual(asked, ['default/a u']);
+  t.deepEqual(api.requests, []);
+  await own.close();
+});
+
+test('A claim of another Service that was there before ours could be made holds', async (t) => {
+  const { api, state, overruled, own } = writer();
+  stored(api, claim('default/first'));
+  state.wanted = claim('default/second');
+  api.fault = ({ method }) => {
+    // The allocation has taken it in by then, and wants it so.
+    if (method === 'GET') state.wanted = claim('default/first');
+    return undefined;
+  };
+  own.write([NAME]);
+  await until('it is told', () => overruled.length === 1);
+  t.deepEqual(overruled, ['default/first']);
+  await own.close();
+  t.is(api.objects.get(PATH)?.spec.service, 'default/first');
+});
+
+test('A write that was overtaken is made again, from what is there; a failure later', async (t) => {
+  const { api, state, kept, overruled, own, methods } = writer();
+  const old = stored(api, claim('default/a'));
+  stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
+  state.shown = old;
+  state.wanted = claim('default/b');
+  let failures = 1;
+  api.fault = ({ method }) =>
+    method === 'PUT' && failures-- > 0 ? refusal(500, 'InternalError') : undefined;
+  own.write([NAME]);
+  await until('it is kept', () => kept.length === 1);
+  t.is(methods(), 'PUT PUT GET PUT');
+  t.deepEqual(overruled, []);
+  t.is(api.objects.get(PATH)?.spec.service, 'default/b');
+  t.is(own.fault, '');
+  await own.close();
+});
+
+test('What the watch shows gone is made again, although this agent remembers it', async (t) => {
+  const { api, state, kept, own, methods } = writer();
+  state.wanted = claim('default/a');
+  own.write([NAME]);
+  await until('it is kept', () => kept.length === 1);
+  api.objects.delete(PATH);
+  own.observed(NAME);
+  own.write([NAME]);
+  await until('it is kept again', () => kept.length === 2);
+  t.is(methods(), 'POST POST');
+  await own.close();
+});

@@ -1,0 +1,223 @@
+import test from 'ava';
+import { EventRecorder, type EventSubject } from '../../../../agent/kubernetes/writers/events.ts';
+import {
+  type EventText,
+  problemEvents,
+  writtenEvents,
+} from '../../../../agent/kubernetes/writers/service-events.ts';
+import { silentLog } from '../../../../agent/log.ts';
+import type { Problem } from '../../../../agent/model.ts';
+import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const WEB: EventSubject = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  namespace: 'shop',
+  name: 'web',
+  uid: 'uid-web',
+};
+const WARNING: EventText = {
+  type: 'Warning',
+  reason: 'AddressInUse',
+  action: 'Allocate',
+  note: 'It is taken',
+};
+
+test('An Event has everything that events.k8s.io/v1 asks for', async (t) => {
+  const { api, clock, recorder } = start();
+  recorder.record(WEB, WARNING);
+  await clock.advance(0);
+  const [request, ...more] = api.requests;
+  t.deepEqual(more, []);
+  t.is(request?.path, '/apis/events.k8s.io/v1/namespaces/shop/events');
+  const { metadata, eventTime, ...event } = (request as Json).body;
+  t.regex(metadata.name, /^web\.[0-9a-f]{16}$/);
+  t.is(metadata.namespace, 'shop');
+  t.regex(eventTime, /^2026-11-20T19:00:01\.\d{6}Z$/);
+  t.deepEqual(event, {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    reportingController: 'headgate.io/agent',
+    reportingInstance: 'lb-1',
+    action: 'Allocate',
+    reason: 'AddressInUse',
+    regarding: { apiVersion: 'v1', kind: 'Service', name: 'web', uid: 'uid-web', namespace: 'shop' },
+    note: 'It is taken',
+    type: 'Warning',
+  });
+});
+
+test('The same once more is counted in the Event that is there, at most every half minute', async (t) => {
+  const { api, clock, recorder } = start();
+  for (let i = 0; i < 60; i++) {
+    recorder.record(WEB, WARNING);
+    await clock.advance(1_000);
+  }
+  await clock.advance(30_000);
+  t.is(api.objects.size, 1);
+  t.deepEqual(
+    api.requests.map(({ method, body }) => [method, (body as Json).series?.count]),
+    [
+      ['POST', undefined],
+      ['PATCH', 30],
+      ['PATCH', 60],
+    ],
+  );
+  t.regex((api.requests[1] as Json).body.series.lastObservedTime, /\.\d{6}Z$/);
+});
+
+test('After a long silence the same is a new Event', async (t) => {
+  const { api, clock, recorder } = start();
+  recorder.record(WEB, WARNING);
+  await clock.advance(11 * 60_000);
+  recorder.record(WEB, WARNING);
+  await clock.advance(0);
+  t.is(api.objects.size, 2);
+});
+
+test('An Event that the API server has deleted meanwhile is made again, with its count', async (t) => {
+  const { api, clock, recorder } = start();
+  recorder.record(WEB, WARNING);
+  await clock.advance(31_000);
+  api.objects.clear();
+  recorder.record(WEB, WARNING);
+  await clock.advance(0);
+  t.is([...api.objects.values()][0].series.count, 2);
+});
+
+test('One object may say ten things at once and one a minute; others are not held up by it', async (t) => {
+  const { api, clock, recorder } = start();
+  for (let i = 0; i < 100; i++) recorder.record(WEB, { ...WARNING, note: `Number ${i}` });
+  recorder.record({ ...WEB, name: 'other', uid: 'uid-other' }, WARNING);
+  await clock.advance(10_000);
+  t.is(api.requests.length, 11);
+  await clock.advance(60_000);
+  recorder.record(WEB, { ...WARNING, note: 'A minute later' });
+  recorder.record(WEB, { ...WARNING, note: 'And another' });
+  await clock.advance(10_000);
+  t.is(api.requests.length, 12);
+});
+
+test('All objects together are held to the rate', async (t) => {
+  const { api, clock, recorder } = start({ rate: 10, burst: 20 });
+  for (let i = 0; i < 100; i++) recorder.record({ ...WEB, name: `web-${i}`, uid: `uid-${i}` }, WARNING);
+  await clock.advance(0);
+  t.is(api.requests.length, 20);
+  await clock.advance(2_000);
+  t.is(api.requests.length, 40);
+});
+
+test('What fails is dropped and not tried again', async (t) => {
+  const results: string[] = [];
+  const { api, clock, recorder } = start({ metrics: { eventSent: (result) => results.push(result) } });
+  api.fault = () => {
+    throw new Error('Cannot reach the API server');
+  };
+  recorder.record(WEB, WARNING);
+  await clock.advance(600_000);
+  api.fault = () => refusal(403, 'Forbidden');
+  recorder.record(WEB, WARNING);
+  await clock.advance(600_000);
+  t.is(api.requests.length, 2);
+  t.deepEqual(results, ['dropped', 'dropped']);
+});
+
+test('Without a limit on what waits memory would grow: beyond a thousand Events are dropped', async (t) => {
+  const results: string[] = [];
+  const { clock, recorder } = start({
+    rate: 1,
+    burst: 1,
+    metrics: { eventSent: (one) => results.push(one) },
+  });
+  for (let i = 0; i < 3_000; i++) recorder.record({ ...WEB, uid: `uid-${i}` }, WARNING);
+  await clock.advance(0);
+  t.true(results.filter((one) => one === 'dropped').length >= 1_990);
+});
+
+test('Whoever does not lead tells nothing', async (t) => {
+  const { api, clock, recorder } = start({ isLeader: () => false });
+  recorder.record(WEB, WARNING);
+  await clock.advance(60_000);
+  t.deepEqual(api.requests, []);
+});
+
+test('A long note is cut at a character, to the 1,024 bytes that the API takes', async (t) => {
+  const { api, clock, recorder } = start();
+  for (const note of ['ä'.repeat(2_000), `x${'ä'.repeat(2_000)}`, '😀'.repeat(600)])
+    recorder.record(WEB, { ...WARNING, note });
+  await clock.advance(0);
+  t.is(api.requests.length, 3);
+  for (const { body } of api.requests) {
+    const { note } = body as Json;
+    t.true(Buffer.byteLength(note) <= 1024 && Buffer.byteLength(note) > 1015);
+    t.regex(note, /^x?(ä+|(😀)+)…$/u);
+  }
+});
+
+test('Events of an object of the whole cluster are in the namespace default', async (t) => {
+  const { api, clock, recorder } = start();
+  const pool = {
+    apiVersion: 'headgate.io/v1alpha1',
+    kind: 'AddressPool',
+    namespace: '',
+    name: 'a.b',
+    uid: 'u',
+  };
+  recorder.record(pool, WARNING);
+  await clock.advance(0);
+  t.is(api.requests[0]?.path, '/apis/events.k8s.io/v1/namespaces/default/events');
+  t.false('namespace' in (api.requests[0] as Json).body.regarding);
+});
+
+test('writtenEvents() tells of what has changed only, so that a restart repeats nothing', (t) => {
+  const none = { conditions: [] };
+  const pending = conditions(
+    ['headgate.io/IPAllocated', 'True', '192.0.2.10'],
+    ['headgate.io/Programmed', 'False'],
+  );
+  const served = conditions(
+    ['headgate.io/IPAllocated', 'True', '192.0.2.10'],
+    ['headgate.io/Programmed', 'True'],
+  );
+  const moved = conditions(
+    ['headgate.io/IPAllocated', 'True', '192.0.2.11'],
+    ['headgate.io/Programmed', 'True'],
+  );
+  const reasons = (before: typeof none, after: typeof none) =>
+    writtenEvents(before, after).map(({ reason }) => reason);
+  t.deepEqual(reasons(none, pending), ['Allocated']);
+  t.deepEqual(reasons(pending, served), ['Programmed']);
+  t.deepEqual(reasons(served, served), []);
+  t.deepEqual(reasons(served, moved), ['Allocated']);
+  t.deepEqual(reasons(served, none), ['Released']);
+});
+
+test('problemEvents() warns of each problem that is new', (t) => {
+  const problem = (message: string): Problem => ({
+    object: 'Service shop/web',
+    reason: 'InvalidAnnotation',
+    message,
+  });
+  t.deepEqual(problemEvents([problem('old')], [problem('old'), problem('new')]), [
+    { type: 'Warning', reason: 'InvalidAnnotation', action: 'Translate', note: 'new' },
+  ]);
+  t.deepEqual(problemEvents([problem('old')], []), []);
+});
+
+function start(more: Partial<ConstructorParameters<typeof EventRecorder>[0]> = {}) {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const recorder = new EventRecorder({
+    api,
+    clock,
+    log: silentLog(),
+    instance: 'lb-1',
+    isLeader: () => true,
+    ...more,
+  });
+  return { api, clock, recorder };
+}
+
+function conditions(...list: readonly (readonly [string, string, string?])[]): Json {
+  return { conditions: list.map(([type, status, message = '']) => ({ type, status, message })) };
+}

@@ -1,0 +1,220 @@
+import test from 'ava';
+import type { ApiRequest } from '../../../../agent/kubernetes/api/client.ts';
+import { Lease, type LeaseOptions } from '../../../../agent/kubernetes/writers/lease.ts';
+import { silentLog } from '../../../../agent/log.ts';
+import { FakeApi, refusal } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const PATH = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/headgate';
+
+function lease(api: FakeApi, clock: FakeClock, identity: string, more: Partial<LeaseOptions> = {}) {
+  const told: boolean[] = [];
+  const one = new Lease({
+    api,
+    clock,
+    log: silentLog(),
+    namespace: 'headgate-system',
+    name: 'headgate',
+    identity,
+    onLeader: (isLeader) => told.push(isLeader),
+    random: () => 0.5,
+    ...more,
+  });
+  one.start();
+  return { lease: one, told };
+}
+
+test('Lease makes the Lease where there is none, and leads', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  t.false(a.lease.isLeader);
+  await clock.advance(0);
+  t.true(a.lease.isLeader);
+  t.deepEqual(a.told, [true]);
+  const { spec } = api.objects.get(PATH);
+  t.is(spec.holderIdentity, 'a');
+  t.is(spec.leaseDurationSeconds, 15);
+  t.regex(spec.renewTime, /^2026-11-20T19:00:\d\d\.\d{6}Z$/);
+});
+
+test('Lease renews in time and keeps the time when it was taken', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  const before = api.objects.get(PATH).spec;
+  await clock.advance(60_000);
+  const { spec } = api.objects.get(PATH);
+  t.true(a.lease.isLeader);
+  t.deepEqual(a.told, [true]);
+  t.is(spec.acquireTime, before.acquireTime);
+  t.is(spec.leaseTransitions, 0);
+  t.true(spec.renewTime > before.renewTime);
+});
+
+test('Of two agents one leads; the other takes over when the first is silent for the duration', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const dead = { value: false };
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  const b = lease(api, clock, 'b');
+  await clock.advance(30_000);
+  t.false(b.lease.isLeader);
+  t.is(b.lease.holder, 'a');
+  api.fault = (request) => {
+    if (dead.value && isFrom('a')(request)) throw new Error('cut');
+    return undefined;
+  };
+  dead.value = true;
+  let both = false;
+  for (let passed = 0; passed < 20_000 && !b.lease.isLeader; passed += 100) {
+    await clock.advance(100);
+    both ||= a.lease.isLeader && b.lease.isLeader;
+  }
+  t.true(b.lease.isLeader);
+  t.false(both);
+  t.deepEqual(a.told, [true, false]);
+  t.is(api.objects.get(PATH).spec.leaseTransitions, 1);
+});
+
+test('A clock that is set wrong by hours makes nobody take over', async (t) => {
+  const api = new FakeApi();
+  const [clock, wrong] = [new FakeClock(), new FakeClock()];
+  wrong.epoch += 5 * 3_600_000;
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  const b = lease(api, wrong, 'b');
+  for (let passed = 0; passed < 40_000; passed += 1_000) {
+    await clock.advance(1_000);
+    await wrong.advance(1_000);
+  }
+  t.true(a.lease.isLeader);
+  t.false(b.lease.isLeader);
+});
+
+test('Whoever cannot confirm a renewal leads no longer when the deadline is over, even while a request hangs', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  api.fault = () => new Promise(() => {});
+  await clock.advance(9_999);
+  t.true(a.lease.isLeader);
+  await clock.advance(2);
+  t.false(a.lease.isLeader);
+  t.deepEqual(a.told, [true, false]);
+});
+
+test('After the event loop was held up isLeader is false before any timer could run', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  clock.hang(10_001);
+  t.false(a.lease.isLeader);
+  t.deepEqual(a.told, [true]);
+});
+
+test('A renewal counts from when it was sent, not from when its answer came', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  const late = Promise.withResolvers<undefined>();
+  api.fault = (request) => (request.method === 'PUT' ? late.promise : undefined);
+  await clock.advance(8_000);
+  api.fault = () => new Promise(() => {});
+  late.resolve(undefined);
+  await clock.advance(3_900);
+  t.true(a.lease.isLeader);
+  await clock.advance(200);
+  t.false(a.lease.isLeader);
+});
+
+test('A conflict is no renewal: the record is read again, and another holder is respected until it is silent', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  api.put(PATH, { metadata: { name: 'headgate' }, spec: { holderIdentity: 'b', leaseDurationSeconds: 15 } });
+  await clock.advance(2_000);
+  t.false(a.lease.isLeader, 'at once, not when the deadline is over');
+  t.is(a.lease.holder, 'b');
+  await clock.advance(14_000);
+  t.false(a.lease.isLeader);
+  await clock.advance(4_000);
+  t.true(a.lease.isLeader, 'b was silent for longer than its duration');
+});
+
+test('A renewal whose answer was lost is found out and goes on', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  api.fault = (request) => {
+    if (request.method !== 'PUT') return undefined;
+    api.carryOut(request);
+    api.fault = () => undefined;
+    throw new Error('The connection was closed');
+  };
+  await clock.advance(30_000);
+  t.true(a.lease.isLeader);
+  t.deepEqual(a.told, [true]);
+});
+
+test('close() frees the Lease, also where the last renewal is not known to us, and another takes it at once', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const a = lease(api, clock, 'a');
+  const b = lease(api, clock, 'b');
+  await clock.advance(3_000);
+  t.true(a.lease.isLeader);
+  api.put(PATH, api.objects.get(PATH));
+  await a.lease.close();
+  t.false(a.lease.isLeader);
+  t.deepEqual(a.told, [true, false]);
+  t.is(api.objects.get(PATH).spec.holderIdentity, undefined);
+  await clock.advance(2_500);
+  t.true(b.lease.isLeader);
+});
+
+test('close() of one that does not lead writes nothing', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  lease(api, clock, 'a');
+  await clock.advance(0);
+  const b = lease(api, clock, 'b');
+  await clock.advance(3_000);
+  await b.lease.close();
+  t.deepEqual(b.told, []);
+  t.is(api.objects.get(PATH).spec.holderIdentity, 'a');
+});
+
+test('A refusal is shown as fault, and the attempts go on', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  api.fault = () => refusal(403, 'Forbidden');
+  const a = lease(api, clock, 'a');
+  await clock.advance(5_000);
+  t.false(a.lease.isLeader);
+  t.regex(a.lease.fault, /403 Forbidden/);
+  api.fault = () => undefined;
+  await clock.advance(3_000);
+  t.true(a.lease.isLeader);
+  t.is(a.lease.fault, '');
+});
+
+test('A namespace that is not there is a fault, not silence', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  api.fault = () => refusal(404, 'NotFound');
+  const a = lease(api, clock, 'a');
+  await clock.advance(0);
+  t.regex(a.lease.fault, /404 NotFound/);
+});
+
+test('The same identity after a restart takes its own Lease up at once', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  lease(api, clock, 'a');
+  await clock.advance(0);
+  const again = lease(api, clock, 'a');
+  await clock.advance(0);
+  t.true(again.lease.isLeader);
+  t.is(api.objects.get(PATH).spec.leaseTransitions, 0);
+});
+
+/** Requests that write a holder, or that a test lets only one of them make. */
+function isFrom(identity: string): (request: ApiRequest) => boolean {
+  return ({ body }) =>
+    (body as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity === identity;
+}

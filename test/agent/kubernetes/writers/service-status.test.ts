@@ -1,0 +1,403 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type { CurrentService } from '../../../../agent/kubernetes/writers/current-service.ts';
+import {
+  FINALIZER,
+  type ServiceWish,
+  servicePatch,
+} from '../../../../agent/kubernetes/writers/service-patch.ts';
+import {
+  clearedStatus,
+  IP_ALLOCATED,
+  isSameStatus,
+  mergeStatus,
+  PORTS_ERROR,
+  PROGRAMMED,
+  type WantedStatus,
+  wantedStatus,
+} from '../../../../agent/kubernetes/writers/service-status.ts';
+import type { Family, LoadBalancer, Problem, ProblemReason, Protocol } from '../../../../agent/model.ts';
+import { anyLoadBalancer } from '../../../support/load-balancers.ts';
+
+const NOW = '2026-11-20T19:00:00Z';
+const LATER = '2026-11-20T20:00:00Z';
+const allServed = { serves: () => true, problems: [] };
+const noneServed = { serves: () => false, problems: [] };
+
+test('A Service whose ports are all served has its address with every port, and both conditions true', (t) => {
+  const wanted = wantedStatus(balancer({ ports: [[80], [443]] }), allServed);
+  t.deepEqual(wanted.ingress, [
+    {
+      ip: '192.0.2.10',
+      ipMode: 'Proxy',
+      ports: [
+        { port: 80, protocol: 'TCP' },
+        { port: 443, protocol: 'TCP' },
+      ],
+      onlyIfPublished: false,
+    },
+  ]);
+  t.deepEqual(conditionsOf(wanted), { [IP_ALLOCATED]: 'True Allocated', [PROGRAMMED]: 'True Programmed' });
+  t.is(wanted.conditions[0]?.message, '192.0.2.10');
+  t.true(wanted.isSettled);
+});
+
+test('An address is not published before the dataplane has confirmed a port of it', (t) => {
+  const wanted = wantedStatus(balancer(), noneServed);
+  t.false(wanted.isSettled);
+  t.deepEqual(conditionsOf(wanted), { [IP_ALLOCATED]: 'True Allocated', [PROGRAMMED]: 'False Pending' });
+  t.deepEqual(mergeStatus(current(), wanted, NOW).ingress, []);
+});
+
+test('A published address stays while the dataplane is silent, its ports say that they wait', (t) => {
+  const before = current({ ingress: [{ ip: '192.0.2.10', ipMode: 'Proxy' }] });
+  t.deepEqual(mergeStatus(before, wantedStatus(balancer(), noneServed), NOW).ingress, [
+    {
+      ip: '192.0.2.10',
+      ipMode: 'Proxy',
+      ports: [{ error: 'headgate.io/Pending', port: 80, protocol: 'TCP' }],
+    },
+  ]);
+});
+
+test('Without an address the reason is the one that keeps it from having one', (t) => {
+  const pending = problem('AddressPending', 'It has no address yet');
+  const plain = wantedStatus(balancer({ addresses: [], problems: [pending] }), allServed);
+  t.deepEqual(conditionsOf(plain), {
+    [IP_ALLOCATED]: 'False AddressPending',
+    [PROGRAMMED]: 'False AddressPending',
+  });
+  const cause = problem('AddressNotInPool', 'No pool has "203.0.113.9"');
+  const caused = wantedStatus(balancer({ addresses: [], problems: [pending, cause] }), allServed);
+  t.deepEqual(caused.conditions[0], {
+    type: IP_ALLOCATED,
+    status: 'False',
+    reason: 'AddressNotInPool',
+    message: 'No pool has "203.0.113.9"',
+  });
+  t.deepEqual(caused.ingress, []);
+});
+
+test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
+  const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
+  const wanted = wantedStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
+    serves: (name) => name.includes(':tcp:'),
+    problems: [],
+  });
+  t.deepEqual(wanted.ingress[0]?.ports, [
+    { port: 53, protocol: 'TCP' },
+    { error: 'headgate.io/ProtocolNotServed', port: 53, protocol: 'UDP' },
+  ]);
+  t.deepEqual(conditionsOf(wanted), {
+    [IP_ALLOCATED]: 'True Allocated',
+    [PROGRAMMED]: 'False ProtocolNotServed',
+    [PORTS_ERROR]: 'True LoadBalancerMixedProtocolNotSupported',
+  });
+  t.true(wanted.isSettled);
+  t.false(wanted.ingress[0]?.onlyIfPublished);
+});
+
+test('UDP alone, not served: the address is not published', (t) => {
+  const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
+  const wanted = wantedStatus(balancer({ ports: [[53, 'UDP']], problems: [udp] }), noneServed);
+  t.true(wanted.ingress[0]?.onlyIfPublished);
+  t.deepEqual(conditionsOf(wanted)[PORTS_ERROR], 'True ProtocolNotServed');
+  t.true(wanted.isSettled);
+});
+
+test('A port that another Service holds on one of two addresses has the error there only', (t) => {
+  const message = 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it';
+  const wanted = wantedStatus(
+    balancer({
+      addresses: ['192.0.2.10', '192.0.2.1'],
+      held: ['192.0.2.1'],
+      problems: [problem('AddressInUse', message, 'TCP', 80)],
+    }),
+    allServed,
+  );
+  t.deepEqual(
+    wanted.ingress.map(({ ip, ports }) => [ip, ports[0]?.error]),
+    [['192.0.2.1', undefined]],
+  );
+  t.is(conditionsOf(wanted)[PROGRAMMED], 'False AddressInUse');
+});
+
+test('What HAProxy cannot listen on is not served, though the listener is there for its other address', (t) => {
+  const message = 'Cannot listen on 192.0.2.1 port 80: the address is not on this host';
+  const wanted = wantedStatus(balancer({ addresses: ['192.0.2.10', '192.0.2.1'] }), {
+    serves: () => true,
+    problems: [problem('AddressUnavailable', message, 'TCP', 80)],
+  });
+  t.deepEqual(
+    wanted.ingress.map(({ ip, ports, onlyIfPublished }) => [ip, ports[0]?.error, onlyIfPublished]),
+    [
+      ['192.0.2.10', undefined, false],
+      ['192.0.2.1', 'headgate.io/AddressUnavailable', true],
+    ],
+  );
+});
+
+test('A rejected configuration whose last good one still serves: the address stays, Programmed says no', (t) => {
+  const rejected = problem('ConfigurationRejected', 'HAProxy refuses it: line 7');
+  const still = wantedStatus(balancer(), { serves: () => true, problems: [rejected] });
+  t.deepEqual(still.ingress[0]?.ports, [{ port: 80, protocol: 'TCP' }]);
+  t.is(conditionsOf(still)[PROGRAMMED], 'False ConfigurationRejected');
+  const never = wantedStatus(balancer(), { serves: () => false, problems: [rejected] });
+  t.is(never.ingress[0]?.ports[0]?.error, 'headgate.io/ConfigurationRejected');
+  t.true(never.isSettled);
+});
+
+test('A message of any length becomes one that a status can hold', (t) => {
+  const rejected = problem('ConfigurationRejected', 'x'.repeat(100_000));
+  const { conditions } = wantedStatus(balancer(), { serves: () => true, problems: [rejected] });
+  t.is(conditions[1]?.message.length, 1024);
+});
+
+test('A Service without ready members is programmed, and the condition names the ports that nobody answers', (t) => {
+  for (const states of [[], ['drain']] as const) {
+    const wanted = wantedStatus(balancer({ ports: [[80], [443]], states }), allServed);
+    t.is(conditionsOf(wanted)[PROGRAMMED], 'True NoMembers');
+    t.regex(wanted.conditions[1]?.message ?? '', /no member is ready: TCP 80, TCP 443$/);
+    t.is(wanted.ingress[0]?.ports[0]?.error, undefined);
+  }
+  const one = wantedStatus(balancer({ states: ['drain', 'ready'] }), allServed);
+  t.is(conditionsOf(one)[PROGRAMMED], 'True Programmed');
+});
+
+test('A port that needs a nodePort and has none has an error', (t) => {
+  const missing = problem('NodePortMissing', 'Port 80 has no nodePort', 'TCP', 80);
+  const wanted = wantedStatus(balancer({ problems: [missing], states: [] }), allServed);
+  t.is(wanted.ingress[0]?.ports[0]?.error, 'headgate.io/NodePortMissing');
+  t.is(conditionsOf(wanted)[PROGRAMMED], 'False NodePortMissing');
+});
+
+test('Addresses of both families have their own entries; external and cluster IPs have none', (t) => {
+  const wanted = wantedStatus(
+    balancer({ addresses: ['192.0.2.10', '2001:db8::1'], others: ['198.51.100.7'] }),
+    allServed,
+  );
+  t.deepEqual(
+    wanted.ingress.map(({ ip }) => ip),
+    ['192.0.2.10', '2001:db8::1'],
+  );
+  t.is(wanted.conditions[0]?.message, '192.0.2.10, 2001:db8::1');
+});
+
+test('mergeStatus() keeps the time of a condition whose status stays, and sets it where it changes', (t) => {
+  const first = mergeStatus(current(), wantedStatus(balancer(), noneServed), NOW);
+  const second = mergeStatus(current(first), wantedStatus(balancer(), allServed), LATER);
+  t.deepEqual(
+    second.conditions.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]),
+    [
+      [IP_ALLOCATED, NOW],
+      [PROGRAMMED, LATER],
+    ],
+  );
+});
+
+test('mergeStatus() leaves what others wrote where it is, and takes our ports condition away', (t) => {
+  const theirs = { ...condition('example.org/Probed', 'True'), extra: 'kept' };
+  const before = current({
+    conditions: [condition(PORTS_ERROR, 'True'), theirs, condition(PROGRAMMED, 'True')],
+  });
+  const { conditions } = mergeStatus(before, wantedStatus(balancer(), allServed), NOW);
+  t.deepEqual(
+    conditions.map(({ type }) => type),
+    ['example.org/Probed', PROGRAMMED, IP_ALLOCATED],
+  );
+  t.deepEqual(conditions[0], theirs);
+});
+
+test('observedGeneration is there where the API counts generations', (t) => {
+  const wanted = wantedStatus(balancer(), allServed);
+  t.is(mergeStatus(current({ generation: 7 }), wanted, NOW).conditions[0]?.observedGeneration, 7);
+  t.false('observedGeneration' in (mergeStatus(current(), wanted, NOW).conditions[0] ?? {}));
+});
+
+test('A Service of another type gets no address, which the API would refuse', (t) => {
+  const wanted = wantedStatus(balancer(), allServed);
+  t.deepEqual(mergeStatus(current({ type: 'ClusterIP' }), wanted, NOW).ingress, []);
+});
+
+test('clearedStatus() takes only what is ours, not the address that a successor has written', (t) => {
+  const ours = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
+  const theirs = { ip: '203.0.113.5', ipMode: 'VIP' };
+  const before = current({
+    ingress: [...ours.ingress, theirs],
+    conditions: [condition('example.org/Probed', 'True'), ...ours.conditions],
+  });
+  t.deepEqual(clearedStatus(before), {
+    ingress: [theirs],
+    conditions: [condition('example.org/Probed', 'True')],
+  });
+  const foreign = current({ ingress: [theirs] });
+  t.is(clearedStatus(foreign), foreign);
+});
+
+test('What has been merged is the same when merged again, whatever the load balancer', (t) => {
+  fc.assert(
+    fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
+      const wanted = wantedStatus(loadBalancer, { serves: () => isServed, problems: [] });
+      const once = current(mergeStatus(current(), wanted, NOW));
+      return isSameStatus(once, mergeStatus(once, wanted, LATER));
+    }),
+  );
+  t.pass();
+});
+
+test('Every error and reason has the form that the API asks for', (t) => {
+  fc.assert(
+    fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
+      const wanted = wantedStatus(loadBalancer, { serves: () => isServed, problems: [] });
+      const published = current({ ingress: [{ ip: '192.0.2.10' }] });
+      const { ingress, conditions } = mergeStatus(published, wanted, NOW);
+      const errors = ingress.flatMap(({ ports = [] }) => ports).flatMap(({ error = [] }) => error);
+      return (
+        errors.every((error) => /^[a-z0-9.-]+\/[A-Za-z]+$/.test(error)) &&
+        conditions.every(({ reason }) => /^[A-Za-z]+$/.test(reason))
+      );
+    }),
+  );
+  t.pass();
+});
+
+test('servicePatch() adds finalizer and status in one patch, guarded by UID and version', (t) => {
+  const patch = servicePatch(current({ finalizers: ['example.org/x'] }), serve(), options);
+  t.deepEqual(patch?.metadata, {
+    uid: 'uid-1',
+    resourceVersion: '7',
+    finalizers: ['example.org/x', FINALIZER],
+  });
+  t.deepEqual(Object.keys(patch?.status ?? {}), ['loadBalancer', 'conditions']);
+});
+
+test('servicePatch() is undefined where all is as it should be', (t) => {
+  const merged = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
+  t.is(servicePatch(current({ ...merged, finalizers: [FINALIZER] }), serve(), options), undefined);
+});
+
+test('servicePatch() claims with the finalizer and our mark, and touches no address', (t) => {
+  const patch = servicePatch(current(), { kind: 'claim', uid: 'uid-1' }, options);
+  t.deepEqual(patch?.metadata.finalizers, [FINALIZER]);
+  const conditions = patch?.status?.conditions ?? [];
+  t.deepEqual(
+    conditions.map(({ type, reason }) => [type, reason]),
+    [[IP_ALLOCATED, 'Pending']],
+  );
+});
+
+test('servicePatch() adds no finalizer to what is being deleted, nor where that is turned off', (t) => {
+  for (const patch of [
+    servicePatch(current({ isDeleting: true }), serve(), options),
+    servicePatch(current(), serve(), { ...options, addFinalizer: false }),
+  ]) {
+    t.is(patch?.metadata.finalizers, undefined);
+    t.truthy(patch?.status);
+  }
+});
+
+test('servicePatch() releases what is ours and leaves another load balancer its finalizer', (t) => {
+  const release: ServiceWish = { kind: 'release', uid: 'uid-1', isTornDown: true };
+  const merged = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
+  const ours = current({
+    ...merged,
+    type: 'ClusterIP',
+    ingress: [],
+    finalizers: [FINALIZER, 'example.org/x'],
+  });
+  t.deepEqual(servicePatch(ours, release, { ...options, addFinalizer: false }), {
+    metadata: { uid: 'uid-1', resourceVersion: '7', finalizers: ['example.org/x'] },
+    status: { loadBalancer: { ingress: [] }, conditions: [] },
+  });
+  t.is(servicePatch(current({ finalizers: [FINALIZER] }), release, options), undefined);
+});
+
+const options = { now: NOW, addFinalizer: true };
+
+function serve(): ServiceWish {
+  return { kind: 'serve', uid: 'uid-1', status: wantedStatus(balancer(), allServed) };
+}
+
+interface Given {
+  readonly addresses?: readonly string[];
+  /** External IPs. */
+  readonly others?: readonly string[];
+  /** Addresses that listeners may bind, all by default. */
+  readonly held?: readonly string[];
+  readonly ports?: readonly (readonly [number, Protocol?])[];
+  readonly problems?: readonly Problem[];
+  /** Of the members of each port; one that is ready by default. */
+  readonly states?: readonly ('ready' | 'drain')[];
+}
+
+function balancer({
+  addresses = ['192.0.2.10'],
+  others = [],
+  held,
+  ports = [[80]],
+  problems = [],
+  states = ['ready'],
+}: Given = {}): LoadBalancer {
+  const familyOf = (address: string): Family => (address.includes(':') ? 'v6' : 'v4');
+  const vip = (source: 'annotation' | 'spec.externalIPs') => (address: string) => ({
+    address,
+    family: familyOf(address),
+    source,
+  });
+  const families = new Set(addresses.map(familyOf));
+  const members = states.map((state, at) => {
+    const address = `10.0.0.${at}`;
+    return { name: `${address}:80`, id: at + 1, address, port: 80, weight: 1, state, target: '' };
+  });
+  const listeners = ports.flatMap(([port, protocol = 'TCP']) =>
+    [...families].map((family) => ({
+      ...template.listeners[0],
+      name: `default:web:${protocol.toLowerCase()}:${port}:${family}`,
+      port,
+      protocol,
+      family,
+      pool: { ...template.listeners[0]?.pool, members },
+      addresses: (held ?? [...addresses, ...others]).filter((address) => familyOf(address) === family),
+    })),
+  );
+  const vips = [...addresses.map(vip('annotation')), ...others.map(vip('spec.externalIPs'))];
+  return { ...template, vips, listeners, problems } as LoadBalancer;
+}
+
+const template = fc.sample(
+  anyLoadBalancer.filter(({ listeners }) => listeners.length > 0),
+  { numRuns: 1, seed: 1 },
+)[0] as LoadBalancer;
+
+function problem(reason: ProblemReason, message: string, protocol?: Protocol, port = 0): Problem {
+  return {
+    object: 'Service default/web',
+    reason,
+    message,
+    ...(protocol ? { port: { protocol, port } } : {}),
+  };
+}
+
+function current(more: Partial<CurrentService> = {}): CurrentService {
+  return {
+    namespace: 'default',
+    name: 'web',
+    uid: 'uid-1',
+    resourceVersion: '7',
+    generation: 0,
+    type: 'LoadBalancer',
+    isDeleting: false,
+    finalizers: [],
+    ingress: [],
+    conditions: [],
+    ...more,
+  };
+}
+
+function condition(type: string, status: string) {
+  return { type, status, reason: 'Any', message: '', lastTransitionTime: NOW };
+}
+
+function conditionsOf({ conditions }: WantedStatus): Record<string, string> {
+  return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+}

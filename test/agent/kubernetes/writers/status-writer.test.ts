@@ -1,0 +1,423 @@
+import test from 'ava';
+import type { ApiRequest } from '../../../../agent/kubernetes/api/client.ts';
+import { readCurrentService } from '../../../../agent/kubernetes/writers/current-service.ts';
+import { FINALIZER, type ServiceWish } from '../../../../agent/kubernetes/writers/service-patch.ts';
+import type { WantedStatus } from '../../../../agent/kubernetes/writers/service-status.ts';
+import {
+  StatusWriter,
+  type StatusWriterOptions,
+} from '../../../../agent/kubernetes/writers/status-writer.ts';
+import { silentLog } from '../../../../agent/log.ts';
+import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
+import { FakeClock, settled } from '../../../support/fake-clock.ts';
+
+const PATH = '/api/v1/namespaces/default/services/web';
+
+test('What is wanted is written once, to the status subresource, guarded by UID and version', async (t) => {
+  const { api, writer, clock } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  const [patch, ...more] = patches(api);
+  t.deepEqual(more, []);
+  t.is(patch?.path, `${PATH}/status`);
+  t.is(patch?.contentType, 'application/merge-patch+json');
+  t.deepEqual((patch as Json).body.metadata, {
+    uid: 'uid-web',
+    resourceVersion: '101',
+    finalizers: [FINALIZER],
+  });
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  t.is(writer.waiting, 0);
+});
+
+test('What is as it should be is not written, however often it is wished for', async (t) => {
+  const { api, writer, clock } = start();
+  for (let i = 0; i < 5; i++) {
+    writer.set('default/web', serve('192.0.2.10'));
+    await clock.advance(10_000);
+  }
+  t.is(patches(api).length, 1);
+});
+
+test('Nothing is written or asked before this agent leads, and all of it then', async (t) => {
+  const { api, writer, clock, lead } = start({ isLeading: false });
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(60_000);
+  t.deepEqual(api.requests, []);
+  lead(true);
+  await clock.advance(0);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+});
+
+test('A lead that is lost while the Service is being read stops the write', async (t) => {
+  const { api, writer, clock, lead } = start({ hasWatch: false });
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = ({ method }) => (method === 'GET' ? answered.promise : undefined);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  t.is(api.requests.length, 1);
+  lead(false);
+  answered.resolve(undefined);
+  await clock.advance(60_000);
+  t.deepEqual(patches(api), []);
+});
+
+test('Without a watch each write begins with a question', async (t) => {
+  const { api, writer, clock } = start({ hasWatch: false });
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  t.deepEqual(
+    api.requests.map(({ method }) => method),
+    ['GET', 'PATCH'],
+  );
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(60_000);
+  t.is(api.requests.length, 2, 'nothing has moved, nothing is asked');
+});
+
+test('A conflict is answered by reading again; what the other wrote stays', async (t) => {
+  const { api, writer, clock } = start();
+  const theirs = { type: 'example.org/Probed', status: 'True', reason: 'Any', message: '' };
+  api.fault = ({ method }) => {
+    if (method !== 'PATCH') return undefined;
+    api.fault = () => undefined;
+    const service = api.objects.get(PATH);
+    api.put(PATH, { ...service, status: { ...service.status, conditions: [theirs] } });
+    return undefined;
+  };
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  t.deepEqual(
+    api.requests.map(({ method }) => method),
+    ['PATCH', 'GET', 'PATCH'],
+  );
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  t.is(api.objects.get(PATH).status.conditions.length, 2);
+});
+
+test('Conflicts without end are met by waiting longer and longer, not by a storm', async (t) => {
+  const { api, writer, clock } = start();
+  api.fault = ({ method }) => (method === 'PATCH' ? refusal(409, 'Conflict') : undefined);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(60_000);
+  t.true(patches(api).length > 6);
+  t.true(patches(api).length < 16, String(patches(api).length));
+  api.fault = () => undefined;
+  await clock.advance(60_000);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+});
+
+test('The status of a Service that was made anew is not written by a wish for the old one', async (t) => {
+  const { api, writer, clock, watch } = start();
+  api.put(PATH, {
+    ...api.objects.get(PATH),
+    metadata: { namespace: 'default', name: 'web', uid: 'uid-new' },
+  });
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(60_000);
+  watch();
+  await clock.advance(60_000);
+  t.deepEqual(ipsOf(api), []);
+  t.is(writer.waiting, 0);
+  writer.set('default/web', serve('192.0.2.11', { uid: 'uid-new' }));
+  await clock.advance(0);
+  t.deepEqual(ipsOf(api), ['192.0.2.11']);
+});
+
+test('A wish for the new Service is written though the watch still shows the old one', async (t) => {
+  const { api, writer, clock } = start();
+  api.put(PATH, {
+    ...api.objects.get(PATH),
+    metadata: { namespace: 'default', name: 'web', uid: 'uid-new' },
+  });
+  writer.set('default/web', serve('192.0.2.11', { uid: 'uid-new' }));
+  await clock.advance(0);
+  t.deepEqual(ipsOf(api), ['192.0.2.11']);
+});
+
+test('Wishes that come while one is being written are written once, the last of them', async (t) => {
+  const { api, writer, clock } = start();
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = () => answered.promise;
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  for (let last = 11; last < 20; last++) writer.set('default/web', serve(`192.0.2.${last}`));
+  await clock.advance(0);
+  t.is(patches(api).length, 1);
+  api.fault = () => undefined;
+  answered.resolve(undefined);
+  await clock.advance(1_000);
+  t.is(patches(api).length, 2);
+  t.deepEqual(ipsOf(api), ['192.0.2.19']);
+});
+
+test('What we wrote counts until the watch shows it: a wish back to the old is not taken for fulfilled', async (t) => {
+  const { api, writer, clock, watch } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  watch();
+  writer.set('default/web', serve('192.0.2.11'));
+  await clock.advance(1_000);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  t.is(patches(api).length, 3);
+});
+
+test('What somebody else changes in our part is set right when the watch shows it', async (t) => {
+  const { api, writer, clock, watch } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  api.put(PATH, { ...api.objects.get(PATH), status: {} });
+  watch();
+  writer.observed('default/web');
+  await clock.advance(1_000);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  watch();
+  writer.observed('default/web');
+  await clock.advance(1_000);
+  t.is(patches(api).length, 2);
+});
+
+test('Many Services are written at the rate, after a burst', async (t) => {
+  const { api, writer, clock } = start({ rate: 10, burst: 20 });
+  const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
+  for (const key of keys) addService(api, key);
+  for (const key of keys) writer.set(key, serve('192.0.2.10', { uid: `uid-${key.slice(8)}` }));
+  await clock.advance(0);
+  t.is(patches(api).length, 20);
+  await clock.advance(4_000);
+  t.is(patches(api).length, 60);
+  await clock.advance(4_000);
+  t.is(patches(api).length, 100);
+});
+
+test('To look at what is as it should be costs nothing of the rate', async (t) => {
+  const { api, writer, clock, lead } = start({ rate: 10, burst: 20 });
+  const keys = Array.from({ length: 500 }, (_, index) => `default/web-${index}`);
+  for (const key of keys) addService(api, key);
+  for (const key of keys) writer.set(key, serve('192.0.2.10', { uid: `uid-${key.slice(8)}` }));
+  await clock.advance(60_000);
+  t.is(patches(api).length, 500);
+  lead(false);
+  lead(true);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  t.is(writer.waiting, 0);
+  t.is(patches(api).length, 501);
+});
+
+test('429 is obeyed for as long as it asks', async (t) => {
+  const { api, writer, clock } = start();
+  api.fault = () => refusal(429, 'TooManyRequests', { 'retry-after': '7' });
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(6_900);
+  t.is(api.requests.length, 1);
+  t.regex(writer.fault, /429 TooManyRequests/);
+  api.fault = () => undefined;
+  await clock.advance(200);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  t.is(writer.fault, '');
+});
+
+test('An API server that is away costs a few attempts a minute, and the last wish is written when it is back', async (t) => {
+  const { api, writer, clock } = start();
+  api.fault = () => {
+    throw new Error('Cannot reach the API server');
+  };
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(300_000);
+  t.true(api.requests.length < 20, String(api.requests.length));
+  writer.set('default/web', serve('192.0.2.11'));
+  api.fault = () => undefined;
+  await clock.advance(31_000);
+  t.deepEqual(ipsOf(api), ['192.0.2.11']);
+});
+
+test('What the API server finds invalid is not sent again and again', async (t) => {
+  const { api, writer, clock } = start();
+  api.fault = ({ method }) => (method === 'PATCH' ? refusal(422, 'Invalid') : undefined);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(600_000);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(600_000);
+  t.is(patches(api).length, 1);
+  t.regex(writer.fault, /422 Invalid/);
+  writer.observed('default/web');
+  await clock.advance(0);
+  t.is(patches(api).length, 2);
+});
+
+test('While the dataplane is silent nothing is written for a while; then its silence is', async (t) => {
+  const { api, writer, clock } = start();
+  writer.set('default/web', serve('192.0.2.10', { isSettled: false }));
+  await clock.advance(1_500);
+  writer.set('default/web', serve('192.0.2.11', { isSettled: false }));
+  t.deepEqual(patches(api), []);
+  await clock.advance(600);
+  t.is(patches(api).length, 1);
+  const { api: second, writer: quick, clock: time } = start();
+  quick.set('default/web', serve('192.0.2.10', { isSettled: false }));
+  await time.advance(1);
+  quick.set('default/web', serve('192.0.2.10'));
+  await time.advance(0);
+  t.is(patches(second).length, 1);
+});
+
+test('claimed() is true once the finalizer is there, and false for what is gone', async (t) => {
+  const { api, writer, clock } = start();
+  const claimed = writer.claimed('default/web', 'uid-web');
+  await clock.advance(0);
+  t.true(await claimed);
+  t.deepEqual(api.objects.get(PATH).metadata.finalizers, [FINALIZER]);
+  const again = writer.claimed('default/web', 'uid-web');
+  await clock.advance(1_000);
+  t.true(await again);
+  const gone = writer.claimed('default/gone', 'uid-gone');
+  await clock.advance(1_000);
+  t.false(await gone);
+  t.is(patches(api).length, 1);
+});
+
+test('claimed() is false when the lead is lost before the answer', async (t) => {
+  const { api, writer, clock, lead } = start();
+  api.fault = () => refusal(500, 'InternalError');
+  const claimed = writer.claimed('default/web', 'uid-web');
+  await clock.advance(0);
+  lead(false);
+  t.false(await claimed);
+  t.false(await writer.claimed('default/web', 'uid-web'));
+});
+
+test('A release waits for the teardown, then takes status and finalizer away in one write', async (t) => {
+  const { api, writer, clock, watch } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  watch();
+  writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: false });
+  await clock.advance(100_000);
+  t.is(patches(api).length, 1);
+  writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: true });
+  await clock.advance(0);
+  t.is(patches(api).length, 2);
+  t.deepEqual(api.objects.get(PATH).metadata.finalizers, []);
+  t.deepEqual(api.objects.get(PATH).status, { loadBalancer: { ingress: [] }, conditions: [] });
+});
+
+test('A teardown that is never confirmed holds up a namespace for two minutes, not for ever', async (t) => {
+  const { api, writer, clock } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  for (let passed = 0; passed < 119_000; passed += 7_000) {
+    writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: false });
+    await clock.advance(7_000);
+  }
+  await clock.advance(3_000);
+  t.deepEqual(api.objects.get(PATH).metadata.finalizers, []);
+});
+
+test('set() with nothing forgets the Service, also one that waits', async (t) => {
+  const { api, writer, clock } = start();
+  writer.set('default/web', serve('192.0.2.10', { isSettled: false }));
+  writer.set('default/web', undefined);
+  await clock.advance(60_000);
+  t.deepEqual(api.requests, []);
+  t.is(writer.waiting, 0);
+});
+
+test('onWritten() gets the Service before and after', async (t) => {
+  const seen: string[][] = [];
+  const { writer, clock } = start({
+    onWritten: (before, after) => seen.push([before, after].map(({ ingress }) => ingress[0]?.ip ?? 'none')),
+  });
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  t.deepEqual(seen, [['none', '192.0.2.10']]);
+});
+
+test('close() waits for what is under way and starts nothing more', async (t) => {
+  const { api, writer, clock } = start();
+  addService(api, 'default/other');
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = () => answered.promise;
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  let isClosed = false;
+  const closing = writer.close().then(() => {
+    isClosed = true;
+  });
+  await settled();
+  t.false(isClosed);
+  answered.resolve(undefined);
+  await closing;
+  writer.set('default/other', serve('192.0.2.10', { uid: 'uid-other' }));
+  await clock.advance(60_000);
+  t.is(patches(api).length, 1);
+});
+
+/** A writer, its API server with the Service `default/web`, and a watch that shows what it last showed. */
+function start({
+  isLeading = true,
+  hasWatch = true,
+  ...more
+}: { isLeading?: boolean; hasWatch?: boolean } & Partial<StatusWriterOptions> = {}) {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  addService(api, 'default/web');
+  let shown = new Map<string, Json>();
+  const watch = () => {
+    shown = new Map(api.objects);
+  };
+  watch();
+  const state = { isLeading };
+  const writer = new StatusWriter({
+    api,
+    clock,
+    log: silentLog(),
+    isLeader: () => state.isLeading,
+    random: () => 1,
+    ...(hasWatch
+      ? {
+          currentService: (key) => readCurrentService(shown.get(pathOf(key)) ?? api.objects.get(pathOf(key))),
+        }
+      : {}),
+    ...more,
+  });
+  const lead = (isLeader: boolean) => {
+    state.isLeading = isLeader;
+    writer.lead(isLeader);
+  };
+  if (isLeading) lead(true);
+  return { api, clock, writer, watch, lead };
+}
+
+function addService(api: FakeApi, key: string): void {
+  const [namespace, name] = key.split('/');
+  api.put(pathOf(key), {
+    kind: 'Service',
+    metadata: { namespace, name, uid: `uid-${name}` },
+    spec: { type: 'LoadBalancer' },
+    status: { loadBalancer: {} },
+  });
+}
+
+function pathOf(key: string): string {
+  const [namespace, name] = key.split('/');
+  return `/api/v1/namespaces/${namespace}/services/${name}`;
+}
+
+function patches(api: FakeApi): ApiRequest[] {
+  return api.requests.filter(({ method }) => method === 'PATCH');
+}
+
+function ipsOf(api: FakeApi): string[] {
+  return (api.objects.get(PATH).status.loadBalancer?.ingress ?? []).map(({ ip }: Json) => ip);
+}
+
+function serve(ip: string, { uid = 'uid-web', isSettled = true } = {}): ServiceWish {
+  const status: WantedStatus = {
+    ingress: [{ ip, ipMode: 'Proxy', ports: [{ port: 80, protocol: 'TCP' }], onlyIfPublished: false }],
+    conditions: [{ type: 'headgate.io/IPAllocated', status: 'True', reason: 'Allocated', message: ip }],
+    isSettled,
+  };
+  return { kind: 'serve', uid, status };
+}
