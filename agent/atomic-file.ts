@@ -5,14 +5,14 @@ import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeadgateError } from './errors.ts';
 
-/** `chunks` are written in their order, text as UTF-8, mode 0600. Errors: FILE_WRITE, retry later; the old file then stands. */
+/** `chunks` are written in their order, text as UTF-8. Errors: FILE_WRITE, retry later; the old file then stands. */
 export async function writeAtomically(
   path: string,
   chunks: Iterable<string | Buffer>,
-  temporary = `${path}.tmp`,
+  { temporary = `${path}.tmp`, mode = 0o600 } = {},
 ): Promise<void> {
   try {
-    await writeDurably(temporary, chunks);
+    await writeDurably(temporary, chunks, mode);
     await rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (cause) {
@@ -22,8 +22,12 @@ export async function writeAtomically(
 }
 
 /** Writes and flushes, but not under a name that anyone reads. */
-export async function writeDurably(path: string, chunks: Iterable<string | Buffer>): Promise<void> {
-  const file = await open(path, 'w', 0o600);
+export async function writeDurably(
+  path: string,
+  chunks: Iterable<string | Buffer>,
+  mode = 0o600,
+): Promise<void> {
+  const file = await open(path, 'w', mode);
   try {
     for (const some of inBatches(chunks)) await writeAll(file, some);
     await file.sync();

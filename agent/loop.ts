@@ -30,6 +30,8 @@ export interface LoopMetrics {
   planned(kind: 'none' | 'runtime' | 'reload'): void;
   /** From the event that reached the agent to HAProxy's acknowledgement. */
   acknowledged(seconds: number): void;
+  /** A round begins. */
+  turns(): void;
   /** The loop has come round: it lives. */
   turned(): void;
 }
@@ -50,6 +52,7 @@ export async function loop({
   // One of three things can happen: objects changed, the dataplane asks to plan something again, we are stopping.
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
+    metrics.turns();
     const moved = addresses.assign(changed.keys()); // claims are written by themselves
     const dirty = new Set([...changed.keys(), ...moved]);
     const keys = translateChanged(cluster, model, dirty, settings(), addresses.ofPools); // pure
@@ -60,6 +63,7 @@ export async function loop({
     count(plans, outcome, changed, metrics);
     programming.applied(plans, outcome, changed);
     report(touched);
+    metrics.turned();
   }
 }
 
@@ -76,7 +80,6 @@ function count(
     const isAcknowledged = outcome !== undefined && outcome.lost === undefined && plan.commands.length > 0;
     if (since !== undefined && isAcknowledged) metrics.acknowledged((now - since) / 1000);
   }
-  metrics.turned();
 }
 
 function kindOf({ reload, commands }: Plan): 'none' | 'runtime' | 'reload' {

@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
+import { ServiceNotifier } from '../health/service-notifier.ts';
 import { AddressKeeper } from './address-keeper.ts';
 import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
 import { apiClient, apiSource, claimHome } from './api.ts';
@@ -115,12 +116,18 @@ async function run(argv: readonly string[]): Promise<number> {
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', sources),
   };
   const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), answers, pairOrders(pair));
-  const health = await startHealthServer(settings.listen, {
-    metrics,
-    alive: () =>
-      changes.waiting > 0 && metrics.sinceTurn > LOOP_DEADLINE ? 'The loop does not come round' : '',
-    ready: () => (objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault),
+  const alive = (): string => (metrics.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
+  const ready = (): string =>
+    objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
+  const health = await startHealthServer(settings.listen, { metrics, alive, ready });
+  const notifier = new ServiceNotifier({
+    env: process.env,
+    alive,
+    ready,
+    status: () => `Serving ${model.loadBalancers.size} load balancers`,
+    onFailure: (error) => log.warn('Cannot tell systemd how the agent is', { error: messageOf(error) }),
   });
+  notifier.start();
   log.info('Headgate runs', { version, listen: health.address, stateDir: settings.stateDir });
 
   // What an operator tells the running agent.
@@ -251,6 +258,7 @@ async function run(argv: readonly string[]): Promise<number> {
     },
   });
 
+  await notifier.close();
   await manifests.close();
   await api?.close();
   await addresses.close();

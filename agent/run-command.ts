@@ -13,11 +13,12 @@ export interface CommandResult {
 export function runCommand(
   program: string,
   args: readonly string[],
-  options: { readonly timeout: number },
+  options: { readonly timeout: number; readonly env?: NodeJS.ProcessEnv },
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const settings = {
       timeout: options.timeout,
+      env: options.env ?? process.env,
       maxBuffer: 16 * 1024 * 1024,
       killSignal: 'SIGKILL' as const,
     };

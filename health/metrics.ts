@@ -154,7 +154,7 @@ export class Metrics {
     buckets: PROGRAMMING_BUCKETS,
     registers: [this.#registry],
   });
-  #lastTurn = performance.now();
+  #roundBegan: number | undefined;
 
   constructor(version: string, state: () => AgentState) {
     for (const path of ['runtime', 'reload']) this.#programming.zero({ path });
@@ -264,13 +264,17 @@ export class Metrics {
     this.#programming.observe({ path }, seconds);
   }
 
-  /** Milliseconds since the loop last came round. */
-  get sinceTurn(): number {
-    return performance.now() - this.#lastTurn;
+  /** Milliseconds that the loop's round under way has taken so far; 0 between two rounds. */
+  get roundTime(): number {
+    return this.#roundBegan === undefined ? 0 : performance.now() - this.#roundBegan;
+  }
+
+  turns(): void {
+    this.#roundBegan = performance.now();
   }
 
   turned(): void {
-    this.#lastTurn = performance.now();
+    this.#roundBegan = undefined;
   }
 
   commandsAcknowledged(command: string): void {

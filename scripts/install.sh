@@ -33,6 +33,10 @@ END
   if [ -n "${1:-}" ] && ! command -v go >/dev/null; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
   fi
+  if [ "${1:-}" = test ]; then
+    echo 'systemd-analyze systemd verifies the units'
+    echo 'python3 python3 stands in for systemd, to which the agent tells how it is'
+  fi
   if [ "${1:-}" = bench ]; then
     echo 'wrk wrk the load of the benchmarks'
   fi

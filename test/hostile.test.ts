@@ -31,6 +31,8 @@ const test = requires(ava, { haproxy: true });
 const CONTEXT = renderContext(
   { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
   {
+    fileMode: 0o600,
+    socketMode: '600',
     config: '',
     adminSocket: '/run/headgate/admin.sock',
     masterSocket: '',

@@ -29,7 +29,7 @@ export async function render(argv: readonly string[]): Promise<number> {
   const { model, problems } = await desiredState(settings);
   const loadBalancers = inFileOrder(model.loadBalancers);
   const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers));
-  const paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
+  const paths = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
   const { chunks } = await configText(
     loadBalancers,
     renderContext(settings, paths, limit.value, new AclIds().idOf, await tablesOf(settings, paths.config)),

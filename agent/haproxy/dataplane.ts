@@ -28,7 +28,7 @@ import {
 import { OldWorkers } from './old-workers.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
-import { type HaproxyPaths, haproxyPaths, stopHaproxy } from './process/process.ts';
+import { type HaproxyAccess, type HaproxyPaths, haproxyPaths, stopHaproxy } from './process/process.ts';
 import { haproxyVersion } from './process/program.ts';
 import { ReloadArbiter, type ReloadCause } from './process/reload-arbiter.ts';
 import { Reloader } from './process/reloader.ts';
@@ -45,6 +45,7 @@ export interface HaproxySettings extends RenderSettings {
   readonly runtimeDir: string;
   readonly haproxy: string;
   readonly haproxySupervisor: 'agent' | 'external';
+  readonly haproxyAccess: HaproxyAccess;
   /** The network namespace that it runs in, a name in /run/netns; '' for the agent's own. */
   readonly netns: string;
   readonly maxConnections: number;
@@ -125,10 +126,10 @@ export class HaproxyDataplane {
     const { settings, wanted, replan, metrics, log } = options;
     this.#options = options;
     this.#settings = settings;
-    this.#paths = haproxyPaths(settings.stateDir, settings.runtimeDir);
+    this.#paths = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
     const paths = this.#paths;
     this.#rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
-    const file = new ConfigFile(paths.config, () => {
+    const file = new ConfigFile(paths.config, paths.fileMode, () => {
       log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
       metrics.repaired('file');
     });
@@ -241,7 +242,7 @@ export class HaproxyDataplane {
   async start(): Promise<void> {
     await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
     await mkdir(dirname(this.#paths.adminSocket), { recursive: true, mode: 0o711 });
-    await forgetServerStates(this.#paths.serverState).catch(() => undefined);
+    await forgetServerStates(this.#paths).catch(() => undefined);
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();
@@ -305,7 +306,7 @@ export class HaproxyDataplane {
     const isOurs = why !== undefined && (await isShared(this.#paths.config, tables));
     if (why !== undefined && !(isOurs && (await this.isRunning())))
       throw new HeadgateError('HAPROXY_REJECTED', `The stick-tables cannot be shared: ${why}`);
-    await writeTablesCredentials(tables, credentials);
+    await writeTablesCredentials(tables, credentials, this.#paths.fileMode);
     this.#tables = tables;
     if (this.#isStarted) this.#globalChanged();
   }

@@ -35,6 +35,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     adminSocket: context.adminSocket,
     peersSocket: context.peersSocket,
     serverState: context.serverState,
+    socketMode: context.socketMode,
     maxConnections: context.maxConnections,
     hasThreads: context.threads > 0,
     threads: context.threads,

@@ -204,6 +204,11 @@ export const settingsTable = {
     restart: true,
     doc: 'Who starts HAProxy: the agent, detached, so that it outlives the agent; or something external, such as the systemd unit of the package.',
   }),
+  haproxyAccess: setting(choice('owner', 'group'), 'HAProxy', {
+    default: 'owner',
+    restart: true,
+    doc: "Who besides root may read the files that are written for HAProxy and use HAProxy's sockets: their owner; or their group, too, for a HAProxy that another user than the agent starts, such as the systemd unit of the package. The folders `haproxy` in `stateDir` and in `runtimeDir` must then be there already, with the setgid bit and a group that only these two users are in.",
+  }),
   haproxyUser: setting(text('USER', ACCOUNT, ACCOUNT_IN_WORDS), 'HAProxy', {
     default: (host: Host) => (host.uid === 0 && host.hasAccount('passwd', 'haproxy') ? 'haproxy' : ''),
     defaultInWords: '`haproxy` as root where that account exists, otherwise none',

@@ -42,6 +42,7 @@ await serveAck(async (order: AckOrder) => {
   const metrics = {
     planned: nothing,
     acknowledged: (seconds: number) => acknowledged?.(seconds * 1_000),
+    turns: nothing,
     turned: nothing,
     commandsAcknowledged: nothing,
     commandRefused: nothing,

@@ -149,6 +149,7 @@ const others: Readonly<Record<SettingName, string>> = {
   defaults: 'algorithm=least-connections',
   haproxy: '/opt/haproxy/sbin/haproxy',
   haproxySupervisor: 'external',
+  haproxyAccess: 'group',
   haproxyUser: 'lb',
   haproxyGroup: 'lb',
   maxConnections: '20000',

@@ -14,12 +14,14 @@ interface Identity {
 export class ConfigFile {
   readonly path: string;
   readonly #lastGood: string;
+  readonly #mode: number;
   readonly #onTampered: () => void;
   #written: Identity | undefined;
 
   /** `onTampered` is told when the file was written again because of what someone else had made of it. */
-  constructor(path: string, onTampered: () => void = () => undefined) {
+  constructor(path: string, mode = 0o600, onTampered: () => void = () => undefined) {
     this.path = path;
+    this.#mode = mode;
     this.#lastGood = `${path}.last-good`;
     this.#onTampered = onTampered;
   }
@@ -36,7 +38,7 @@ export class ConfigFile {
       return;
     }
     const wasUntouched = await this.isUntouched();
-    await writeAtomically(this.path, chunks);
+    await writeAtomically(this.path, chunks, { mode: this.#mode });
     this.#written = await identityOf(this.path);
     if (!wasUntouched) this.#onTampered();
   }

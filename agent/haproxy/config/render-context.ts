@@ -7,6 +7,8 @@ export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
   readonly serverState: string;
+  /** Of both sockets, octal. */
+  readonly socketMode: string;
   readonly maxConnections: number;
   /** 0: HAProxy's own choice. */
   readonly threads: number;
@@ -43,6 +45,7 @@ export function renderContext(
     adminSocket: paths.adminSocket,
     peersSocket: paths.peersSocket,
     serverState: paths.serverState,
+    socketMode: paths.socketMode,
     maxConnections,
     threads: settings.threads,
     hardStopAfter: settings.hardStopAfter,

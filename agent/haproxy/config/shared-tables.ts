@@ -60,13 +60,14 @@ export async function isShared(configFile: string, { own }: SharedTables): Promi
 
 /**
  * HAProxy gets a copy that was found to be good: it would refuse the whole configuration because of a file that is
- * not, also where nobody has told the agent of a change. Errors: FILE_WRITE.
+ * not, also where nobody has told the agent of a change. `mode` is that of the files. Errors: FILE_WRITE.
  */
 export async function writeTablesCredentials(
   { identityFile, trustedFile }: SharedTables,
   { identity, trusted }: TablesCredentials,
+  mode: number,
 ): Promise<void> {
   await mkdir(dirname(identityFile), { recursive: true, mode: 0o700 });
-  await writeAtomically(trustedFile, [trusted]);
-  await writeAtomically(identityFile, [identity]);
+  await writeAtomically(trustedFile, [trusted], { mode });
+  await writeAtomically(identityFile, [identity], { mode });
 }

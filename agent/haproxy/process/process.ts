@@ -9,8 +9,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../errors.ts';
 import { inNamespace } from '../../namespace.ts';
 
+/** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
+export type HaproxyAccess = 'owner' | 'group';
+
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
+  /** The mode of the files that are written for it: for a HAProxy of another user their group may read them. */
+  readonly fileMode: number;
+  /** That of its sockets, as HAProxy is told it. */
+  readonly socketMode: string;
   readonly config: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
@@ -21,9 +28,15 @@ export interface HaproxyPaths {
   readonly log: string;
 }
 
-export function haproxyPaths(stateDir: string, runtimeDir: string): HaproxyPaths {
+export function haproxyPaths(
+  stateDir: string,
+  runtimeDir: string,
+  access: HaproxyAccess = 'owner',
+): HaproxyPaths {
   const runtime = join(runtimeDir, 'haproxy');
   return {
+    fileMode: access === 'group' ? 0o640 : 0o600,
+    socketMode: access === 'group' ? '660' : '600',
     config: join(stateDir, 'haproxy', 'haproxy.cfg'),
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),

@@ -132,11 +132,11 @@ export class Reloader {
       log.warn('Members that are down may be up after the reload until checks say otherwise', {
         error: messageOf(error),
       });
-    await keepServerStates(worker, loadBalancers, paths.serverState).catch(warn);
+    await keepServerStates(worker, loadBalancers, paths).catch(warn);
     try {
       return await ask();
     } finally {
-      await forgetServerStates(paths.serverState).catch(warn);
+      await forgetServerStates(paths).catch(warn);
     }
   }
 

@@ -8,6 +8,9 @@ import type { Listener, LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
 import { downRows } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
+import type { HaproxyPaths } from './process.ts';
+
+type ServerStateFile = Pick<HaproxyPaths, 'serverState' | 'fileMode'>;
 
 const QUESTIONS = 64;
 /** The version of the format; a file without rows. */
@@ -20,7 +23,7 @@ const EMPTY = '1\n';
 export async function keepServerStates(
   worker: ServingWorker,
   next: ReadonlyMap<string, LoadBalancer>,
-  path: string,
+  { serverState: path, fileMode: mode }: ServerStateFile,
 ): Promise<void> {
   const { runtime } = worker;
   const names: string[] = [];
@@ -42,7 +45,8 @@ export async function keepServerStates(
       if (slice.isOver) await slice.breathe();
     }
   }
-  await writeAtomically(path, [EMPTY, ...[header, ...rows].filter(Boolean).map((line) => `${line}\n`)]);
+  const lines = [header, ...rows].filter(Boolean).map((line) => `${line}\n`);
+  await writeAtomically(path, [EMPTY, ...lines], { mode });
 }
 
 /** Of a worker that booted from an unknown file it is taken for granted. */
@@ -53,6 +57,6 @@ function isStillJudged({ running, booted }: ServingWorker, key: string, { name, 
 }
 
 /** Errors: FILE_WRITE. */
-export async function forgetServerStates(path: string): Promise<void> {
-  await writeAtomically(path, [EMPTY]);
+export async function forgetServerStates({ serverState, fileMode: mode }: ServerStateFile): Promise<void> {
+  await writeAtomically(serverState, [EMPTY], { mode });
 }

@@ -1,0 +1,68 @@
+// A socket as systemd's, for sd_notify(3): collects what is told to it. Python holds it, because Node has no datagram
+// sockets of this kind; what a message carries beside its text is dropped, by which a sender's barrier is passed.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+
+const LISTEN = `
+import json, os, socket, sys
+receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+receiver.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+print(json.dumps("bound"), flush=True)
+while True:
+    print(json.dumps(receiver.recv(65536).decode()), flush=True)
+`;
+
+export class NotifySocket {
+  readonly path: string;
+  /** Each with its variables, in their order. */
+  readonly messages: string[][] = [];
+
+  /** Gone when the test is over. */
+  static async open(t: ExecutionContext<unknown>): Promise<NotifySocket> {
+    const directory = await mkdtemp(join(tmpdir(), 'hg-notify-'));
+    const path = join(directory, 'notify');
+    const child = spawn('python3', ['-c', LISTEN, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.teardown(async () => {
+      child.kill('SIGKILL');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      await rm(directory, { recursive: true, force: true });
+    });
+    const socket = new NotifySocket(path);
+    await socket.#listen(child);
+    return socket;
+  }
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  /** All variables that were told since message `from`. */
+  told(from = 0): readonly string[] {
+    return this.messages.slice(from).flat();
+  }
+
+  async until(what: string, condition: () => boolean, timeout = 15_000): Promise<void> {
+    for (const end = performance.now() + timeout; performance.now() < end; await delay(10))
+      if (condition()) return;
+    throw new Error(`Not within ${timeout} ms: ${what}; told: ${JSON.stringify(this.messages)}`);
+  }
+
+  async #listen({ stdout }: ChildProcess): Promise<void> {
+    if (stdout === null) throw new Error('Python has no output');
+    const lines = createInterface({ input: stdout });
+    const bound = once(lines, 'line');
+    await bound;
+    lines.on('line', (line) => {
+      const text = JSON.parse(line) as string;
+      if (text !== 'BARRIER=1') this.messages.push(text.split('\n'));
+    });
+  }
+}
