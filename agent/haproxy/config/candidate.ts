@@ -2,8 +2,7 @@
 // what it has not checked before, and gives the text. Sections stand for themselves, so a section that HAProxy has
 // accepted once need not be shown to it again: the check costs what changed, not what exists.
 
-import { readFile } from 'node:fs/promises';
-import { writeDurably } from '../../atomic-file.ts';
+import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../errors.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { probeBind } from './bind-probe.ts';
@@ -169,10 +168,12 @@ export class CandidateMaker {
   ): ReturnType<typeof checkConfig> {
     const { executable, scratchFile, context } = this.#options;
     const { chunks } = await configText(some, context(all));
-    await writeDurably(scratchFile, chunks).catch((cause: unknown) => {
+    const text = chunks.join('');
+    // Not flushed to the disk: HAProxy reads it now, and nobody later.
+    await writeFile(scratchFile, text, { mode: 0o600 }).catch((cause: unknown) => {
       throw new HeadgateError('FILE_WRITE', `Cannot write "${scratchFile}"`, { retry: 'later', cause });
     });
-    return checkConfig(executable, scratchFile, await readFile(scratchFile, 'utf8'));
+    return checkConfig(executable, scratchFile, text);
   }
 
   #unchecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): readonly LoadBalancer[] {
