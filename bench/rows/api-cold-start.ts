@@ -88,7 +88,7 @@ async function measureSize(bench: Bench, scratch: Scratch, size: Size, runs: num
     const listeners = async (): Promise<void> => {
       const { address, members } = services.at(0);
       await prober.answered(address, PORT, members[0] ?? '', MOST);
-      const isThere = (): boolean => listeningSockets(PORT) >= services.all.length;
+      const isThere = (): boolean => listeningSockets(PORT, vipsOf(services)) >= services.all.length;
       await until('All listeners are there', isThere, { most: MOST });
     };
     const name = `${size.suffix}-${run}`;
@@ -115,6 +115,10 @@ async function measureSize(bench: Bench, scratch: Scratch, size: Size, runs: num
   return all;
 }
 
+function vipsOf(services: Services): string[] {
+  return services.all.map(({ address }) => address);
+}
+
 async function once(
   bench: Bench,
   services: Services,
@@ -123,7 +127,7 @@ async function once(
   start: () => Running,
   serves: () => Promise<void>,
 ): Promise<void> {
-  await until('The ports are free', () => listeningSockets(PORT) === 0, { most: MOST });
+  await until('The ports are free', () => listeningSockets(PORT, vipsOf(services)) === 0, { most: MOST });
   const began = performance.now();
   const running = start();
   const failing = new Promise<never>((_, reject) => {

@@ -54,7 +54,9 @@ async function measure(
       if (ahead > 2) await pause(ahead);
     }
     const written = performance.now();
-    await until('All new listeners are there', () => listeningSockets(port + 10) >= count, { every: 20 });
+    const vips = specs.map(({ vip }) => vip);
+    const areThere = (): boolean => listeningSockets(port + 10, vips) >= count;
+    await until('All new listeners are there', areThere, { every: 20 });
     const seconds = (performance.now() - written) / 1_000;
     // What comes late, comes: another reload, a repair.
     await pause(2_500);

@@ -44,6 +44,7 @@ interface Measured {
 async function startup(specs: readonly ServiceSpec[], start: () => Running): Promise<[number, Running]> {
   const [first] = specs;
   if (first === undefined) throw new Error('No Services');
+  const vips = specs.map(({ vip }) => vip);
   const began = performance.now();
   const running = start();
   const failing = new Promise<never>((_, reject) => {
@@ -52,7 +53,7 @@ async function startup(specs: readonly ServiceSpec[], start: () => Running): Pro
   failing.catch(() => undefined);
   const answered = untilAnswered(first.vip, first.port, first.members[0]?.address ?? '', began, 60_000);
   await Promise.race([answered, failing]);
-  await until('All listeners are there', () => listeningSockets(first.port) >= specs.length, {
+  await until('All listeners are there', () => listeningSockets(first.port, vips) >= specs.length, {
     most: 60_000,
   });
   return [(performance.now() - began) / 1_000, running];
@@ -110,7 +111,8 @@ async function measure(bench: Bench, scratch: Scratch, { suffix, count, size, ru
         measured.peak.push(peakMemory(running.pid));
       }
       await running.stop();
-      await until('The ports are free again', () => listeningSockets(specs[0]?.port ?? 0) === 0);
+      const vips = specs.map(({ vip }) => vip);
+      await until('The ports are free again', () => listeningSockets(specs[0]?.port ?? 0, vips) === 0);
     }
   }
   return { agent, bound };

@@ -20,7 +20,8 @@ export const idle: Benchmark = {
   run: (bench) =>
     withScratch(async (scratch) => {
       const count = bench.scaled(1_000, 5);
-      const folder = new ManifestFolder(scratch.path('m'), services(new Addresses(), count, 10));
+      const specs = services(new Addresses(), count, 10);
+      const folder = new ManifestFolder(scratch.path('m'), specs);
       const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
       await serving(agent, count);
       // The same text, with sockets and ports of its own.
@@ -30,7 +31,8 @@ export const idle: Benchmark = {
         .replaceAll(/^( {4}bind \S+):8080$/gm, '$1:8085');
       writeFileSync(config, text);
       const alone = start(scratch, 'alone', bench.haproxy, ['-W', '-f', config]);
-      await until('The other HAProxy serves', () => listeningSockets(8085) >= count);
+      const vips = specs.map(({ vip }) => vip);
+      await until('The other HAProxy serves', () => listeningSockets(8085, vips) >= count);
       bench.say(`idle: ${(SETTLE + LONG) / 1_000} s`);
       await pause(bench.scaled(SETTLE, 200));
       const haproxy = agent.haproxyPids();

@@ -43,7 +43,8 @@ export const rollingAbrupt: Benchmark = {
         .replaceAll(/^ +(?:option redispatch|retries).*\n/gm, '');
       writeFileSync(config, text);
       start(scratch, 'without', bench.haproxy, ['-W', '-f', config]);
-      await until('The other HAProxy serves', () => listeningSockets(8085) >= count);
+      const vips = specs.map(({ vip }) => vip);
+      await until('The other HAProxy serves', () => listeningSockets(8085, vips) >= count);
 
       const load = startLoad(scratch);
       const put = (port: number, seconds = bench.scaled(SECONDS)): Promise<LoadResult> =>

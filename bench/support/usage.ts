@@ -26,15 +26,23 @@ export function processTree(pid: number): number[] {
   return [pid, ...below.flatMap(processTree)];
 }
 
-/** Sockets of this machine that listen on `port`. */
-export function listeningSockets(port: number): number {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+/** Sockets that listen on `port` of one of these IPv4 addresses: others, of another run for instance, do not count. */
+export function listeningSockets(port: number, addresses: Iterable<string>): number {
+  const places = new Set([...addresses].map((address) => inHex(address, port)));
   let count = 0;
   for (const line of read('/proc/net/tcp').split('\n')) {
     const [, local = '', , state] = line.trim().split(/\s+/, 4);
-    if (state === '0A' && local.endsWith(suffix)) count++;
+    if (state === '0A' && places.has(local)) count++;
   }
   return count;
+}
+
+/** As /proc/net/tcp writes it on a little-endian machine: the address's last byte first. */
+function inHex(address: string, port: number): string {
+  const hex = (value: number, digits: number): string =>
+    value.toString(16).toUpperCase().padStart(digits, '0');
+  const bytes = address.split('.').map((byte) => hex(Number(byte), 2));
+  return `${bytes.reverse().join('')}:${hex(port, 4)}`;
 }
 
 function status(pid: number, field: string): number {
