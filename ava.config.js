@@ -3,4 +3,7 @@ export default {
   extensions: ['ts'],
   timeout: '3m',
   concurrency: 2,
+  // Each file in a process of its own, as the agent runs: Node closes what a thread has opened once more when that ends,
+  // even where a socket has closed it, and would take another thread's descriptor. A crash ends one file only.
+  workerThreads: false,
 };

@@ -30,8 +30,6 @@ function runAva(cwd: string, args: readonly string[]): Promise<{ output: string;
     const ava = fileURLToPath(new URL('ava-tap.ts', import.meta.url));
     const child = spawn(process.execPath, [ava, '--tap', ...args], {
       cwd,
-      // libuv ends a process whose kernel takes back io_uring under load.
-      env: { ...process.env, UV_USE_IO_URING: '0' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let output = '';

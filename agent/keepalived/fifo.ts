@@ -1,14 +1,11 @@
 // Reads the FIFO to which keepalived writes each change of state. The agent makes it, so that keepalived never removes
 // it, and holds it open for writing as well, so that it does not end when keepalived does.
 
-import { constants, readSync } from 'node:fs';
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { constants, openSync, readSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { HeadgateError } from '../errors.ts';
 import { runCommand } from '../run-command.ts';
-
-/** The socket closes what the handle has opened; a handle that nobody held would close it a second time. */
-const KEPT = new Set<FileHandle>();
 
 export class NotifyFifo {
   readonly #path: string;
@@ -32,9 +29,8 @@ export class NotifyFifo {
         throw new HeadgateError('FILE_WRITE', `Cannot make the FIFO "${this.#path}": ${stderr.trim()}`);
     }
     this.#inode = (await stat(this.#path)).ino;
-    const handle = await open(this.#path, constants.O_RDWR | constants.O_NONBLOCK);
-    KEPT.add(handle);
-    const { fd } = handle;
+    // The socket alone closes it. A FileHandle would do so once more at its end, and by then the number may be another's.
+    const fd = openSync(this.#path, constants.O_RDWR | constants.O_NONBLOCK);
     drain(fd);
     this.#rest = '';
     this.#socket = new Socket({ fd, readable: true, writable: false });

@@ -21,7 +21,7 @@ async function runSuite(
     await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
     await writeFile(
       join(directory, 'ava.config.js'),
-      "export default { files: ['*.test.ts'], extensions: ['ts'], timeout: '10s' };",
+      "export default { files: ['*.test.ts'], extensions: ['ts'], timeout: '10s', workerThreads: false };",
     );
     for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
     const { ALLOW_SKIP: _, ...inherited } = process.env;
