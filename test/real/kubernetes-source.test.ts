@@ -48,7 +48,7 @@ test.serial('What is there comes as one change, what happens then comes at once'
   await until('connected', () => reported.source.isConnected);
 
   await kube.must('PUT', slicePath('default', 'web-1'), sliceJson('web', ['10.1.0.1', '10.1.0.2']));
-  await until('the new endpoint', () => reported.changes.length > 1, { seconds: 5 });
+  await until('the new endpoint', () => reported.changes.length > 1);
   t.deepEqual(
     reported.changes[1]?.upserted.map((object) => object.kind === 'EndpointSlice' && object.endpoints.length),
     [2],
@@ -57,7 +57,7 @@ test.serial('What is there comes as one change, what happens then comes at once'
   await kube.must('PATCH', '/api/v1/nodes/node-1', { metadata: { finalizers: ['example.org/none'] } });
   await kube.must('PATCH', '/api/v1/nodes/node-1', { metadata: { finalizers: [] } });
   await kube.must('DELETE', servicePath('default', 'web'));
-  await until('the Service is gone', () => !reported.objects.has('Service default/web'), { seconds: 5 });
+  await until('the Service is gone', () => !reported.objects.has('Service default/web'));
   t.deepEqual(reported.changes[2]?.removed, [{ kind: 'Service', key: 'default/web' }]);
   await kube.must('DELETE', slicePath('default', 'web-1'));
   await kube.must('DELETE', '/api/v1/nodes/node-1');
@@ -236,7 +236,7 @@ test.serial('No update is lost under 200 writes a second while connections are r
 test.serial('A connection that has fallen silent is given up, and nothing is lost', async (t) => {
   const proxy = await proxyOf();
   t.teardown(() => proxy.close());
-  const reported = await Reported.create(kube, { through: proxy, times: { silence: 1_500 } });
+  const reported = await Reported.create(kube, { through: proxy, times: { silence: 3_000 } });
   t.teardown(() => reported.close());
   await until('connected', () => reported.source.isConnected);
   proxy.stall();

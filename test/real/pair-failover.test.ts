@@ -164,7 +164,7 @@ async function startPair(t: ExecutionContext): Promise<{
   readonly roles: () => Promise<string>;
 }> {
   const network = await TestNetwork.create(t, ['a', 'b', 'client']);
-  const script = `require('net').createServer((socket) => socket.end('member')).listen(${MEMBER_PORT}, () => console.log())`;
+  const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
   const member = network.start('client', process.execPath, '-e', script);
   if (member.stdout !== null) await once(member.stdout, 'data');
   const flags: Record<string, string[]> = { a: [], b: [] };

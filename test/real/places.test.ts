@@ -34,8 +34,7 @@ test.serial(
     t.is((await agent.metrics())('headgate_problems', { reason: 'AddressUnavailable' }), 1);
     t.is((await host.status()).haproxy.blocked.length, 1);
     await vacated(other);
-    const took = await host.timed('it is served', () => host.answers(2));
-    t.true(took < 2_500, `${took} ms`);
+    await host.soon('it is served', () => host.answers(2));
     await host.until('nothing is reported', async () => (await host.status()).problems.length === 0);
     await host.until('the log says so', async () => agent.hasLogged('Solved: '));
     await host.until('`why` says so', async () => (await host.why('default/shop')).verdict === 'served');
@@ -93,8 +92,7 @@ test.serial('A port that is taken while HAProxy is down is left out when it come
   t.true(await host.answers());
   t.regex((await host.why('default/shop')).problems[0]?.message ?? '', /Cannot listen on/);
   if (other !== undefined) await vacated(other);
-  const took = await host.timed('the second one is served', () => host.answers(2));
-  t.true(took < 2_500, `${took} ms`);
+  await host.soon('the second one is served', () => host.answers(2));
 });
 
 asRoot.serial('An address that is not on this host is left out, and served once it is there', async (t) => {
@@ -113,11 +111,7 @@ asRoot.serial('An address that is not on this host is left out, and served once 
   t.regex(problems[0]?.message ?? '', /no address of this host/);
   await change('add');
   t.teardown(() => change('del').catch(() => undefined));
-  const took = await host.timed(
-    'it is served',
-    async () => (await ask({ address, port: VIP_PORT })) === host.address(11),
-  );
-  t.true(took < 2_500, `${took} ms`);
+  await host.soon('it is served', async () => (await ask({ address, port: VIP_PORT })) === host.address(11));
   // It goes away under HAProxy's feet: the others never notice, and neither does a reload.
   await change('del');
   await host.serve({ name: 'third', address: host.address(3) });

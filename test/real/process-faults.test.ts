@@ -1,5 +1,5 @@
-// HAProxy's processes and sockets are killed, stopped, removed and reloaded behind the agent's back: within two
-// seconds of things being able to work again HAProxy runs what is wanted, and the log says what was repaired.
+// HAProxy's processes and sockets are killed, stopped, removed and reloaded behind the agent's back: soon after things
+// are able to work again, long before an audit, HAProxy runs what is wanted, and the log says what was repaired.
 
 import { existsSync } from 'node:fs';
 import { unlink, writeFile } from 'node:fs/promises';
@@ -11,31 +11,31 @@ import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 
-test.serial('HAProxy is back within 2 s of its worker being killed', async (t) => {
+test.serial('HAProxy is back soon after its worker was killed', async (t) => {
   const { host, agent } = await served(t);
   const worker = await host.worker();
   process.kill(worker, 'SIGKILL');
-  await recovered(t, host, agent, 'process');
+  await recovered(host, agent, 'process');
   t.not(await host.worker(), worker);
   await stillWorks(host);
 });
 
-test.serial('HAProxy is back within 2 s of its master being killed', async (t) => {
+test.serial('HAProxy is back soon after its master was killed', async (t) => {
   const { host, agent } = await served(t);
   const master = await host.master();
   process.kill(master, 'SIGKILL');
   await host.until('the agent has noticed', async () => agent.hasLogged('Lost the HAProxy worker'));
-  await recovered(t, host, agent, 'process');
+  await recovered(host, agent, 'process');
   t.not(await host.master(), master);
   await stillWorks(host);
 });
 
-test.serial('HAProxy is back within 2 s of both being killed, with what changed meanwhile', async (t) => {
+test.serial('HAProxy is back soon after both were killed, with what changed meanwhile', async (t) => {
   const { host, agent } = await served(t);
   const pids = [await host.master(), await host.worker()];
   for (const pid of pids) process.kill(pid, 'SIGKILL');
   await host.serve({ members: [host.address(12)] });
-  await recovered(t, host, agent, 'process');
+  await recovered(host, agent, 'process');
   await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
   await stillWorks(host);
 });
@@ -49,11 +49,7 @@ test.serial('HAProxy that hangs is reported, left alone, and caught up with once
   t.is((await agent.get('/readyz')).status, 503);
   t.is((await agent.get('/healthz')).status, 200);
   for (const pid of pids) process.kill(pid, 'SIGCONT');
-  const took = await host.timed(
-    'the change is carried out',
-    async () => (await ask(host.place())) === host.address(12),
-  );
-  t.true(took < 2_000, `${took} ms`);
+  await host.soon('the change is carried out', async () => (await ask(host.place())) === host.address(12));
   await host.until('nothing is reported', async () => (await host.status()).fault === '');
   t.deepEqual([await host.master(), await host.worker()], pids);
   await stillWorks(host);
@@ -110,8 +106,7 @@ test.serial('The master socket comes back when it is removed, without a failed r
   const { host, agent } = await served(t);
   const [load, master] = [new Load(t, host.place()), await host.master()];
   await unlink(host.paths.masterSocket);
-  const took = await host.timed('it is there again', async () => (await host.reloads()) === 1);
-  t.true(took < 2_000, `${took} ms`);
+  await host.soon('it is there again', async () => (await host.reloads()) === 1);
   await host.until(
     'it is counted',
     async () => (await agent.metrics())('headgate_repairs_total', { what: 'socket' }) === 1,
@@ -133,8 +128,7 @@ test.serial(
     await unlink(host.paths.masterSocket);
     await host.serve({ members: [host.address(12)] });
     const next = await host.launch();
-    const took = await host.timed('it is ready', () => next.isReady());
-    t.true(took < 3_000, `${took} ms`);
+    await host.soon('it is ready', () => next.isReady());
     await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
     t.true(next.hasLogged('its sockets are gone'));
     t.is(await host.master(), master);
@@ -164,7 +158,7 @@ for (const [what, sockets] of [
   ['a file of someone else', true],
   ["a file of someone else that lacks the agent's socket", false],
 ] as const) {
-  test.serial(`A reload with ${what} is undone within 2 s`, async (t) => {
+  test.serial(`A reload with ${what} is undone soon`, async (t) => {
     const { host } = await served(t);
     const own = sockets ? `\n    stats socket ${host.paths.adminSocket} mode 600 level admin` : '';
     const foreign = `global${own}
@@ -183,8 +177,7 @@ listen somebody-elses
       await reloadedBySomeoneElse(host, () => writeFile(host.paths.config, foreign));
       return host.answers(9);
     });
-    const took = await host.timed('the Service is served', () => host.answers());
-    t.true(took < 3_000, `${took} ms`);
+    await host.soon('the Service is served', () => host.answers());
     await host.until('nothing else is', async () => !(await host.answers(9)));
     await host.until('the agent is content', async () => (await host.status()).fault === '');
     t.regex(await host.config(), /description headgate:/);
@@ -211,14 +204,8 @@ async function served(t: ExecutionContext<unknown>): Promise<Served> {
   return { host, agent };
 }
 
-async function recovered(
-  t: ExecutionContext<unknown>,
-  host: TestHost,
-  agent: RunningAgent,
-  what: string,
-): Promise<void> {
-  const took = await host.timed('there is traffic again', () => host.answers());
-  t.true(took < 2_000, `${took} ms`);
+async function recovered(host: TestHost, agent: RunningAgent, what: string): Promise<void> {
+  await host.soon('there is traffic again', () => host.answers());
   await host.until('the agent is ready', () => agent.isReady());
   await host.until(
     'it is counted',

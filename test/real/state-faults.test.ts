@@ -33,8 +33,7 @@ for (const [damage, carryOut] of damages) {
     const { host, agent } = await served(t);
     const [text, worker] = [await host.config(), await host.worker()];
     await carryOut(host.paths.config);
-    const took = await host.timed('it is whole again', async () => (await host.config()) === text);
-    t.true(took < 2_000, `${took} ms`);
+    await host.soon('it is whole again', async () => (await host.config()) === text);
     await host.until(
       'it is counted',
       async () => (await agent.metrics())('headgate_repairs_total', { what: 'file' }) === 1,
@@ -75,12 +74,11 @@ for (const [tampering, lines] of tamperings) {
     const { host, agent } = await served(t, ['--audit-interval', '1s']);
     for (const line of lines(host)) await host.haproxy(line);
     const load = new Load(t, host.place());
-    const took = await host.timed('it serves', () => host.answers());
+    await host.soon('it serves', () => host.answers());
     await host.until('it is as it was', async () => {
       const [only, ...more] = await host.servers();
       return more.length === 0 && only?.state === 'ready' && only.weight === 16;
     });
-    t.true(took < 2_500, `${took} ms`);
     t.true((await agent.metrics())('headgate_repairs_total', { what: 'audit' }) >= 1);
     t.true(agent.hasLogged('HAProxy runs something else than it was told'));
     t.is(await host.reloads(), 0);
@@ -145,11 +143,7 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
   // HAProxy comes back even so, with the file that was written last and commands for what has changed since.
   await host.serve({ members: [host.address(12)] });
   for (const pid of [await host.master(), await host.worker()]) process.kill(pid, 'SIGKILL');
-  const took = await host.timed(
-    'there is traffic again',
-    async () => (await ask(host.place())) === host.address(12),
-  );
-  t.true(took < 2_000, `${took} ms`);
+  await host.soon('there is traffic again', async () => (await ask(host.place())) === host.address(12));
   await rm(ballast);
   await healed(t, host, agent);
 });
@@ -183,11 +177,7 @@ async function goesOnUnpersisted(
 }
 
 async function healed(t: ExecutionContext<unknown>, host: TestHost, agent: RunningAgent): Promise<void> {
-  const took = await host.timed(
-    'the state is kept',
-    async () => (await agent.metrics())('headgate_state_persisted') === 1,
-  );
-  t.true(took < 2_500, `${took} ms`);
+  await host.soon('the state is kept', async () => (await agent.metrics())('headgate_state_persisted') === 1);
   await host.until('the new Service is served', () => host.answers(2));
   t.true(agent.hasLogged('can be kept on disk again'));
   t.is((await host.status()).fault, '');

@@ -3,7 +3,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
+import { HeadgateError } from '../../agent/errors.ts';
 import { AclIds } from '../../agent/haproxy/config/acl-ids.ts';
 import { configText } from '../../agent/haproxy/config/config-text.ts';
 import { type RenderContext, renderContext } from '../../agent/haproxy/config/render-context.ts';
@@ -80,10 +82,16 @@ export async function startRendered(
     worker: found,
     async reload(wanted) {
       const next = await write(wanted);
-      await reload(paths.masterSocket);
-      const worker = await find(wanted, next);
-      if (worker === undefined) throw new Error('The worker that answers is not the new one');
-      return worker;
+      // Right after its start the master of HAProxy 2.6 executes itself afresh and binds its socket anew.
+      const { ok } = await untilDefined('The master answers', () =>
+        reload(paths.masterSocket).catch((error) => {
+          if (error instanceof HeadgateError && error.code.startsWith('RUNTIME_')) return undefined;
+          throw error;
+        }),
+      );
+      if (!ok) throw new Error('HAProxy has refused the file');
+      // The old one may still take a connection.
+      return untilDefined('The new worker answers', () => find(wanted, next));
     },
   };
 }
@@ -121,6 +129,14 @@ export class Loopback {
     }
     return place;
   }
+}
+
+async function untilDefined<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+  for (const end = performance.now() + 20_000; performance.now() < end; await delay(10)) {
+    const value = await ask();
+    if (value !== undefined) return value;
+  }
+  throw new Error(`Not within 20 s: ${what}`);
 }
 
 function octet(): number {

@@ -45,7 +45,7 @@ export interface ReflectorObserver {
 }
 
 export interface ReflectorTimes {
-  /** Milliseconds without a byte on a watch after which its connection counts as dead. */
+  /** Milliseconds without a byte on a watch after which its connection counts as dead; a list has 30 s at most. */
   readonly silence: number;
   /** Milliseconds from a list that lacks most objects to the one that confirms it; up to twice as long. */
   readonly confirm: number;

@@ -37,7 +37,7 @@ export interface ReflectorOptions<T> {
   readonly random?: () => number;
 }
 
-/** Milliseconds without a byte on a list. */
+/** Milliseconds without a byte on a list, where a watch has at least as many. */
 const LIST_SILENCE = 30_000;
 /** Milliseconds that make a watch one that worked, even where nothing happened. */
 const WORKED = 5_000;
@@ -236,7 +236,8 @@ export class Reflector<T extends Keyed> {
 
   /** undefined where the place to go on from has expired. */
   async #page(query: PageQuery, add: (item: string) => void): Promise<ListMetadata | undefined> {
-    return this.#open('list', query, LIST_SILENCE, async (stream, { heard }) => {
+    const silence = Math.min(this.#times.silence, LIST_SILENCE);
+    return this.#open('list', query, silence, async (stream, { heard }) => {
       if (stream.status === 410) return undefined;
       const items = new ListItems();
       const slice = new Slice();

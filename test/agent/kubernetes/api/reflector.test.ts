@@ -269,10 +269,16 @@ test('A bookmark of the past means a list', async (t) => {
 });
 
 test('Silence ends a watch, which then goes on from where it was', async (t) => {
-  const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 30 });
+  const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
   await until(() => api.watches.length === 2);
   t.is(log[1], 'end silence');
   t.is(api.watches[1]?.query?.resourceVersion, '8');
+});
+
+test('A list that falls silent is given up as well, and asked for again', async (t) => {
+  const { api, names } = run(t, new Script([open(), list(5, service('a', 3))], [open()]), { silence: 100 });
+  await until(() => api.watches.length === 1);
+  t.deepEqual([api.lists.length, names()], [2, ['a']]);
 });
 
 test('A line that is no event means a list, and never a busy loop', async (t) => {
