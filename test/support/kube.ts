@@ -55,6 +55,11 @@ const assets = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
 const ADMIN_TOKEN = 'admin-token';
 /** What the certificate of each API server is for, whichever address it is reached at. */
 const SERVER_NAME = 'kubernetes.default.svc';
+/** Of the Service through which pods reach the API server. */
+const OWN_OBJECTS = [
+  '/api/v1/namespaces/default/services/kubernetes',
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes',
+];
 const SECOND = 'second-kube-apiserver';
 
 /** Writes only, as soon as they are answered. */
@@ -186,8 +191,10 @@ export class Kube {
     await this.#startApiServer('kube-apiserver', '127.0.0.1');
     await this.#until('kube-apiserver', async () => {
       this.ca = await readFile(join(this.directory, 'certificates/apiserver.crt'), 'utf8');
-      return (await this.api('GET', '/readyz')).status === 200;
+      return this.#answers('/readyz');
     });
+    // It makes these a moment after it is ready: no test is to take that for a change of its own.
+    for (const path of OWN_OBJECTS) await this.#until('kube-apiserver', () => this.#answers(path));
   }
 
   /** As `api`, of the server at `url` and over a connection of its own, as a command such as kubectl does. */
@@ -314,6 +321,10 @@ export class Kube {
         ? [`--audit-policy-file=${at('audit.yaml')}`, `--audit-log-path=${at('audit.log')}`]
         : []),
     ]);
+  }
+
+  async #answers(path: string): Promise<boolean> {
+    return (await this.api('GET', path)).status === 200;
   }
 
   #ask(url: string, { method, path, body, contentType, agent }: Question): Promise<KubeResponse> {
