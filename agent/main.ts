@@ -121,7 +121,11 @@ async function run(argv: readonly string[]): Promise<number> {
   const alive = (): string => (metrics.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
     objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
-  const health = await startHealthServer(settings.listen, { metrics, alive, ready });
+  const families = async () => {
+    const [own, ofHaproxy] = await Promise.all([metrics.families(), haproxy.families()]);
+    return [...own, ...ofHaproxy, ...(keepalived?.families() ?? [])];
+  };
+  const health = await startHealthServer(settings.listen, { families, alive, ready });
   const notifier = new ServiceNotifier({
     env: process.env,
     alive,

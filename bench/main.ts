@@ -18,6 +18,7 @@ import { idle } from './rows/idle.ts';
 import { newService } from './rows/new-service.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
+import { scrape } from './rows/scrape.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
 import { benchOf } from './support/bench.ts';
 import { busy, machine, versions } from './support/machine.ts';
@@ -35,6 +36,7 @@ const benchmarks: readonly Benchmark[] = [
   rollingAbrupt,
   burstReloads,
   throughputHaproxy,
+  scrape,
   idle,
   coldStart,
   apiChanges,

@@ -1,6 +1,8 @@
-// The agent's own metrics, and their text for Prometheus. The only user of the prom-client package.
+// The agent's own metrics, as families to write out. The only user of the prom-client package.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, linearBuckets, Registry } from 'prom-client';
+import type { MetricFamily, MetricPart } from '../agent/metric-family.ts';
+import { escaped } from './text-format.ts';
 
 /** What the gauges show, read at each scrape. */
 export interface AgentState {
@@ -67,7 +69,22 @@ interface PoolState extends Readonly<Record<'free' | 'used' | 'held' | 'conflict
   readonly family: 'v4' | 'v6';
 }
 
-/** Everything the agent counts; `contentType` goes with `text()`. */
+/** What prom-client gives; its own type leaves out `metricName`. */
+interface Collected {
+  readonly name: string;
+  readonly help: string;
+  readonly type: MetricFamily['type'];
+  readonly values: readonly {
+    readonly labels: Readonly<Record<string, string | number>>;
+    readonly value: number;
+    readonly metricName?: string;
+  }[];
+}
+
+/** Gauges of prom-client's that are named like counters, and that anyone can have as a sum. */
+const SUMS = ['handles', 'requests', 'resources'];
+
+/** Everything the agent counts. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #events = this.#counter('headgate_events_total', 'Changes of objects that a source delivered', [
@@ -159,6 +176,7 @@ export class Metrics {
   constructor(version: string, state: () => AgentState) {
     for (const path of ['runtime', 'reload']) this.#programming.zero({ path });
     collectDefaultMetrics({ register: this.#registry, prefix: 'headgate_' });
+    for (const name of SUMS) this.#registry.removeSingleMetric(`headgate_nodejs_active_${name}_total`);
     this.#gauge('headgate_build_info', 'Always 1; the version is a label', ['version'], (gauge) =>
       gauge.set({ version }, 1),
     );
@@ -212,12 +230,25 @@ export class Metrics {
     this.#pairGauges(() => state().pair);
   }
 
-  get contentType(): string {
-    return this.#registry.contentType;
-  }
-
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  /** As they are now. */
+  async families(): Promise<readonly MetricFamily[]> {
+    const metrics = (await this.#registry.getMetricsAsJSON()) as unknown as readonly Collected[];
+    return metrics.map(({ name, help, type, values }) => ({
+      name,
+      help,
+      type: type === 'counter' && !name.endsWith('_total') ? 'gauge' : type,
+      parts: values.map((each): MetricPart => {
+        const labels = Object.entries(each.labels).map(
+          ([label, value]) => `${label}="${escaped(String(value))}"`,
+        );
+        return {
+          suffix: (each.metricName ?? name).slice(name.length),
+          labels: '',
+          rows: [{ labels: labels.join(',') }],
+          value: () => each.value,
+        };
+      }),
+    }));
   }
 
   eventReceived(source: string): void {

@@ -3,13 +3,17 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { MetricFamily } from '../agent/metric-family.ts';
 import { http } from '../agent/node-http.ts';
+import { expose } from './exposition.ts';
+import { formatFor, takesGzip } from './text-format.ts';
 
 /** '' where all is well, otherwise what is not, as a sentence. */
 export type Verdict = () => string;
 
 export interface HealthServerOptions {
-  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  /** Everything for /metrics, read anew. */
+  readonly families: () => Promise<Iterable<MetricFamily>>;
   readonly alive: Verdict;
   readonly ready: Verdict;
 }
@@ -21,7 +25,8 @@ export async function startHealthServer(
 ): Promise<{ readonly server: Server; readonly address: string }> {
   const server = http.createServer((request, response) => {
     answer(request, response, options).catch((error: unknown) => {
-      response.writeHead(500).end(`${error}\n`);
+      if (response.headersSent) response.destroy();
+      else response.writeHead(500, { 'content-type': 'text/plain' }).end(`${error}\n`);
     });
   });
   server.requestTimeout = 10_000;
@@ -36,7 +41,7 @@ export async function startHealthServer(
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { metrics, alive, ready }: HealthServerOptions,
+  { families, alive, ready }: HealthServerOptions,
 ): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.writeHead(405, { allow: 'GET, HEAD' }).end();
@@ -44,7 +49,7 @@ async function answer(
   }
   switch (request.url?.split('?')[0]) {
     case '/metrics':
-      response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.text());
+      await answerMetrics(request, response, families);
       return;
     case '/healthz':
       say(response, alive());
@@ -55,6 +60,23 @@ async function answer(
     default:
       response.writeHead(404, { 'content-type': 'text/plain' }).end('Try /metrics, /healthz or /readyz\n');
   }
+}
+
+async function answerMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  families: HealthServerOptions['families'],
+): Promise<void> {
+  const format = formatFor(request.headers.accept);
+  const gzip = takesGzip(String(request.headers['accept-encoding'] ?? ''));
+  const headers = { 'content-type': format.contentType, vary: 'accept, accept-encoding' };
+  if (request.method === 'HEAD') {
+    response.writeHead(200, headers).end();
+    return;
+  }
+  const all = await families();
+  response.writeHead(200, gzip ? { ...headers, 'content-encoding': 'gzip' } : headers);
+  await expose(all, format, response, { gzip });
 }
 
 function say(response: ServerResponse, fault: string): void {

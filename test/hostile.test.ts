@@ -37,6 +37,7 @@ const CONTEXT = renderContext(
     adminSocket: '/run/headgate/admin.sock',
     masterSocket: '',
     peersSocket: '/run/headgate/peers.sock',
+    counters: '/var/lib/headgate/haproxy/counters',
     serverState: '/run/headgate/servers.state',
     pidFile: '',
     log: '',

@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
+import type { MetricFamily } from '../metric-family.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
 import { AclIds } from './config/acl-ids.ts';
@@ -38,6 +39,8 @@ import { readRunning } from './readback.ts';
 import { Reaper } from './reaper.ts';
 import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
+import { haproxyFamilies } from './stats/families.ts';
+import { type MetricsDetail, Statistics } from './stats/statistics.ts';
 import type { ServingWorker } from './worker.ts';
 
 export interface HaproxySettings extends RenderSettings {
@@ -54,6 +57,7 @@ export interface HaproxySettings extends RenderSettings {
   /** Megabytes. */
   readonly oldWorkerMemory: number;
   readonly auditInterval: number;
+  readonly metricsDetail: MetricsDetail;
 }
 
 /** What the dataplane tells about itself; counters only go up. */
@@ -111,6 +115,7 @@ export class HaproxyDataplane {
   readonly #caretaker: Caretaker;
   /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
   readonly #afterReload = new Set<string>();
+  readonly #statistics: Statistics;
   #worker: ServingWorker | undefined;
   readonly #oldWorkers: OldWorkers;
   #reaper: Reaper | undefined;
@@ -230,6 +235,14 @@ export class HaproxyDataplane {
       onEnded: (sessions) => log.info('Ended connections of old workers to removed members', { sessions }),
       onError: (error) => log.debug('Cannot look after old workers now', { error }),
     });
+    this.#statistics = new Statistics({
+      adminSocket: paths.adminSocket,
+      file: paths.counters,
+      wanted,
+      workerPid: () => this.#worker?.runtime.worker.pid,
+      detail: () => this.#settings.metricsDetail,
+      log,
+    });
     this.#maker = maker;
     this.#persister = persister;
     this.#supervisor = supervisor;
@@ -246,6 +259,7 @@ export class HaproxyDataplane {
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();
+    await this.#statistics.start();
     this.#isStarted = true;
     await this.#obtain();
   }
@@ -341,6 +355,11 @@ export class HaproxyDataplane {
     return this.#worker?.running.get(listener)?.servers ?? new Map();
   }
 
+  /** Read anew from HAProxy, as far as it answers. */
+  async families(): Promise<readonly MetricFamily[]> {
+    return haproxyFamilies(await this.#statistics.sample());
+  }
+
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
     return this.#quarantine.problemsOf(loadBalancer);
   }
@@ -374,6 +393,7 @@ export class HaproxyDataplane {
     this.#arbiter.close();
     this.#reaper?.close();
     this.#oldWorkers.close();
+    await this.#statistics.close();
     await this.#persister.close();
     this.#worker?.runtime.close();
   }
@@ -474,7 +494,7 @@ export class HaproxyDataplane {
       onError: (error) => log.debug('Stopped deleting servers', { error }),
     });
     this.#oldWorkers.succeed(next, old);
-    old?.runtime.close();
+    if (old !== undefined) this.#statistics.retire(old.runtime);
     void next.runtime.closed.then((error) => this.#lose(next, messageOf(error)));
     if (next.structure === '') this.#arbiter.request('adopted');
     if (this.#isGlobalLate) this.#arbiter.request('settings');
@@ -505,7 +525,7 @@ export class HaproxyDataplane {
   #lose(worker: ServingWorker, why: string): void {
     if (worker !== this.#worker || this.#closed) return;
     this.#worker = undefined;
-    worker.runtime.close();
+    this.#statistics.retire(worker.runtime);
     const obtain = (): void => {
       if (this.#worker !== undefined || this.#closed) return;
       this.#options.log.warn('Lost the HAProxy worker', { why });

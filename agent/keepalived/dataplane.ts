@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
+import type { MetricFamily } from '../metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
 import { awaitText, differenceOf, replaceConfig } from './apply.ts';
 import { Question } from './ask.ts';
@@ -227,6 +228,20 @@ export class KeepalivedDataplane {
     if (this.#read.text !== this.#text)
       this.#read = { text: this.#text, held: addressesIn(this.#text ?? '') };
     return this.#read.held;
+  }
+
+  /** As keepalived last told; it is asked at each audit and after each transition. */
+  families(): readonly MetricFamily[] {
+    const rows = this.#options.settings.vrrp.instances.map(({ virtualRouterId }) => {
+      const name = instanceName(virtualRouterId);
+      return { labels: `instance="${name}"`, adverts: this.#states.of(name).adverts };
+    });
+    return (['sent', 'received'] as const).map((which) => ({
+      name: `headgate_vrrp_advertisements_${which}_total`,
+      type: 'counter',
+      help: `Advertisements ${which}`,
+      parts: [{ labels: '', rows, value: (row) => (row as (typeof rows)[number]).adverts[which] }],
+    }));
   }
 
   /** Lets go of keepalived, which goes on. */

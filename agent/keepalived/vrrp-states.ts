@@ -9,13 +9,29 @@ export interface InstanceState {
   readonly since: Date | undefined;
   readonly transitions: number;
   readonly priority: number;
+  /** Advertisements, over every keepalived that has told of them. */
+  readonly adverts: Adverts;
 }
 
-const NOTHING_YET: InstanceState = { state: 'unknown', since: undefined, transitions: 0, priority: 0 };
+export interface Adverts {
+  readonly sent: number;
+  readonly received: number;
+}
+
+const NO_ADVERTS: Adverts = { sent: 0, received: 0 };
+const NOTHING_YET: InstanceState = {
+  state: 'unknown',
+  since: undefined,
+  transitions: 0,
+  priority: 0,
+  adverts: NO_ADVERTS,
+};
 
 export class VrrpStates {
   readonly #states = new Map<string, InstanceState>();
   readonly #onState: (state: VrrpState) => void;
+  /** What the keepalived that runs had counted when it last told, by instance. */
+  readonly #counted = new Map<string, Adverts>();
 
   constructor(onState: (state: VrrpState) => void) {
     this.#onState = onState;
@@ -31,13 +47,25 @@ export class VrrpStates {
 
   /** The truth, whatever has been notified before. */
   told(instances: readonly InstanceDump[]): void {
-    for (const { name, state, lastTransition, priority } of instances)
+    for (const { name, state, lastTransition, priority, advertsSent, advertsReceived } of instances) {
       this.#set(name, state, new Date(lastTransition * 1000), priority);
+      this.#count(name, { sent: advertsSent, received: advertsReceived });
+    }
   }
 
   /** keepalived is gone. */
   lost(now: Date): void {
     for (const instance of this.#states.keys()) this.#set(instance, 'unknown', now, 0);
+  }
+
+  /** A keepalived that was started anew, or has read another file, begins at 0. */
+  #count(instance: string, now: Adverts): void {
+    const last = this.#counted.get(instance) ?? NO_ADVERTS;
+    const before = this.of(instance);
+    const more = (of: keyof Adverts): number =>
+      before.adverts[of] + now[of] - (now[of] < last[of] ? 0 : last[of]);
+    this.#counted.set(instance, now);
+    this.#states.set(instance, { ...before, adverts: { sent: more('sent'), received: more('received') } });
   }
 
   #set(instance: string, state: VrrpStateName, since: Date, priority: number): void {
@@ -48,6 +76,7 @@ export class VrrpStates {
       since: isNew ? since : before.since,
       transitions: before.transitions + (isNew ? 1 : 0),
       priority,
+      adverts: before.adverts,
     });
     if (isNew) this.#onState({ instance, state, since });
   }

@@ -314,6 +314,11 @@ export const settingsTable = {
     doc: 'How long both must be well again before this host stands in full.',
   }),
 
+  metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {
+    default: 'member',
+    restart: false,
+    doc: 'How far down the metrics of HAProxy go: `listener` for listeners only, `pool` for pools as well, `member` for every member, which is some 15 series each.',
+  }),
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
     default: 'info',
     restart: false,

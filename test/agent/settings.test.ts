@@ -84,6 +84,7 @@ test('Without anything given, an ordinary user has defaults below the home direc
     maxOldWorkers: 4,
     oldWorkerMemory: 1024,
     auditInterval: 30_000,
+    metricsDetail: 'member',
     stopDataplaneOnExit: false,
   });
 });
@@ -167,6 +168,7 @@ const others: Readonly<Record<SettingName, string>> = {
   pairTablesPort: '9282',
   pairLowerAfter: '2s',
   pairRaiseAfter: '20s',
+  metricsDetail: 'pool',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
 };

@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import { allColumns } from '../../agent/haproxy/stats/columns.ts';
+import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
+import { infoCounters, readProcessInfo } from '../../agent/haproxy/stats/process-info.ts';
+import { listenerLabels, memberLabels, newSeries, type Series } from '../../agent/haproxy/stats/series.ts';
+import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
+import { KeepalivedDataplane } from '../../agent/keepalived/dataplane.ts';
+import { createLog } from '../../agent/log.ts';
 import { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 
@@ -28,6 +35,71 @@ const STATE = {
   },
 };
 
+/** A sample that has something of everything. */
+const SAMPLE: Sample = {
+  info: readProcessInfo(
+    [
+      'Version: 2.6',
+      'Pid',
+      'Start_time_sec',
+      'Nbthread',
+      'Idle_pct',
+      'CurrConns',
+      'Maxconn',
+      'Tasks',
+      'Run_queue',
+    ]
+      .concat('Ulimit-n', 'PoolAlloc_MB', 'PoolUsed_MB')
+      .map((line) => (line.includes(':') ? line : `${line}: 1`))
+      .join('\n'),
+  ),
+  process: infoCounters.map(() => 1),
+  series: { listener: [series('listener')], pool: [series('pool')], member: [series('member')] },
+  oldWorkers: 0,
+  seconds: 0.1,
+};
+
+function series(kind: Series['kind']): Series {
+  const name = 'default:web:tcp:80:v4';
+  const member = {
+    name: '',
+    id: 1,
+    address: '',
+    port: 1,
+    weight: 1,
+    state: 'ready',
+    target: 'Pod/web-1',
+  } as const;
+  return {
+    ...newSeries(kind),
+    values: allColumns.map(() => 1),
+    labels: kind === 'member' ? memberLabels(name, '10.0.0.1:80', member) : listenerLabels(name),
+    isHttp: true,
+    hasCheck: true,
+    status: 'DRAIN',
+  };
+}
+
+const VRRP = new KeepalivedDataplane({
+  settings: {
+    stateDir: '/nowhere',
+    runtimeDir: '/nowhere',
+    keepalived: 'keepalived',
+    keepalivedSupervisor: 'external',
+    netns: '',
+    vrrp: {
+      interface: 'eth0',
+      address: '192.0.2.1',
+      peers: [],
+      advertInterval: 200,
+      instances: [{ virtualRouterId: 51, priority: 200, anchors: ['192.0.2.3'] }],
+    },
+    auditInterval: 1_000,
+  },
+  metrics: new Metrics('0.0.0', () => STATE),
+  log: createLog({ level: 'error' }),
+});
+
 test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
   const metrics = new Metrics('0.0.0', () => STATE);
   metrics.eventReceived('manifests');
@@ -46,7 +118,12 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.provisioned('assign', 'done');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
-  const { server, address } = await startHealthServer(listen, { metrics, alive: nothing, ready: nothing });
+  const families = async () => [
+    ...(await metrics.families()),
+    ...haproxyFamilies(SAMPLE),
+    ...VRRP.families(),
+  ];
+  const { server, address } = await startHealthServer(listen, { families, alive: nothing, ready: nothing });
   t.teardown(() => server.close());
   const text = await (await fetch(`http://${address}/metrics`)).text();
 

@@ -24,6 +24,8 @@ export interface HaproxyPaths {
   readonly peersSocket: string;
   /** Which members are down, for a worker that boots in place of another. */
   readonly serverState: string;
+  /** What its workers have counted. */
+  readonly counters: string;
   readonly pidFile: string;
   readonly log: string;
 }
@@ -42,6 +44,7 @@ export function haproxyPaths(
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),
     serverState: join(runtime, 'servers.state'),
+    counters: join(stateDir, 'haproxy', 'counters'),
     pidFile: join(runtime, 'haproxy.pid'),
     log: join(runtime, 'haproxy.log'),
   };

@@ -1,0 +1,99 @@
+// The totals on disk, so that an agent that starts goes on where the one before it ended. One line of JSON says which
+// workers had been read, each further line is a series that has counted anything. What cannot be read counts as
+// nothing: then counters begin anew, which Prometheus takes for a restart.
+
+import { readFile } from 'node:fs/promises';
+import { writeAtomically } from '../../atomic-file.ts';
+import { Slice } from '../../slice.ts';
+import { z } from '../../validate.ts';
+import { counterColumns } from './columns.ts';
+import { infoCounters } from './process-info.ts';
+import { newReading, type Reading, type WorkerReadings } from './totals.ts';
+
+export interface WorkerCounts {
+  readonly process: Reading;
+  readonly series: WorkerReadings;
+}
+
+export interface Counts {
+  /** Nothing has been shown to anyone since it was written. */
+  readonly isClean: boolean;
+  readonly process: number[];
+  /** By key. */
+  readonly series: ReadonlyMap<string, number[]>;
+  /** By id. */
+  readonly workers: ReadonlyMap<string, WorkerCounts>;
+}
+
+const numbers = z.array(z.number().nonnegative());
+const head = z.object({
+  version: z.literal(1),
+  isClean: z.boolean(),
+  columns: z.array(z.string()),
+  info: z.array(z.string()),
+  process: numbers,
+  workers: z.array(z.object({ id: z.string(), process: numbers })),
+});
+/** Key, totals, and what each worker had counted. */
+const line = z.tuple([z.string(), numbers, z.array(numbers)]);
+
+/** Errors: FILE_WRITE. */
+export async function writeCounts(path: string, counts: Counts): Promise<void> {
+  const { isClean, process, series, workers } = counts;
+  const all = [...workers];
+  const first = {
+    version: 1,
+    isClean,
+    columns: counterColumns,
+    info: infoCounters,
+    process,
+    workers: all.map(([id, own]) => ({ id, process: own.process })),
+  };
+  const slice = new Slice();
+  const chunks = [`${JSON.stringify(first)}\n`];
+  for (const [key, totals] of series) {
+    if (!totals.some((total) => total > 0)) continue;
+    const readings = all.map(([, own]) => own.series.get(key) ?? []);
+    chunks.push(`${JSON.stringify([key, totals.slice(0, counterColumns.length), readings])}\n`);
+    if (slice.isOver) await slice.breathe();
+  }
+  await writeAtomically(path, chunks);
+}
+
+/** undefined where there is none that can be read. */
+export async function readCounts(path: string): Promise<Counts | undefined> {
+  try {
+    const [first = '', ...rest] = (await readFile(path, 'utf8')).split('\n');
+    const { isClean, columns, info, process, workers } = head.parse(JSON.parse(first));
+    const inOrder = (
+      names: readonly string[],
+      from: readonly string[],
+      values: readonly number[],
+    ): number[] => names.map((name) => values[from.indexOf(name)] ?? 0);
+    const series = new Map<string, number[]>();
+    const byWorker = workers.map((each) => ({
+      id: each.id,
+      process: inOrder(infoCounters, info, each.process),
+      series: new Map<string, Reading>(),
+    }));
+    const slice = new Slice();
+    for (const text of rest) {
+      if (text === '') continue;
+      const [key, totals, readings] = line.parse(JSON.parse(text));
+      series.set(key, inOrder(counterColumns, columns, totals));
+      for (const [at, own] of byWorker.entries()) {
+        const reading = readings[at] ?? [];
+        own.series.set(key, reading.length === 0 ? newReading() : inOrder(counterColumns, columns, reading));
+      }
+      if (slice.isOver) await slice.breathe();
+    }
+    return {
+      isClean,
+      process: inOrder(infoCounters, info, process),
+      series,
+      workers: new Map(byWorker.map(({ id, ...own }) => [id, own])),
+    };
+  } catch {
+    return undefined;
+  }
+}

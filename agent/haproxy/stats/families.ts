@@ -1,0 +1,233 @@
+// The metrics of HAProxy: one table of names, types and meanings for its listeners, pools and members, one for its
+// process. docs/metrics.md has the same rows (a test compares). Pure.
+
+import type { MetricFamily } from '../../metric-family.ts';
+import { type Column, positionOf } from './columns.ts';
+import { infoCounters } from './process-info.ts';
+import type { Series } from './series.ts';
+import type { Sample } from './statistics.ts';
+
+type Value = (series: Series) => number;
+
+interface Metric {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  /** NaN: this series has no such value. */
+  readonly value: Value | readonly (readonly [labels: string, value: Value])[];
+}
+
+const raw = (column: Column): Value => {
+  const at = positionOf(column);
+  return ({ values }) => values[at] as number;
+};
+const http = (column: Column): Value => {
+  const at = positionOf(column);
+  return ({ values, isHttp }) => (isHttp ? (values[at] as number) : Number.NaN);
+};
+const checked = (column: Column, divisor = 1): Value => {
+  const at = positionOf(column);
+  return ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN);
+};
+/** HAProxy's averages over the last 1,024 sessions are in milliseconds, and 0 where there has been none. */
+const average = (column: Column): Value => {
+  const [at, sessions] = [positionOf(column), positionOf('stot')];
+  return ({ values }) => ((values[sessions] as number) > 0 ? (values[at] as number) / 1_000 : Number.NaN);
+};
+const sum = (...columns: readonly Column[]): Value => {
+  const places = columns.map(positionOf);
+  return ({ values }) => places.reduce((total, at) => total + (values[at] as number), 0);
+};
+const codes = (['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const).map(
+  (code) => [`code="${code}"`, http(`hrsp_${code}`)] as const,
+);
+
+const counter = (name: string, help: string, value: Metric['value']): Metric => ({
+  name,
+  type: 'counter',
+  help,
+  value,
+});
+const gauge = (name: string, help: string, value: Metric['value']): Metric => ({
+  name,
+  type: 'gauge',
+  help,
+  value,
+});
+
+/** What listeners, pools and members have in common. */
+const common = (of: string): readonly Metric[] => [
+  gauge(`headgate_${of}_open_connections`, 'Connections now', raw('scur')),
+  counter(`headgate_${of}_sessions_total`, 'Sessions: connections, or requests in http mode', raw('stot')),
+  counter(`headgate_${of}_received_bytes_total`, 'Bytes from clients', raw('bin')),
+  counter(`headgate_${of}_sent_bytes_total`, 'Bytes to clients', raw('bout')),
+];
+
+const toMembers = (of: string): readonly Metric[] => [
+  counter(
+    `headgate_${of}_connection_errors_total`,
+    'Connections to a member that could not be made',
+    raw('econ'),
+  ),
+  counter(`headgate_${of}_response_errors_total`, 'Answers of a member that broke off', raw('eresp')),
+  counter(`headgate_${of}_retries_total`, 'Connections to a member that were tried again', raw('wretr')),
+  counter(`headgate_${of}_member_aborts_total`, 'Transfers that the member broke off', raw('srv_abrt')),
+  gauge(
+    `headgate_${of}_queue_time_average_seconds`,
+    'Time in the queue, of the last 1,024 sessions',
+    average('qtime'),
+  ),
+  gauge(
+    `headgate_${of}_connect_time_average_seconds`,
+    'Time to connect to the member, of the last 1,024 sessions',
+    average('ctime'),
+  ),
+  gauge(
+    `headgate_${of}_response_time_average_seconds`,
+    'Time until the answer begins, of the last 1,024 sessions; only in http mode',
+    (series) => (series.isHttp ? responseTime(series) : Number.NaN),
+  ),
+  gauge(`headgate_${of}_session_time_average_seconds`, 'Length of the last 1,024 sessions', average('ttime')),
+  counter(`headgate_${of}_http_responses_total`, 'Answers in http mode', codes),
+];
+const [limit, waiting] = [raw('slim'), raw('qcur')];
+const responseTime = average('rtime');
+
+export const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
+  listener: [
+    gauge('headgate_listener_up', 'Whether it takes connections', ({ status }) => Number(status === 'OPEN')),
+    gauge('headgate_listener_connection_limit', 'How many connections it takes', raw('slim')),
+    ...common('listener'),
+    counter('headgate_listener_connections_total', 'Connections', raw('conn_tot')),
+    counter(
+      'headgate_listener_denied_connections_total',
+      'Connections that source ranges or the rate limit refused',
+      sum('dcon', 'dses'),
+    ),
+    counter('headgate_listener_request_errors_total', 'Requests that could not be read', raw('ereq')),
+    counter('headgate_listener_http_requests_total', 'Requests in http mode', http('req_tot')),
+    counter('headgate_listener_http_responses_total', 'Answers in http mode', codes),
+  ],
+  pool: [
+    gauge('headgate_pool_up', 'Whether a member takes connections', ({ status }) => Number(isUp(status))),
+    gauge('headgate_pool_active_members', 'Members that take connections', raw('act')),
+    ...common('pool'),
+    gauge('headgate_pool_queue', 'Connections that wait for a member', raw('qcur')),
+    ...toMembers('pool'),
+    counter('headgate_pool_redispatches_total', 'Connections that went to another member', raw('wredis')),
+    counter('headgate_pool_client_aborts_total', 'Transfers that the client broke off', raw('cli_abrt')),
+    counter('headgate_pool_downs_total', 'How often it had no member left', raw('chkdown')),
+    counter('headgate_pool_downtime_seconds_total', 'Time without a member', raw('downtime')),
+  ],
+  member: [
+    gauge('headgate_member_up', 'Whether it takes new connections', ({ status }) => Number(isUp(status))),
+    gauge('headgate_member_draining', 'It only keeps the connections it has', ({ status }) =>
+      status.startsWith('DRAIN') ? 1 : Number.NaN,
+    ),
+    gauge('headgate_member_weight', 'Its weight', raw('weight')),
+    ...common('member'),
+    gauge('headgate_member_queue', 'Connections that wait for it', (series) =>
+      Number.isNaN(limit(series)) ? Number.NaN : waiting(series),
+    ),
+    ...toMembers('member'),
+    gauge(
+      'headgate_member_check_passed',
+      'Whether its last health check was passed',
+      ({ hasCheck, checkStatus }) => (hasCheck ? Number(/^\*? ?L\dOKC?$/.test(checkStatus)) : Number.NaN),
+    ),
+    gauge(
+      'headgate_member_check_duration_seconds',
+      'Of its last health check',
+      checked('check_duration', 1_000),
+    ),
+    counter('headgate_member_check_failures_total', 'Health checks that failed', checked('chkfail')),
+    counter('headgate_member_downs_total', 'How often checks took it out of service', checked('chkdown')),
+    counter('headgate_member_downtime_seconds_total', 'Time out of service', checked('downtime')),
+  ],
+};
+
+/** `UP`, `UP 1/3`, `no check`. */
+function isUp(status: string): boolean {
+  return status.startsWith('UP') || status === 'no check';
+}
+
+/** Every metric of HAProxy; without a sample only that there is none. */
+export function haproxyFamilies(sample: Sample | undefined): readonly MetricFamily[] {
+  const read = one(
+    'headgate_haproxy_statistics_up',
+    'Whether the statistics of HAProxy could be read',
+    Number(sample !== undefined),
+  );
+  if (sample === undefined) return [read];
+  const families = [read, ...processFamilies(sample)];
+  for (const kind of ['listener', 'pool', 'member'] as const) {
+    const rows = sample.series[kind];
+    if (rows.length === 0) continue;
+    for (const { name, type, help, value } of seriesMetrics[kind]) {
+      const parts = typeof value === 'function' ? ([['', value]] as const) : value;
+      families.push({
+        name,
+        type,
+        help,
+        parts: parts.map(([labels, of]) => ({ labels, rows, value: of as (row: unknown) => number })),
+      });
+    }
+  }
+  return families;
+}
+
+const MIB = 1024 * 1024;
+
+function processFamilies({ info, process, oldWorkers, seconds }: Sample): readonly MetricFamily[] {
+  const total = (name: (typeof infoCounters)[number]): number => process[infoCounters.indexOf(name)] ?? 0;
+  const bytes = (name: string): number => {
+    const exact = info.gauge(`${name}_bytes`);
+    return Number.isNaN(exact) ? info.gauge(`${name}_MB`) * MIB : exact;
+  };
+  return [
+    {
+      name: 'headgate_haproxy_info',
+      type: 'gauge',
+      help: 'Always 1; the version is a label',
+      parts: [
+        { labels: `version="${info.version.replaceAll(/[\\"]/g, '')}"`, rows: NOTHING, value: () => 1 },
+      ],
+    },
+    one('headgate_haproxy_statistics_duration_seconds', 'Time to read the statistics', seconds),
+    one('headgate_haproxy_worker_start_time_seconds', 'When the worker started', info.startTime),
+    one('headgate_haproxy_old_workers', 'Replaced workers whose last connections are followed', oldWorkers),
+    one('headgate_haproxy_threads', 'Threads', info.gauge('Nbthread')),
+    one(
+      'headgate_haproxy_idle_ratio',
+      'Share of time without work, from 0 to 1',
+      info.gauge('Idle_pct') / 100,
+    ),
+    one('headgate_haproxy_open_connections', 'Connections of clients now', info.gauge('CurrConns')),
+    one('headgate_haproxy_connection_limit', 'How many connections it takes', info.gauge('Maxconn')),
+    one('headgate_haproxy_tasks', 'Tasks', info.gauge('Tasks')),
+    one('headgate_haproxy_run_queue', 'Tasks that wait for a thread', info.gauge('Run_queue')),
+    one('headgate_haproxy_fds_limit', 'How many file descriptors it may have', info.gauge('Ulimit-n')),
+    one('headgate_haproxy_pool_allocated_bytes', "Memory in HAProxy's pools", bytes('PoolAlloc')),
+    one('headgate_haproxy_pool_used_bytes', 'The part of it in use', bytes('PoolUsed')),
+    one('headgate_haproxy_connections_total', 'Connections', total('CumConns'), 'counter'),
+    one('headgate_haproxy_requests_total', 'Requests and TCP sessions', total('CumReq'), 'counter'),
+    one(
+      'headgate_haproxy_sent_bytes_total',
+      'Bytes sent to clients and members',
+      total('TotalBytesOut'),
+      'counter',
+    ),
+    one(
+      'headgate_haproxy_dropped_logs_total',
+      'Log messages that were lost',
+      total('DroppedLogs'),
+      'counter',
+    ),
+  ];
+}
+
+const NOTHING = [{ labels: '' }];
+
+function one(name: string, help: string, value: number, type: MetricFamily['type'] = 'gauge'): MetricFamily {
+  return { name, type, help, parts: [{ labels: '', rows: NOTHING, value: () => value }] };
+}

@@ -1,0 +1,150 @@
+// Everything that HAProxy has counted, by series, over all of its workers. Takes in one reading of one worker after
+// the other; does not know where they come from.
+
+import type { LoadBalancer } from '../../model.ts';
+import { allColumns, counterCount, positionOf } from './columns.ts';
+import type { Counts, WorkerCounts } from './counter-file.ts';
+import { infoCounters, type ProcessInfo } from './process-info.ts';
+import { listenerLabels, memberLabels, Names, newSeries, type Series } from './series.ts';
+import type { StatRow } from './stat-rows.ts';
+import { addCounted, newReading } from './totals.ts';
+
+export class Ledger {
+  readonly #series = new Map<string, Series>();
+  readonly #workers = new Map<string, WorkerCounts>();
+  readonly #process = infoCounters.map(() => 0);
+  /** Totals of an agent before this one, of series that have not been seen since. */
+  #inherited: ReadonlyMap<string, number[]> = new Map();
+  #legacy: Counts | undefined;
+  #number = 0;
+
+  /** What an agent before this one had counted; taken over with the first reading, if it can be continued. */
+  inherit(counts: Counts | undefined): void {
+    this.#legacy = counts;
+  }
+
+  /** Totals of the process, in the order of `infoCounters`. */
+  get process(): readonly number[] {
+    return this.#process;
+  }
+
+  /** Those that the last whole reading of a worker that takes connections had, in HAProxy's order. */
+  series(): Iterable<Series> {
+    return this.#series.values();
+  }
+
+  /** One reading of the worker that takes connections. `end()` is called only where it was read to its end. */
+  current(
+    info: ProcessInfo,
+    loadBalancers: ReadonlyMap<string, LoadBalancer>,
+  ): { row(row: StatRow): void; end(): void } {
+    this.#takeOver(info);
+    const worker = this.#workerOf(info);
+    const names = new Names(loadBalancers);
+    const number = ++this.#number;
+    let name = '';
+    let listener = names.listener(name);
+    return {
+      row: (row) => {
+        const kind = kindOf(row);
+        if (kind === undefined) return;
+        if (row.comma !== name.length || !row.key.startsWith(name)) {
+          name = row.key.slice(0, row.comma);
+          listener = names.listener(name);
+        }
+        let series = this.#series.get(row.key);
+        if (series === undefined) {
+          series = newSeries(kind);
+          this.#inherited.get(row.key)?.forEach((total, at) => {
+            (series as Series).values[at] = total;
+          });
+          this.#series.set(row.key, series);
+        }
+        if (series.labels === '' || series.source !== listener) {
+          const server = row.key.slice(row.comma + 1);
+          series.source = listener;
+          series.labels =
+            kind === 'member'
+              ? memberLabels(name, server, names.member(listener, server))
+              : listenerLabels(name);
+        }
+        series.seen = number;
+        series.isHttp = row.mode === 'http';
+        series.hasCheck = row.status !== 'no check' && row.checkStatus !== '';
+        series.status = row.status;
+        series.checkStatus = row.checkStatus;
+        const { values } = series;
+        for (let at = counterCount; at < allColumns.length; at++) values[at] = row.values[at] as number;
+        count(worker, row, values);
+      },
+      end: () => {
+        this.#inherited = new Map();
+        for (const [key, { seen }] of this.#series) {
+          if (seen === number) continue;
+          this.#series.delete(key);
+          for (const { series } of this.#workers.values()) series.delete(key);
+        }
+      },
+    };
+  }
+
+  /** One reading of a worker that is on its way out: it only counts, for those that are still there. */
+  old(info: ProcessInfo): (row: StatRow) => void {
+    const worker = this.#workerOf(info);
+    return (row) => {
+      const series = this.#series.get(row.key);
+      if (series !== undefined) count(worker, row, series.values);
+    };
+  }
+
+  /** All workers but these are gone, or will not be read again. */
+  keepWorkers(pids: ReadonlySet<number>): void {
+    for (const id of this.#workers.keys()) if (!pids.has(Number.parseInt(id, 10))) this.#workers.delete(id);
+  }
+
+  counts(isClean: boolean): Counts {
+    const series = new Map([...this.#series].map(([key, { values }]) => [key, values]));
+    return { isClean, process: this.#process, series, workers: this.#workers };
+  }
+
+  /**
+   * Goes on from the counts of an agent before this one where the worker is one that they know, or where nothing
+   * has been shown since. Otherwise they may be less than what somebody has seen, and all begins at 0.
+   */
+  #takeOver({ id }: ProcessInfo): void {
+    const counts = this.#legacy;
+    this.#legacy = undefined;
+    if (counts === undefined || !(counts.isClean || counts.workers.has(id))) return;
+    this.#inherited = counts.series;
+    for (const [at, total] of counts.process.entries()) this.#process[at] = total;
+    for (const [worker, own] of counts.workers) this.#workers.set(worker, own);
+  }
+
+  #workerOf({ id, counters }: ProcessInfo): WorkerCounts {
+    let worker = this.#workers.get(id);
+    if (worker === undefined) {
+      worker = { process: infoCounters.map(() => 0), series: new Map() };
+      this.#workers.set(id, worker);
+    }
+    addCounted(this.#process, worker.process, counters);
+    return worker;
+  }
+}
+
+const TYPE = positionOf('type');
+const KINDS: readonly (Series['kind'] | undefined)[] = ['listener', 'pool', 'member'];
+/** Of a frontend or backend of ours: HAProxy's own (peers, tables, what others have added) have other names. */
+const OURS = /^[^:,]+:[^:,]+:[a-z]+:\d+:v[46],/;
+
+function kindOf({ key, values }: StatRow): Series['kind'] | undefined {
+  return OURS.test(key) ? KINDS[values[TYPE] as number] : undefined;
+}
+
+function count({ series }: WorkerCounts, { key, values }: StatRow, totals: number[]): void {
+  let last = series.get(key);
+  if (last === undefined) {
+    last = newReading();
+    series.set(key, last);
+  }
+  addCounted(totals, last, values);
+}

@@ -1,0 +1,82 @@
+// What is known of one frontend, backend or server for its metrics. The numbers change in place at each reading; a
+// series is dropped when the worker that takes connections does not have it any more.
+
+import type { Listener, LoadBalancer, Member } from '../../model.ts';
+import { allColumns, counterCount } from './columns.ts';
+
+export interface Series {
+  readonly kind: 'listener' | 'pool' | 'member';
+  /** `namespace="default",service="web",...`, escaped. */
+  labels: string;
+  /** In the order of the columns: counters over all workers so far, and what is now. */
+  readonly values: number[];
+  isHttp: boolean;
+  hasCheck: boolean;
+  status: string;
+  checkStatus: string;
+  /** What the labels were made from. */
+  source: Listener | undefined;
+  /** The number of the reading that it was last in. */
+  seen: number;
+}
+
+export function newSeries(kind: Series['kind']): Series {
+  return {
+    kind,
+    labels: '',
+    values: allColumns.map((_, at) => (at < counterCount ? 0 : Number.NaN)),
+    isHttp: false,
+    hasCheck: false,
+    status: '',
+    checkStatus: '',
+    source: undefined,
+    seen: 0,
+  };
+}
+
+/** Of listeners and members by the names that HAProxy has them under. Looks each pool up once. */
+export class Names {
+  readonly #loadBalancers: ReadonlyMap<string, LoadBalancer>;
+  readonly #members = new WeakMap<Listener, ReadonlyMap<string, Member>>();
+
+  constructor(loadBalancers: ReadonlyMap<string, LoadBalancer>) {
+    this.#loadBalancers = loadBalancers;
+  }
+
+  /** undefined for what is not of the model. */
+  listener(name: string): Listener | undefined {
+    const [namespace, service] = name.split(':', 2);
+    const { listeners = [] } = this.#loadBalancers.get(`${namespace}/${service}`) ?? {};
+    return listeners.find((each) => each.name === name);
+  }
+
+  member(listener: Listener | undefined, name: string): Member | undefined {
+    if (listener === undefined) return undefined;
+    let members = this.#members.get(listener);
+    if (members === undefined) {
+      members = new Map(listener.pool.members.map((member) => [member.name, member]));
+      this.#members.set(listener, members);
+    }
+    return members.get(name);
+  }
+}
+
+/** From a listener's name: `namespace:name:protocol:port:family`. Names of Kubernetes need no escaping. */
+export function listenerLabels(name: string): string {
+  const [namespace = '', service = '', protocol = '', port = '', family = ''] = name.split(':');
+  return `${serviceLabels({ namespace, service, port, protocol })},family="${family}"`;
+}
+
+export function memberLabels(listenerName: string, address: string, member: Member | undefined): string {
+  const [namespace = '', service = '', protocol = '', port = ''] = listenerName.split(':');
+  const [kind = '', target = ''] = member?.target.split('/', 2) ?? [];
+  const behind = kind === 'Node' ? `,node="${target}"` : target === '' ? '' : `,pod="${target}"`;
+  return `${serviceLabels({ namespace, service, port, protocol })}${behind},address="${address}"`;
+}
+
+function serviceLabels(
+  words: Readonly<Record<'namespace' | 'service' | 'port' | 'protocol', string>>,
+): string {
+  const { namespace, service, port, protocol } = words;
+  return `namespace="${namespace}",service="${service}",port="${port}",protocol="${protocol.toUpperCase()}"`;
+}

@@ -1,0 +1,107 @@
+// Asks the worker that takes connections for its statistics, on a connection of its own, and gives them as they come.
+// Takes what HAProxy says in small portions: while HAProxy 2.6 or 3.0 writes without having to wait, no server can be
+// added or removed (both stop all threads), so it is made to wait every now and then (docs/benchmarks.md).
+
+import { connect } from 'node:net';
+import { HeadgateError, messageOf } from '../../errors.ts';
+import { type StatRow, StatRows } from './stat-rows.ts';
+
+/** Bytes taken at a time: about a millisecond of HAProxy's work. */
+const PORTION = 96 * 1024;
+/** Milliseconds between two portions. */
+const PAUSE = 1;
+
+export interface StatReading {
+  /** The text of `show info`, told before any row. */
+  readonly onInfo: (text: string) => void;
+  readonly onRow: (row: StatRow) => void;
+  /** What is asked for: frontends 1, backends 2, servers 4, added up. */
+  readonly mask: number;
+  /** For all of it. */
+  readonly timeoutMs: number;
+}
+
+/** Errors: RUNTIME_CONNECT, RUNTIME_CLOSED, RUNTIME_TIMEOUT, RUNTIME_REPLY. */
+export function readStatistics(socketPath: string, reading: StatReading): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(socketPath);
+    const answer = new StatAnswer(reading);
+    let isConnected = false;
+    let portion = 0;
+    let resuming: NodeJS.Timeout | undefined;
+    const finish = (error?: HeadgateError): void => {
+      clearTimeout(timer);
+      clearTimeout(resuming);
+      socket.destroy();
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    const timer = setTimeout(() => {
+      const message = `HAProxy does not tell its statistics within ${reading.timeoutMs} ms`;
+      finish(new HeadgateError('RUNTIME_TIMEOUT', message, { retry: 'later' }));
+    }, reading.timeoutMs);
+    const guarded = (work: () => void): void => {
+      try {
+        work();
+      } catch (error) {
+        finish(error instanceof HeadgateError ? error : new HeadgateError('RUNTIME_REPLY', messageOf(error)));
+      }
+    };
+    socket.once('connect', () => {
+      isConnected = true;
+      socket.write(`show info;show stat -1 ${reading.mask} -1\n`);
+    });
+    socket.on('data', (chunk) => {
+      guarded(() => answer.feed(chunk));
+      portion += chunk.length;
+      if (portion < PORTION || socket.destroyed) return;
+      portion = 0;
+      socket.pause();
+      resuming = setTimeout(() => socket.resume(), PAUSE);
+    });
+    socket.once('end', () =>
+      guarded(() => {
+        answer.end();
+        finish();
+      }),
+    );
+    socket.once('error', (cause) => {
+      const code = isConnected ? 'RUNTIME_CLOSED' : 'RUNTIME_CONNECT';
+      finish(new HeadgateError(code, 'Cannot read the statistics of HAProxy', { retry: 'later', cause }));
+    });
+  });
+}
+
+/** The text of `show info`, an empty line, the rows of `show stat`. */
+export class StatAnswer {
+  readonly #reading: Pick<StatReading, 'onInfo' | 'onRow'>;
+  readonly #rows: StatRows;
+  #info: Buffer | undefined = Buffer.alloc(0);
+
+  constructor(reading: Pick<StatReading, 'onInfo' | 'onRow'>) {
+    this.#reading = reading;
+    this.#rows = new StatRows(reading.onRow);
+  }
+
+  feed(chunk: Buffer): void {
+    if (this.#info === undefined) {
+      this.#rows.feed(chunk);
+      return;
+    }
+    const bytes = Buffer.concat([this.#info, chunk]);
+    const end = bytes.indexOf('\n\n');
+    if (end === -1) {
+      this.#info = bytes;
+      return;
+    }
+    this.#info = undefined;
+    this.#reading.onInfo(bytes.toString('latin1', 0, end));
+    this.#rows.feed(bytes.subarray(end + 2));
+  }
+
+  end(): void {
+    if (this.#info !== undefined)
+      throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: the answer broke off");
+    this.#rows.end();
+  }
+}

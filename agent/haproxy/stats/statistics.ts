@@ -1,0 +1,195 @@
+// HAProxy's statistics for those who scrape: reads the worker that takes connections when asked, and follows each
+// worker that was replaced to its last connection, so that what it still counts is not lost.
+// Does nothing until somebody asks for the first time. Owns the connections of workers that it was given.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { LoadBalancer } from '../../model.ts';
+import { Slice } from '../../slice.ts';
+import type { Runtime } from '../socket/runtime.ts';
+import { readCounts, writeCounts } from './counter-file.ts';
+import { Ledger } from './ledger.ts';
+import { type ProcessInfo, readProcessInfo } from './process-info.ts';
+import type { Series } from './series.ts';
+import { readStatistics, StatAnswer } from './stat-reader.ts';
+
+/** How far down the series go. */
+export type MetricsDetail = 'listener' | 'pool' | 'member';
+
+/** One reading, as it is shown. The series' numbers may be newer where another reading has followed. */
+export interface Sample {
+  readonly info: ProcessInfo;
+  /** In the order of `infoCounters`. */
+  readonly process: readonly number[];
+  readonly series: Readonly<Record<Series['kind'], readonly Series[]>>;
+  readonly oldWorkers: number;
+  /** Of the reading. */
+  readonly seconds: number;
+}
+
+export interface StatisticsOptions {
+  readonly adminSocket: string;
+  /** Where the totals are kept. */
+  readonly file: string;
+  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly workerPid: () => number | undefined;
+  readonly detail: () => MetricsDetail;
+  readonly log: Log;
+}
+
+/** The mask of `show stat`: frontends 1, backends 2, servers 4. */
+const MASKS: Readonly<Record<MetricsDetail, number>> = { listener: 1, pool: 3, member: 7 };
+const TIMEOUT = 3_000;
+/** Milliseconds between two writes of the file, and between two readings where nobody asks. */
+const WRITE_EVERY = 5_000;
+const SAMPLE_EVERY = 60_000;
+/** Milliseconds between two readings of an old worker; longer where one takes long. */
+const FOLLOW_EVERY = 1_000;
+const FOLLOW_SHARE = 20;
+/** Characters of an old worker's answer that are taken in at a stretch. */
+const PIECE = 64 * 1024;
+
+export class Statistics {
+  readonly #options: StatisticsOptions;
+  readonly #ledger = new Ledger();
+  readonly #retiring = new Map<number, Runtime>();
+  #sampling: Promise<Sample | undefined> | undefined;
+  /** One reading at a time: one that is older must not come after one that is newer. */
+  #last: Promise<unknown> = Promise.resolve();
+  #writing: Promise<void> = Promise.resolve();
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #sampledAt = 0;
+  #isActive = false;
+  #timer: NodeJS.Timeout | undefined;
+  #fault = '';
+  #closed = false;
+
+  constructor(options: StatisticsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up what an agent before this one had counted. */
+  async start(): Promise<void> {
+    const counts = await readCounts(this.#options.file);
+    this.#ledger.inherit(counts);
+    this.#isActive = counts !== undefined;
+    this.#timer = setInterval(() => {
+      if (this.#isActive && performance.now() - this.#sampledAt >= SAMPLE_EVERY) void this.sample();
+    }, SAMPLE_EVERY).unref();
+  }
+
+  /** Reads now; undefined where no worker can be read. Those who ask while a reading is under way share it. */
+  sample(): Promise<Sample | undefined> {
+    this.#isActive = true;
+    this.#sampling ??= this.#inTurn(() => this.#sample()).finally(() => {
+      this.#sampling = undefined;
+    });
+    return this.#sampling;
+  }
+
+  /** Follows a worker that was replaced until it has no connection any more, then closes the connection to it. */
+  retire(runtime: Runtime): void {
+    const { pid } = runtime.worker;
+    if (!this.#isActive || this.#closed || this.#retiring.has(pid)) {
+      runtime.close();
+      return;
+    }
+    this.#retiring.set(pid, runtime);
+    void this.#follow(runtime);
+  }
+
+  /** Reads a last time and writes down everything. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    if (this.#closed) return;
+    if (this.#isActive) await this.sample();
+    this.#closed = true;
+    for (const runtime of this.#retiring.values()) runtime.close();
+    if (this.#sampledAt > 0) await this.#write(true);
+  }
+
+  async #sample(): Promise<Sample | undefined> {
+    if (this.#closed) return undefined;
+    const { adminSocket, wanted, workerPid, detail, log } = this.#options;
+    const began = performance.now();
+    let info: ProcessInfo | undefined;
+    let reading: ReturnType<Ledger['current']> | undefined;
+    try {
+      await readStatistics(adminSocket, {
+        mask: MASKS[detail()],
+        timeoutMs: TIMEOUT,
+        onInfo: (text) => {
+          info = readProcessInfo(text);
+          reading = this.#ledger.current(info, wanted);
+        },
+        onRow: (row) => reading?.row(row),
+      });
+    } catch (error) {
+      if (this.#fault !== messageOf(error))
+        log.warn('Cannot read the statistics of HAProxy', { error: messageOf(error) });
+      this.#fault = messageOf(error);
+      return undefined;
+    }
+    this.#fault = '';
+    reading?.end();
+    if (info === undefined) return undefined;
+    this.#sampledAt = performance.now();
+    this.#ledger.keepWorkers(new Set([info.pid, workerPid() ?? 0, ...this.#retiring.keys()]));
+    if (this.#sampledAt - this.#writtenAt >= WRITE_EVERY) void this.#write(false);
+    const series: Record<Series['kind'], Series[]> = { listener: [], pool: [], member: [] };
+    for (const each of this.#ledger.series()) series[each.kind].push(each);
+    const seconds = (this.#sampledAt - began) / 1_000;
+    return { info, process: this.#ledger.process, series, oldWorkers: this.#retiring.size, seconds };
+  }
+
+  async #follow(runtime: Runtime): Promise<void> {
+    const { pid } = runtime.worker;
+    try {
+      for (let isEmpty = false; !isEmpty && !this.#closed; ) {
+        const began = performance.now();
+        isEmpty = await this.#inTurn(() => this.#readOld(runtime));
+        void this.#write(false);
+        const took = performance.now() - began;
+        if (!isEmpty) await delay(Math.max(FOLLOW_EVERY, took * FOLLOW_SHARE), undefined, { ref: false });
+      }
+    } catch (error) {
+      this.#options.log.debug('An old worker has ended', { worker: pid, error: messageOf(error) });
+    }
+    runtime.close();
+    this.#retiring.delete(pid);
+  }
+
+  /** True where it has no connection left, and so will count nothing more. */
+  async #readOld(runtime: Runtime): Promise<boolean> {
+    const text = await runtime.ask('show info');
+    const rows = await runtime.ask(`show stat -1 ${MASKS[this.#options.detail()]} -1`);
+    const info = readProcessInfo(text);
+    const answer = new StatAnswer({ onInfo: () => undefined, onRow: this.#ledger.old(info) });
+    const slice = new Slice();
+    answer.feed(Buffer.from('\n\n'));
+    for (let at = 0; at < rows.length; at += PIECE) {
+      answer.feed(Buffer.from(rows.slice(at, at + PIECE), 'latin1'));
+      if (slice.isOver) await slice.breathe();
+    }
+    answer.feed(Buffer.from('\n\n'));
+    answer.end();
+    return info.stopping && info.gauge('CurrConns') === 0;
+  }
+
+  #inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(read);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  #write(isClean: boolean): Promise<void> {
+    this.#writtenAt = performance.now();
+    this.#writing = this.#writing.then(() =>
+      writeCounts(this.#options.file, this.#ledger.counts(isClean)).catch((error: unknown) =>
+        this.#options.log.debug('Cannot write down the counters', { error: messageOf(error) }),
+      ),
+    );
+    return this.#writing;
+  }
+}

@@ -1,0 +1,30 @@
+// Counters that never go back: each worker counts from 0, and what it has counted more since it was last read is added
+// to the series' totals. So neither a new worker nor one that is gone changes a total.
+
+import { counterCount } from './columns.ts';
+
+/** What one worker had counted of one series when it was last read. */
+export type Reading = number[];
+
+/** By the series' key. */
+export type WorkerReadings = Map<string, Reading>;
+
+/**
+ * Adds what `now` has more than `last` to `totals` and makes `last` the same as `now`. What has less than before has
+ * begun anew, as a server does that was deleted and added again.
+ */
+export function addCounted(totals: number[], last: Reading, now: readonly number[]): void {
+  for (let at = 0; at < last.length; at++) {
+    const value = now[at] as number;
+    const before = last[at] as number;
+    // NaN, which a row has where the column is none of its own, is never equal, greater or less.
+    if (value > before) totals[at] = (totals[at] as number) + value - before;
+    else if (value < before) totals[at] = (totals[at] as number) + value;
+    else continue;
+    last[at] = value;
+  }
+}
+
+export function newReading(): Reading {
+  return new Array<number>(counterCount).fill(0);
+}

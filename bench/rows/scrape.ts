@@ -1,0 +1,202 @@
+// `scrape-10k`: /metrics of 10,000 members, packed as Prometheus asks for it, and the longest time for which the
+// agent's event loop is held meanwhile. `scrape-p99`: requests through HAProxy, and servers told to it, while it is
+// scraped every second and while it is not, in turns. Beside both, HAProxy's own exporter on the same configuration.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Runtime } from '../../agent/haproxy/socket/runtime.ts';
+import { type Agent, ManifestFolder, serving, startAgent } from '../support/agent.ts';
+import { responder, startHaproxy } from '../support/haproxy.ts';
+import { startLoad } from '../support/load.ts';
+import { Addresses, services } from '../support/objects.ts';
+import { start, startModule } from '../support/processes.ts';
+import { type Bench, type Benchmark, type Row, row } from '../support/row.ts';
+import type { ScrapeOrder, ScrapeResult } from '../support/scrape-process.ts';
+import { type Scratch, withScratch } from '../support/scratch.ts';
+import { median, percentile } from '../support/statistics.ts';
+import { until } from '../support/until.ts';
+import { listeningSockets } from '../support/usage.ts';
+
+const MEMBER_PORT = 9000;
+const EXPORTER_PORT = 8089;
+/** Connections a second. */
+const RATE = 250;
+const SECONDS = 3;
+const ROUNDS = 4;
+
+type Scrape = (order: ScrapeOrder) => Promise<ScrapeResult>;
+
+export const scrape: Benchmark = {
+  rows: ['scrape-10k', 'scrape-p99'],
+  run: (bench, wanted) =>
+    withScratch(async (scratch) => {
+      const count = bench.scaled(1_000, 5);
+      const member = responder(`0.0.0.0:${MEMBER_PORT}`);
+      await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
+      const specs = services(new Addresses(), count, 10, { memberPort: MEMBER_PORT });
+      const folder = new ManifestFolder(scratch.path('m'), specs);
+      const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
+      await serving(agent, count);
+      const exporter = await startExporter(
+        scratch,
+        bench,
+        agent,
+        specs.map(({ vip }) => vip),
+      );
+      const url = `http://${/"listen":"([^"]+)"/.exec(agent.said())?.[1]}/metrics`;
+      const child = startModule(scratch, 'scrape', new URL('../support/scrape-process.ts', import.meta.url));
+      const ask: Scrape = (order) => child.ask<ScrapeResult>(order);
+      const rows: Row[] = [];
+      if (wanted.has('scrape-10k')) rows.push(await scrapeRow(bench, ask, url, exporter));
+      if (wanted.has('scrape-p99')) {
+        const [spec] = specs;
+        if (spec === undefined) throw new Error('No Service');
+        rows.push(await delayRow(scratch, bench, ask, agent, { url, exporter, vip: spec.vip }));
+      }
+      return rows;
+    }),
+};
+
+/** The same text with HAProxy's own exporter, and sockets and ports of its own; where it is scraped. */
+async function startExporter(
+  scratch: Scratch,
+  bench: Bench,
+  agent: Agent,
+  vips: readonly string[],
+): Promise<string> {
+  const config = scratch.path('exporter.cfg');
+  const text = readFileSync(agent.config, 'utf8')
+    .replaceAll(scratch.path('agent-r/haproxy'), scratch.directory)
+    .replaceAll(/^( {4}bind \S+):8080$/gm, '$1:8085');
+  writeFileSync(
+    config,
+    `${text}
+frontend exporter
+    mode http
+    bind 127.0.0.1:${EXPORTER_PORT}
+    http-request use-service prometheus-exporter
+`,
+  );
+  start(scratch, 'exporter', bench.haproxy, ['-W', '-f', config]);
+  await until('The other HAProxy serves', () => listeningSockets(8085, vips) >= vips.length);
+  return `http://127.0.0.1:${EXPORTER_PORT}/metrics`;
+}
+
+async function scrapeRow(bench: Bench, ask: Scrape, url: string, exporter: string): Promise<Row> {
+  const [own, plain, others]: ScrapeResult[][] = [[], [], []];
+  // The first ones warm the code up.
+  for (let at = 0; at < 3; at++) await ask({ url, gzip: true });
+  for (let round = 1; round <= bench.scaled(15, 2); round++) {
+    bench.say(`scrape-10k: round ${round}`);
+    own?.push(await ask({ url, gzip: true, lag: true }));
+    plain?.push(await ask({ url, gzip: false }));
+    others?.push(await ask({ url: exporter, gzip: false }));
+  }
+  const took = (results: readonly ScrapeResult[] = []): number => median(results.map(({ ms }) => ms));
+  const lags = (own ?? []).map(({ lag }) => lag);
+  const [value, block] = [took(own), Math.max(...lags)];
+  return row({
+    name: 'scrape-10k',
+    value,
+    unit: 'ms',
+    target: '≤ 150 ms, event loop held ≤ 20 ms',
+    met: value <= 150 && block <= 20,
+    reference: { name: "HAProxy's own exporter", value: took(others) },
+    details: {
+      'event loop held, longest': block,
+      'event loop held, median of scrapes': median(lags),
+      'without gzip': took(plain),
+      'MB without gzip': (plain?.[0]?.bytes ?? 0) / 1e6,
+      'MB of the exporter': (others?.[0]?.bytes ?? 0) / 1e6,
+      slowest: Math.max(...(own ?? []).map(({ ms }) => ms)),
+    },
+  });
+}
+
+interface Places {
+  readonly url: string;
+  readonly exporter: string;
+  readonly vip: string;
+}
+
+async function delayRow(
+  scratch: Scratch,
+  bench: Bench,
+  ask: Scrape,
+  agent: Agent,
+  { url, exporter, vip }: Places,
+): Promise<Row> {
+  const load = startLoad(scratch);
+  const runtime = await Runtime.connect({ socketPath: agent.adminSocket });
+  const listener = 'bench:service-00001:tcp:8080:v4';
+  const measured = { quiet: [] as number[], own: [] as number[], exporter: [] as number[] };
+  const beside: number[] = [];
+  const commands = { quiet: [] as number[], own: [] as number[] };
+  const put = async (
+    port: number,
+    address: string,
+    scraped: string | undefined,
+  ): Promise<readonly number[]> => {
+    let isOver = false;
+    const scraping = (async (): Promise<void> => {
+      while (!isOver && scraped !== undefined) {
+        const began = performance.now();
+        await ask({ url: scraped, gzip: scraped === url });
+        await delay(Math.max(0, 1_000 - (performance.now() - began)));
+      }
+    })();
+    const telling = port === 8080 ? tell(runtime, listener, () => isOver) : Promise.resolve([]);
+    const { took, failures } = await load({ address, port, rate: RATE, seconds: bench.scaled(SECONDS) });
+    isOver = true;
+    await scraping;
+    if (failures.length > 0) throw new Error(`${failures.length} requests failed: ${failures[0]?.why}`);
+    if (port === 8080) commands[scraped === undefined ? 'quiet' : 'own'].push(...(await telling));
+    return took;
+  };
+  await put(8080, vip, url);
+  for (const each of [commands.quiet, commands.own]) each.length = 0;
+  for (let round = 1; round <= bench.scaled(ROUNDS, 1); round++) {
+    bench.say(`scrape-p99: round ${round}`);
+    measured.quiet.push(...(await put(8080, vip, undefined)));
+    measured.own.push(...(await put(8080, vip, url)));
+    beside.push(...(await put(8085, vip, undefined)));
+    measured.exporter.push(...(await put(8085, vip, exporter)));
+  }
+  runtime.close();
+  const p99 = (values: readonly number[]): number => percentile(values, 0.99);
+  const ratio = p99(measured.own) / p99(measured.quiet);
+  return row({
+    name: 'scrape-p99',
+    value: p99(measured.own),
+    unit: 'ms',
+    target: 'p99 of requests while scraped every second ≤ 1.2 × while not',
+    met: ratio <= 1.2,
+    reference: { name: 'not scraped', value: p99(measured.quiet) },
+    others: [
+      { name: "HAProxy's own exporter, scraped", value: p99(measured.exporter) },
+      { name: "HAProxy's own exporter, not scraped", value: p99(beside) },
+    ],
+    details: {
+      'adding a server, p99 scraped': p99(commands.own),
+      'adding a server, p99 not scraped': p99(commands.quiet),
+      'adding a server, p50 scraped': median(commands.own),
+      'adding a server, p50 not scraped': median(commands.quiet),
+      requests: measured.own.length,
+    },
+  });
+}
+
+/** Milliseconds of each addition of a server to a running HAProxy, one after the other until it is over. */
+async function tell(runtime: Runtime, backend: string, isOver: () => boolean): Promise<readonly number[]> {
+  const took: number[] = [];
+  const server = '127.0.0.1:9';
+  while (!isOver()) {
+    const began = performance.now();
+    const keywords = ['id', '99999', 'weight', '1'];
+    await runtime.send([{ kind: 'AddServer', backend, server, address: '127.0.0.1', port: 9, keywords }]);
+    took.push(performance.now() - began);
+    await runtime.send([{ kind: 'DeleteServer', backend, server }]);
+    await delay(10);
+  }
+  return took;
+}

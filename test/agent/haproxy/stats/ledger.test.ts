@@ -1,0 +1,142 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
+import { Ledger } from '../../../../agent/haproxy/stats/ledger.ts';
+import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts';
+import { StatAnswer } from '../../../../agent/haproxy/stats/stat-reader.ts';
+import { type StatRow, StatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
+
+const HEADER =
+  '# pxname,svname,qcur,scur,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
+const LISTENER = 'default:web:tcp:80:v4';
+
+function line(server: string, sessions: number, { check = '', last = '', name = LISTENER } = {}): string {
+  const type = server === 'FRONTEND' ? 0 : server === 'BACKEND' ? 1 : 2;
+  return `${name},${server},0,1,,${sessions},10,20,,0,0,0,0,UP,16,1,,,,${type},${check},,,,,,,,,0,0,1,2,0,4,${last},tcp,,,,x,`;
+}
+
+function info(pid: number, start = 1): string {
+  return `Version: 2.6.12\nPid: ${pid}\nStart_time_sec: ${start}\nStopping: 0\nCumConns: 5`;
+}
+
+function read(ledger: Ledger, pid: number, lines: readonly string[], size = 1_000_000): void {
+  let reading: ReturnType<Ledger['current']> | undefined;
+  const answer = new StatAnswer({
+    onInfo: (text) => {
+      reading = ledger.current(readProcessInfo(text), new Map());
+    },
+    onRow: (row) => reading?.row(row),
+  });
+  const bytes = Buffer.from(`${info(pid)}\n\n${[HEADER, ...lines].join('\n')}\n\n`);
+  for (let at = 0; at < bytes.length; at += size) answer.feed(bytes.subarray(at, at + size));
+  answer.end();
+  reading?.end();
+}
+
+function totals(ledger: Ledger, column: 'stot' | 'bin' = 'stot'): readonly (number | undefined)[] {
+  return [...ledger.series()].map(({ values }) => values[positionOf(column)]);
+}
+
+test('An answer may be cut anywhere, has columns that are new, and texts in quotes', (t) => {
+  const lines = [
+    line('FRONTEND', 7),
+    line('10.0.0.1:80', 3, { check: 'L7STS', last: '"a, ""b""\nc"' }),
+    line('BACKEND', 3),
+  ];
+  for (const size of [1, 2, 3, 7, 100]) {
+    const ledger = new Ledger();
+    read(ledger, 1, lines, size);
+    t.deepEqual(totals(ledger), [7, 3, 3]);
+    const [, member] = ledger.series();
+    t.like(member, { kind: 'member', status: 'UP', checkStatus: 'L7STS', hasCheck: true, isHttp: false });
+    t.is(member?.labels, 'namespace="default",service="web",port="80",protocol="TCP",address="10.0.0.1:80"');
+  }
+});
+
+test('What is no statistics, or breaks off, is an error', (t) => {
+  const rows = (): StatRows => new StatRows((_: StatRow) => undefined);
+  t.throws(() => rows().feed(Buffer.from('Permission denied\n')), { code: 'RUNTIME_REPLY' });
+  t.throws(() => rows().feed(Buffer.from('# pxname,svname,stot,\n')), { code: 'RUNTIME_REPLY' });
+  t.throws(() => rows().end(), { code: 'RUNTIME_REPLY' });
+  const half = rows();
+  half.feed(Buffer.from(`${HEADER}\n${LISTENER},FRONT`));
+  t.throws(() => half.end(), { code: 'RUNTIME_REPLY' });
+});
+
+test('What is not of ours has no series', (t) => {
+  const ledger = new Ledger();
+  read(ledger, 1, [
+    line('BACKEND', 1, { name: 'default:web:tcp:80:v4:rate' }),
+    line('FRONTEND', 1, { name: 'stats' }),
+  ]);
+  t.deepEqual(totals(ledger), []);
+});
+
+test('A member that is gone has no series, and one that comes back begins at 0 while the pool goes on', (t) => {
+  const ledger = new Ledger();
+  read(ledger, 1, [line('10.0.0.1:80', 5), line('BACKEND', 5)]);
+  read(ledger, 1, [line('BACKEND', 6)]);
+  t.deepEqual(totals(ledger), [6]);
+  read(ledger, 1, [line('10.0.0.1:80', 1), line('BACKEND', 7)]);
+  t.deepEqual(totals(ledger).toSorted(), [1, 7]);
+});
+
+test('Totals are the sum of what all workers have counted, whatever the order of readings and restarts', (t) => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('count' as const), more: fc.nat(50) }),
+    fc.constant({ kind: 'reload' as const }),
+    fc.constant({ kind: 'readOld' as const }),
+    fc.constant({ kind: 'restartAgent' as const }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      let ledger = new Ledger();
+      let [pid, count, old, oldCount, sum] = [1, 0, 0, 0, 0];
+      let shown = 0;
+      read(ledger, pid, [line('BACKEND', 0)]);
+      for (const each of steps) {
+        if (each.kind === 'count') {
+          count += each.more;
+          oldCount += old === 0 ? 0 : 1;
+          sum += each.more + (old === 0 ? 0 : 1);
+        } else if (each.kind === 'reload') {
+          // What the worker before the last had counted is read before it is forgotten.
+          if (old !== 0) readOld(ledger, old, oldCount);
+          [old, oldCount, pid, count] = [pid, count, pid + 1, 0];
+        } else if (each.kind === 'restartAgent') {
+          const counts = structuredClone(ledger.counts(false));
+          ledger = new Ledger();
+          ledger.inherit(counts);
+        }
+        read(ledger, pid, [line('BACKEND', count)]);
+        if (each.kind === 'readOld' && old !== 0) readOld(ledger, old, oldCount);
+        const [total = -1] = totals(ledger);
+        t.true(total >= shown);
+        shown = total;
+      }
+      if (old !== 0) readOld(ledger, old, oldCount);
+      t.deepEqual(totals(ledger), [sum]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+function readOld(ledger: Ledger, pid: number, count: number): void {
+  const rows = new StatRows(ledger.old(readProcessInfo(info(pid))));
+  rows.feed(Buffer.from(`${HEADER}\n${line('BACKEND', count)}\n`));
+}
+
+test('Counts of an agent before that may be less than what was shown are dropped as a whole', (t) => {
+  const before = new Ledger();
+  read(before, 1, [line('BACKEND', 9)]);
+  for (const [isClean, pid, total] of [
+    [false, 1, 10],
+    [false, 2, 10],
+    [true, 2, 19],
+  ] as const) {
+    const ledger = new Ledger();
+    ledger.inherit(structuredClone(before.counts(isClean)));
+    read(ledger, pid, [line('BACKEND', 10)]);
+    t.deepEqual(totals(ledger), [total]);
+  }
+});

@@ -1,0 +1,140 @@
+import { Writable } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
+import test from 'ava';
+import type { MetricFamily } from '../../agent/metric-family.ts';
+import { expose, pieces } from '../../health/exposition.ts';
+import { formatFor, openMetrics, prometheusText, takesGzip } from '../../health/text-format.ts';
+import { readMetrics } from '../support/metrics-text.ts';
+
+const rows = [{ labels: 'a="1"' }, { labels: 'a="2"' }, { labels: '' }];
+const families: readonly MetricFamily[] = [
+  {
+    name: 'x_total',
+    type: 'counter',
+    help: 'A "quoted" help with \\ in it',
+    parts: [
+      { labels: 'code="2xx"', rows, value: (row) => rows.indexOf(row as (typeof rows)[number]) },
+      { labels: '', rows, value: () => 2.5 },
+    ],
+  },
+  {
+    name: 'none',
+    type: 'gauge',
+    help: 'Has no sample',
+    parts: [{ labels: '', rows, value: () => Number.NaN }],
+  },
+  {
+    name: 'y_seconds',
+    type: 'histogram',
+    help: 'H',
+    parts: [
+      { suffix: '_bucket', labels: '', rows: [{ labels: 'le="+Inf"' }], value: () => 3 },
+      { suffix: '_sum', labels: '', rows: [{ labels: '' }], value: () => Number.POSITIVE_INFINITY },
+    ],
+  },
+];
+
+test('pieces() writes both formats, and names a family without samples', (t) => {
+  const samples = [
+    'x_total{code="2xx",a="1"} 0',
+    'x_total{code="2xx",a="2"} 1',
+    'x_total{code="2xx"} 2',
+    'x_total{a="1"} 2.5',
+    'x_total{a="2"} 2.5',
+    'x_total 2.5',
+  ];
+  const rest = [
+    '# HELP none Has no sample',
+    '# TYPE none gauge',
+    '# HELP y_seconds H',
+    '# TYPE y_seconds histogram',
+    'y_seconds_bucket{le="+Inf"} 3',
+    'y_seconds_sum +Inf',
+  ];
+  t.deepEqual([...pieces(families, prometheusText)].join('').split('\n'), [
+    '# HELP x_total A "quoted" help with \\\\ in it',
+    '# TYPE x_total counter',
+    ...samples,
+    ...rest,
+    '',
+  ]);
+  t.deepEqual([...pieces(families, openMetrics)].join('').split('\n'), [
+    '# HELP x A \\"quoted\\" help with \\\\ in it',
+    '# TYPE x counter',
+    ...samples,
+    ...rest,
+    '# EOF',
+    '',
+  ]);
+  readMetrics([...pieces(families, prometheusText)].join(''), 'text');
+  readMetrics([...pieces(families, openMetrics)].join(''), 'openmetrics');
+});
+
+test('expose() goes no faster than the other side, and ends when that is gone', async (t) => {
+  const many = Array.from({ length: 20_000 }, (_, at) => ({ labels: `at="${at}"` }));
+  const [family] = families as [MetricFamily];
+  const large: MetricFamily = { ...family, parts: [{ labels: '', rows: many, value: () => 1 }] };
+  let most = 0;
+  const chunks: Buffer[] = [];
+  const slow = new Writable({
+    write(chunk: Buffer, _, done) {
+      most = Math.max(most, this.writableLength);
+      chunks.push(chunk);
+      setImmediate(done);
+    },
+  });
+  await expose([large], prometheusText, slow);
+  await new Promise((resolve) => slow.once('finish', resolve));
+  t.true(most < 200_000, `${most} characters were waiting`);
+  t.is(readMetrics(Buffer.concat(chunks).toString(), 'text').get('x_total')?.samples.size, many.length);
+
+  const gone = new Writable({
+    write(_chunk, _encoding, _done) {
+      setImmediate(() => this.destroy());
+    },
+  });
+  await t.notThrowsAsync(expose([large], prometheusText, gone));
+  const packed: Buffer[] = [];
+  const sink = new Writable({
+    write(chunk: Buffer, _, done) {
+      packed.push(chunk);
+      done();
+    },
+  });
+  await expose([large], openMetrics, sink, { gzip: true });
+  await new Promise((resolve) => sink.once('finish', resolve));
+  readMetrics(gunzipSync(Buffer.concat(packed)).toString(), 'openmetrics');
+});
+
+for (const [accept, isOpen] of [
+  [undefined, false],
+  ['*/*', false],
+  ['text/plain', false],
+  ['text/html,application/xhtml+xml,*/*;q=0.8', false],
+  ['application/openmetrics-text', true],
+  ['application/openmetrics-text; version=2.0.0', false],
+  ['application/openmetrics-text;version=1.0.0;q=0.4,text/plain;version=0.0.4;q=0.5', false],
+  ['application/openmetrics-text;q=nonsense', false],
+  // Prometheus 2 and 3.
+  [
+    'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+    true,
+  ],
+  [
+    'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
+    true,
+  ],
+] as const) {
+  test(`formatFor() answers "${accept}" with ${isOpen ? 'OpenMetrics' : 'plain text'}`, (t) => {
+    t.is(formatFor(accept), isOpen ? openMetrics : prometheusText);
+  });
+}
+
+test('takesGzip() heeds q=0 and wildcards', (t) => {
+  t.deepEqual(
+    [undefined, '', 'br', 'gzip', 'deflate, gzip;q=1.0', 'gzip;q=0', '*', '*;q=0, gzip', 'gzip;q=0, *'].map(
+      takesGzip,
+    ),
+    [false, false, false, true, true, false, true, true, false],
+  );
+});

@@ -1,0 +1,218 @@
+// The metrics of a whole agent with the real HAProxy: what they say, and that no counter goes back whatever happens to
+// HAProxy, its workers and the agent.
+
+import ava, { type ExecutionContext } from 'ava';
+import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
+import { startMembers } from '../support/members.ts';
+import { goneBack, type ReadFamily, readMetrics } from '../support/metrics-text.ts';
+import { requires } from '../support/requirements.ts';
+import { ask, Client } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true });
+
+type Scraped = ReadonlyMap<string, ReadFamily>;
+
+async function scrape(
+  agent: RunningAgent,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return fetch(`${agent.url}/metrics`, { headers: { connection: 'close', ...headers } });
+}
+
+async function scraped(agent: RunningAgent): Promise<Scraped> {
+  return readMetrics(await (await scrape(agent)).text(), 'text');
+}
+
+/** The sum over all series that have these labels. */
+function total(metrics: Scraped, name: string, ...labels: readonly string[]): number {
+  let sum = 0;
+  for (const [series, value] of metrics.get(name)?.samples ?? [])
+    if (labels.every((label) => series.includes(label))) sum += value;
+  return sum;
+}
+
+/** Of HAProxy only: the agent's own counters begin anew with each agent. */
+function ofHaproxy(metrics: Scraped): Scraped {
+  return new Map(
+    [...metrics].filter(([name]) =>
+      /^headgate_((listener|pool|member)_|haproxy_(connections|requests|sent)_)/.test(name),
+    ),
+  );
+}
+
+async function served(
+  t: ExecutionContext<unknown>,
+  web: Parameters<TestHost['serve']>[0] = {},
+): Promise<TestHost> {
+  const host = await TestHost.create(t, { flags: ['--drain-timeout', '1s'] });
+  await startMembers(t, host, 3);
+  await host.serve({ members: [host.address(11), host.address(12)], ...web });
+  return host;
+}
+
+async function requests(host: TestHost, count: number): Promise<void> {
+  for (let at = 0; at < count; at++) await ask(host.place());
+}
+
+test.serial('Both formats, plain and packed, are what strict readers take and say the same', async (t) => {
+  const host = await served(t, { annotations: { mode: 'http' } });
+  const agent = await host.start();
+  await requests(host, 10);
+  const plain = await scrape(agent, { 'accept-encoding': 'identity' });
+  t.is(plain.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  t.is(plain.headers.get('content-encoding'), null);
+  const text = readMetrics(await plain.text(), 'text');
+  const open = await scrape(agent, {
+    accept: 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5',
+    'accept-encoding': 'gzip',
+  });
+  t.regex(open.headers.get('content-type') ?? '', /^application\/openmetrics-text; version=1\.0\.0;/);
+  t.is(open.headers.get('content-encoding'), 'gzip');
+  const metrics = readMetrics(await open.text(), 'openmetrics');
+  t.is(metrics.get('headgate_member_sessions')?.type, 'counter');
+  t.deepEqual([...text.keys()].map((name) => name.replace(/_total$/, '')).sort(), [...metrics.keys()].sort());
+
+  const web = ['namespace="default"', 'service="web"', 'protocol="TCP"'];
+  t.is(total(text, 'headgate_listener_connections_total', ...web), 10);
+  t.is(total(text, 'headgate_listener_http_requests_total', ...web), 10);
+  t.is(total(text, 'headgate_pool_http_responses_total', ...web, 'code="2xx"'), 10);
+  t.is(total(text, 'headgate_member_sessions_total', ...web, `address="${host.address(11)}:`), 5);
+  t.is(total(text, 'headgate_member_up', ...web), 2);
+  t.is(total(text, 'headgate_pool_active_members', ...web), 2);
+  t.is(total(text, 'headgate_haproxy_statistics_up'), 1);
+  t.true(total(text, 'headgate_listener_received_bytes_total', ...web) > 0);
+});
+
+test.serial(
+  'No counter goes back over reloads, a killed worker, restarts of the agent and members that come and go',
+  async (t) => {
+    const host = await served(t);
+    let agent = await host.start();
+    let before: Scraped = new Map();
+    let sent = 0;
+    const step = async (what: string, change: () => Promise<void>): Promise<void> => {
+      await requests(host, 4);
+      sent += 4;
+      before = ofHaproxy(await scraped(agent));
+      await change();
+      await host.until(
+        `${what}: it is served`,
+        async () => (await agent.isReady()) && (await host.answers()),
+      );
+      sent++;
+      await requests(host, 4);
+      sent += 4;
+      const after = ofHaproxy(await scraped(agent));
+      t.deepEqual(goneBack(before, after), [], what);
+      t.is(total(after, 'headgate_pool_sessions_total', 'service="web"'), sent, what);
+      t.is(total(after, 'headgate_listener_connections_total', 'service="web"'), sent, what);
+    };
+
+    await step('nothing', async () => undefined);
+    await step('reload', async () => {
+      const reloads = await host.reloads();
+      await host.serve({ name: 'other', address: host.address(2), members: [host.address(11)] });
+      await host.until('it has reloaded', async () => (await host.reloads()) > reloads);
+      await host.until('the new worker has it', () => host.answers(2));
+    });
+    await step('restart of the agent', async () => {
+      await agent.stop();
+      agent = await host.start();
+    });
+    await step('agent killed', async () => {
+      await agent.kill();
+      agent = await host.start();
+    });
+    await step('another restart, and HAProxy with it', async () => {
+      await agent.stop();
+      const master = await host.master();
+      signal(await host.worker(), 'SIGKILL');
+      await host.until('HAProxy has ended', async () => {
+        try {
+          process.kill(master, 0);
+          return false;
+        } catch {
+          return true;
+        }
+      });
+      agent = await host.start();
+    });
+    await step('worker killed', async () => {
+      const worker = await host.worker();
+      signal(worker, 'SIGKILL');
+      await host.until('there is another one', async () => (await host.worker()) !== worker);
+    });
+    await requests(host, 4);
+    sent += 4;
+    before = ofHaproxy(await scraped(agent));
+    await host.serve({ members: [host.address(13)] });
+    await host.until(
+      'the members are replaced',
+      async () => (await host.servers()).filter(({ backend }) => backend.includes(':web:')).length === 1,
+    );
+    const after = ofHaproxy(await scraped(agent));
+    const gone = goneBack(before, after).filter((fault) => !fault.startsWith('headgate_member_'));
+    t.deepEqual(gone, []);
+    t.is(total(after, 'headgate_pool_sessions_total', 'service="web"'), sent);
+    t.is(total(after, 'headgate_member_sessions_total', 'service="web"'), 0);
+  },
+);
+
+test.serial('What an old worker still counts is added, and it ends with its last connection', async (t) => {
+  const host = await served(t);
+  const agent = await host.start();
+  await scraped(agent);
+  const client = await Client.connect(host.place());
+  await client.ask();
+  const old = await host.worker();
+  await host.serve({ name: 'other', address: host.address(2), members: [host.address(11)] });
+  await host.until('it has reloaded', () => host.answers(2));
+  t.not(await host.worker(), old);
+  await host.until(
+    'the old worker is followed',
+    async () => total(await scraped(agent), 'headgate_haproxy_old_workers') === 1,
+  );
+  const before = total(await scraped(agent), 'headgate_pool_received_bytes_total', 'service="web"');
+  for (let times = 0; times < 20; times++) await client.ask();
+  client.close();
+  await host.until('the old worker has ended', async () => {
+    try {
+      process.kill(old, 0);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  const after = await scraped(agent);
+  t.is(total(after, 'headgate_haproxy_old_workers'), 0);
+  const bytes = 'GET / HTTP/1.1\r\nHost: test\r\n\r\n'.length;
+  t.is(total(after, 'headgate_pool_received_bytes_total', 'service="web"'), 21 * bytes);
+  t.true(before <= 21 * bytes);
+});
+
+test.serial('metricsDetail leaves out members, or pools too', async (t) => {
+  const host = await served(t);
+  const agent = await host.start(['--metrics-detail', 'pool']);
+  const kinds = (metrics: Scraped): string[] => [
+    ...new Set(
+      [...metrics.keys()].flatMap((name) => /^headgate_(listener|pool|member)_up$/.exec(name)?.[1] ?? []),
+    ),
+  ];
+  t.deepEqual(kinds(await scraped(agent)), ['listener', 'pool']);
+  await agent.stop();
+  const other = await host.start(['--metrics-detail', 'listener']);
+  t.deepEqual(kinds(await scraped(other)), ['listener']);
+});
+
+test.serial('Without HAProxy the metrics say so, and the agent goes on telling its own', async (t) => {
+  const host = await served(t);
+  const agent = await host.start();
+  for (const pid of [await host.master(), await host.worker()]) signal(pid, 'SIGSTOP');
+  let metrics: Scraped = new Map();
+  await host.until('it is noticed', async () => {
+    metrics = await scraped(agent);
+    return total(metrics, 'headgate_haproxy_statistics_up') === 0;
+  });
+  t.false(metrics.has('headgate_listener_up'));
+  t.is(total(metrics, 'headgate_build_info'), 1);
+});
