@@ -57,6 +57,14 @@ export function readAnnotations(
   return answer;
 }
 
+/** Whether somebody has written this annotation, or one that means the same, on the Service itself. */
+export function isAnnotated(annotations: Readonly<Record<string, string>>, field: Field): boolean {
+  const { name, aliases } = ANNOTATIONS[field];
+  return [`${PREFIX}${name}`, ...aliases.map((alias) => alias.name)].some((each) =>
+    Object.hasOwn(annotations, each),
+  );
+}
+
 /**
  * `record` is keyed by names without the prefix; `values` are complete, even where there are errors.
  * The rules between annotations are for Services: a default path is no mistake where no default monitor asks for it.
@@ -126,6 +134,12 @@ function read(
     taken.delete(field);
     const isRefused = written.has(needs.field) && !taken.has(needs.field);
     if (!isRefused) refusals.push(`Cannot use ${title}: ${needsWords(needs)}`);
+  }
+  for (const field of ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'] as const) {
+    const title = taken.get(field);
+    if (title === undefined || values.healthMonitorMethod !== 'HEAD') continue;
+    reset(values, field, defaults);
+    refusals.push(`Cannot use ${title}: the answer to HEAD has no body`);
   }
   refusals.push(...aboutTimeout(values, taken.get('healthMonitorTimeout')), ...aboutStrangers(strangers));
   return { values: withinInterval(values), refusals };

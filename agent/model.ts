@@ -84,6 +84,8 @@ export interface Pool {
   readonly memberConnectionLimit: number;
   /** What happens when no member is ready: new connections are refused, or the last ready members are kept. */
   readonly whenEmpty: 'reject' | 'keep-last';
+  /** What happens when the monitor finds every ready member down: all get traffic as if they were up, or none does. */
+  readonly whenAllDown: 'serve' | 'reject';
   /** Sorted by name; no two alike. */
   readonly members: readonly Member[];
 }
@@ -104,12 +106,22 @@ export interface Member {
 }
 
 export interface HealthMonitor {
-  readonly type: 'tcp' | 'http' | 'https' | 'tls';
+  /** `grpc` and `grpcs`: the health checking protocol of gRPC, without and with TLS. */
+  readonly type: 'tcp' | 'http' | 'https' | 'tls' | 'grpc' | 'grpcs';
   /** http and https only, otherwise ''. */
   readonly path: string;
   readonly method: string;
   /** As HAProxy's `http-check expect status` takes it: codes and ranges, comma-separated. */
   readonly expectedCodes: string;
+  /** What the body must hold: a text, and a regular expression; '' for anything. HTTP and HTTPS only. */
+  readonly expectedBody: string;
+  readonly expectedBodyPattern: string;
+  /** A name, perhaps with a port: the `Host` of HTTP, the `:authority` of gRPC; '' for none. */
+  readonly host: string;
+  /** The name asked for in the TLS handshake, '' for none. */
+  readonly sni: string;
+  /** The service that gRPC is asked about, '' for the whole server. */
+  readonly grpcService: string;
   /** Milliseconds. */
   readonly interval: number;
   readonly timeout: number;
@@ -148,5 +160,7 @@ export type ProblemReason =
   | 'ProtocolNotServed'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
+  | 'AllMembersDown'
+  | 'MonitorNotUsed'
   | 'ConfigurationRejected'
   | 'TwoMasters';

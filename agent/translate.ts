@@ -15,6 +15,7 @@ import type {
   Problem,
   Vip,
 } from './model.ts';
+import { healthMonitor } from './translate/health-monitor.ts';
 import { membersFromEndpoints, membersFromNodes } from './translate/members.ts';
 import { selectEndpoints } from './translate/select-endpoints.ts';
 import {
@@ -165,6 +166,7 @@ function translate(
   if (membersBy === 'nodes') model.onNodes.add(key);
   else model.onNodes.delete(key);
   const previous = model.loadBalancers.get(key);
+  const monitor = healthMonitor(service, annotations.values, isOnNodes(service, membersBy), problems);
   const listeners: Listener[] = [];
   for (const port of service.ports) {
     if (port.protocol !== 'TCP') problems.push(notServed(service, port));
@@ -186,6 +188,7 @@ function translate(
           ranges,
           service,
           keepLast(annotations.values, members, before),
+          monitor,
         ),
       );
     }
@@ -232,6 +235,10 @@ function heldAddresses(
     });
 }
 
+function isOnNodes(service: Service, by: 'pods' | 'nodes'): boolean {
+  return by === 'nodes' && service.allocateLoadBalancerNodePorts;
+}
+
 function membersOf(
   service: Service,
   port: ServicePort,
@@ -241,12 +248,11 @@ function membersOf(
   settings: TranslateSettings,
   problems: Problem[],
 ): readonly Member[] {
-  const onNodes = by === 'nodes' && service.allocateLoadBalancerNodePorts;
   const selection = selectEndpoints(cluster.slices(service.key), port, family, {
     zone: settings.zone,
     ignoreHints: service.externalTrafficPolicy === 'Local',
   });
-  if (!onNodes) return membersFromEndpoints(selection);
+  if (!isOnNodes(service, by)) return membersFromEndpoints(selection);
   if (port.nodePort === 0) {
     problems.push({
       object: `Service ${service.key}`,
@@ -279,6 +285,7 @@ function listenerOf(
   ranges: SourceRanges,
   service: Service,
   members: readonly Member[],
+  monitor: HealthMonitor | undefined,
 ): Listener {
   return {
     name,
@@ -293,15 +300,20 @@ function listenerOf(
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
     clientTimeout: values.timeoutClient,
-    pool: poolOf(values, service.affinitySeconds, members),
+    pool: poolOf(values, service.affinitySeconds, members, monitor),
   };
 }
 
-function poolOf(values: AnnotationValues, persistence: number, members: readonly Member[]): Pool {
+function poolOf(
+  values: AnnotationValues,
+  persistence: number,
+  members: readonly Member[],
+  monitor: HealthMonitor | undefined,
+): Pool {
   return {
     algorithm: values.algorithm,
     persistence,
-    monitor: monitorOf(values),
+    monitor,
     proxyProtocol: values.proxyProtocol,
     timeouts: {
       connect: values.timeoutConnect,
@@ -311,24 +323,8 @@ function poolOf(values: AnnotationValues, persistence: number, members: readonly
     },
     memberConnectionLimit: values.memberConnectionLimit,
     whenEmpty: values.whenEmpty,
+    whenAllDown: values.whenAllDown,
     members,
-  };
-}
-
-function monitorOf(values: AnnotationValues): HealthMonitor | undefined {
-  const type = values.healthMonitor;
-  if (type === 'none') return undefined;
-  const speaksHttp = type === 'http' || type === 'https';
-  return {
-    type,
-    path: speaksHttp ? values.healthMonitorPath : '',
-    method: speaksHttp ? values.healthMonitorMethod : '',
-    expectedCodes: speaksHttp ? values.healthMonitorExpectedCodes : '',
-    interval: values.healthMonitorInterval,
-    timeout: values.healthMonitorTimeout,
-    rise: values.healthMonitorRise,
-    fall: values.healthMonitorFall,
-    port: values.healthMonitorPort,
   };
 }
 

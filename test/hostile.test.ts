@@ -9,7 +9,7 @@ import ava from 'ava';
 import fc from 'fast-check';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
-import { isServed } from '../agent/haproxy/config/listener-config.ts';
+import { hasSpare, isServed } from '../agent/haproxy/config/listener-config.ts';
 import { renderContext } from '../agent/haproxy/config/render-context.ts';
 import { planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { renderGlobal } from '../agent/haproxy/render.ts';
@@ -55,13 +55,15 @@ const NAME = String.raw`[a-z0-9-]{1,63}:[a-z0-9-]{1,63}:tcp:\d{1,5}:v[46]`;
 const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
 const V6 = '[0-9a-f:]{2,39}';
 const NUMBER = String.raw`\d{1,10}`;
-const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER}| check-send-proxy)?(?: check-ssl verify none)?`;
+const HOST = '[A-Za-z0-9.-]{1,253}';
+const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER}| check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 /** Every line that a load balancer can have, after the global part. */
 const LINES = [
   '',
   `listen ${NAME}`,
-  `backend ${NAME}:rate`,
+  `backend ${NAME}:(?:rate|all-down)`,
+  `    use_backend ${NAME}:all-down if { nbsrv\\(${NAME}\\) eq 0 }`,
   '    mode (?:tcp|http)',
   `    timeout (?:client|connect|server|queue|tunnel|check) ${NUMBER}ms`,
   '    timeout http-(?:request|keep-alive) 10s',
@@ -72,13 +74,16 @@ const LINES = [
   '    tcp-request (?:connection|session) reject unless allowed',
   `    tcp-request (?:connection|session) track-sc0 src table ${NAME}:rate`,
   `    tcp-request (?:connection|session) reject if { sc0_conn_rate gt ${NUMBER} }`,
-  '    option (?:forwardfor|httpchk)',
+  '    option (?:forwardfor|httpchk|tcp-check)',
   String.raw`    balance (?:roundrobin|leastconn|source|random\(2\))`,
   '    hash-type consistent',
   '    load-server-state-from-file global',
   String.raw`    stick-table type ip(?:v6)? size 100k expire ${NUMBER}s(?: peers headgate| store conn_rate\(1s\))`,
-  '    stick on src',
-  String.raw`    http-check send meth (?:GET|HEAD|OPTIONS) uri /[A-Za-z0-9\-._~/?&=:@+]*`,
+  `    stick on src(?: table ${NAME})?`,
+  String.raw`    http-check send meth (?:GET|HEAD|OPTIONS) uri /[A-Za-z0-9\-._~/?&=:@+]*(?: ver HTTP/1\.1 hdr Host [A-Za-z0-9.-]{1,253}(?::\d{1,5})?)?`,
+  "    http-check expect r?string '[^'\\x00-\\x1f\\x7f-\\uffff]{1,200}'",
+  '    tcp-check connect default linger',
+  '    tcp-check (?:send-binary|expect binary) [0-9a-f]+',
   '    http-check expect status [0-9,-]+',
   `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER} weight ${NUMBER}(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
   `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER} weight ${NUMBER}(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
@@ -123,13 +128,14 @@ async function rendered(model: Model): Promise<string> {
       `Not a line of ours: ${JSON.stringify(line)}`,
     );
     ok(Buffer.byteLength(line) < 2_048, 'HAProxy takes 2,048 characters in a line');
-    ok(line.trim().split(' ').length <= 64, 'HAProxy takes 64 words in a line');
+    ok(line.trim().replaceAll(/'.*'/g, 'quoted').split(' ').length <= 64, 'HAProxy takes 64 words in a line');
   }
   strictEqual(lines.length, sum(servedOf(model).map(linesOf)), 'There are as many lines as the model has');
   const count = (word: string) => lines.filter((line) => line.trimStart().startsWith(`${word} `)).length;
   strictEqual(count('listen'), servedOf(model).length);
   strictEqual(count('bind'), sum(servedOf(model).map(({ addresses }) => addresses.length)));
-  strictEqual(count('server'), sum(servedOf(model).map(({ pool }) => pool.members.length)));
+  const serversOf = ({ pool }: Listener) => pool.members.length * (hasSpare(pool) ? 2 : 1);
+  strictEqual(count('server'), sum(servedOf(model).map(serversOf)));
   return text;
 }
 
@@ -151,7 +157,15 @@ function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, po
     persistence > 0 ? 2 : 0,
     monitor === undefined ? 0 : 2,
     monitor?.type === 'http' || monitor?.type === 'https' ? 3 : 0,
+    monitor?.expectedBody ? 1 : 0,
+    monitor?.expectedBodyPattern ? 1 : 0,
+    monitor?.type === 'grpc' || monitor?.type === 'grpcs' ? 4 : 0,
     timeouts.tunnel > 0 ? 1 : 0,
+    // Its use, and then empty, backend, mode, balance, connect, server, queue.
+    hasSpare(pool) ? 8 + members.length : 0,
+    hasSpare(pool) && algorithm === 'source-hash' ? 1 : 0,
+    hasSpare(pool) && timeouts.tunnel > 0 ? 1 : 0,
+    hasSpare(pool) && persistence > 0 ? 1 : 0,
   ]);
 }
 

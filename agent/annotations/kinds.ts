@@ -1,8 +1,10 @@
 // The kinds of value that an annotation can have: what is allowed, in words, and the function that reads it.
 // Whatever comes out of `parse` can stand as one bare word in an HAProxy line or command: no kind lets through a
-// blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII. Pure.
+// blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII; only those of a body do, which can stand
+// between single quotes in the file. Pure.
 
 import { parseAddress } from '../ip.ts';
+import { isHarmlessPattern } from './body-pattern.ts';
 
 export interface Kind<T> {
   /** One word or two for the table in the documentation. */
@@ -131,6 +133,58 @@ export const word: Kind<string> = {
   words: 'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
   range: '',
   parse: (text) => (/^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
+const HOST = new RegExp(String.raw`^${NAME}(?:\.${NAME})*$`);
+const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
+
+export const hostName: Kind<string> = {
+  type: 'host name',
+  words: 'a host name of at most 253 characters (letters, digits, - and .), or nothing',
+  range: '',
+  parse: (text) => (text === '' || isHost(text) ? text : undefined),
+  format: (value) => value,
+};
+
+export const hostAndPort: Kind<string> = {
+  type: 'host',
+  words:
+    'a host name of at most 253 characters (letters, digits, - and .), perhaps with a port, as in example.com:8443, or nothing',
+  range: '',
+  parse: (text) => {
+    const [, host = '', port = '1'] = /^([^:]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
+    return text === '' || (isHost(host) && Number(port) <= 65_535) ? text : undefined;
+  },
+  format: (value) => value,
+};
+
+export const grpcServiceName: Kind<string> = {
+  type: 'name',
+  words:
+    'a name of at most 100 letters, digits, -, _, / and . that begins with a letter, digit or _, or nothing',
+  range: '',
+  parse: (text) => (/^(?:[A-Za-z0-9_][-A-Za-z0-9_./]{0,99})?$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+/** For a place between single quotes, where HAProxy takes everything else as it is. */
+export const bodyText: Kind<string> = {
+  type: 'text',
+  words: "a text of at most 200 printable ASCII characters other than ' and \\",
+  range: '',
+  parse: (text) => (/^[ -&(-[\]-~]{0,200}$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+/** Likewise. */
+export const bodyPattern: Kind<string> = {
+  type: 'pattern',
+  words:
+    "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} behind single characters and classes only",
+  range: '',
+  parse: (text) => (text === '' || isHarmlessPattern(text) ? text : undefined),
   format: (value) => value,
 };
 

@@ -5,11 +5,16 @@ import type { Algorithm, HealthMonitor, Pool } from '../model.ts';
 import { type Alias, counted, milliseconds, minusOneForNone, seconds, spelled } from './aliases.ts';
 import {
   addressPerFamily,
+  bodyPattern,
+  bodyText,
   bool,
   choice,
   DAY,
   duration,
   durationOrOff,
+  grpcServiceName,
+  hostAndPort,
+  hostName,
   type Kind,
   MILLISECOND,
   MINUTE,
@@ -27,11 +32,20 @@ export const PREFIX = 'headgate.io/';
 export interface AnnotationValues {
   readonly algorithm: Algorithm;
   readonly mode: 'tcp' | 'http';
-  readonly healthMonitor: 'none' | HealthMonitor['type'];
+  readonly healthMonitor: 'none' | HealthMonitor['type'] | 'kube-proxy';
   readonly healthMonitorPath: string;
   readonly healthMonitorMethod: 'GET' | 'HEAD' | 'OPTIONS';
   /** Sorted and merged. */
   readonly healthMonitorExpectedCodes: string;
+  /** '' where the body does not matter; so for the next one. */
+  readonly healthMonitorExpectedBody: string;
+  readonly healthMonitorExpectedBodyPattern: string;
+  /** '': none. */
+  readonly healthMonitorHost: string;
+  /** '': the name in healthMonitorHost. */
+  readonly healthMonitorSni: string;
+  /** '': the whole server. */
+  readonly healthMonitorGrpcService: string;
   readonly healthMonitorInterval: number;
   /** At most the interval. */
   readonly healthMonitorTimeout: number;
@@ -56,6 +70,7 @@ export interface AnnotationValues {
   /** undefined: as the settings say. */
   readonly members: 'pods' | 'nodes' | undefined;
   readonly whenEmpty: Pool['whenEmpty'];
+  readonly whenAllDown: Pool['whenAllDown'];
   /** Canonical, at most one per family, in the order written. */
   readonly loadBalancerIps: readonly string[];
   /** undefined: whichever is for the Service. */
@@ -83,8 +98,11 @@ export interface Annotation<T> {
   readonly perService?: true;
 }
 
-const monitored = { field: 'healthMonitor', values: ['tcp', 'http', 'https', 'tls'] } as const;
-const monitoredByHttp = { field: 'healthMonitor', values: ['http', 'https'] } as const;
+const monitoredBy = <const T extends readonly AnnotationValues['healthMonitor'][]>(...values: T) =>
+  ({ field: 'healthMonitor', values }) as const;
+const monitored = monitoredBy('tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy');
+const monitoredByHttp = monitoredBy('http', 'https');
+const monitoredByGrpc = monitoredBy('grpc', 'grpcs');
 const idle = [500 * MILLISECOND, 24 * DAY] as const;
 
 export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K]> } = {
@@ -120,12 +138,13 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
   },
   healthMonitor: {
     name: 'health-monitor',
-    kind: choice('none', 'tcp', 'http', 'https', 'tls'),
+    kind: choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
     default: 'none',
     doc: [
-      'Whether and how the load balancer itself probes the members.',
+      'Whether and how the load balancer itself probes the members: see [health monitors](health-monitors.md).',
       'Kubernetes already takes pods that are not ready out of the pool, so this is for what Kubernetes cannot see, such as a broken network between this load balancer and a member; each probe costs time on both sides.',
-      '`tcp` connects, `tls` makes a TLS handshake, `http` and `https` send a request and judge the status code; certificates are not verified.',
+      '`tcp` connects, `tls` makes a TLS handshake, `http` and `https` send a request and judge the status code, `grpc` and `grpcs` ask by the health checking protocol of gRPC; certificates are not verified.',
+      "`kube-proxy` asks the node's kube-proxy, and is for members that are nodes: at `spec.healthCheckNodePort` with `externalTrafficPolicy: Local`, otherwise at port 10256.",
     ],
     example: 'http',
     aliases: [spelled('enable-health-monitor', { true: 'tcp', false: 'none' })],
@@ -156,6 +175,65 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     example: '200,204,300-308',
     aliases: [],
     needs: monitoredByHttp,
+  },
+  healthMonitorExpectedBody: {
+    name: 'health-monitor-expected-body',
+    kind: bodyText,
+    default: '',
+    defaultWords: 'none: the body does not matter',
+    doc: [
+      "A text that the body of a healthy member's answer holds, within its first 15 kB.",
+      'It is compared byte by byte, upper and lower case being different.',
+    ],
+    example: '"status":"UP"',
+    aliases: [],
+    needs: monitoredByHttp,
+  },
+  healthMonitorExpectedBodyPattern: {
+    name: 'health-monitor-expected-body-pattern',
+    kind: bodyPattern,
+    default: '',
+    defaultWords: 'none: the body does not matter',
+    doc: [
+      "A regular expression that matches somewhere in the body of a healthy member's answer.",
+      'It is of a kind that can never take long, whatever a member answers, because it runs where the traffic does: characters, `.`, classes such as `[a-z0-9]`, alternatives in a group such as `(UP|OK)`, `^`, `$`, and the counts `?`, `{2}` and `{0,20}` behind a single character or class; `*` and `+`, which have no limit, are not allowed.',
+    ],
+    example: '"status" {0,4}: {0,4}"(UP|OK)"',
+    aliases: [],
+    needs: monitoredByHttp,
+  },
+  healthMonitorHost: {
+    name: 'health-monitor-host',
+    kind: hostAndPort,
+    default: '',
+    defaultWords: 'none',
+    doc: [
+      'The host that the probe names, for members that serve several: in the header `Host` of HTTP/1.1, in `:authority` of gRPC.',
+      'Without it HTTP probes are of version 1.0 and have no such header.',
+    ],
+    example: 'www.example.com',
+    aliases: [],
+    needs: monitoredBy('http', 'https', 'grpc', 'grpcs'),
+  },
+  healthMonitorSni: {
+    name: 'health-monitor-sni',
+    kind: hostName,
+    default: '',
+    defaultWords: 'the name in `health-monitor-host`, if there is one',
+    doc: ['The name that the probe asks for in the TLS handshake (SNI).'],
+    example: 'www.example.com',
+    aliases: [],
+    needs: monitoredBy('https', 'tls', 'grpcs'),
+  },
+  healthMonitorGrpcService: {
+    name: 'health-monitor-grpc-service',
+    kind: grpcServiceName,
+    default: '',
+    defaultWords: 'none: the server as a whole',
+    doc: ['The service that a gRPC server is asked about, as its health service knows it.'],
+    example: 'shop.v1.Orders',
+    aliases: [],
+    needs: monitoredByGrpc,
   },
   healthMonitorInterval: {
     name: 'health-monitor-interval',
@@ -198,7 +276,7 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     name: 'health-monitor-port',
     kind: wholeNumber(1, 65535),
     default: 0,
-    defaultWords: "the member's own port",
+    defaultWords: "the member's own port, or that of kube-proxy",
     doc: ['The port that is probed, on the address of the member.'],
     example: '8081',
     aliases: [],
@@ -343,6 +421,19 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: 'keep-last',
     aliases: [],
+  },
+  whenAllDown: {
+    name: 'when-all-down',
+    kind: choice('serve', 'reject'),
+    default: 'serve',
+    doc: [
+      'What happens when the health monitor finds every ready member down, be it the only one.',
+      '`serve` sends to all of them as if they were up, because it is likelier that the probe is wrong, or that all share one trouble, than that refusing every client helps; the Service gets an Event with the reason `AllMembersDown`.',
+      '`reject` refuses new connections until a probe succeeds.',
+    ],
+    example: 'reject',
+    aliases: [],
+    needs: monitored,
   },
   loadBalancerIps: {
     name: 'load-balancer-ips',

@@ -14,6 +14,7 @@ import { probeBind } from './config/bind-probe.ts';
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
 import { fileLimit, maxConnections, needsOf } from './config/limits.ts';
+import { listenerOfBackend } from './config/listener-config.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
@@ -276,7 +277,8 @@ export class HaproxyDataplane {
     const runtime = await this.#supervisor.connect().catch(() => undefined);
     if (runtime === undefined) return [];
     try {
-      return [...(await readRunning(runtime, [], false, this.#aclIds.idOf)).names()];
+      const names = (await readRunning(runtime, [], false, this.#aclIds.idOf)).names();
+      return [...new Set([...names].map(listenerOfBackend))];
     } finally {
       runtime.close();
     }

@@ -3,7 +3,14 @@
 // Pure: reads the running state of one worker and one load balancer, returns a plan, touches nothing.
 
 import type { Listener, LoadBalancer, Member, Pool } from '../model.ts';
-import { allowedLines, isServed, serverKeywords, structureOf } from './config/listener-config.ts';
+import {
+  allowedLines,
+  type Backend,
+  backendsOf,
+  isServed,
+  serverKeywords,
+  structureOf,
+} from './config/listener-config.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
 import type { Command } from './socket/commands.ts';
 
@@ -46,8 +53,11 @@ export function planLoadBalancer(
       continue;
     }
     if (current.structure !== structureOf(listener)) reload ??= 'listener-changed';
-    const servers = planServers(listener, current, gain, loss);
-    reload ??= servers;
+    for (const backend of backendsOf(listener)) {
+      const servers = running.get(backend.name);
+      const due = servers === undefined ? 'listener-changed' : planServers(backend, servers, gain, loss);
+      reload ??= due;
+    }
     planAllowed(listener, current, gain, loss);
   }
   for (const listener of before?.listeners ?? []) {
@@ -58,12 +68,11 @@ export function planLoadBalancer(
 
 /** Gives a reason where a server would have to change its id, its address or its having a check: only a reload can. */
 function planServers(
-  listener: Listener,
+  { name: backend, pool, listener }: Backend,
   current: RunningListener,
   gain: Command[],
   loss: Command[],
 ): ReloadReason | undefined {
-  const { pool, name: backend } = listener;
   let reload: ReloadReason | undefined;
   const names = new Set<string>();
   for (const member of pool.members) {
@@ -75,7 +84,8 @@ function planServers(
     } else if (server.id !== member.id) {
       reload = 'server-renumbered';
     } else {
-      if (isOther(listener, current, server)) reload ??= 'server-changed';
+      const isOurs = current.structure === structureOf(listener);
+      if (isOurs && isOther(pool, server)) reload ??= 'server-changed';
       planServer(backend, pool, member, server, gain, loss);
     }
   }
@@ -87,9 +97,8 @@ function planServers(
 }
 
 /** Somebody has moved it, or added it without a check. Where the structure differs a reload is due anyway. */
-function isOther(listener: Listener, current: RunningListener, { check, isMoved }: RunningServer): boolean {
-  if (current.structure !== structureOf(listener)) return false;
-  return isMoved === true || (check === 'none') !== (listener.pool.monitor === undefined);
+function isOther({ monitor }: Pool, { check, isMoved }: RunningServer): boolean {
+  return isMoved === true || (check === 'none') !== (monitor === undefined);
 }
 
 function isIdTaken(current: RunningListener, member: Member): boolean {
@@ -102,8 +111,16 @@ function addServer(backend: string, pool: Pool, member: Member): Command[] {
   const keywords = serverKeywords(pool, member, member.weight);
   const commands: Command[] = [{ kind: 'AddServer', backend, server, address, port, keywords }];
   commands.push({ kind: 'SetServerState', backend, server, state: member.state });
-  if (pool.monitor !== undefined) commands.push({ kind: 'EnableHealth', backend, server });
+  if (pool.monitor !== undefined) commands.push(...enableHealth(backend, server));
   return commands;
+}
+
+/** A server that was added begins with the least health, so that the first failed check would be enough. */
+function enableHealth(backend: string, server: string): Command[] {
+  return [
+    { kind: 'EnableHealth', backend, server },
+    { kind: 'AssumeHealth', backend, server },
+  ];
 }
 
 function planServer(
@@ -117,7 +134,7 @@ function planServer(
   const server = member.name;
   // Where whoever added it did not come so far.
   const enable: Command[] =
-    monitor !== undefined && current.check === 'off' ? [{ kind: 'EnableHealth', backend, server }] : [];
+    monitor !== undefined && current.check === 'off' ? enableHealth(backend, server) : [];
   if (member.state === 'drain') {
     gain.push(...enable);
     const drains = current.state === 'drain' || (current.state === 'ready' && current.weight === 0);

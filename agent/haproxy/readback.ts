@@ -3,7 +3,7 @@
 
 import type { LoadBalancer } from '../model.ts';
 import { Slice } from '../slice.ts';
-import { isServed, structureOf } from './config/listener-config.ts';
+import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
 import { isAtHome, parseAcl, parseAclList, parseServersState, type ServerState } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
@@ -26,15 +26,16 @@ export async function readRunning(
     return running;
   }
   const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isServed);
-  const names = listeners.map(({ name }) => name);
+  const backends = listeners.flatMap(backendsOf);
+  const names = backends.map(({ name }) => name);
   const servers = await readServers(runtime, names);
   const beside = await readAclLines(runtime);
-  const reads = listeners.map(async (listener) => {
-    const allowed = await readAllowed(runtime, beside(aclId(listener.name, 0)));
-    running.put(listener.name, {
+  const reads = backends.map(async ({ name, listener }) => {
+    const ids = name === listener.name ? beside(aclId(name, 0)) : [];
+    running.put(name, {
       structure: structureOf(listener),
-      allowed,
-      servers: servers.get(listener.name) ?? new Map(),
+      allowed: await readAllowed(runtime, ids),
+      servers: servers.get(name) ?? new Map(),
     });
   });
   await Promise.all(reads);

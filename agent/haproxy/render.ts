@@ -2,13 +2,16 @@
 // part. Pure but for reading the templates at start; a caller that renders thousands of sections does so in slices.
 
 import { hash } from 'node:crypto';
-import type { Listener, LoadBalancer } from '../model.ts';
+import type { Listener, LoadBalancer, Pool } from '../model.ts';
 import { loadTemplate, type View } from '../template.ts';
+import { grpcExpectation, grpcQuestion } from './config/grpc-check.ts';
 import {
   allowedLines,
+  hasSpare,
   isServed,
   serverKeywords,
   socketAddress,
+  spareOf,
   structureOf,
 } from './config/listener-config.ts';
 import type { RenderContext } from './config/render-context.ts';
@@ -148,6 +151,7 @@ function poolView(listener: Listener): View {
   const { pool } = listener;
   const { monitor, timeouts } = pool;
   const checksHttp = monitor?.type === 'http' || monitor?.type === 'https';
+  const checksGrpc = monitor?.type === 'grpc' || monitor?.type === 'grpcs';
   return {
     balance: BALANCE[pool.algorithm],
     isConsistent: pool.algorithm === 'source-hash',
@@ -164,10 +168,26 @@ function poolView(listener: Listener): View {
     checkMethod: monitor?.method ?? '',
     checkPath: monitor?.path ?? '',
     checkStatus: monitor?.expectedCodes ?? '',
-    servers: pool.members.map((member) => ({
-      name: member.name,
-      address: socketAddress(member.address, member.port),
-      keywords: serverKeywords(pool, member, member.state === 'drain' ? 0 : member.weight).join(' '),
-    })),
+    hasCheckHost: monitor?.host !== '',
+    checkHost: monitor?.host ?? '',
+    hasCheckBody: monitor?.expectedBody !== '',
+    checkBody: monitor?.expectedBody ?? '',
+    hasCheckPattern: monitor?.expectedBodyPattern !== '',
+    checkPattern: monitor?.expectedBodyPattern ?? '',
+    checksGrpc,
+    grpcQuestion: checksGrpc ? grpcQuestion(monitor) : '',
+    grpcExpectation,
+    hasSpare: hasSpare(pool),
+    spare: spareOf(listener.name),
+    spareServers: hasSpare(pool) ? serversOf({ ...pool, monitor: undefined }) : [],
+    servers: serversOf(pool),
   };
+}
+
+function serversOf(pool: Pool): readonly View[] {
+  return pool.members.map((member) => ({
+    name: member.name,
+    address: socketAddress(member.address, member.port),
+    keywords: serverKeywords(pool, member, member.state === 'drain' ? 0 : member.weight).join(' '),
+  }));
 }

@@ -1,8 +1,8 @@
 // What replies have proved about one HAProxy worker: its listeners, their servers and allowed clients.
 // Changes only by `fold`, one acknowledged command at a time, or by what was read back from the worker.
 
-import type { Listener, LoadBalancer } from '../model.ts';
-import { allowedLines, isServed, structureOf } from './config/listener-config.ts';
+import type { LoadBalancer } from '../model.ts';
+import { allowedLines, type Backend, backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import type {
   AddServer,
   Command,
@@ -69,7 +69,9 @@ export class Running {
     const running = new Running();
     for (const { listeners } of loadBalancers) {
       for (const listener of listeners)
-        if (isServed(listener)) running.put(listener.name, bootedListener(listener, aclId));
+        if (isServed(listener))
+          for (const backend of backendsOf(listener))
+            running.put(backend.name, bootedBackend(backend, aclId));
     }
     return running;
   }
@@ -105,6 +107,7 @@ export class Running {
         this.#cidrs(command.acl)?.delete(command.cidr);
         this.#touch(this.listenerOfAcl(command.acl) ?? '');
         return;
+      case 'AssumeHealth':
       case 'ForgetClients':
       case 'ShutdownSessions':
         return;
@@ -166,17 +169,15 @@ export class Running {
   }
 }
 
-function bootedListener(
-  listener: Listener,
+function bootedBackend(
+  { name, pool, listener }: Backend,
   aclId: (listener: string, line: number) => number,
 ): RunningListener {
-  const { pool } = listener;
+  // Clients come to the other backend only by way of the listener.
+  const lines = name === listener.name ? allowedLines(listener) : [];
   return {
     structure: structureOf(listener),
-    allowed: allowedLines(listener).map((cidrs, line) => ({
-      id: aclId(listener.name, line),
-      cidrs: new Set(cidrs),
-    })),
+    allowed: lines.map((cidrs, line) => ({ id: aclId(name, line), cidrs: new Set(cidrs) })),
     servers: new Map(
       pool.members.map((member) => [
         member.name,

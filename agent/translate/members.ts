@@ -35,7 +35,9 @@ function endpointMember({ endpoint, port }: Candidate, state: Member['state']): 
  * Every node that may take outside traffic, at the Service's nodePort. A node that is NotReady stays
  * (KEP-3458: a health check is for that); one that a NoExecute taint empties is none, one that is being deleted is
  * drained. With externalTrafficPolicy Local only nodes with endpoints in use are members, and those where all that is
- * left terminates are drained: their kube-proxy serves such endpoints to the end (KEP-1669).
+ * left terminates are drained: their kube-proxy serves such endpoints to the end (KEP-1669). A node then weighs as much
+ * as it has endpoints in use, which is what its kube-proxy answers in `X-Load-Balancing-Endpoint-Weight`: each
+ * endpoint gets its share, however they lie on the nodes.
  */
 export function membersFromNodes(
   nodes: readonly Node[],
@@ -45,8 +47,9 @@ export function membersFromNodes(
   { use, drain }: Pick<Selection, 'use' | 'drain'>,
 ): readonly Member[] {
   const isLocal = service.externalTrafficPolicy === 'Local';
-  const inUse = nodesOf(use);
-  const draining = nodesOf(drain);
+  const inUse = countByNode(use);
+  const draining = countByNode(drain);
+  const weightOf = shares(isLocal ? inUse : new Map());
   const members: UnnumberedMember[] = [];
   for (const node of nodes) {
     if (isExcluded(node) || node.noExecute) continue;
@@ -58,7 +61,7 @@ export function membersFromNodes(
       name: memberName(address, port.nodePort),
       address,
       port: port.nodePort,
-      weight: DEFAULT_WEIGHT,
+      weight: weightOf(node.name),
       state: node.deleting || isDraining ? 'drain' : 'ready',
       target: `Node/${node.name}`,
     });
@@ -66,8 +69,21 @@ export function membersFromNodes(
   return withIds(members);
 }
 
-function nodesOf(candidates: readonly Candidate[]): ReadonlySet<string> {
-  return new Set(candidates.map(({ endpoint }) => endpoint.nodeName));
+function countByNode(candidates: readonly Candidate[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { endpoint } of candidates)
+    counts.set(endpoint.nodeName, (counts.get(endpoint.nodeName) ?? 0) + 1);
+  return counts;
+}
+
+/** HAProxy's greatest weight. */
+const MOST_WEIGHT = 256;
+
+/** In proportion to the counts: exact up to 16 endpoints on a node, beyond that to a 256th of the greatest. */
+function shares(counts: ReadonlyMap<string, number>): (node: string) => number {
+  const most = Math.max(...counts.values(), 1);
+  const unit = Math.min(DEFAULT_WEIGHT, MOST_WEIGHT / most);
+  return (node) => Math.max(1, Math.round((counts.get(node) ?? 1) * unit));
 }
 
 /** The label's value is a bool as the cloud provider library reads it: `false` includes, nonsense excludes. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import test from 'ava';
 import fc from 'fast-check';
+import { bodyPattern } from '../../agent/annotations/kinds.ts';
 import { ANNOTATIONS, FIELDS, type Field } from '../../agent/annotations/table.ts';
 import {
   ANNOTATION_DEFAULTS,
@@ -53,6 +54,11 @@ test('A Service without annotations gets the defaults', (t) => {
     healthMonitorPath: '/',
     healthMonitorMethod: 'GET',
     healthMonitorExpectedCodes: '200-399',
+    healthMonitorExpectedBody: '',
+    healthMonitorExpectedBodyPattern: '',
+    healthMonitorHost: '',
+    healthMonitorSni: '',
+    healthMonitorGrpcService: '',
     healthMonitorInterval: 5_000,
     healthMonitorTimeout: 3_000,
     healthMonitorRise: 2,
@@ -70,6 +76,7 @@ test('A Service without annotations gets the defaults', (t) => {
     memberConnectionLimit: 0,
     members: undefined,
     whenEmpty: 'reject',
+    whenAllDown: 'serve',
     loadBalancerIps: [],
     addressPool: undefined,
     addressSharingKey: undefined,
@@ -428,7 +435,8 @@ test('readAnnotations() names eight unknown annotations and counts the others', 
 });
 
 const needsHttp = 'it needs annotation "headgate.io/health-monitor" to be http or https';
-const needsAny = 'it needs annotation "headgate.io/health-monitor" to be one of tcp, http, https or tls';
+const needsAny =
+  'it needs annotation "headgate.io/health-monitor" to be one of tcp, http, https, tls, grpc, grpcs or kube-proxy';
 
 test('A path, method or codes without an HTTP monitor is a Problem', (t) => {
   const annotations = own({
@@ -454,6 +462,45 @@ test('Any detail of a health monitor without a health monitor is a Problem', (t)
   ]);
   t.deepEqual(changed(annotations), {});
 });
+
+test('A body is no use where the method is HEAD, unless a default asks for it', (t) => {
+  const head = { 'health-monitor': 'http', 'health-monitor-method': 'HEAD' };
+  t.deepEqual(messages(own({ ...head, 'health-monitor-expected-body': 'OK' })), [
+    'Cannot use annotation "headgate.io/health-monitor-expected-body": the answer to HEAD has no body',
+  ]);
+  const { values: defaults } = readAnnotationDefaults({ 'health-monitor-expected-body': 'OK' });
+  t.deepEqual(readAnnotations(own(head), OBJECT, defaults).problems, []);
+});
+
+for (const [text, isAllowed] of [
+  ['"status" {0,4}: {0,4}"(UP|OK)"', true],
+  [String.raw`^\{"ok":true\}$`, true],
+  ['[a-z0-9]{1,64}', true],
+  ['[^<>]{2}', true],
+  ['(a|b)c', true],
+  ['a*', false],
+  ['a+', false],
+  ['(a){2}', false],
+  ['(a?){3}', false],
+  ['(?i)a', false],
+  ['((a))', false],
+  ['a{2}{2}', false],
+  ['a??', false],
+  ['[a-z]{0,65}', false],
+  ['.{0,64}.{0,64}', false],
+  ['(.|.)'.repeat(9), false],
+  ['[z-a]', false],
+  ['[[:alpha:]]', false],
+  [String.raw`\d`, false],
+  ['a|', false],
+  ['()', false],
+  ['(a', false],
+  ["it's", false],
+] as const) {
+  test(`The pattern ${text} is ${isAllowed ? '' : 'not '}allowed for a body`, (t) => {
+    t.is(bodyPattern.parse(text), isAllowed ? text : undefined);
+  });
+}
 
 test('A health monitor that is refused is the only Problem, not its details too', (t) => {
   t.is(
@@ -552,10 +599,16 @@ test('readAnnotations() answers the same three with the same value, and any othe
 const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   algorithm: among('round-robin', 'least-connections', 'source-hash', 'random'),
   mode: among('tcp', 'http'),
-  healthMonitor: among('none', 'tcp', 'http', 'https', 'tls'),
+  healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
   healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),
   healthMonitorMethod: among('GET', 'HEAD', 'OPTIONS'),
   healthMonitorExpectedCodes: matches(/^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$/),
+  healthMonitorExpectedBody: (value) => matches(/^[ -~]{0,200}$/)(value) && !/['\\]/.test(String(value)),
+  healthMonitorExpectedBodyPattern: (value) =>
+    matches(/^[ -&(-~]{0,200}$/)(value) && !/[*+]/.test(String(value).replaceAll(/\\.|\[[^\]]+\]/g, '')),
+  healthMonitorHost: matches(/^(?:[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)?$/),
+  healthMonitorSni: matches(/^[A-Za-z0-9.-]{0,253}$/),
+  healthMonitorGrpcService: matches(/^[\w./-]{0,100}$/),
   healthMonitorInterval: whole(500, 300_000),
   healthMonitorTimeout: whole(100, 60_000),
   healthMonitorRise: whole(1, 50),
@@ -573,6 +626,7 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   memberConnectionLimit: whole(0, 1_000_000),
   members: among('pods', 'nodes', undefined),
   whenEmpty: among('reject', 'keep-last'),
+  whenAllDown: among('serve', 'reject'),
   loadBalancerIps: (value) => {
     const families = (value as string[]).map((address) => isIP(address));
     return families.every((family) => family > 0) && new Set(families).size === families.length;
@@ -633,13 +687,16 @@ test('Whatever the annotations, each value is one that its field allows, and eac
   );
 });
 
-test('No text that a Service can bring into a value needs a quote or an escape in HAProxy', (t) => {
+const BODIES: readonly Field[] = ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'];
+
+test('No text that a Service can bring into a value needs a quote or an escape in HAProxy, but for those of a body', (t) => {
   const texts = FIELDS.filter((field) => ['string', 'undefined'].includes(typeof ANNOTATION_DEFAULTS[field]));
   fc.assert(
     fc.property(fc.constantFrom(...texts), fc.string({ unit: 'binary-ascii' }), (field, text) => {
       const { kind } = ANNOTATIONS[field];
       for (const candidate of [text, `/${text}`, `200${text}`]) {
-        t.regex(String(kind.parse(candidate) ?? ''), /^[A-Za-z0-9\-._~/?&=:@+,]*$/);
+        const allowed = BODIES.includes(field) ? /^[ -&(-~]*$/ : /^[A-Za-z0-9\-._~/?&=:@+,]*$/;
+        t.regex(String(kind.parse(candidate) ?? ''), allowed);
       }
     }),
     { numRuns: 2000 },

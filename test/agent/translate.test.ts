@@ -57,6 +57,7 @@ test('A Service with an endpoint becomes a load balancer with every default', (t
           timeouts: { connect: 1_000, server: 600_000, tunnel: 0, queue: 5_000 },
           memberConnectionLimit: 0,
           whenEmpty: 'reject',
+          whenAllDown: 'serve',
           members: [
             {
               name: '10.0.0.1:8080',

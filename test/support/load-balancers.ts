@@ -37,10 +37,15 @@ const cidrs: fc.Arbitrary<readonly string[]> = fc
 
 const monitors: fc.Arbitrary<HealthMonitor | undefined> = fc.option(
   fc.record({
-    type: fc.constantFrom('tcp', 'http', 'https', 'tls'),
+    type: fc.constantFrom('tcp', 'http', 'https', 'tls', 'grpc', 'grpcs'),
     path: fc.constantFrom('/', '/healthz'),
     method: fc.constantFrom('GET', 'HEAD'),
     expectedCodes: fc.constantFrom('200', '200-399'),
+    expectedBody: fc.constantFrom('', '"status": "UP"'),
+    expectedBodyPattern: fc.constantFrom('', '^(OK|UP)$'),
+    host: fc.constantFrom('', 'www.example.com:8080'),
+    sni: fc.constantFrom('', 'www.example.com'),
+    grpcService: fc.constantFrom('', 'shop.v1.Orders'),
     interval: fc.constantFrom(5_000, 6_000),
     timeout: fc.constantFrom(3_000, 4_000),
     rise: fc.integer({ min: 1, max: 50 }),
@@ -49,6 +54,21 @@ const monitors: fc.Arbitrary<HealthMonitor | undefined> = fc.option(
   }),
   { nil: undefined },
 );
+
+/** Without what means nothing to a monitor of its type. */
+function asTheModelHasIt(monitor: HealthMonitor): HealthMonitor {
+  const { type } = monitor;
+  const http = { path: '', method: '', expectedCodes: '', expectedBody: '', expectedBodyPattern: '' };
+  const isHttp = type === 'http' || type === 'https';
+  const isGrpc = type === 'grpc' || type === 'grpcs';
+  return {
+    ...monitor,
+    ...(!isHttp && http),
+    ...(!isGrpc && { grpcService: '' }),
+    ...(!isHttp && !isGrpc && { host: '' }),
+    ...((type === 'tcp' || type === 'http' || type === 'grpc') && { sni: '' }),
+  };
+}
 
 /** A listener but for what can change without a reload. */
 const structures = fc.record({
@@ -61,6 +81,7 @@ const structures = fc.record({
   algorithm: fc.constantFrom('round-robin', 'least-connections', 'source-hash', 'random'),
   persistence: fc.constantFrom(0, 60),
   monitor: monitors,
+  whenAllDown: fc.constantFrom('serve', 'reject'),
   proxyProtocol: fc.constantFrom('none', 'v1', 'v2'),
   memberConnectionLimit: fc.constantFrom(0, 100),
   timeouts: fc.record({
@@ -79,7 +100,8 @@ function listener(
   ofPool: readonly Member[],
   addresses: readonly string[],
 ): Listener {
-  const { algorithm, persistence, monitor, proxyProtocol, timeouts, memberConnectionLimit, ...own } = given;
+  const { algorithm, persistence, monitor, whenAllDown, proxyProtocol, timeouts, ...others } = given;
+  const { memberConnectionLimit, ...own } = others;
   return {
     name: `default:web:tcp:${given.port}:v4`,
     protocol: 'TCP',
@@ -91,11 +113,12 @@ function listener(
     pool: {
       algorithm,
       persistence,
-      monitor,
+      monitor: monitor && asTheModelHasIt(monitor),
       proxyProtocol,
       timeouts,
       memberConnectionLimit,
       whenEmpty: 'reject',
+      whenAllDown,
       members: ofPool,
     },
   };

@@ -10,6 +10,43 @@ const CIDRS_PER_LINE = 40;
 /** Stands for the empty list: addresses that no client can have. */
 const NOBODY = { v4: '255.255.255.255/32', v6: '::/128' } as const;
 
+/** The servers of one section: those of a listener, or the same once more for when checks find all of them down. */
+export interface Backend {
+  readonly name: string;
+  /** Without its monitor in the second one. */
+  readonly pool: Pool;
+  readonly listener: Listener;
+}
+
+const SPARE = ':all-down';
+
+/**
+ * A listener whose monitor may not take all members away has a second backend with the same servers under the same
+ * names and ids, but without checks, which gets the connections while the first has no server up. HAProxy goes over
+ * to it by itself, within the same moment, also while no agent runs.
+ */
+export function backendsOf(listener: Listener): readonly Backend[] {
+  const { name, pool } = listener;
+  const own = { name, pool, listener };
+  if (!hasSpare(pool)) return [own];
+  // The table of clients that are tied to a member is the first one's.
+  return [own, { name: spareOf(name), pool: { ...pool, monitor: undefined, persistence: 0 }, listener }];
+}
+
+export function hasSpare({ monitor, whenAllDown }: Pool): boolean {
+  return monitor !== undefined && whenAllDown === 'serve';
+}
+
+/** The name of the second backend of a listener. */
+export function spareOf(listener: string): string {
+  return `${listener}${SPARE}`;
+}
+
+/** The listener to which a backend of ours belongs. */
+export function listenerOfBackend(backend: string): string {
+  return backend.endsWith(SPARE) ? backend.slice(0, -SPARE.length) : backend;
+}
+
 /** Listeners that HAProxy serves: TCP, with an address of their own. */
 export function isServed(listener: Listener): boolean {
   return listener.protocol === 'TCP' && listener.addresses.length > 0;
@@ -49,7 +86,8 @@ export function structureOf(listener: Listener): string {
       clientTimeout,
       pool,
     } = listener;
-    const { algorithm, persistence, monitor, proxyProtocol, timeouts, memberConnectionLimit } = pool;
+    const { algorithm, persistence, monitor, proxyProtocol, timeouts, memberConnectionLimit, whenAllDown } =
+      pool;
     structure = JSON.stringify([
       name,
       port,
@@ -62,6 +100,7 @@ export function structureOf(listener: Listener): string {
       rateLimit,
       clientTimeout,
       [algorithm, persistence, monitor ?? null, proxyProtocol, timeouts, memberConnectionLimit],
+      monitor === undefined ? '' : whenAllDown,
     ]);
     structures.set(listener, structure);
   }
@@ -88,7 +127,11 @@ export function serverKeywords(pool: Pool, member: Member, weight: number): read
     // HAProxy's own rule for static servers, said aloud for those added at runtime.
     if (monitor.port > 0) words.push('port', String(monitor.port));
     else if (pool.proxyProtocol !== 'none') words.push('check-send-proxy');
-    if (monitor.type === 'https' || monitor.type === 'tls') words.push('check-ssl', 'verify', 'none');
+    if (monitor.type === 'https' || monitor.type === 'tls' || monitor.type === 'grpcs') {
+      words.push('check-ssl', 'verify', 'none');
+      if (monitor.type === 'grpcs') words.push('check-alpn', 'h2');
+      if (monitor.sni !== '') words.push('check-sni', monitor.sni);
+    }
   }
   return words;
 }

@@ -45,6 +45,8 @@ function wordsOf(command: Command, capabilities: Capabilities): readonly string[
       return ['set server', server(command), 'state', oneOf(command.state, ['ready', 'drain', 'maint'])];
     case 'EnableHealth':
       return ['enable health', server(command)];
+    case 'AssumeHealth':
+      return ['set server', server(command), 'health up'];
     case 'SetServerWeight':
       return ['set server', server(command), 'weight', number('weight', command.weight, 0, 256)];
     case 'ForgetClients':

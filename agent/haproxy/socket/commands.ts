@@ -5,6 +5,7 @@ export type Command =
   | AddServer
   | SetServerState
   | EnableHealth
+  | AssumeHealth
   | SetServerWeight
   | ForgetClients
   | ShutdownSessions
@@ -33,6 +34,13 @@ export interface SetServerState {
 /** A dynamic server's check starts only when told. */
 export interface EnableHealth {
   readonly kind: 'EnableHealth';
+  readonly backend: string;
+  readonly server: string;
+}
+
+/** As if it had passed all its checks: only `fall` failed ones in a row take it down, not the first. */
+export interface AssumeHealth {
+  readonly kind: 'AssumeHealth';
   readonly backend: string;
   readonly server: string;
 }

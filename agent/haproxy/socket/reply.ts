@@ -41,6 +41,7 @@ const SUCCESS: { readonly [kind in Command['kind']]: string } = {
   AddServer: 'New server registered.',
   SetServerState: '',
   EnableHealth: '',
+  AssumeHealth: '',
   SetServerWeight: '',
   ForgetClients: '',
   ShutdownSessions: '',

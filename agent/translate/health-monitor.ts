@@ -1,0 +1,86 @@
+// The health monitor that a Service asks for: the annotations', or kube-proxy's own answers where members are nodes.
+// Pure. Sources: pkg/proxy/healthcheck of Kubernetes, KEP-3836 (kube-proxy's /healthz and nodes that go away).
+
+import { type AnnotationValues, isAnnotated } from '../annotations.ts';
+import type { Service } from '../kubernetes/objects.ts';
+import type { HealthMonitor, Problem } from '../model.ts';
+
+/** `--healthz-bind-address` of kube-proxy, as nearly every cluster leaves it. */
+const KUBE_PROXY_PORT = 10_256;
+
+export function healthMonitor(
+  service: Service,
+  values: AnnotationValues,
+  onNodes: boolean,
+  problems: Problem[],
+): HealthMonitor | undefined {
+  const type = values.healthMonitor;
+  if (type === 'none') return undefined;
+  const common = {
+    interval: values.healthMonitorInterval,
+    timeout: values.healthMonitorTimeout,
+    rise: values.healthMonitorRise,
+    fall: values.healthMonitorFall,
+  };
+  const nothing = {
+    path: '',
+    method: '',
+    expectedCodes: '',
+    expectedBody: '',
+    expectedBodyPattern: '',
+    host: '',
+    sni: '',
+    grpcService: '',
+  };
+  if (type === 'kube-proxy') {
+    if (!onNodes) {
+      // As a default for all Services it is for those that it fits.
+      if (isAnnotated(service.annotations, 'healthMonitor')) problems.push(notForPods(service));
+      return undefined;
+    }
+    const own = service.externalTrafficPolicy === 'Local' ? service.healthCheckNodePort : 0;
+    const port = values.healthMonitorPort || own || KUBE_PROXY_PORT;
+    return {
+      ...nothing,
+      type: 'http',
+      path: '/healthz',
+      method: 'GET',
+      expectedCodes: '200',
+      port,
+      ...common,
+    };
+  }
+  const speaksHttp = type === 'http' || type === 'https';
+  const speaksGrpc = type === 'grpc' || type === 'grpcs';
+  const speaksTls = type === 'https' || type === 'tls' || type === 'grpcs';
+  const host = speaksHttp || speaksGrpc ? values.healthMonitorHost : '';
+  // An answer to HEAD has no body that a default could ask for.
+  const hasBody = speaksHttp && values.healthMonitorMethod !== 'HEAD';
+  return {
+    ...nothing,
+    type,
+    ...(speaksHttp && {
+      path: values.healthMonitorPath,
+      method: values.healthMonitorMethod,
+      expectedCodes: values.healthMonitorExpectedCodes,
+    }),
+    ...(hasBody && {
+      expectedBody: values.healthMonitorExpectedBody,
+      expectedBodyPattern: values.healthMonitorExpectedBodyPattern,
+    }),
+    host,
+    sni: speaksTls ? values.healthMonitorSni || host.replace(/:\d+$/, '') : '',
+    grpcService: speaksGrpc ? values.healthMonitorGrpcService : '',
+    port: values.healthMonitorPort,
+    ...common,
+  };
+}
+
+function notForPods(service: Service): Problem {
+  return {
+    object: `Service ${service.key}`,
+    reason: 'MonitorNotUsed',
+    message:
+      'Cannot use annotation "headgate.io/health-monitor": "kube-proxy" is for members that are nodes, and its members are pods',
+  };
+}

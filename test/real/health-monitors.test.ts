@@ -1,0 +1,191 @@
+// Health monitors on a real HAProxy and real members: what takes a member away, what brings it back, and what goes on
+// while none is left.
+
+import { readFile } from 'node:fs/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { makeCredentials } from '../support/pair-credentials.ts';
+import { type ProbedMember, startGrpcMember, startProbedMember } from '../support/probed-members.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT } from '../support/service-objects.ts';
+
+const test = requires(ava, { haproxy: true });
+
+/** Fast, and at the first word. */
+const AT_ONCE = {
+  'health-monitor-interval': '500ms',
+  'health-monitor-rise': '1',
+  'health-monitor-fall': '1',
+};
+
+async function probed(t: ExecutionContext<unknown>, host: TestHost, count: number): Promise<ProbedMember[]> {
+  return Promise.all(
+    Array.from({ length: count }, (_, at) => startProbedMember(t, host.address(11 + at), MEMBER_PORT)),
+  );
+}
+
+/** `up` and `down` of the members at address 11 and those after it, as HAProxy's checks have it. */
+async function statesOf(host: TestHost, count: number): Promise<string> {
+  const servers = await host.servers();
+  const words = Array.from({ length: count }, (_, at) => {
+    const name = `${host.address(11 + at)}:${MEMBER_PORT}`;
+    return servers.find(({ backend, server }) => backend.endsWith(':v4') && server === name)?.operational;
+  });
+  return words.join(' ');
+}
+
+async function untilStates(host: TestHost, states: string): Promise<void> {
+  const count = states.split(' ').length;
+  await host.until(states, async () => (await statesOf(host, count)) === states);
+}
+
+test.serial('A probe asks as it is told to, and judges status and body', async (t) => {
+  const host = await TestHost.create(t);
+  const [good, other] = await probed(t, host, 2);
+  if (good === undefined || other === undefined) return t.fail();
+  good.answer = { body: '{"status": "UP", "load": 3}' };
+  other.answer = good.answer;
+  const annotations = {
+    ...AT_ONCE,
+    'health-monitor': 'http',
+    'health-monitor-path': '/healthz?full=1',
+    'health-monitor-host': 'www.example.com:8080',
+    'health-monitor-expected-codes': '200',
+    'health-monitor-expected-body': '"status": "UP"',
+    'health-monitor-expected-body-pattern': '"load": [0-9]\\}$',
+    'health-monitor-timeout': '300ms',
+  };
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  await host.start();
+  await host.until('both were probed', async () => good.probes.length > 0 && other.probes.length > 0);
+  t.deepEqual(good.probes[0], { method: 'GET', path: '/healthz?full=1', host: 'www.example.com:8080' });
+  await untilStates(host, 'up up');
+  for (const bad of [
+    { status: 201 },
+    { body: '{"status": "DOWN", "load": 3}' },
+    { body: '{"status": "UP", "load": 33}' },
+    { isSilent: true },
+  ]) {
+    other.answer = { ...good.answer, ...bad };
+    await untilStates(host, 'up down');
+    other.answer = good.answer;
+    await untilStates(host, 'up up');
+  }
+  t.is(await host.reloads(), 0);
+});
+
+for (const withTls of [false, true]) {
+  test.serial(`A gRPC server is asked for its health ${withTls ? 'with' : 'without'} TLS`, async (t) => {
+    const host = await TestHost.create(t);
+    const pem = withTls ? await readFile(await makeCredentials(host.directory), 'utf8') : '';
+    const tls = withTls ? { key: pem, cert: pem } : undefined;
+    const serving = await startGrpcMember(t, host.address(11), MEMBER_PORT, tls);
+    const other = await startGrpcMember(t, host.address(12), MEMBER_PORT, tls);
+    const annotations = {
+      ...AT_ONCE,
+      'health-monitor': withTls ? 'grpcs' : 'grpc',
+      'health-monitor-host': 'orders.example',
+      'health-monitor-grpc-service': 'shop.v1.Orders',
+    };
+    await host.serve({ members: [host.address(11), host.address(12)], annotations });
+    await host.start();
+    await host.until('both were probed', async () => serving.probes.length > 0 && other.probes.length > 0);
+    const message = `0000000010${'0a0e'}${Buffer.from('shop.v1.Orders').toString('hex')}`;
+    t.deepEqual(serving.probes[0], ['/grpc.health.v1.Health/Check', 'orders.example', message]);
+    await untilStates(host, 'up up');
+    other.health = 2;
+    await untilStates(host, 'up down');
+    other.health = 1;
+    await untilStates(host, 'up up');
+  });
+}
+
+test.serial('While all members fail their checks none of their clients is refused', async (t) => {
+  const host = await TestHost.create(t);
+  const members = await probed(t, host, 3);
+  const annotations = { ...AT_ONCE, 'health-monitor': 'http', 'health-monitor-expected-codes': '200' };
+  await host.serve({ members: members.map((_, at) => host.address(11 + at)), annotations });
+  await host.start();
+  await untilStates(host, 'up up up');
+  let refused = 0;
+  let answered = 0;
+  let isOver = false;
+  const load = (async () => {
+    for (; !isOver; )
+      if (await host.answers()) answered++;
+      else refused++;
+  })();
+  for (const member of members) member.answer = { status: 503 };
+  await untilStates(host, 'down down down');
+  const before = answered;
+  await host.until('traffic goes on', async () => answered > before + 50);
+  // A member that comes while all are down gets its share, and one that goes gets none.
+  const next = await startProbedMember(t, host.address(14), MEMBER_PORT);
+  next.answer = { status: 503 };
+  await host.serve({ members: [12, 13, 14].map((last) => host.address(last)), annotations });
+  await host.until('the new member is asked', async () =>
+    next.probes.some(({ host: name }) => name !== undefined),
+  );
+  next.answer = {};
+  await host.until('it is up', async () => (await statesOf(host, 4)).endsWith('up'));
+  const asked = members.map(({ probes }) => probes.filter(({ host: name }) => name !== undefined).length);
+  const since = answered;
+  await host.until('traffic goes on', async () => answered > since + 50);
+  t.deepEqual(
+    members.map(({ probes }) => probes.filter(({ host: name }) => name !== undefined).length - 1 <= 0),
+    asked.map((count) => count - 1 <= 0),
+  );
+  isOver = true;
+  await load;
+  t.is(refused, 0);
+  t.is(await host.reloads(), 0);
+});
+
+test.serial('The only member is taken away by its checks only where the Service says so', async (t) => {
+  const host = await TestHost.create(t);
+  const [member] = await probed(t, host, 1);
+  if (member === undefined) return t.fail();
+  member.answer = { status: 503 };
+  const annotations = { ...AT_ONCE, 'health-monitor': 'http', 'health-monitor-expected-codes': '200' };
+  await host.serve({ annotations });
+  await host.start();
+  await untilStates(host, 'down');
+  t.true(await host.answers());
+  await host.serve({ annotations: { ...annotations, 'when-all-down': 'reject' } });
+  await host.until('it is refused', async () => !(await host.answers()));
+  member.answer = {};
+  await host.until('it is back', () => host.answers());
+});
+
+test.serial(
+  'A member falls only after as many failed checks as the Service says, however young it or its HAProxy is',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const [first, second] = await probed(t, host, 2);
+    if (first === undefined || second === undefined) return t.fail();
+    const annotations = {
+      'health-monitor': 'http',
+      'health-monitor-interval': '500ms',
+      'health-monitor-fall': '4',
+      'health-monitor-rise': '1',
+      'health-monitor-expected-codes': '200',
+    };
+    await host.serve({ annotations });
+    await host.start();
+    await untilStates(host, 'up');
+    second.answer = { status: 503 };
+    await host.serve({ members: [host.address(11), host.address(12)], annotations });
+    await untilStates(host, 'up down');
+    t.true(second.probes.length >= 4, `After ${second.probes.length} probes`);
+
+    // Over a reload.
+    await host.until('it has been found well', async () => first.probes.length >= 2);
+    const worker = await host.worker();
+    await host.serve({ name: 'api', address: host.address(2), members: [] });
+    await host.until('another worker serves', async () => (await host.worker()) !== worker);
+    first.answer = { status: 503 };
+    const before = first.probes.length;
+    await untilStates(host, 'down down');
+    t.true(first.probes.length - before >= 4, `After ${first.probes.length - before} probes`);
+  },
+);
