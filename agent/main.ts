@@ -21,6 +21,7 @@ import { hostIdentity } from './kubernetes/writers/host-identity.ts';
 import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
 import type { Problem } from './model.ts';
+import { Operating } from './operating.ts';
 import type { Objects } from './pair/pair.ts';
 import { pairOf, pairOrders } from './pairing.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
@@ -56,6 +57,7 @@ async function run(argv: readonly string[]): Promise<number> {
     waiting: changes.waiting,
     problems: problemCounts(allProblems(sources)),
     haproxy: haproxy.status(),
+    operating: operating.book.counts,
     vrrp: keepalived?.status(),
     pair: pair?.status(),
     addresses: addresses.status(),
@@ -67,8 +69,17 @@ async function run(argv: readonly string[]): Promise<number> {
     wanted: model.loadBalancers,
     replan,
     onKnown,
+    onChecked: (keys) => operating.touched(keys),
     metrics,
     log,
+  });
+  const operating = new Operating({
+    loadBalancers: model.loadBalancers,
+    haproxy,
+    onChanged: (keys) => {
+      reporter?.report(keys);
+      logProblems(keys);
+    },
   });
   const { vrrp } = settings;
   const onState = (): void => pair?.roleChanged();
@@ -105,6 +116,7 @@ async function run(argv: readonly string[]): Promise<number> {
     cluster,
     model,
     haproxy,
+    operating: operating.book,
     keepalived,
     pair,
     addresses,
@@ -161,6 +173,17 @@ async function run(argv: readonly string[]): Promise<number> {
 
   // The sources: each change marks the load balancers that it concerns.
   const problemLog = new ProblemLog(log);
+  const logProblems = (keys: Iterable<string>): void => {
+    for (const key of keys) {
+      const own = model.loadBalancers.get(key);
+      const problems = own && [
+        ...own.problems,
+        ...haproxy.problemsOf(own),
+        ...operating.book.problemsOf(key),
+      ];
+      problemLog.report(key, problems ?? []);
+    }
+  };
   const take = (source: ObjectSource) => (change: ObjectsChange) => {
     metrics.eventReceived(source);
     sourceProblems.set(source, change.problems);
@@ -183,6 +206,7 @@ async function run(argv: readonly string[]): Promise<number> {
       cluster,
       model,
       haproxy,
+      operating: operating.book,
       log,
       metrics,
       leaseNamespace,
@@ -254,13 +278,8 @@ async function run(argv: readonly string[]): Promise<number> {
     report: (keys) => {
       reporter?.report(keys);
       pair?.touched(keys);
-      for (const key of keys) {
-        const loadBalancer = model.loadBalancers.get(key);
-        problemLog.report(
-          key,
-          loadBalancer === undefined ? [] : [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer)],
-        );
-      }
+      operating.touched(keys);
+      logProblems(keys);
     },
   });
 

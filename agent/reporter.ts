@@ -1,6 +1,8 @@
 // Tells the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does it,
 // the holder of a Lease, and only after the dataplane has acknowledged.
 
+import type { LoadBalancerStatus } from '../health/operating-status.ts';
+import type { StatusBook } from '../health/status-book.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { KubernetesApi } from './kubernetes/api/client.ts';
 import { systemClock } from './kubernetes/clock.ts';
@@ -11,7 +13,7 @@ import { EventRecorder, type EventSubject } from './kubernetes/writers/events.ts
 import { Lease } from './kubernetes/writers/lease.ts';
 import { problemEvents, writtenEvents } from './kubernetes/writers/service-events.ts';
 import type { ServiceWish } from './kubernetes/writers/service-patch.ts';
-import { wantedStatus } from './kubernetes/writers/service-status.ts';
+import { type DataplaneFacts, wantedStatus } from './kubernetes/writers/service-status.ts';
 import { StatusWriter } from './kubernetes/writers/status-writer.ts';
 import type { Log } from './log.ts';
 import type { Problem } from './model.ts';
@@ -24,6 +26,7 @@ export interface ReporterOptions {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
+  readonly operating: StatusBook;
   readonly log: Log;
   readonly metrics: ReporterMetrics;
   /** Who we are among the agents of the cluster. */
@@ -130,22 +133,36 @@ export class Reporter {
   }
 
   #wish(key: string, service: Service): ServiceWish {
-    const { model, haproxy } = this.#options;
+    const { model, haproxy, operating } = this.#options;
     const loadBalancer = model.loadBalancers.get(key);
     const { uid } = service;
     if (loadBalancer === undefined) {
       this.#told.delete(key);
       return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
     }
-    const problems = haproxy.problemsOf(loadBalancer);
+    const problems = [...haproxy.problemsOf(loadBalancer), ...operating.problemsOf(key)];
     const all = [...loadBalancer.problems, ...problems];
     for (const text of problemEvents(this.#told.get(key) ?? [], all))
       this.#events.record(subjectOf(service), text);
     this.#told.set(key, all);
     if (!this.#options.isKept(key)) return { kind: 'claim', uid };
-    const status = wantedStatus(loadBalancer, { serves: (listener) => haproxy.serves(listener), problems });
+    const status = wantedStatus(loadBalancer, {
+      serves: (listener) => haproxy.serves(listener),
+      problems,
+      health: healthOf(operating.of(key)),
+    });
     return { kind: 'serve', uid, status };
   }
+}
+
+/** Where somebody checks the members. */
+function healthOf(now: LoadBalancerStatus | undefined): DataplaneFacts['health'] {
+  if (now?.isMonitored !== true) return undefined;
+  const { status, listeners } = now;
+  const [down, ready] = [listeners.map((each) => each.down), listeners.map((each) => each.ready)].map(
+    (list) => list.reduce((sum, each) => sum + each, 0),
+  );
+  return { status, message: `${down} of ${ready} ready members fail their health checks` };
 }
 
 function subjectOf({ namespace, name, uid }: Pick<Service, 'namespace' | 'name' | 'uid'>): EventSubject {

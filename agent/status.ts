@@ -1,12 +1,19 @@
 // What the agent knows, as plain data for `status` and `why`: the whole in numbers, one Service in detail.
 // Reads the model, the cluster and the dataplane; changes nothing.
 
+import {
+  type LoadBalancerStatus,
+  type OperatingStatus,
+  operatingStatus,
+} from '../health/operating-status.ts';
+import type { StatusBook, StatusCounts } from '../health/status-book.ts';
 import type { AddressKeeper, AddressStatus } from './address-keeper.ts';
 import type { HaproxyDataplane, HaproxyStatus } from './haproxy/dataplane.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import type { VrrpStatus } from './keepalived/vrrp.ts';
 import type { Cluster } from './kubernetes/cluster.ts';
 import type { Listener, LoadBalancer, Problem } from './model.ts';
+import { dataplaneFacts } from './operating.ts';
 import type { Pair, PairStatus } from './pair/pair.ts';
 import { selectEndpoints } from './translate/select-endpoints.ts';
 import type { Model } from './translate.ts';
@@ -17,6 +24,7 @@ export interface StatusSources {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
+  readonly operating: StatusBook;
   /** undefined where this host has no VRRP. */
   readonly keepalived: KeepalivedDataplane | undefined;
   /** undefined where this host has no peer. */
@@ -35,6 +43,11 @@ export interface AgentStatus {
   readonly ignoredServices: number;
   readonly listeners: number;
   readonly members: number;
+  readonly operating: {
+    readonly counts: StatusCounts;
+    /** Load balancers in ERROR or DEGRADED. */
+    readonly unwell: readonly LoadBalancerStatus[];
+  };
   readonly haproxy: HaproxyStatus;
   readonly vrrp: VrrpStatus | undefined;
   readonly pair: PairStatus | undefined;
@@ -58,6 +71,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     ignoredServices: model.ignored.size,
     listeners: listeners.length,
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
+    operating: { counts: sources.operating.counts, unwell: sources.operating.unwell() },
     haproxy: haproxyStatus,
     vrrp,
     pair,
@@ -71,6 +85,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
 export function allProblems({
   model,
   haproxy,
+  operating,
   addresses,
   pair,
   sourceProblems,
@@ -79,6 +94,7 @@ export function allProblems({
     ...sourceProblems(),
     ...addresses.problems,
     ...(pair?.problems() ?? []),
+    ...operating.unwell().flatMap(({ problems }) => problems),
     ...[...model.loadBalancers.values()].flatMap((each) => [...each.problems, ...haproxy.problemsOf(each)]),
   ];
 }
@@ -87,6 +103,8 @@ export interface ServiceExplanation {
   readonly key: string;
   /** `not found`, `not ours`, `served`, `served in part`, `not served`. */
   readonly verdict: 'not found' | 'not ours' | 'served' | 'served in part' | 'not served';
+  /** In Octavia's words; undefined where it is not ours. */
+  readonly status: OperatingStatus | undefined;
   /** For people: what is the matter, most important first. */
   readonly reasons: readonly string[];
   readonly addresses: readonly string[];
@@ -99,12 +117,17 @@ export interface ListenerExplanation {
   readonly addresses: readonly string[];
   readonly protocol: string;
   readonly port: number;
+  readonly status: OperatingStatus;
+  readonly pool: OperatingStatus;
   readonly members: readonly {
     readonly name: string;
     readonly target: string;
     readonly state: string;
     /** What HAProxy has acknowledged: ready, drain, maint, or missing. */
     readonly haproxy: string;
+    readonly status: OperatingStatus;
+    /** What its check has found, where it fails; otherwise ''. */
+    readonly cause: string;
   }[];
   /** Endpoints that are neither ready nor serving, and so no members. */
   readonly notReady: number;
@@ -113,7 +136,7 @@ export interface ListenerExplanation {
 /** `key` is `namespace/name`. */
 export function explainService(key: string, sources: StatusSources): ServiceExplanation {
   const { model, cluster, haproxy } = sources;
-  const empty = { key, addresses: [], listeners: [], problems: [] };
+  const empty = { key, status: undefined, addresses: [], listeners: [], problems: [] };
   const ignored = model.ignored.get(key);
   if (ignored !== undefined) return { ...empty, verdict: 'not ours', reasons: [ignored.reason] };
   const loadBalancer = model.loadBalancers.get(key);
@@ -128,11 +151,18 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
       problems: about,
     };
   }
-  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer)];
+  const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
+  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer), ...now.problems];
   const listeners = loadBalancer.listeners.map((listener) =>
-    explainListener(loadBalancer, listener, sources),
+    explainListener(loadBalancer, listener, now, sources),
   );
-  const served = listeners.filter(({ name, members }) => haproxy.serves(name) && members.some(isUp));
+  const refuses = new Set(
+    loadBalancer.listeners.filter(({ pool }) => pool.whenAllDown === 'reject').map(({ name }) => name),
+  );
+  const served = listeners.filter(
+    ({ name, members, pool }) =>
+      haproxy.serves(name) && members.some(isUp) && !(pool === 'ERROR' && refuses.has(name)),
+  );
   const reasons = [
     ...problems.map(({ message }) => message),
     ...listeners.filter(({ members }) => !members.some(isUp)).map(withoutMembers),
@@ -143,7 +173,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   const verdict =
     served.length === 0 ? 'not served' : served.length < listeners.length ? 'served in part' : 'served';
   const addresses = loadBalancer.vips.map(({ address }) => address);
-  return { key, verdict, reasons, addresses, listeners, problems };
+  return { key, verdict, status: now.status, reasons, addresses, listeners, problems };
 }
 
 /** Whether HAProxy serves any listener of this load balancer. */
@@ -164,6 +194,7 @@ function withoutMembers({ name, members, notReady }: ListenerExplanation): strin
 function explainListener(
   loadBalancer: LoadBalancer,
   { name, addresses, protocol, port, portName, family, pool }: Listener,
+  now: LoadBalancerStatus,
   { cluster, haproxy, zone }: StatusSources,
 ): ListenerExplanation {
   const slices = cluster.slices(loadBalancer.key);
@@ -172,11 +203,16 @@ function explainListener(
     ignoreHints: true,
   });
   const running = haproxy.members(name);
+  const own = now.listeners.find((each) => each.name === name);
+  const statuses = new Map(own?.members.map((each) => [each.name, each]));
   const members = pool.members.map((member) => ({
     name: member.name,
     target: member.target,
     state: member.state,
     haproxy: running.get(member.name)?.state ?? 'missing',
+    status: statuses.get(member.name)?.status ?? 'OFFLINE',
+    cause: statuses.get(member.name)?.cause ?? '',
   }));
-  return { name, addresses, protocol, port, members, notReady };
+  const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
+  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady };
 }

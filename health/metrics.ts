@@ -24,6 +24,8 @@ export interface AgentState {
     readonly unkept: number;
     readonly provisioning: number;
   };
+  /** How many there are, by kind and operating status. */
+  readonly operating: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** undefined where this host has no VRRP. */
   readonly vrrp: VrrpGauges | undefined;
   /** undefined where this host has no peer. */
@@ -198,6 +200,11 @@ export class Metrics {
             gauge.set({ pool, family, state: each }, counts[each]);
       },
     );
+    const operating = 'headgate_operating_status';
+    this.#gauge(operating, 'How many there are, by operating status', ['kind', 'status'], (gauge) => {
+      for (const [kind, counts] of Object.entries(state().operating))
+        for (const [status, count] of Object.entries(counts)) gauge.set({ kind, status }, count);
+    });
     const numbers: [name: string, help: string, value: (state: AgentState) => number][] = [
       ['headgate_load_balancers', 'Load balancers in the model', (now) => now.loadBalancers],
       ['headgate_ignored_services', 'Services that are not ours', (now) => now.ignoredServices],

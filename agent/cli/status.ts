@@ -25,6 +25,7 @@ function inWords(answer: AgentStatus): readonly string[] {
     `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
   ];
   lines.push(...ofAddresses(answer.addresses));
+  lines.push(...operatingInWords(answer.operating));
   if (haproxy.reloadPending.length > 0) lines.push(`Reload due:      ${haproxy.reloadPending.join(', ')}`);
   if (haproxy.serversToDelete > 0) lines.push(`Draining:        ${haproxy.serversToDelete} servers`);
   if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
@@ -35,6 +36,22 @@ function inWords(answer: AgentStatus): readonly string[] {
   for (const { object, message } of answer.problems.slice(0, 20)) lines.push(`  ${object}: ${message}`);
   if (answer.problems.length > 20)
     lines.push(`  ... and ${answer.problems.length - 20} more (--json shows all)`);
+  return lines;
+}
+
+function operatingInWords({ counts, unwell }: AgentStatus['operating']): readonly string[] {
+  const words = (kind: keyof typeof counts): string =>
+    Object.entries(counts[kind])
+      .filter(([, count]) => count > 0)
+      .map(([status, count]) => `${count} ${status}`)
+      .join(', ') || 'none';
+  const lines = [`Operating:       ${words('load_balancer')}; members: ${words('member')}`];
+  for (const { key, status, listeners } of unwell.slice(0, 20)) {
+    const down = listeners.reduce((sum, each) => sum + each.down, 0);
+    const ready = listeners.reduce((sum, each) => sum + each.ready, 0);
+    lines.push(`  ${key}: ${status}, ${down} of ${ready} members fail their health checks`);
+  }
+  if (unwell.length > 20) lines.push(`  ... and ${unwell.length - 20} more (--json shows all)`);
   return lines;
 }
 

@@ -20,20 +20,26 @@ export async function why(argv: readonly string[]): Promise<number> {
   return answer.verdict === 'served' ? 0 : 1;
 }
 
-function inWords({ key, verdict, addresses, reasons, listeners }: ServiceExplanation): readonly string[] {
-  const lines = [`Service ${key}: ${verdict}`];
+function inWords({
+  key,
+  verdict,
+  status,
+  addresses,
+  reasons,
+  listeners,
+}: ServiceExplanation): readonly string[] {
+  const lines = [`Service ${key}: ${verdict}${status === undefined ? '' : `, ${status}`}`];
   if (addresses.length > 0) lines.push(`Addresses: ${addresses.join(', ')}`);
   for (const reason of reasons) lines.push(`  - ${reason}`);
   for (const listener of listeners) {
     const where = listener.addresses.length > 0 ? listener.addresses.join(', ') : 'no address';
     const notReady = listener.notReady > 0 ? `, ${listener.notReady} endpoints not ready` : '';
     lines.push(
-      `${listener.protocol} port ${listener.port} on ${where}: ${listener.members.length} members${notReady}`,
+      `${listener.protocol} port ${listener.port} on ${where}: ${listener.status}, ${listener.members.length} members${notReady}`,
     );
-    for (const { name, target, state, haproxy } of listener.members) {
-      lines.push(
-        `    ${name}${target && ` (${target})`}: ${state}${haproxy === state ? '' : `, HAProxy has it as ${haproxy}`}`,
-      );
+    for (const { name, target, state, haproxy, status: own, cause } of listener.members) {
+      const other = haproxy === state ? '' : `, HAProxy has it as ${haproxy}`;
+      lines.push(`    ${name}${target && ` (${target})`}: ${state}, ${own}${cause && `: ${cause}`}${other}`);
     }
   }
   return lines;

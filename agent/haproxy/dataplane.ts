@@ -30,6 +30,7 @@ import {
 import { OldWorkers } from './old-workers.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
+import { CheckWatch } from './process/check-watch.ts';
 import { type HaproxyAccess, type HaproxyPaths, haproxyPaths, stopHaproxy } from './process/process.ts';
 import { haproxyVersion } from './process/program.ts';
 import { ReloadArbiter, type ReloadCause } from './process/reload-arbiter.ts';
@@ -40,6 +41,7 @@ import { readRunning } from './readback.ts';
 import { Reaper } from './reaper.ts';
 import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
+import type { CheckResult } from './socket/check-results.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import { type MetricsDetail, Statistics } from './stats/statistics.ts';
 import type { ServingWorker } from './worker.ts';
@@ -59,6 +61,7 @@ export interface HaproxySettings extends RenderSettings {
   readonly oldWorkerMemory: number;
   readonly auditInterval: number;
   readonly metricsDetail: MetricsDetail;
+  readonly healthReadInterval: number;
 }
 
 /** What the dataplane tells about itself; counters only go up. */
@@ -94,6 +97,8 @@ export interface HaproxyOptions {
   readonly replan: (keys: Iterable<string>) => void;
   /** It is known by now what is served and what is not, of everything. */
   readonly onKnown?: () => void;
+  /** Checks have found something else of members of these load balancers. */
+  readonly onChecked?: (keys: readonly string[]) => void;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;
 }
@@ -117,6 +122,7 @@ export class HaproxyDataplane {
   /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
   readonly #afterReload = new Set<string>();
   readonly #statistics: Statistics;
+  readonly #checkWatch: CheckWatch;
   #worker: ServingWorker | undefined;
   readonly #oldWorkers: OldWorkers;
   #reaper: Reaper | undefined;
@@ -244,6 +250,13 @@ export class HaproxyDataplane {
       detail: () => this.#settings.metricsDetail,
       log,
     });
+    this.#checkWatch = new CheckWatch({
+      worker,
+      wanted,
+      interval: () => this.#settings.healthReadInterval,
+      onChanged: (keys) => options.onChecked?.(keys),
+      log,
+    });
     this.#maker = maker;
     this.#persister = persister;
     this.#supervisor = supervisor;
@@ -261,6 +274,7 @@ export class HaproxyDataplane {
     this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();
     await this.#statistics.start();
+    this.#checkWatch.start();
     this.#isStarted = true;
     await this.#obtain();
   }
@@ -362,6 +376,11 @@ export class HaproxyDataplane {
     return haproxyFamilies(await this.#statistics.sample());
   }
 
+  /** What checks have found of a listener's members, by name; empty without a monitor. */
+  checks(listener: string): ReadonlyMap<string, CheckResult> {
+    return this.#checkWatch.results(listener);
+  }
+
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
     return this.#quarantine.problemsOf(loadBalancer);
   }
@@ -392,6 +411,7 @@ export class HaproxyDataplane {
     this.#closed = true;
     this.#supervisor.close();
     this.#caretaker.close();
+    this.#checkWatch.close();
     this.#arbiter.close();
     this.#reaper?.close();
     this.#oldWorkers.close();

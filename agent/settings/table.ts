@@ -263,6 +263,12 @@ export const settingsTable = {
     doc: 'How often what HAProxy runs is compared with what it should run, and repaired.',
   }),
 
+  healthReadInterval: setting(duration(500 * MILLISECOND, 10 * MINUTE), 'Changes', {
+    default: '2s',
+    restart: false,
+    doc: 'How often the agent reads what [health monitors](health-monitors.md) have found, for the status, the metrics and the conditions. HAProxy itself acts on it at once.',
+  }),
+
   vrrp: setting(vrrp(), 'The pair', {
     default: '',
     restart: true,

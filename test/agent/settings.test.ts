@@ -85,6 +85,7 @@ test('Without anything given, an ordinary user has defaults below the home direc
     oldWorkerMemory: 1024,
     auditInterval: 30_000,
     metricsDetail: 'member',
+    healthReadInterval: 2_000,
     stopDataplaneOnExit: false,
   });
 });
@@ -161,6 +162,7 @@ const others: Readonly<Record<SettingName, string>> = {
   maxOldWorkers: '9',
   oldWorkerMemory: '512',
   auditInterval: '5s',
+  healthReadInterval: '1s',
   pairPeer: '192.0.2.2',
   pairAddress: '192.0.2.1',
   pairCredentials: '/etc/headgate/pair.pem',

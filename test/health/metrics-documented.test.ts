@@ -28,6 +28,7 @@ const STATE = {
     peerNotReady: '',
     credentialsExpire: 0,
   },
+  operating: { member: { ONLINE: 1 } },
   addresses: {
     pools: [{ name: 'a', family: 'v4', free: 1, used: 0, held: 0, conflicting: 0 }] as const,
     unkept: 0,

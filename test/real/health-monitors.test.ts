@@ -12,11 +12,12 @@ import { MEMBER_PORT } from '../support/service-objects.ts';
 const test = requires(ava, { haproxy: true });
 
 /** Fast, and at the first word. */
-const AT_ONCE = {
+const FAST = {
   'health-monitor-interval': '500ms',
   'health-monitor-rise': '1',
   'health-monitor-fall': '1',
 };
+const AT_ONCE = { ...FAST, 'health-monitor-path': '/healthz' };
 
 async function probed(t: ExecutionContext<unknown>, host: TestHost, count: number): Promise<ProbedMember[]> {
   return Promise.all(
@@ -82,7 +83,7 @@ for (const withTls of [false, true]) {
     const serving = await startGrpcMember(t, host.address(11), MEMBER_PORT, tls);
     const other = await startGrpcMember(t, host.address(12), MEMBER_PORT, tls);
     const annotations = {
-      ...AT_ONCE,
+      ...FAST,
       'health-monitor': withTls ? 'grpcs' : 'grpc',
       'health-monitor-host': 'orders.example',
       'health-monitor-grpc-service': 'shop.v1.Orders',
@@ -110,31 +111,41 @@ test.serial('While all members fail their checks none of their clients is refuse
   let refused = 0;
   let answered = 0;
   let isOver = false;
+  t.teardown(() => {
+    isOver = true;
+  });
   const load = (async () => {
-    for (; !isOver; )
+    while (!isOver) {
       if (await host.answers()) answered++;
       else refused++;
+    }
   })();
+  const untilMore = async (): Promise<void> => {
+    const before = answered;
+    await host.until('traffic goes on', async () => answered > before + 50);
+  };
   for (const member of members) member.answer = { status: 503 };
   await untilStates(host, 'down down down');
-  const before = answered;
-  await host.until('traffic goes on', async () => answered > before + 50);
-  // A member that comes while all are down gets its share, and one that goes gets none.
+  await untilMore();
+
+  // A member that comes meanwhile gets its share, one that goes gets nothing more.
   const next = await startProbedMember(t, host.address(14), MEMBER_PORT);
   next.answer = { status: 503 };
   await host.serve({ members: [12, 13, 14].map((last) => host.address(last)), annotations });
-  await host.until('the new member is asked', async () =>
-    next.probes.some(({ host: name }) => name !== undefined),
-  );
+  await host.until('the new member is down', async () => (await statesOf(host, 4)).endsWith('down'));
+  await host.until('the new member is asked', async () => next.requests > 10);
+  const [gone] = members;
+  const requests = gone?.requests;
+  await untilMore();
+  t.is(gone?.requests, requests);
+
+  // The first that is well again gets all.
   next.answer = {};
   await host.until('it is up', async () => (await statesOf(host, 4)).endsWith('up'));
-  const asked = members.map(({ probes }) => probes.filter(({ host: name }) => name !== undefined).length);
-  const since = answered;
-  await host.until('traffic goes on', async () => answered > since + 50);
-  t.deepEqual(
-    members.map(({ probes }) => probes.filter(({ host: name }) => name !== undefined).length - 1 <= 0),
-    asked.map((count) => count - 1 <= 0),
-  );
+  const others = members.map((member) => member.requests);
+  await untilMore();
+  const more = members.map((member, at) => member.requests - (others[at] ?? 0));
+  t.true(Math.max(...more) <= 1, `Others got ${more}`);
   isOver = true;
   await load;
   t.is(refused, 0);
@@ -148,13 +159,34 @@ test.serial('The only member is taken away by its checks only where the Service 
   member.answer = { status: 503 };
   const annotations = { ...AT_ONCE, 'health-monitor': 'http', 'health-monitor-expected-codes': '200' };
   await host.serve({ annotations });
-  await host.start();
+  const agent = await host.start();
   await untilStates(host, 'down');
   t.true(await host.answers());
+  await host.until('it is told', async () => (await host.why()).status === 'ERROR');
+  const { verdict, problems, listeners } = await host.why();
+  t.is(verdict, 'served');
+  t.deepEqual(
+    problems.map(({ reason }) => reason),
+    ['AllMembersDown'],
+  );
+  const [told] = listeners[0]?.members ?? [];
+  t.like(told, { status: 'ERROR', cause: 'the answer has another status than expected (L7STS)' });
+  await host.until(
+    'the numbers say so',
+    async () => (await host.status()).operating.counts.member.ERROR === 1,
+  );
+  const metrics = await agent.metrics();
+  t.is(metrics('headgate_operating_status', { kind: 'load_balancer', status: 'ERROR' }), 1);
+  t.is(metrics('headgate_operating_status', { kind: 'member', status: 'ONLINE' }), 0);
+  t.is(metrics('headgate_problems', { reason: 'AllMembersDown' }), 1);
+  const { stdout } = await host.command('status');
+  t.regex(stdout, /default\/web: ERROR, 1 of 1 members fail their health checks/);
   await host.serve({ annotations: { ...annotations, 'when-all-down': 'reject' } });
   await host.until('it is refused', async () => !(await host.answers()));
+  await host.until('that is told', async () => (await host.why()).verdict === 'not served');
   member.answer = {};
   await host.until('it is back', () => host.answers());
+  await host.until('that is told, too', async () => (await host.why()).status === 'ONLINE');
 });
 
 test.serial(
@@ -167,6 +199,7 @@ test.serial(
       'health-monitor': 'http',
       'health-monitor-interval': '500ms',
       'health-monitor-fall': '4',
+      'health-monitor-path': '/healthz',
       'health-monitor-rise': '1',
       'health-monitor-expected-codes': '200',
     };

@@ -20,9 +20,11 @@ export interface Probe {
 }
 
 export interface ProbedMember {
-  /** What it answers from now on. */
+  /** What it answers to probes, below /healthz, from now on. Clients get its address. */
   answer: Answer;
   readonly probes: readonly Probe[];
+  /** What clients have asked. */
+  requests: number;
 }
 
 /** An HTTP member; ended with the test. */
@@ -32,8 +34,13 @@ export async function startProbedMember(
   port: number,
 ): Promise<ProbedMember> {
   const probes: Probe[] = [];
-  const member = { answer: {} as Answer, probes };
+  const member = { answer: {} as Answer, probes, requests: 0 };
   const server = createServer((request, response) => {
+    if (!request.url?.startsWith('/healthz')) {
+      member.requests++;
+      response.end(address);
+      return;
+    }
     probes.push({ method: request.method ?? '', path: request.url ?? '', host: request.headers.host });
     const { status = 200, body = address, isSilent = false } = member.answer;
     if (isSilent) return;

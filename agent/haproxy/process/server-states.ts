@@ -1,12 +1,13 @@
 // Keeps what health checks have found over a reload: a member that is down in the old worker is down in the new one
-// from its first moment, until checks there say otherwise. HAProxy by itself would take every member for up.
+// from its first moment, until checks there say otherwise, and one that is up falls by as many failed checks as ever.
+// HAProxy by itself would take every member for up, until the first failed check.
 // Writes the file that a booting worker reads (`server-state-file`), and empties it afterwards: a worker that boots for
 // another reason must not go by what was true once.
 
 import { writeAtomically } from '../../atomic-file.ts';
 import type { Listener, LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
-import { downRows } from '../socket/readings.ts';
+import { keptRows } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
 import type { HaproxyPaths } from './process.ts';
 
@@ -17,7 +18,7 @@ const QUESTIONS = 64;
 const EMPTY = '1\n';
 
 /**
- * Writes down the members that this worker's checks have found down, of all pools that `next` has with the same
+ * Writes down what this worker's checks have found, of all pools that `next` has with the same
  * monitor: another one has not judged them yet. Errors: those of the connection, FILE_WRITE.
  */
 export async function keepServerStates(
@@ -39,9 +40,9 @@ export async function keepServerStates(
         .map((name) => runtime.ask(`show servers state ${name}`, { lane: 'bulk' })),
     );
     for (const answer of answers) {
-      const down = downRows(answer);
-      header ||= down.header;
-      rows.push(...down.rows);
+      const kept = keptRows(answer);
+      header ||= kept.header;
+      rows.push(...kept.rows);
       if (slice.isOver) await slice.breathe();
     }
   }

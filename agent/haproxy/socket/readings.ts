@@ -22,6 +22,8 @@ export interface ServerState {
   readonly operational: 'down' | 'starting' | 'up' | 'stopping';
   /** `none`: the server has no check; `off`: it has one that is not enabled; `paused`: while it is in maintenance. */
   readonly check: 'none' | 'off' | 'paused' | 'on';
+  /** What the last check has found: HCHK_STATUS_* of HAProxy's source. */
+  readonly checkStatus: number;
 }
 
 // Bits of srv_admin_state (include/haproxy/server-t.h, the same in 2.6 and 3.4). 0x04 only remembers that the file
@@ -42,6 +44,7 @@ const STATE_COLUMNS = [
   'srv_op_state',
   'srv_admin_state',
   'srv_uweight',
+  'srv_check_status',
   'srv_check_state',
   'srv_port',
 ] as const;
@@ -56,7 +59,7 @@ export function* parseServersState(text: string): Generator<ServerState, void, v
   const format = rows.next().value;
   const header = rows.next().value;
   if (format !== '1' || header === undefined) throw unreadable(what, text);
-  const [backend, id, server, address, operational, admin, weight, check, port] = columnsOf(
+  const [backend, id, server, address, operational, admin, weight, checkStatus, check, port] = columnsOf(
     what,
     header.replace(/^# /, '').split(' '),
     STATE_COLUMNS,
@@ -75,22 +78,32 @@ export function* parseServersState(text: string): Generator<ServerState, void, v
       state: adminState(count(admin)),
       operational: OPERATIONAL[count(operational)] ?? 'down',
       check: checkState(count(check)),
+      checkStatus: count(checkStatus),
     };
   }
 }
 
 /**
  * Of `show servers state BACKEND`, word for word as HAProxy reads them at its next start: the header, and the rows of
- * servers that are down although nobody has taken them out of service. A row carries the address over, too: of a
- * server that was moved away from the address in its name there is none.
+ * servers that are down although nobody has taken them out of service, and of those that are simply up: one that has no
+ * row is taken down by its first failed check. A row carries the address over, too: of a server that was moved away
+ * from the address in its name there is none; and a weight that it was told: of such a server that is up neither.
  */
-export function downRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
+export function keptRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
   if (text.startsWith("Can't find backend")) return { header: '', rows: [] };
   const what = 'servers state';
   const [format, header = '', ...all] = linesOf(text);
   if (format !== '1') throw unreadable(what, text);
-  const names = ['srv_op_state', 'srv_admin_state', 'srv_name', 'srv_addr', 'srv_port'] as const;
-  const [operational, admin, server, address, port] = columnsOf(
+  const names = [
+    'srv_op_state',
+    'srv_admin_state',
+    'srv_name',
+    'srv_addr',
+    'srv_port',
+    'srv_uweight',
+    'srv_iweight',
+  ] as const;
+  const [operational, admin, server, address, port, weight, initial] = columnsOf(
     what,
     header.replace(/^# /, '').split(' '),
     names,
@@ -99,8 +112,10 @@ export function downRows(text: string): { readonly header: string; readonly rows
     if (row === '') return false;
     const field = fieldsOf(what, row, row.split(' '));
     const isOut = (integer(what, row, field(admin)) & MAINT) !== 0;
-    const isDown = OPERATIONAL[integer(what, row, field(operational))] === 'down';
-    return isDown && !isOut && isAtHome(field(server), field(address), field(port));
+    const state = OPERATIONAL[integer(what, row, field(operational))];
+    const isDown = state === 'down' && !isOut;
+    const isUp = state === 'up' && field(admin) === '0' && field(weight) === field(initial);
+    return (isDown || isUp) && isAtHome(field(server), field(address), field(port));
   });
   return { header, rows };
 }

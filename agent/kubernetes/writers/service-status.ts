@@ -13,6 +13,8 @@ export interface DataplaneFacts {
   readonly problems: readonly Problem[];
   /** How a listener's connections reach the members; without it all are proxied. */
   ipMode?(listener: string): 'Proxy' | 'VIP';
+  /** How it is doing, in Octavia's words; undefined where nobody checks its members. */
+  readonly health?: { readonly status: string; readonly message: string } | undefined;
 }
 
 /** What the status should say, as far as it is ours to say. */
@@ -45,11 +47,13 @@ export interface MergedStatus {
 
 export const IP_ALLOCATED = 'headgate.io/IPAllocated';
 export const PROGRAMMED = 'headgate.io/Programmed';
+/** There only where there is a health monitor. */
+export const HEALTHY = 'headgate.io/Healthy';
 /** Kubernetes' own, there only where a port cannot be served. */
 export const PORTS_ERROR = 'LoadBalancerPortsError';
 /** Characters; HAProxy may have much to say. */
 const LONGEST_MESSAGE = 1024;
-const OWN_CONDITIONS = [IP_ALLOCATED, PROGRAMMED, PORTS_ERROR];
+const OWN_CONDITIONS = [IP_ALLOCATED, PROGRAMMED, HEALTHY, PORTS_ERROR];
 
 /** Whether we have written to this Service; it is also how we know our finalizer from another's of the same name. */
 export function isMarkedOurs({ conditions }: Pick<CurrentService, 'conditions'>): boolean {
@@ -79,10 +83,21 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
       problems,
     ),
     programmed(addresses.length > 0, states, problems),
+    ...healthy(facts),
     ...portsError(states),
   ];
   const short = conditions.map((each) => ({ ...each, message: each.message.slice(0, LONGEST_MESSAGE) }));
   return { ingress, conditions: short, isSettled: !states.some(({ fault }) => fault === 'Pending') };
+}
+
+/** The reason is Octavia's word as a condition has it: `Online`, `Degraded`. */
+function healthy({ health }: DataplaneFacts): WantedCondition[] {
+  if (health === undefined) return [];
+  const { status, message } = health;
+  const reason = `${status.slice(0, 1)}${status.slice(1).toLowerCase()}`.replace(/_(.)/g, (_, letter) =>
+    letter.toUpperCase(),
+  );
+  return [{ type: HEALTHY, status: status === 'ONLINE' ? 'True' : 'False', reason, message }];
 }
 
 /** The status with what is wanted in place of ours; what others wrote stays. Times stay where nothing changed. */

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../../../agent/errors.ts';
 import {
-  downRows,
+  keptRows,
   parseAcl,
   parseAclList,
   parseInfo,
@@ -38,6 +38,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'ready',
       operational: 'up',
       check: 'none',
+      checkStatus: 1,
     },
     {
       backend: 'be:one',
@@ -49,6 +50,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'maint',
       operational: 'down',
       check: 'none',
+      checkStatus: 1,
     },
     {
       backend: 'be:one',
@@ -60,6 +62,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'maint',
       operational: 'down',
       check: 'none',
+      checkStatus: 1,
     },
     {
       backend: 'be:one',
@@ -71,6 +74,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'ready',
       operational: 'up',
       check: 'none',
+      checkStatus: 1,
     },
     {
       backend: 'be:one',
@@ -82,6 +86,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'drain',
       operational: 'up',
       check: 'none',
+      checkStatus: 1,
     },
     {
       backend: 'be:one',
@@ -93,6 +98,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'ready',
       operational: 'up',
       check: 'on',
+      checkStatus: 6,
     },
     {
       backend: 'be:one',
@@ -104,6 +110,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'maint',
       operational: 'down',
       check: 'none',
+      checkStatus: 1,
     },
     {
       backend: 'src',
@@ -115,6 +122,7 @@ test('parseServersState() reads every server of every backend', (t) => {
       state: 'ready',
       operational: 'down',
       check: 'off',
+      checkStatus: 8,
     },
   ] as never);
 });
@@ -262,16 +270,17 @@ test('No text whatever makes a parser throw anything but an error of ours', (t) 
   t.pass();
 });
 
-test('downRows() gives the rows of servers that checks have found down, as they are', (t) => {
-  const row = (name: string, operational: number, admin: number, address = '10.0.0.1'): string =>
-    `3 web 7 ${name} ${address} ${operational} ${admin} 16 16 2 8 2 0 6 0 0 1 - 80 - 0 0 - - 0`;
+test('keptRows() gives the rows of servers that checks have found down or up, as they are, but for those somebody has changed', (t) => {
+  const row = (name: string, operational: number, admin: number, address = '10.0.0.1', weight = 16): string =>
+    `3 web 7 ${name} ${address} ${operational} ${admin} ${weight} 16 2 8 2 0 6 0 0 1 - 80 - 0 0 - - 0`;
   const [down, drained] = [row('10.0.0.1:80', 0, 0), row('2001:db8::1:80', 0, 8, '2001:db8::1')];
   const [up, out] = [row('10.0.0.1:80', 2, 0), row('10.0.0.1:80', 0, 1)];
   const moved = row('10.0.0.9:80', 0, 0);
-  const text = ['1', HEADER, down, up, out, moved, drained, ''].join('\n');
-  t.deepEqual(downRows(text), { header: HEADER, rows: [down, drained] });
-  t.deepEqual(downRows("Can't find backend.\n"), { header: '', rows: [] });
-  t.throws(() => downRows('2\n'), { message: /Cannot read HAProxy's servers state/ });
+  const reweighted = row('10.0.0.1:80', 2, 0, '10.0.0.1', 8);
+  const text = ['1', HEADER, down, up, out, moved, reweighted, drained, ''].join('\n');
+  t.deepEqual(keptRows(text), { header: HEADER, rows: [down, up, drained] });
+  t.deepEqual(keptRows("Can't find backend.\n"), { header: '', rows: [] });
+  t.throws(() => keptRows('2\n'), { message: /Cannot read HAProxy's servers state/ });
 });
 
 test('parseAclList() says where each ACL stands', (t) => {

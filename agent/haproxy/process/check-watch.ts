@@ -1,0 +1,101 @@
+// Reads what HAProxy's checks have found, listener after listener, and says where that has changed. Behind everything
+// urgent, in slices, and only of listeners with a monitor: without one it does nothing.
+
+import { messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { LoadBalancer } from '../../model.ts';
+import { Slice } from '../../slice.ts';
+import { isServed } from '../config/listener-config.ts';
+import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
+import type { ServingWorker } from '../worker.ts';
+
+export interface CheckWatchOptions {
+  readonly worker: () => ServingWorker | undefined;
+  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  /** Milliseconds between the end of one reading and the beginning of the next. */
+  readonly interval: () => number;
+  /** Keys of the load balancers of which a member has gone up or down. */
+  readonly onChanged: (keys: readonly string[]) => void;
+  readonly log: Log;
+}
+
+/** Questions that are asked at a time. */
+const QUESTIONS = 64;
+const NOTHING: ReadonlyMap<string, CheckResult> = new Map();
+
+export class CheckWatch {
+  readonly #options: CheckWatchOptions;
+  /** By listener, then by member. */
+  #results = new Map<string, ReadonlyMap<string, CheckResult>>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: CheckWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => void this.#round(), Math.min(1_000, this.#options.interval()));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** What was read last of a listener's members, by name. */
+  results(listener: string): ReadonlyMap<string, CheckResult> {
+    return this.#results.get(listener) ?? NOTHING;
+  }
+
+  async #round(): Promise<void> {
+    const { log, interval } = this.#options;
+    try {
+      await this.#read();
+    } catch (error) {
+      // A lost connection says so itself.
+      log.debug('Read the results of health checks in vain', { error: messageOf(error) });
+    }
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#round(), interval());
+  }
+
+  async #read(): Promise<void> {
+    const { worker, wanted, onChanged } = this.#options;
+    const serving = worker();
+    if (serving === undefined) return;
+    const slice = new Slice();
+    const next = new Map<string, ReadonlyMap<string, CheckResult>>();
+    const monitored: [listener: string, key: string][] = [];
+    for (const { key, listeners } of wanted.values()) {
+      for (const listener of listeners)
+        if (listener.pool.monitor !== undefined && isServed(listener)) monitored.push([listener.name, key]);
+      if (slice.isOver) await slice.breathe();
+    }
+    for (let at = 0; at < monitored.length; at += QUESTIONS) {
+      const some = monitored.slice(at, at + QUESTIONS);
+      const questions = some.map(([name]) => `show servers state ${name}`);
+      const answers = await Promise.all(questions.map((line) => serving.runtime.ask(line, { lane: 'bulk' })));
+      const changed = new Set<string>();
+      for (const [index, [name, key]] of some.entries()) {
+        const results = parseCheckResults(answers[index] ?? '');
+        next.set(name, results);
+        const before = this.results(name);
+        this.#results.set(name, results);
+        if (!isSame(before, results)) changed.add(key);
+        if (slice.isOver) await slice.breathe();
+      }
+      if (this.#isClosed) return;
+      if (changed.size > 0) onChanged([...changed]);
+    }
+    this.#results = next;
+  }
+}
+
+function isSame(a: ReadonlyMap<string, CheckResult>, b: ReadonlyMap<string, CheckResult>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [name, { isDown, cause }] of a) {
+    const other = b.get(name);
+    if (other?.isDown !== isDown || other.cause !== cause) return false;
+  }
+  return true;
+}

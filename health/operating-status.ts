@@ -1,0 +1,133 @@
+// How load balancers, listeners, pools and members are doing, in Octavia's words, from what the dataplane says of them.
+// Pure. The words and how they add up are those of Octavia's health manager (health_drivers/update_db.py), but that a
+// listener has its pool's status, because each has one pool, and that a pool without ready members is OFFLINE.
+
+import type { Listener, LoadBalancer, Member, Problem } from '../agent/model.ts';
+
+/**
+ * - `ONLINE`: all is well; a member has passed its checks.
+ * - `DRAINING`: a member keeps its connections and gets no new ones; a pool has no others.
+ * - `OFFLINE`: the dataplane does not serve it, or there is nothing that it could send to.
+ * - `DEGRADED`: some members of it fail their checks.
+ * - `ERROR`: a member fails its checks; all ready members of a pool do.
+ * - `NO_MONITOR`: a member that nobody checks.
+ */
+export type OperatingStatus = (typeof OPERATING_STATUSES)[number];
+export const OPERATING_STATUSES = [
+  'ONLINE',
+  'DRAINING',
+  'OFFLINE',
+  'DEGRADED',
+  'ERROR',
+  'NO_MONITOR',
+] as const;
+
+/** What the dataplane says of one member. */
+export interface MemberFacts {
+  /** What it has acknowledged. */
+  readonly state: 'ready' | 'drain' | 'maint' | 'gone';
+  /** undefined where no result has been read, or there is no check. */
+  readonly isDown: boolean | undefined;
+  /** What the last check has found, for people: `HTTP status`, `connection refused`; '' where nothing is known. */
+  readonly cause: string;
+}
+
+export interface DataplaneFacts {
+  serves(listener: string): boolean;
+  member(listener: string, member: string): MemberFacts | undefined;
+}
+
+export interface MemberStatus {
+  readonly name: string;
+  readonly status: OperatingStatus;
+  /** Why it is in ERROR. */
+  readonly cause: string;
+}
+
+/** Of a listener and of its pool. */
+export interface ListenerStatus {
+  readonly name: string;
+  readonly status: OperatingStatus;
+  readonly pool: OperatingStatus;
+  /** Ready members, and how many of them fail their checks. */
+  readonly ready: number;
+  readonly down: number;
+  readonly members: readonly MemberStatus[];
+}
+
+export interface LoadBalancerStatus {
+  readonly key: string;
+  readonly status: OperatingStatus;
+  readonly listeners: readonly ListenerStatus[];
+  /** Pools whose ready members all fail their checks. */
+  readonly problems: readonly Problem[];
+  /** Whether anything of it has a health monitor. */
+  readonly isMonitored: boolean;
+}
+
+export function operatingStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts): LoadBalancerStatus {
+  const { key } = loadBalancer;
+  const listeners = loadBalancer.listeners.map((listener) => listenerStatus(listener, facts));
+  const problems = loadBalancer.listeners.flatMap((listener, at) => {
+    const { pool, ready = 0 } = listeners[at] ?? {};
+    return pool === 'ERROR' ? [allDown(key, listener, ready)] : [];
+  });
+  const isMonitored = loadBalancer.listeners.some(({ pool }) => pool.monitor !== undefined);
+  return { key, status: ofAll(listeners), listeners, problems, isMonitored };
+}
+
+function listenerStatus(listener: Listener, facts: DataplaneFacts): ListenerStatus {
+  const { name, pool } = listener;
+  const members = pool.members.map((member) =>
+    memberStatus(listener, member, facts.member(name, member.name)),
+  );
+  const ready = members.filter((_, at) => pool.members[at]?.state === 'ready');
+  const down = ready.filter(({ status }) => status === 'ERROR').length;
+  const own = poolStatus(members, ready.length, down);
+  const status = facts.serves(name) ? own : 'OFFLINE';
+  return { name, status, pool: own, ready: ready.length, down, members };
+}
+
+function memberStatus(
+  { pool }: Listener,
+  { name, state }: Member,
+  facts: MemberFacts | undefined,
+): MemberStatus {
+  const is = (status: OperatingStatus, cause = ''): MemberStatus => ({ name, status, cause });
+  if (facts === undefined || facts.state === 'maint' || facts.state === 'gone') return is('OFFLINE');
+  if (pool.monitor !== undefined && facts.isDown === true) return is('ERROR', facts.cause);
+  if (state === 'drain' || facts.state === 'drain') return is('DRAINING');
+  // HAProxy takes a member for up until it has found something else.
+  return is(pool.monitor === undefined ? 'NO_MONITOR' : 'ONLINE');
+}
+
+function poolStatus(members: readonly MemberStatus[], ready: number, down: number): OperatingStatus {
+  if (ready === 0) return members.some(({ status }) => status === 'DRAINING') ? 'DRAINING' : 'OFFLINE';
+  if (down === ready) return 'ERROR';
+  if (down > 0) return 'DEGRADED';
+  return members.every(({ status }) => status === 'OFFLINE') ? 'OFFLINE' : 'ONLINE';
+}
+
+/** ERROR where a pool has no member left, DEGRADED where something is missing, as Octavia adds it up. */
+function ofAll(listeners: readonly ListenerStatus[]): OperatingStatus {
+  const has = (status: OperatingStatus): boolean => listeners.some((each) => each.status === status);
+  if (has('ERROR')) return 'ERROR';
+  if (has('DEGRADED')) return 'DEGRADED';
+  const [first] = listeners;
+  if (first === undefined) return 'OFFLINE';
+  return listeners.every(({ status }) => status === first.status) ? first.status : 'DEGRADED';
+}
+
+function allDown(key: string, { protocol, port, family, pool }: Listener, ready: number): Problem {
+  const who = ready === 1 ? 'The only ready member' : `Each of the ${ready} ready members`;
+  const what =
+    pool.whenAllDown === 'serve'
+      ? 'connections go to all of them as if they were up'
+      : 'new connections are refused';
+  return {
+    object: `Service ${key}`,
+    reason: 'AllMembersDown',
+    message: `${who} of ${protocol} port ${port} (${family === 'v4' ? 'IPv4' : 'IPv6'}) fails its health check: ${what}`,
+    port: { protocol, port },
+  };
+}

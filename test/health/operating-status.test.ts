@@ -1,0 +1,114 @@
+import test from 'ava';
+import type { LoadBalancer, Member, Pool } from '../../agent/model.ts';
+import { type MemberFacts, operatingStatus } from '../../health/operating-status.ts';
+import { StatusBook } from '../../health/status-book.ts';
+import { service, slice } from '../support/build.ts';
+import { loadBalancerOf, translated } from '../support/translated.ts';
+
+/** A load balancer with one port and a member for each word. */
+function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): LoadBalancer {
+  const monitored = { annotations: { 'headgate.io/health-monitor': 'tcp' } };
+  const own = loadBalancerOf(translated([service(monitored), slice()]));
+  const listeners = own.listeners.map((listener) => ({
+    ...listener,
+    pool: {
+      ...listener.pool,
+      ...pool,
+      members: states.map((state, at) => ({
+        name: `10.0.0.${at}:80`,
+        id: at + 1,
+        address: `10.0.0.${at}`,
+        port: 80,
+        weight: 16,
+        state,
+        target: '',
+      })),
+    },
+  }));
+  return { ...own, listeners };
+}
+
+const FACTS: Readonly<Record<string, MemberFacts | undefined>> = {
+  up: { state: 'ready', isDown: false, cause: '' },
+  unread: { state: 'ready', isDown: undefined, cause: '' },
+  down: { state: 'ready', isDown: true, cause: 'no answer in time (L7TOUT)' },
+  drain: { state: 'drain', isDown: false, cause: '' },
+  maint: { state: 'maint', isDown: undefined, cause: '' },
+  missing: undefined,
+};
+
+function factsOf(words: readonly string[], isServed = true) {
+  return {
+    serves: () => isServed,
+    member: (_: string, name: string) => FACTS[words[Number(name.split(/[.:]/)[3])] ?? ''],
+  };
+}
+
+for (const [words, members, pool] of [
+  [['up', 'up'], 'ONLINE ONLINE', 'ONLINE'],
+  [['up', 'unread'], 'ONLINE ONLINE', 'ONLINE'],
+  [['up', 'down'], 'ONLINE ERROR', 'DEGRADED'],
+  [['down', 'down'], 'ERROR ERROR', 'ERROR'],
+  [['down', 'drain'], 'ERROR DRAINING', 'ERROR'],
+  [['up', 'drain'], 'ONLINE DRAINING', 'ONLINE'],
+  [['drain'], 'DRAINING', 'DRAINING'],
+  [['missing'], 'OFFLINE', 'OFFLINE'],
+  [['up', 'maint'], 'ONLINE OFFLINE', 'ONLINE'],
+  [[], '', 'OFFLINE'],
+] as const) {
+  test(`Members that are ${words.join(' and ') || 'not there'} make a pool that is ${pool}`, (t) => {
+    const states = words.map((word) => (word === 'drain' ? 'drain' : 'ready'));
+    const now = operatingStatus(given(states), factsOf(words));
+    t.is(now.listeners[0]?.members.map(({ status }) => status).join(' '), members);
+    t.is(now.listeners[0]?.pool, pool);
+    t.is(now.status, pool);
+    t.is(now.problems.length, pool === 'ERROR' ? 1 : 0);
+  });
+}
+
+test('Without a monitor members have none, and the pool is well', (t) => {
+  const now = operatingStatus(given(['ready'], { monitor: undefined }), factsOf(['unread']));
+  t.is(now.listeners[0]?.members[0]?.status, 'NO_MONITOR');
+  t.is(now.status, 'ONLINE');
+  t.false(now.isMonitored);
+});
+
+test('What the dataplane does not serve is OFFLINE, however its members are', (t) => {
+  const now = operatingStatus(given(['ready']), factsOf(['up'], false));
+  t.is(now.status, 'OFFLINE');
+  t.is(now.listeners[0]?.pool, 'ONLINE');
+});
+
+test('The problem of a pool that is down says what becomes of its clients', (t) => {
+  const message = (whenAllDown: Pool['whenAllDown'], count: number) =>
+    operatingStatus(given(Array(count).fill('ready'), { whenAllDown }), factsOf(Array(count).fill('down')))
+      .problems[0]?.message;
+  t.is(
+    message('serve', 2),
+    'Each of the 2 ready members of TCP port 80 (IPv4) fails its health check: connections go to all of them as if they were up',
+  );
+  t.is(
+    message('reject', 1),
+    'The only ready member of TCP port 80 (IPv4) fails its health check: new connections are refused',
+  );
+});
+
+test('The book counts what there is, and says when something has changed', (t) => {
+  const book = new StatusBook();
+  const web = given(['ready', 'ready']);
+  t.true(book.update(web.key, web, factsOf(['up', 'up'])));
+  t.false(book.update(web.key, web, factsOf(['up', 'up'])));
+  t.is(book.counts.member.ONLINE, 2);
+  t.deepEqual(book.unwell(), []);
+  t.true(book.update(web.key, web, factsOf(['up', 'down'])));
+  t.like(book.counts, { member: { ONLINE: 1, ERROR: 1 }, load_balancer: { ONLINE: 0, DEGRADED: 1 } });
+  t.is(book.unwell()[0]?.key, web.key);
+  t.true(book.update(web.key, undefined, factsOf([])));
+  t.is(book.of(web.key), undefined);
+  t.deepEqual(
+    Object.values(book.counts)
+      .flatMap((counts) => Object.values(counts))
+      .filter((count) => count !== 0),
+    [],
+  );
+});
