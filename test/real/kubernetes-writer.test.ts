@@ -15,11 +15,11 @@ import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/w
 import { silentLog } from '../../agent/log.ts';
 import type { Protocol } from '../../agent/model.ts';
 import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';
-import { type Kube, startKube } from '../support/kube.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';
 import { loadBalancerOf, translated } from '../support/translated.ts';
 
-const test = requires(ava, { programs: ['setpriv'] });
+const test = requires(ava, kubeNeeds());
 
 const SERVICES = '/api/v1/namespaces/default/services';
 const allServed: DataplaneFacts = { serves: () => true, problems: [] };
@@ -30,7 +30,8 @@ let api: ApiClient;
 /** UID → the Service as the API server gave it back. */
 const created = new Map<string, unknown>();
 
-test.before(async () => {
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
   kube = await startKube();
   await deploy(kube);
   api = await agentClient(kube);

@@ -5,11 +5,11 @@ import ava from 'ava';
 import type { ApiClient, ApiRequest } from '../../agent/kubernetes/api/client.ts';
 import { TestHost } from '../support/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
-import { type Kube, startKube } from '../support/kube.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
 
-const test = requires(ava, { programs: ['setpriv'], haproxy: true });
+const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
 const MERGE = 'application/merge-patch+json';
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
@@ -101,7 +101,8 @@ const refused: readonly Call[] = [
 let kube: Kube;
 let api: ApiClient;
 
-test.before(async () => {
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
   kube = await startKube({ audit: true });
   await deploy(kube);
   api = await agentClient(kube);

@@ -8,6 +8,7 @@ import anyTest, { type TestFn } from 'ava';
 // The script runs in a directory of its own with nothing in PATH but these and what a test puts there.
 const TOOLS = ['cat', 'chmod', 'dirname', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
 const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
+const assets = fileURLToPath(new URL('../support/kube-assets.sh', import.meta.url));
 
 interface Context {
   readonly app: string;
@@ -25,10 +26,12 @@ test.beforeEach(async (t) => {
   await mkdir(bin);
   await mkdir(join(app, 'scripts'));
   await copyFile(script, join(app, 'scripts/install.sh'));
+  await mkdir(join(app, 'test/support/kube/kubernetes'), { recursive: true });
+  await copyFile(assets, join(app, 'test/support/kube-assets.sh'));
   await writeFile(join(app, 'package-lock.json'), '{}');
   await writeFile(journal, '');
   for (const tool of TOOLS) await symlink(`/usr/bin/${tool}`, join(bin, tool));
-  const env = { PATH: bin, SBIN: '/nowhere', POLICY_RC_D: join(app, 'policy'), APP: app };
+  const env = { PATH: bin, SBIN: '/nowhere', POLICY_RC_D: join(app, 'policy'), APP: app, HOME: app };
   t.context = {
     app,
     async program(name, body = '') {
@@ -52,7 +55,19 @@ test.afterEach.always(async (t) => {
   await rm(t.context.app, { recursive: true, force: true });
 });
 
-const PROGRAMS = ['haproxy', 'ip', 'keepalived', 'make', 'mount', 'nft', 'openssl', 'sysctl', 'wrk'];
+const PROGRAMS = [
+  'haproxy',
+  'ip',
+  'keepalived',
+  'make',
+  'mount',
+  'nft',
+  'openssl',
+  'python3',
+  'sysctl',
+  'systemd-analyze',
+  'wrk',
+];
 
 /** Everything is there but what is named. */
 async function complete({ app, program }: Context, ...missing: string[]): Promise<void> {
@@ -96,8 +111,8 @@ test('install.sh as root installs the packages that are missing, and no daemon s
   t.deepEqual(
     (await t.context.journal()).filter((line) => line.startsWith('apt-get')),
     [
-      'apt-get -qq -o DPkg::Lock::Timeout=300 update',
-      'apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends haproxy iproute2',
+      'apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 update',
+      'apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install -y --no-install-recommends haproxy iproute2',
     ],
   );
   await t.throwsAsync(readFile(join(t.context.app, 'policy')), { code: 'ENOENT' });
@@ -138,30 +153,33 @@ test('install.sh without rights says exactly what to run, and fails', async (t) 
   t.false((await t.context.journal()).some((line) => line.startsWith('apt-get')));
 });
 
-test('install.sh test and install.sh bench ask for pip only where the machine has no Go', async (t) => {
+test('install.sh test and install.sh bench ask for pip only where the machine has no Go that is new enough', async (t) => {
   await complete(t.context);
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'exit 1');
   await t.context.program('apt-get', APT);
   for (const each of ['systemd-analyze', 'python3']) await t.context.program(each);
-  for (const kind of ['test', 'bench']) {
+  const asks = async (kind: string): Promise<void> => {
     const without = await t.context.install(kind);
     t.is(without.code, 1);
     t.true(without.stderr.includes('apt-get install --no-install-recommends python3-pip'));
-  }
+  };
+  for (const kind of ['test', 'bench']) await asks(kind);
+  await t.context.program('go', 'exit 1');
+  await asks('test');
   await t.context.program('go');
   for (const kind of ['test', 'bench']) t.is((await t.context.install(kind)).code, 0);
 });
 
 test('install.sh test brings what the tests run beside the agent', async (t) => {
-  await complete(t.context, 'keepalived', 'mount', 'nft', 'openssl', 'sysctl');
+  await complete(t.context, 'keepalived', 'mount', 'nft', 'openssl', 'sysctl', 'systemd-analyze', 'python3');
   await t.context.program('go');
   await t.context.program('id', 'echo 1000');
   await t.context.program('apt-get', APT);
   t.is((await t.context.install()).code, 0);
   const { code, stderr } = await t.context.install('test');
   t.is(code, 1);
-  t.regex(stderr, / --no-install-recommends keepalived nftables procps mount openssl\n$/);
+  t.regex(stderr, / --no-install-recommends keepalived nftables procps mount openssl systemd python3\n$/);
 });
 
 test('install.sh fails when apt-get does, and lets daemons start again', async (t) => {
