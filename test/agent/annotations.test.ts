@@ -11,6 +11,7 @@ import {
   readAnnotations,
 } from '../../agent/annotations.ts';
 import { annotationPage } from '../../scripts/annotation-page.ts';
+import { processorTime } from '../support/processor-time.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 const OBJECT = 'Service default/web';
@@ -703,15 +704,15 @@ test('No text that a Service can bring into a value needs a quote or an escape i
   );
 });
 
-test('Values of a megabyte are read in no time', (t) => {
+test.serial('Values of a megabyte are read in no time', (t) => {
   const fillers = ['0', '1', 'a', ' ', ',', '/', '200,', '1-', '::', '\n', '\u202e'];
-  const started = performance.now();
+  const started = processorTime();
   for (const filler of fillers) {
     const text = filler.repeat(1_000_000 / filler.length);
     const { problems } = readAnnotations(Object.fromEntries(fullNames.map((name) => [name, text])), OBJECT);
     t.is(problems.length, FIELDS.length);
   }
-  t.true(performance.now() - started < 2_000);
+  t.true(processorTime() - started < 2_000);
 });
 
 test('docs/annotations.md is what the table says', (t) => {

@@ -11,6 +11,7 @@ import {
   serviceJson,
   sliceJson,
 } from '../../support/kubernetes-json.ts';
+import { processorTime } from '../../support/processor-time.ts';
 
 test('parseObject() fills in the defaults of a Service', (t) => {
   t.deepEqual(parsedObject(serviceJson()), {
@@ -762,16 +763,16 @@ test('parseObject() never throws, and what it refuses has a message of one line'
   t.is(({} as Json).polluted, undefined);
 });
 
-test('parseObject() reads 2,000 slices of 10 endpoints in far less than a second', (t) => {
+test.serial('parseObject() reads 2,000 slices of 10 endpoints in far less than a second', (t) => {
   const manifests = Array.from({ length: 2000 }, (_, index) =>
     sliceJson(
       `web-${index}`,
       Array.from({ length: 10 }, (__, member) => `10.0.${index % 250}.${member + 1}`),
     ),
   );
-  const begin = performance.now();
+  const begin = processorTime();
   const { objects } = parseObject(listJson(manifests), '');
   t.is(objects.length, 2000);
   // Some 60 ms on an idle machine.
-  t.true(performance.now() - begin < 1000);
+  t.true(processorTime() - begin < 1000);
 });
