@@ -183,11 +183,13 @@ async function startPair(t: ExecutionContext): Promise<{
       peers: [network.v4(peer)],
       virtualRouterId: 51,
       anchors: ['10.9.0.1'],
+      // A busy machine may leave keepalived without the processor for longer than three of the default.
+      advertInterval: '500ms',
     };
     flags[name]?.push(
       ...['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), '--pair-credentials', credentials],
       ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
-      ...['--pair-lower-after', '500ms', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
+      ...['--pair-lower-after', '2s', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
     );
   }
   const sides: Side[] = [];

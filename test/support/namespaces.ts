@@ -80,12 +80,12 @@ export class TestNetwork {
     this.start(host, process.execPath, '-e', script);
   }
 
-  /** Who answers a host at an address, '' where nobody does. */
+  /** Who answers the host `client` at an address, '' where nobody does. */
   async whoServes(address: string, port = 8080): Promise<string> {
     const { stdout } = await this.try(
       'client',
       'timeout',
-      '1',
+      '3',
       'bash',
       '-c',
       `exec 3<>/dev/tcp/${address}/${port} && cat <&3`,
