@@ -2,6 +2,7 @@
 // the other; does not know where they come from.
 
 import type { LoadBalancer } from '../../model.ts';
+import { listenerOfBackend, spareOf } from '../config/listener-config.ts';
 import { allColumns, counterCount, positionOf } from './columns.ts';
 import type { Counts, WorkerCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
@@ -47,7 +48,10 @@ export class Ledger {
     return {
       row: (row) => {
         const kind = kindOf(row);
-        if (kind === undefined) return;
+        if (kind === undefined) {
+          this.#addSpare(worker, row, number);
+          return;
+        }
         if (row.comma !== name.length || !row.key.startsWith(name)) {
           name = row.key.slice(0, row.comma);
           listener = names.listener(name);
@@ -82,7 +86,10 @@ export class Ledger {
         for (const [key, { seen }] of this.#series) {
           if (seen === number) continue;
           this.#series.delete(key);
-          for (const { series } of this.#workers.values()) series.delete(key);
+          for (const { series } of this.#workers.values()) {
+            series.delete(key);
+            series.delete(spareKeyOf(key));
+          }
         }
       },
     };
@@ -92,9 +99,26 @@ export class Ledger {
   old(info: ProcessInfo): (row: StatRow) => void {
     const worker = this.#workerOf(info);
     return (row) => {
-      const series = this.#series.get(row.key);
+      const series = this.#series.get(row.key) ?? this.#ownerOf(row);
       if (series !== undefined) count(worker, row, series.values);
     };
+  }
+
+  /**
+   * What went to a member while checks found all of them down counts as the member's own. A listener stands before its
+   * second backend; where it is not there yet, the next reading has what this one leaves out.
+   */
+  #addSpare(worker: WorkerCounts, row: StatRow, number: number): void {
+    const series = this.#ownerOf(row);
+    if (series?.seen !== number) return;
+    count(worker, row, series.values);
+    for (const at of NOW) (series.values[at] as number) += row.values[at] as number;
+  }
+
+  #ownerOf({ key, comma }: StatRow): Series | undefined {
+    const backend = key.slice(0, comma);
+    const owner = listenerOfBackend(backend);
+    return owner === backend ? undefined : this.#series.get(`${owner}${key.slice(comma)}`);
   }
 
   /** All workers but these are gone, or will not be read again. */
@@ -131,6 +155,13 @@ export class Ledger {
   }
 }
 
+function spareKeyOf(key: string): string {
+  const comma = key.indexOf(',');
+  return `${spareOf(key.slice(0, comma))}${key.slice(comma)}`;
+}
+
+/** What is open or waits now. */
+const NOW = [positionOf('scur'), positionOf('qcur')];
 const TYPE = positionOf('type');
 const KINDS: readonly (Series['kind'] | undefined)[] = ['listener', 'pool', 'member'];
 /** Of a frontend or backend of ours: HAProxy's own (peers, tables, what others have added) have other names. */

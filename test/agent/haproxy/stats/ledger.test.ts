@@ -63,6 +63,28 @@ test('What is no statistics, or breaks off, is an error', (t) => {
   t.throws(() => half.end(), { code: 'RUNTIME_REPLY' });
 });
 
+test('What the second backend of a listener has served is counted for its pool and its members', (t) => {
+  const ledger = new Ledger();
+  const spare = { name: `${LISTENER}:all-down` };
+  const lines = (own: number, others: number): string[] => [
+    line('10.0.0.1:80', own),
+    line('BACKEND', own),
+    line('10.0.0.1:80', others, spare),
+    line('BACKEND', others, spare),
+  ];
+  read(ledger, 1, lines(5, 0));
+  read(ledger, 1, lines(6, 3));
+  t.deepEqual(totals(ledger), [9, 9]);
+  const [member] = ledger.series();
+  t.is(member?.values[positionOf('scur')], 2, 'What is open in both');
+  read(ledger, 2, lines(1, 1));
+  t.deepEqual(totals(ledger), [11, 11]);
+  // The member goes, and comes again from 0.
+  read(ledger, 2, [line('BACKEND', 2), line('BACKEND', 1, spare)]);
+  read(ledger, 2, lines(2, 1));
+  t.deepEqual(totals(ledger), [12, 3]);
+});
+
 test('What is not of ours has no series', (t) => {
   const ledger = new Ledger();
   read(ledger, 1, [
