@@ -165,3 +165,19 @@ for (const value of ['true', 'True', 'TRUE', 't', 'T', '1', '', 'nonsense', 'fAL
 test('A node without the exclude label is included', (t) => {
   t.false(isExcluded(node({ labels: { 'kubernetes.io/hostname': 'node-1' } })));
 });
+
+test('With externalTrafficPolicy Local nodes weigh as many endpoints as they have, at most 256 and at least 1', (t) => {
+  const weights = (counts: Readonly<Record<string, number>>, policy: 'Local' | 'Cluster' = 'Local') => {
+    const nodes = Object.keys(counts).map((name, at) => node({ name, internalIPs: [`10.1.0.${at + 1}`] }));
+    const use = Object.entries(counts).flatMap(([nodeName, count]) =>
+      Array.from({ length: count }, () => ({ endpoint: endpoint('10.0.0.1', { nodeName }), port: 8080 })),
+    );
+    const asked = service({ externalTrafficPolicy: policy });
+    return membersFromNodes(nodes, asked, PORT, 'v4', { use, drain: [] }).map(({ weight }) => weight);
+  };
+  t.deepEqual(weights({ a: 1, b: 3 }), [16, 48]);
+  t.deepEqual(weights({ a: 1, b: 16 }), [16, 256]);
+  t.deepEqual(weights({ a: 1, b: 32, c: 64 }), [4, 128, 256]);
+  t.deepEqual(weights({ a: 1, b: 1000 }), [1, 256]);
+  t.deepEqual(weights({ a: 1, b: 3 }, 'Cluster'), [16, 16]);
+});

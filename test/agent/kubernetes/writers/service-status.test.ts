@@ -8,6 +8,7 @@ import {
 } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import {
   clearedStatus,
+  HEALTHY,
   IP_ALLOCATED,
   isSameStatus,
   mergeStatus,
@@ -40,6 +41,17 @@ test('A Service whose ports are all served has its address with every port, and 
   t.deepEqual(conditionsOf(wanted), { [IP_ALLOCATED]: 'True Allocated', [PROGRAMMED]: 'True Programmed' });
   t.is(wanted.conditions[0]?.message, '192.0.2.10');
   t.true(wanted.isSettled);
+});
+
+test('The condition about health is there only where somebody checks the members, and goes with the monitor', (t) => {
+  const message = '1 of 2 ready members fail their health checks';
+  const checked = (status: string) => wantedStatus(balancer(), { ...allServed, health: { status, message } });
+  t.is(conditionsOf(checked('ONLINE'))[HEALTHY], 'True Online');
+  t.is(conditionsOf(checked('DEGRADED'))[HEALTHY], 'False Degraded');
+  t.is(conditionsOf(checked('ERROR'))[HEALTHY], 'False Error');
+  const { conditions } = mergeStatus(current(), checked('DEGRADED'), NOW);
+  const later = mergeStatus(current({ conditions }), wantedStatus(balancer(), allServed), LATER);
+  t.false(later.conditions.some(({ type }) => type === HEALTHY));
 });
 
 test('An address is not published before the dataplane has confirmed a port of it', (t) => {
