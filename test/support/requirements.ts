@@ -1,12 +1,13 @@
 // What a test needs of the machine: `const test = requires(ava, { haproxy: true })` in place of AVA's own `test`.
 // Where a need is not met, each test of the file fails and says why; with ALLOW_SKIP=1 it is skipped instead.
 
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { TestFn } from 'ava';
 
 export interface Needs {
   readonly haproxy?: boolean;
+  /** With the rights to make network namespaces, addresses and mounts, which a container's root may lack. */
   readonly root?: boolean;
   /** Programs in PATH or one of the sbin directories. */
   readonly programs?: readonly string[];
@@ -15,9 +16,14 @@ export interface Needs {
 /** What there is; given by tests of this file. */
 export interface Machine {
   readonly uid: number;
+  /** Effective; a bit each, as in linux/capability.h. */
+  readonly capabilities: bigint;
   readonly allowSkip: boolean;
   has(program: string): boolean;
 }
+
+/** CAP_NET_ADMIN and CAP_SYS_ADMIN. */
+const ADMIN = (1n << 12n) | (1n << 21n);
 
 /** Hooks of a file whose needs are not met do not run. */
 export function requires<Context>(
@@ -61,6 +67,9 @@ function failing<Context>(test: TestFn<Context>, reason: string): (title: unknow
 function unmet({ haproxy = false, root = false, programs = [] }: Needs, machine: Machine): string[] {
   const missing: string[] = [];
   if (root && machine.uid !== 0) missing.push('root');
+  else if (root && (machine.capabilities & ADMIN) !== ADMIN) {
+    missing.push('CAP_NET_ADMIN and CAP_SYS_ADMIN (in a container: that it is privileged)');
+  }
   for (const program of haproxy ? ['haproxy', ...programs] : programs) {
     if (!machine.has(program)) missing.push(`the program ${program}`);
   }
@@ -70,8 +79,10 @@ function unmet({ haproxy = false, root = false, programs = [] }: Needs, machine:
 function thisMachine(): Machine {
   const directories =
     `${process.env.PATH}${delimiter}/usr/local/sbin${delimiter}/usr/sbin${delimiter}/sbin`.split(delimiter);
+  const status = readFileSync('/proc/self/status', 'utf8');
   return {
     uid: process.getuid?.() ?? -1,
+    capabilities: BigInt(`0x${/^CapEff:\s+([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`),
     allowSkip: process.env.ALLOW_SKIP === '1',
     has: (program) => directories.some((directory) => canRun(join(directory, program))),
   };
