@@ -80,7 +80,7 @@ test.serial(
 
     const served = await host.command('why', ['default/web']);
     t.is(served.status, 0);
-    t.regex(served.stdout, /^Service default\/web: served$/m);
+    t.regex(served.stdout, /^Service default\/web: served, ONLINE$/m);
     const empty = await host.command('why', ['default/empty', '--json']);
     t.is(empty.status, 1);
     t.like(JSON.parse(empty.stdout), { key: 'default/empty', verdict: 'not served' });
