@@ -8,6 +8,8 @@ import type { MetricFamily } from '../agent/metric-family.ts';
 import { Slice } from '../agent/slice.ts';
 import { familyHead, numeral, sampleHead, type TextFormat } from './text-format.ts';
 
+/** Most samples are small numbers: they need not be written anew each time. */
+const SMALL: readonly string[] = Array.from({ length: 1_024 }, (_, number) => String(number));
 /** Characters of one write. */
 const PIECE = 64 * 1024;
 
@@ -22,7 +24,8 @@ export async function expose(
   const slice = new Slice();
   for (const piece of pieces(families, format)) {
     if (target.destroyed || sink.destroyed) return;
-    if (!target.write(piece)) await drained(target, sink);
+    // As bytes: a stream would go through a text more than once.
+    if (!target.write(Buffer.from(piece))) await drained(target, sink);
     if (slice.isOver) await slice.breathe();
   }
   target.end();
@@ -44,7 +47,7 @@ export function* pieces(families: Iterable<MetricFamily>, format: TextFormat): G
         // There is no such sample.
         if (Number.isNaN(number)) continue;
         const own = row.labels;
-        const numeralText = number === 0 ? '0' : numeral(number);
+        const numeralText = SMALL[number] ?? numeral(number);
         text += own === '' ? `${bare}${numeralText}\n` : `${joined}${own}} ${numeralText}\n`;
         if (text.length < PIECE) continue;
         yield text;

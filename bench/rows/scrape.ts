@@ -83,17 +83,19 @@ frontend exporter
 }
 
 async function scrapeRow(bench: Bench, ask: Scrape, url: string, exporter: string): Promise<Row> {
-  const [own, plain, others]: ScrapeResult[][] = [[], [], []];
+  const [own, plain, others, held]: ScrapeResult[][] = [[], [], [], []];
   // The first ones warm the code up.
   for (let at = 0; at < 3; at++) await ask({ url, gzip: true });
   for (let round = 1; round <= bench.scaled(15, 2); round++) {
     bench.say(`scrape-10k: round ${round}`);
-    own?.push(await ask({ url, gzip: true, lag: true }));
+    own?.push(await ask({ url, gzip: true }));
+    // Whoever asks for the lag takes time, too.
+    held?.push(await ask({ url, gzip: true, lag: true }));
     plain?.push(await ask({ url, gzip: false }));
     others?.push(await ask({ url: exporter, gzip: false }));
   }
   const took = (results: readonly ScrapeResult[] = []): number => median(results.map(({ ms }) => ms));
-  const lags = (own ?? []).map(({ lag }) => lag);
+  const lags = (held ?? []).map(({ lag }) => lag);
   const [value, block] = [took(own), Math.max(...lags)];
   return row({
     name: 'scrape-10k',

@@ -64,14 +64,14 @@ export class Names {
 /** From a listener's name: `namespace:name:protocol:port:family`. Names of Kubernetes need no escaping. */
 export function listenerLabels(name: string): string {
   const [namespace = '', service = '', protocol = '', port = '', family = ''] = name.split(':');
-  return `${serviceLabels({ namespace, service, port, protocol })},family="${family}"`;
+  return flat(`${serviceLabels({ namespace, service, port, protocol })},family="${family}"`);
 }
 
 export function memberLabels(listenerName: string, address: string, member: Member | undefined): string {
   const [namespace = '', service = '', protocol = '', port = ''] = listenerName.split(':');
   const [kind = '', target = ''] = member?.target.split('/', 2) ?? [];
   const behind = kind === 'Node' ? `,node="${target}"` : target === '' ? '' : `,pod="${target}"`;
-  return `${serviceLabels({ namespace, service, port, protocol })}${behind},address="${address}"`;
+  return flat(`${serviceLabels({ namespace, service, port, protocol })}${behind},address="${address}"`);
 }
 
 function serviceLabels(
@@ -79,4 +79,9 @@ function serviceLabels(
 ): string {
   const { namespace, service, port, protocol } = words;
   return `namespace="${namespace}",service="${service}",port="${port}",protocol="${protocol.toUpperCase()}"`;
+}
+
+/** In one piece of memory: a text put together is kept as its parts, to be put together again at each use. */
+function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }
