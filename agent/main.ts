@@ -22,6 +22,7 @@ import { createLog, type Log } from './log.ts';
 import { loop } from './loop.ts';
 import type { Problem } from './model.ts';
 import { Operating } from './operating.ts';
+import { Overview } from './overview.ts';
 import type { Objects } from './pair/pair.ts';
 import { pairOf, pairOrders } from './pairing.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
@@ -123,6 +124,7 @@ async function run(argv: readonly string[]): Promise<number> {
     sourceProblems: () => [...sourceProblems.values()].flat(),
     zone: () => settings.zone,
   };
+  const overview = new Overview(sources);
 
   // Those who ask.
   const answers = {
@@ -137,7 +139,12 @@ async function run(argv: readonly string[]): Promise<number> {
     const [own, ofHaproxy] = await Promise.all([metrics.families(), haproxy.families()]);
     return [...own, ...ofHaproxy, ...(keepalived?.families() ?? [])];
   };
-  const health = await startHealthServer(settings.listen, { families, alive, ready });
+  const health = await startHealthServer(settings.listen, {
+    families,
+    alive,
+    ready,
+    look: (asked) => overview.look(asked),
+  });
   const notifier = new ServiceNotifier({
     env: process.env,
     alive,
@@ -256,6 +263,7 @@ async function run(argv: readonly string[]): Promise<number> {
   });
   await pair?.start();
   pair?.touched(model.loadBalancers.keys());
+  overview.mark(model.loadBalancers.keys());
 
   await Promise.race([haproxy.start(), stopping.promise]);
   keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
@@ -280,6 +288,7 @@ async function run(argv: readonly string[]): Promise<number> {
       pair?.touched(keys);
       operating.touched(keys);
       logProblems(keys);
+      overview.mark(keys);
     },
   });
 

@@ -1,11 +1,16 @@
-// Tells others how the agent is: /metrics for Prometheus, /healthz (the agent lives) and /readyz (traffic is served as
-// the objects ask). Read-only.
+// Tells others how the agent is: /metrics for Prometheus, /healthz (the agent lives), /readyz (traffic is served as
+// the objects ask) and, for people, the status page with its /events. Read-only.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { MetricFamily } from '../agent/metric-family.ts';
 import { http } from '../agent/node-http.ts';
+import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { expose } from './exposition.ts';
+import { LiveUpdates } from './live-updates.ts';
+import { type PageFile, pageFiles } from './page-files.ts';
+import type { PageView } from './page-model.ts';
 import { formatFor, takesGzip } from './text-format.ts';
 
 /** '' where all is well, otherwise what is not, as a sentence. */
@@ -16,6 +21,13 @@ export interface HealthServerOptions {
   readonly families: () => Promise<Iterable<MetricFamily>>;
   readonly alive: Verdict;
   readonly ready: Verdict;
+  /** What a status page shows that asks for this; in slices. */
+  readonly look: (asked: URLSearchParams) => Promise<PageView>;
+}
+
+interface Page {
+  readonly files: ReadonlyMap<string, PageFile>;
+  readonly live: LiveUpdates;
 }
 
 /** Listens on an address and port (0: any free one) and returns the server and where it listens. */
@@ -23,8 +35,9 @@ export async function startHealthServer(
   listen: { readonly address: string; readonly port: number },
   options: HealthServerOptions,
 ): Promise<{ readonly server: Server; readonly address: string }> {
+  const page: Page = { files: pageFiles(), live: new LiveUpdates(options) };
   const server = http.createServer((request, response) => {
-    answer(request, response, options).catch((error: unknown) => {
+    answer(request, response, options, page).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'content-type': 'text/plain' }).end(`${error}\n`);
     });
@@ -42,12 +55,20 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   { families, alive, ready }: HealthServerOptions,
+  { files, live }: Page,
 ): Promise<void> {
+  for (const [name, value] of Object.entries(guardHeaders)) response.setHeader(name, value);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.writeHead(405, { allow: 'GET, HEAD' }).end();
     return;
   }
-  switch (request.url?.split('?')[0]) {
+  const refusal = whyRefused(request.headers, request.socket.localAddress ?? '', hostname());
+  if (refusal !== '') {
+    response.writeHead(403, { 'content-type': 'text/plain' }).end(`${refusal}\n`);
+    return;
+  }
+  const [path = '', question = ''] = (request.url ?? '').split('?', 2);
+  switch (path) {
     case '/metrics':
       await answerMetrics(request, response, families);
       return;
@@ -57,8 +78,11 @@ async function answer(
     case '/readyz':
       say(response, ready());
       return;
+    case '/events':
+      live.take(request, response, new URLSearchParams(question));
+      return;
     default:
-      response.writeHead(404, { 'content-type': 'text/plain' }).end('Try /metrics, /healthz or /readyz\n');
+      show(request, response, files.get(path));
   }
 }
 
@@ -81,4 +105,15 @@ async function answerMetrics(
 
 function say(response: ServerResponse, fault: string): void {
   response.writeHead(fault === '' ? 200 : 503, { 'content-type': 'text/plain' }).end(`${fault || 'ok'}\n`);
+}
+
+function show(request: IncomingMessage, response: ServerResponse, file: PageFile | undefined): void {
+  if (file === undefined) {
+    response.writeHead(404, { 'content-type': 'text/plain' }).end('Try /, /metrics, /healthz or /readyz\n');
+    return;
+  }
+  const { contentType, body, tag } = file;
+  const headers = { etag: tag, 'cache-control': 'no-cache' };
+  if (request.headers['if-none-match'] === tag) response.writeHead(304, headers).end();
+  else response.writeHead(200, { ...headers, 'content-type': contentType }).end(body);
 }

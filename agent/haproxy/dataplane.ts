@@ -42,6 +42,8 @@ import { Reaper } from './reaper.ts';
 import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
 import type { CheckResult } from './socket/check-results.ts';
+import { type ListenerStats, parseListenerStats } from './socket/listener-stats.ts';
+import type { Load } from './socket/readings.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import { type MetricsDetail, Statistics } from './stats/statistics.ts';
 import type { ServingWorker } from './worker.ts';
@@ -105,6 +107,8 @@ export interface HaproxyOptions {
 
 /** Milliseconds in which a worker that ends during a reload is expected to be followed by another. */
 const SUCCESSION = 500;
+/** Seconds of which it is remembered what HAProxy had to do. */
+const LOADS = 120;
 
 export class HaproxyDataplane {
   readonly #options: HaproxyOptions;
@@ -132,6 +136,7 @@ export class HaproxyDataplane {
   #isGlobalLate = false;
   #tables: SharedTables | undefined;
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
+  #loads: readonly Load[] = [];
   #closed = false;
 
   constructor(options: HaproxyOptions) {
@@ -232,6 +237,9 @@ export class HaproxyDataplane {
       requestReload: (cause) => this.#arbiter.request(cause),
       replan,
       onRepair,
+      onLoad: (load) => {
+        this.#loads = [...this.#loads.slice(1 - LOADS), load];
+      },
       settings: () => this.#settings,
       log,
     });
@@ -379,6 +387,18 @@ export class HaproxyDataplane {
   /** What checks have found of a listener's members, by name; empty without a monitor. */
   checks(listener: string): ReadonlyMap<string, CheckResult> {
     return this.#checkWatch.results(listener);
+  }
+
+  /** What HAProxy had to do in the last two minutes, a value a second, the newest last; fewer while none was there. */
+  loads(): readonly Load[] {
+    return this.#loads;
+  }
+
+  /** What a listener and its members do now; undefined where HAProxy does not have it, or does not answer. */
+  async stats(listener: string): Promise<ListenerStats | undefined> {
+    if (!this.serves(listener)) return undefined;
+    const answer = this.#worker?.runtime.ask(`show stat ${listener} 7 -1`, { lane: 'bulk' });
+    return answer?.then(parseListenerStats).catch(() => undefined);
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {

@@ -124,7 +124,12 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
     ...haproxyFamilies(SAMPLE),
     ...VRRP.families(),
   ];
-  const { server, address } = await startHealthServer(listen, { families, alive: nothing, ready: nothing });
+  const { server, address } = await startHealthServer(listen, {
+    families,
+    alive: nothing,
+    ready: nothing,
+    look: () => Promise.reject(new Error('Nobody looks')),
+  });
   t.teardown(() => server.close());
   const text = await (await fetch(`http://${address}/metrics`)).text();
 

@@ -13,7 +13,7 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { placesOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import { parseInfo } from '../socket/readings.ts';
+import { type Load, parseInfo, parseLoad } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
 import { keepSocket } from './kept-socket.ts';
 import { type HaproxyPaths, trimLog } from './process.ts';
@@ -34,6 +34,8 @@ export interface CaretakerOptions {
   readonly requestReload: (cause: ReloadCause) => void;
   readonly replan: (keys: Iterable<string>) => void;
   readonly onRepair: (what: Repair) => void;
+  /** What HAProxy has to do, once a second. */
+  readonly onLoad: (load: Load) => void;
   readonly settings: () => {
     readonly auditInterval: number;
     readonly haproxySupervisor: 'agent' | 'external';
@@ -94,7 +96,9 @@ export class Caretaker {
   }
 
   async #lookAfterWorker(worker: ServingWorker): Promise<void> {
-    const { stopping } = parseInfo(await worker.runtime.ask('show info'));
+    const info = await worker.runtime.ask('show info');
+    this.#options.onLoad(parseLoad(info));
+    const { stopping } = parseInfo(info);
     if (!stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
     this.#options.log.warn('HAProxy was reloaded by someone else');
     this.#options.onRepair('worker');

@@ -167,6 +167,27 @@ export function parseInfo(text: string): Info {
   };
 }
 
+/** What HAProxy as a whole has to do. */
+export interface Load {
+  /** Open now. */
+  readonly connections: number;
+  /** New ones in the last second. */
+  readonly connectionRate: number;
+  /** To clients and members, in the last second. */
+  readonly bytesOutRate: number;
+}
+
+/** Of `show info`; 0 for what a version does not say. */
+export function parseLoad(text: string): Load {
+  const count = (name: string): number =>
+    Number(new RegExp(`^${name}: (\\d{1,15})$`, 'm').exec(text)?.[1] ?? 0);
+  return {
+    connections: count('CurrConns'),
+    connectionRate: count('ConnRate'),
+    bytesOutRate: count('BytesOutRate'),
+  };
+}
+
 /** Of `show acl #ID`: the patterns, in order. Each line is the entry's address in memory, a blank, the pattern. */
 export function parseAcl(text: string): readonly string[] {
   const patterns: string[] = [];

@@ -1,0 +1,52 @@
+// Reads `show stat LISTENER 7 -1`: what one listener and its members do now, as HAProxy sees it. Pure.
+
+import { HeadgateError } from '../../errors.ts';
+import { quote } from '../../quote.ts';
+
+export interface ListenerStats {
+  /** Sessions now, and new ones in the last second. */
+  readonly sessions: number;
+  readonly sessionRate: number;
+  /** By the server's name. */
+  readonly servers: ReadonlyMap<string, ServerStats>;
+}
+
+export interface ServerStats {
+  readonly sessions: number;
+  readonly sessionRate: number;
+  /** HAProxy's own word: `UP`, `DOWN 1/2`, `DRAIN`, `MAINT`, `no check`. */
+  readonly status: string;
+  /** What the last check has found, '' where there is none: `Connection refused`. */
+  readonly lastCheck: string;
+}
+
+const COLUMNS = ['svname', 'type', 'scur', 'rate', 'status', 'last_chk'] as const;
+/** Of the column `type`. */
+const FRONTEND = '0';
+const SERVER = '2';
+
+/** Errors: RUNTIME_REPLY with HAProxy's words, such as "No such proxy." */
+export function parseListenerStats(text: string): ListenerStats {
+  const [header = '', ...rows] = text.split('\n');
+  const names = header.replace(/^# /, '').split(',');
+  const at = COLUMNS.map((name) => names.indexOf(name));
+  if (at.includes(-1))
+    throw new HeadgateError('RUNTIME_REPLY', `Cannot read HAProxy's statistics: ${quote(text.trim())}`);
+  let [sessions, sessionRate] = [0, 0];
+  const servers = new Map<string, ServerStats>();
+  for (const row of rows) {
+    const fields = fieldsOf(row);
+    const [name = '', type, current, rate, status = '', lastCheck = ''] = at.map((index) => fields[index]);
+    if (type === FRONTEND) [sessions, sessionRate] = [Number(current), Number(rate)];
+    if (type !== SERVER) continue;
+    servers.set(name, { sessions: Number(current), sessionRate: Number(rate), status, lastCheck });
+  }
+  return { sessions, sessionRate, servers };
+}
+
+/** Of a line of CSV, in which a text may stand in quotes that are doubled inside it. */
+function fieldsOf(row: string): readonly string[] {
+  if (!row.includes('"')) return row.split(',');
+  const fields = row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g);
+  return [...fields].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '');
+}

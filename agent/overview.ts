@@ -1,0 +1,320 @@
+// What the status page shows of this agent: a row per load balancer, kept up to date by what the loop has touched, and
+// from these rows whatever one page asks for. Only while somebody looks is anything worked out, in slices; what is told
+// of one load balancer in detail, only of the one that is open. Reads the agent's parts; changes nothing.
+
+import { hostname } from 'node:os';
+import type {
+  MemberState,
+  PageDetail,
+  PageList,
+  PageListener,
+  PageLoad,
+  PageMember,
+  PageProblem,
+  PageRow,
+  PageSummary,
+  PageView,
+  Verdict,
+} from '../health/page-model.ts';
+import type { ListenerStats, ServerStats } from './haproxy/socket/listener-stats.ts';
+import type { LoadBalancer, Problem } from './model.ts';
+import { Slice } from './slice.ts';
+import { explainService, type ListenerExplanation, type StatusSources } from './status.ts';
+
+/** How much one page gets at most; what is left out is counted. */
+const ROWS = 50;
+const PROBLEMS = 20;
+const LISTENERS = 20;
+const MEMBERS = 200;
+const FEW = 4;
+/** Characters of one text. */
+const LONGEST = 400;
+
+interface Entry {
+  readonly row: PageRow;
+  /** What the search looks in. */
+  readonly text: string;
+  readonly addresses: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+export class Overview {
+  readonly #sources: StatusSources;
+  readonly #entries = new Map<string, Entry>();
+  /** Load balancers whose row may not be as it is. */
+  readonly #marked = new Set<string>();
+  /** The keys of all rows in order; undefined where one has come or gone. */
+  #order: readonly string[] | undefined;
+  /** How many load balancers have an address. */
+  readonly #vips = new Map<string, number>();
+  readonly #counts: Record<Verdict, number> = { served: 0, 'served in part': 0, 'not served': 0 };
+  readonly #members = { ready: 0, all: 0 };
+  #worker = -1;
+  #settling: Promise<void> | undefined;
+
+  constructor(sources: StatusSources) {
+    this.#sources = sources;
+  }
+
+  /** Something may have changed in these load balancers, or in what is served of them. */
+  mark(keys: Iterable<string>): void {
+    for (const key of keys) {
+      if (this.#sources.model.loadBalancers.has(key)) {
+        this.#marked.add(key);
+      } else {
+        // Nobody may ever look: what is gone is not kept for it.
+        this.#marked.delete(key);
+        this.#put(key, undefined);
+      }
+    }
+  }
+
+  /**
+   * What a page sees that asks for this. `search`: a part of a key, an address or a port; `only=trouble`: those that
+   * are not well; `page`: from 1 on; `open`: the key of the one that is shown in detail.
+   */
+  async look(asked: URLSearchParams): Promise<PageView> {
+    this.#settling ??= this.#settle().finally(() => {
+      this.#settling = undefined;
+    });
+    await this.#settling;
+    const open = asked.get('open') ?? '';
+    return {
+      summary: await this.#summary(),
+      list: await this.#list(asked),
+      load: this.#load(),
+      detail: open === '' ? undefined : await this.#detail(open),
+    };
+  }
+
+  async #settle(): Promise<void> {
+    const { model, haproxy } = this.#sources;
+    const { workerPid } = haproxy.status();
+    if (workerPid !== this.#worker) {
+      this.#worker = workerPid;
+      this.mark(model.loadBalancers.keys());
+    }
+    const slice = new Slice();
+    for (const key of this.#marked) {
+      this.#marked.delete(key);
+      const loadBalancer = model.loadBalancers.get(key);
+      this.#put(key, loadBalancer && entryOf(loadBalancer, this.#sources));
+      if (slice.isOver) await slice.breathe();
+    }
+  }
+
+  #put(key: string, entry: Entry | undefined): void {
+    const before = this.#entries.get(key);
+    if ((before === undefined) !== (entry === undefined)) this.#order = undefined;
+    if (before !== undefined) this.#count(before, -1);
+    if (entry === undefined) {
+      this.#entries.delete(key);
+    } else {
+      this.#count(entry, 1);
+      this.#entries.set(key, entry);
+    }
+  }
+
+  #count({ row, addresses }: Entry, by: 1 | -1): void {
+    this.#counts[row.verdict] += by;
+    this.#members.ready += by * row.ready;
+    this.#members.all += by * row.members;
+    for (const address of addresses) {
+      const count = (this.#vips.get(address) ?? 0) + by;
+      if (count === 0) this.#vips.delete(address);
+      else this.#vips.set(address, count);
+    }
+  }
+
+  async #summary(): Promise<PageSummary> {
+    const { version, startedAt, model } = this.#sources;
+    const haproxy = this.#sources.haproxy.status();
+    const vrrp = this.#sources.keepalived?.status();
+    const pair = this.#sources.pair?.status();
+    const { shown, count } = await this.#problems();
+    const instances = (vrrp?.instances ?? []).map(({ name, state, since, priority, anchors, vips }) => ({
+      ...{ name, state, since, priority, anchors, vips },
+      peerState: pair?.peer?.roles[name] ?? '',
+    }));
+    const peer = pair && {
+      address: pair.peerAddress,
+      isHeard: pair.peer !== undefined,
+      version: pair.peer?.version ?? '',
+      notReady: pair.peerNotReady,
+      lowered: pair.peer?.lowered ?? [],
+    };
+    const faults = [haproxy.fault, haproxy.persistFault, vrrp?.fault, pair?.fault];
+    return {
+      host: hostname(),
+      version,
+      startedAt: startedAt.toISOString(),
+      fault: cut(faults.find(Boolean) ?? ''),
+      role: roleOf(instances.map(({ state }) => state)),
+      instances,
+      peer,
+      lowered: pair?.lowered.map(({ reason }) => reason) ?? vrrp?.lowered ?? [],
+      maintenance: pair?.maintenance ?? false,
+      haproxy: {
+        version: haproxy.version,
+        serving: haproxy.serving,
+        reloadPending: haproxy.reloadPending,
+      },
+      counts: { ...this.#counts, ignored: model.ignored.size },
+      members: { ...this.#members },
+      vips: this.#vips.size,
+      problems: shown,
+      problemCount: count,
+    };
+  }
+
+  async #problems(): Promise<{ readonly shown: readonly PageProblem[]; readonly count: number }> {
+    const { sourceProblems, addresses, pair, keepalived } = this.#sources;
+    const shown: PageProblem[] = [];
+    let count = 0;
+    const take = (problems: readonly PageProblem[]): void => {
+      count += problems.length;
+      for (const { object, reason, message } of problems.slice(0, PROBLEMS - shown.length))
+        shown.push({ object: cut(object), reason, message: cut(message) });
+    };
+    take(pair?.problems() ?? []);
+    take((keepalived?.status().refused ?? []).map(refusedVip));
+    take(sourceProblems());
+    take(addresses.problems);
+    const slice = new Slice();
+    for (const key of this.#keys()) {
+      take(this.#entries.get(key)?.problems ?? []);
+      if (slice.isOver) await slice.breathe();
+    }
+    return { shown, count };
+  }
+
+  async #list(asked: URLSearchParams): Promise<PageList> {
+    const search = (asked.get('search') ?? '').trim().toLowerCase();
+    const onlyTrouble = asked.get('only') === 'trouble';
+    const [troubled, well]: [PageRow[], PageRow[]] = [[], []];
+    const slice = new Slice();
+    for (const key of this.#keys()) {
+      const entry = this.#entries.get(key);
+      if (entry?.text.includes(search)) (isWell(entry.row) ? well : troubled).push(entry.row);
+      if (slice.isOver) await slice.breathe();
+    }
+    const found = onlyTrouble ? troubled : [...troubled, ...well];
+    const pages = Math.max(1, Math.ceil(found.length / ROWS));
+    const wanted = Number.parseInt(asked.get('page') ?? '1', 10);
+    const page = Math.min(pages, Math.max(1, wanted || 1));
+    return { rows: found.slice((page - 1) * ROWS, page * ROWS), found: found.length, page, pages };
+  }
+
+  #keys(): readonly string[] {
+    this.#order ??= [...this.#entries.keys()].sort();
+    return this.#order;
+  }
+
+  #load(): PageLoad {
+    const loads = this.#sources.haproxy.loads();
+    return {
+      connections: loads.map(({ connections }) => connections),
+      connectionRate: loads.map(({ connectionRate }) => connectionRate),
+      bytesOutRate: loads.map(({ bytesOutRate }) => bytesOutRate),
+    };
+  }
+
+  async #detail(key: string): Promise<PageDetail> {
+    const { reasons, verdict, addresses, listeners } = explainService(key, this.#sources);
+    let room = MEMBERS;
+    const shown: PageListener[] = [];
+    for (const listener of listeners.slice(0, LISTENERS)) {
+      const stats = await this.#sources.haproxy.stats(listener.name);
+      const { name, protocol, port } = listener;
+      const members = listener.members
+        .map((member) => memberOf(member, stats?.servers.get(member.name)))
+        .sort((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))
+        .slice(0, room);
+      room -= members.length;
+      shown.push({
+        ...{ name, protocol, port, members },
+        addresses: listener.addresses.slice(0, FEW),
+        sessions: stats?.sessions,
+        sessionRate: stats?.sessionRate,
+      });
+    }
+    const all = listeners.reduce((sum, { members }) => sum + members.length, 0);
+    return {
+      key: cut(key),
+      verdict,
+      reasons: reasons.slice(0, PROBLEMS).map(cut),
+      vips: addresses.slice(0, PROBLEMS),
+      listeners: shown,
+      moreListeners: listeners.length - shown.length,
+      moreMembers: all - (MEMBERS - room),
+    };
+  }
+}
+
+function entryOf(loadBalancer: LoadBalancer, { haproxy }: StatusSources): Entry {
+  const { key, vips, listeners } = loadBalancer;
+  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer)];
+  let [ready, members, served] = [0, 0, 0];
+  for (const { name, pool } of listeners) {
+    const running = haproxy.members(name);
+    const up = pool.members.filter(
+      (each) => each.state === 'ready' && running.get(each.name)?.state === 'ready',
+    );
+    ready += up.length;
+    members += pool.members.length;
+    if (up.length > 0 && haproxy.serves(name)) served++;
+  }
+  const addresses = vips.map(({ address }) => address);
+  const ports = [...new Set(listeners.map(({ protocol, port }) => `${protocol} ${port}`))];
+  const row: PageRow = {
+    key,
+    verdict: served === 0 ? 'not served' : served < listeners.length ? 'served in part' : 'served',
+    vips: addresses.slice(0, FEW),
+    moreVips: Math.max(0, addresses.length - FEW),
+    ports: ports.slice(0, FEW),
+    morePorts: Math.max(0, ports.length - FEW),
+    ready,
+    members,
+    problems: problems.length,
+  };
+  return { row, problems, addresses, text: [key, ...addresses, ...ports].join('\n').toLowerCase() };
+}
+
+function isWell({ verdict, problems }: PageRow): boolean {
+  return verdict === 'served' && problems === 0;
+}
+
+function roleOf(states: readonly string[]): PageSummary['role'] {
+  if (states.length === 0) return 'alone';
+  return (['master', 'fault', 'backup'] as const).find((role) => states.includes(role)) ?? 'unknown';
+}
+
+function refusedVip({ address, reason }: { readonly address: string; readonly reason: string }): PageProblem {
+  return { object: `VIP ${address}`, reason: 'NotGivenToKeepalived', message: reason };
+}
+
+function memberOf(
+  { name, target, state, haproxy }: ListenerExplanation['members'][number],
+  stats: ServerStats | undefined,
+): PageMember {
+  const now = memberState(state, haproxy, stats?.status ?? '');
+  const why = now === 'ERROR' ? (stats?.lastCheck ?? '') : '';
+  const { sessions = 0, sessionRate = 0 }: Partial<ListenerStats> = stats ?? {};
+  return { name, target: cut(target), state: now, why: cut(why), sessions, sessionRate };
+}
+
+function memberState(wanted: string, running: string, status: string): MemberState {
+  if (running === 'missing' || running === 'gone') return 'PENDING';
+  if (running === 'maint') return 'OFFLINE';
+  if (wanted === 'drain' || running === 'drain') return 'DRAINING';
+  if (status.startsWith('DOWN')) return 'ERROR';
+  return status === 'no check' ? 'NO_MONITOR' : 'ONLINE';
+}
+
+function takesConnections({ state }: PageMember): boolean {
+  return state === 'ONLINE' || state === 'NO_MONITOR';
+}
+
+function cut(text: string): string {
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
+}

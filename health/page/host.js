@@ -1,0 +1,185 @@
+// The upper part of the page: this host and its peer, traffic, problems.
+
+/** @import { PageInstance, PageLoad, PageProblem, PageSummary } from '../page-model.ts' */
+
+import { chart } from './charts.js';
+import { byId, element, keyed, say } from './elements.js';
+import { bytes, count, countOf, moment } from './words.js';
+
+/** Seconds that the charts show, as many as the agent remembers. */
+const SECONDS = 120;
+
+const ROLES = {
+  master: 'Master',
+  backup: 'Backup',
+  fault: 'Fault',
+  unknown: 'Unknown',
+  alone: 'Alone',
+};
+
+/** @param {PageSummary} summary */
+export function showHost(summary) {
+  const { host, version, startedAt, problems, problemCount } = summary;
+  say(byId('host'), host);
+  document.title = `${headline(summary).text} · ${host} · Headgate`;
+  const { tone, text } = headline(summary);
+  byId('banner').dataset.tone = tone;
+  say(byId('headline'), text);
+  say(byId('subline'), subline(summary));
+  showFacts(summary);
+  showProblems(problems, problemCount);
+  say(byId('about'), `Headgate ${version} on ${host}, since ${moment(startedAt)}`);
+}
+
+/**
+ * @param {PageSummary} summary
+ * @returns {{ readonly tone: string, readonly text: string }}
+ */
+function headline({ fault, counts, problemCount, maintenance, haproxy }) {
+  if (fault !== '') return { tone: 'poor', text: `✕ ${fault}` };
+  if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
+  const out = counts['not served'] + counts['served in part'];
+  if (out > 0)
+    return {
+      tone: 'fair',
+      text: `! ${countOf(out, 'load balancer is', 'load balancers are')} not wholly served`,
+    };
+  if (problemCount > 0)
+    return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to mend` };
+  if (maintenance) return { tone: 'fair', text: '! In maintenance' };
+  return { tone: 'good', text: '● All is well' };
+}
+
+/** @param {PageSummary} summary */
+function subline({ counts, members, role, lowered, maintenance }) {
+  const words = [
+    `${countOf(counts.served, 'load balancer')} served with ${countOf(members.ready, 'ready member')}`,
+  ];
+  if (role !== 'alone') words.push(`this host is ${ROLES[role].toLowerCase()}`);
+  if (maintenance) words.push('in maintenance');
+  if (lowered.length > 0) words.push(`lowered by ${lowered.join(', ')}`);
+  return `${words.join('; ')}.`;
+}
+
+/** @typedef {{ readonly term: string, readonly value: string, readonly more: readonly string[] }} Fact */
+
+/** @param {PageSummary} summary */
+function showFacts(summary) {
+  keyed(
+    byId('facts'),
+    factsOf(summary),
+    ({ term }) => term,
+    ({ term }) => element('div', {}, element('dt', {}, term)),
+    (card, { value, more }) => {
+      const lines = [value, ...more];
+      while (card.children.length > lines.length + 1) card.lastElementChild?.remove();
+      for (const [at, text] of lines.entries())
+        say(card.children[at + 1] ?? card.appendChild(element('dd')), text);
+    },
+  );
+}
+
+/**
+ * @param {PageSummary} summary
+ * @returns {readonly Fact[]}
+ */
+function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
+  /** @type {Fact[]} */
+  const facts = [
+    {
+      term: 'Role of this host',
+      value: ROLES[role],
+      more: role === 'alone' ? ['no VRRP is set up'] : instances.map(instanceWords),
+    },
+  ];
+  if (peer !== undefined) {
+    const value = !peer.isHeard ? '✕ Not heard' : peer.notReady === '' ? '● Could take over' : '! Not ready';
+    const more = [peer.address, peer.notReady, peer.isHeard ? `Headgate ${peer.version}` : ''];
+    if (peer.lowered.length > 0) more.push(`lowered by ${peer.lowered.join(', ')}`);
+    facts.push({ term: 'Peer', value, more: more.filter(Boolean) });
+  }
+  const reload = haproxy.reloadPending;
+  facts.push(
+    {
+      term: 'HAProxy',
+      value: haproxy.serving ? '● Serves' : '✕ Does not serve',
+      more: [haproxy.version, reload.length > 0 ? `reload is due: ${reload.join(', ')}` : ''].filter(Boolean),
+    },
+    {
+      term: 'Load balancers',
+      value: count(counts.served + counts['served in part'] + counts['not served']),
+      more: [
+        `${count(counts.served)} served`,
+        counts['served in part'] > 0 ? `${count(counts['served in part'])} in part` : '',
+        counts['not served'] > 0 ? `${count(counts['not served'])} not served` : '',
+      ].filter(Boolean),
+    },
+    {
+      term: 'VIPs',
+      value: count(vips),
+      more: instances.flatMap(({ anchors }) => anchors.map((each) => `anchor ${each}`)),
+    },
+    { term: 'Members', value: count(members.all), more: [`${count(members.ready)} ready`] },
+  );
+  return facts;
+}
+
+/** @param {PageInstance} instance */
+function instanceWords({ name, state, since, priority, vips, peerState }) {
+  const peer = peerState === '' ? '' : `, peer ${peerState}`;
+  const from = since === '' ? '' : ` since ${moment(since)}`;
+  return `${name}: ${state}${from}, priority ${priority}, ${countOf(vips, 'VIP')}${peer}`;
+}
+
+/** @type {readonly { readonly of: keyof PageLoad, readonly title: string, readonly words: (value: number) => string }[]} */
+const SERIES = [
+  { of: 'connectionRate', title: 'New connections a second', words: count },
+  { of: 'connections', title: 'Open connections', words: count },
+  { of: 'bytesOutRate', title: 'Bytes sent', words: bytes },
+];
+
+const charts = SERIES.map((series) => {
+  const drawn = chart(SECONDS);
+  const now = element('b', {}, '–');
+  const most = element('span');
+  const caption = element('figcaption', {}, series.title, now, most);
+  byId('charts').append(element('figure', {}, caption, drawn.svg));
+  return { ...series, drawn, now, most };
+});
+
+/** @param {PageLoad} load */
+export function showLoad(load) {
+  for (const { of, title, words, drawn, now, most } of charts) {
+    const values = load[of];
+    const [last, top] = [words(values.at(-1) ?? 0), words(Math.max(0, ...values))];
+    say(now, last);
+    say(most, `at most ${top}`);
+    drawn.draw(values, `${title}: ${last} now, at most ${top} in the last two minutes`);
+  }
+}
+
+/**
+ * @param {readonly PageProblem[]} problems
+ * @param {number} all
+ */
+function showProblems(problems, all) {
+  byId('problems-section').hidden = all === 0;
+  say(byId('problem-count'), count(all));
+  // Two problems may read alike.
+  const items = problems.map((problem, at) => ({ ...problem, at }));
+  keyed(
+    byId('problems'),
+    items,
+    ({ at }) => String(at),
+    () => element('li', {}, element('strong'), ' ', element('code'), element('p')),
+    (item, { object, reason, message }) => {
+      const [strong, code, paragraph] = item.children;
+      if (strong) say(strong, object);
+      if (code) say(code, reason);
+      if (paragraph) say(paragraph, message);
+    },
+  );
+  const left = all - problems.length;
+  byId('more-problems').hidden = left === 0;
+  say(byId('more-problems'), `And ${count(left)} more: headgate status lists all of them.`);
+}

@@ -1,0 +1,36 @@
+import test from 'ava';
+import { parseListenerStats } from '../../../../agent/haproxy/socket/listener-stats.ts';
+import { parseLoad } from '../../../../agent/haproxy/socket/readings.ts';
+
+// As 2.6.12 says it, without the columns that are of no use here.
+const HEADER = '# pxname,svname,qcur,scur,stot,status,type,rate,check_status,last_chk,last_agt,';
+const STATS = `${HEADER}
+a:b:tcp:80:v4,FRONTEND,,7,90,OPEN,0,12,,,,
+a:b:tcp:80:v4,10.0.0.1:80,0,4,50,UP,2,8,L4OK,,,
+a:b:tcp:80:v4,10.0.0.2:80,0,0,0,DOWN,2,0,L7STS,"HTTP status ""503"", not 200",,
+a:b:tcp:80:v4,2001:db8::1:80,0,3,40,no check,2,4,,,,
+a:b:tcp:80:v4,BACKEND,0,7,90,UP,1,12,,,,
+
+`;
+
+test('parseListenerStats() reads a listener and its members', (t) => {
+  const { sessions, sessionRate, servers } = parseListenerStats(STATS);
+  t.deepEqual([sessions, sessionRate], [7, 12]);
+  t.deepEqual(Object.fromEntries(servers), {
+    '10.0.0.1:80': { sessions: 4, sessionRate: 8, status: 'UP', lastCheck: '' },
+    '10.0.0.2:80': { sessions: 0, sessionRate: 0, status: 'DOWN', lastCheck: 'HTTP status "503", not 200' },
+    '2001:db8::1:80': { sessions: 3, sessionRate: 4, status: 'no check', lastCheck: '' },
+  });
+});
+
+test('parseListenerStats() refuses what is no table of it', (t) => {
+  t.throws(() => parseListenerStats('No such proxy.\n'), { code: 'RUNTIME_REPLY', message: /No such proxy/ });
+  t.throws(() => parseListenerStats(STATS.replace('scur', 'other')), { code: 'RUNTIME_REPLY' });
+});
+
+test('parseLoad() reads what HAProxy has to do, and 0 for what it does not say', (t) => {
+  const text =
+    'Name: HAProxy\nCurrConns: 5\nCumConns: 9\nConnRate: 12\nMaxConnRate: 70\nBytesOutRate: 34000\n';
+  t.deepEqual(parseLoad(text), { connections: 5, connectionRate: 12, bytesOutRate: 34_000 });
+  t.deepEqual(parseLoad(''), { connections: 0, connectionRate: 0, bytesOutRate: 0 });
+});

@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { LiveUpdates } from '../../health/live-updates.ts';
+import type { PageView } from '../../health/page-model.ts';
+import { startHealthServer } from '../../health/server.ts';
+import { summary, view } from '../support/page-view.ts';
+
+test('The page and its files are served with a type, a tag and a policy that lets in nothing else', async (t) => {
+  const url = await start(t);
+  const page = await (await fetch(`${url}/`)).text();
+  const files = [...page.matchAll(/(?:src|href)="(\/[a-z-]+\.[a-z]+)"/g)].map(([, path]) => path);
+  t.true(files.includes('/page.js') && files.includes('/page.css') && files.includes('/icon.svg'));
+  for (const path of ['/', '/charts.js', ...files]) {
+    const response = await fetch(`${url}${path}`);
+    t.is(response.status, 200, path);
+    t.regex(response.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/);
+    t.notRegex(response.headers.get('content-security-policy') ?? '', /unsafe|\*|https?:/);
+    t.is(response.headers.get('x-content-type-options'), 'nosniff');
+    t.regex(response.headers.get('content-type') ?? '', /^(text\/(html|css|javascript)|image\/svg)/);
+    const tag = response.headers.get('etag') ?? '';
+    const again = await fetch(`${url}${path}`, { headers: { 'if-none-match': tag } });
+    t.is(again.status, 304);
+  }
+});
+
+test('Nothing of the page comes from elsewhere or stands in the markup as script or style', async (t) => {
+  const url = await start(t);
+  for (const path of [
+    '/',
+    '/page.css',
+    '/page.js',
+    '/elements.js',
+    '/charts.js',
+    '/host.js',
+    '/load-balancers.js',
+    '/words.js',
+  ]) {
+    const text = await (await fetch(`${url}${path}`)).text();
+    t.notRegex(
+      text,
+      /https?:\/\/(?!www\.w3\.org\/2000\/svg)|innerHTML|outerHTML|insertAdjacent|document\.write|eval\(/,
+      path,
+    );
+  }
+  t.notRegex(await (await fetch(`${url}/`)).text(), /<style|style=|\son[a-z]+=|<script(?![^>]*src=)/);
+});
+
+test('Only GET and HEAD are answered, and only what there is', async (t) => {
+  const url = await start(t);
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
+    for (const path of ['/', '/events', '/metrics'])
+      t.is((await fetch(`${url}${path}`, { method })).status, 405, `${method} ${path}`);
+  for (const path of ['/', '/events', '/page.js', '/healthz']) {
+    const head = await fetch(`${url}${path}`, { method: 'HEAD' });
+    t.is(head.status, 200, path);
+    t.is(await head.text(), '');
+  }
+  for (const path of [
+    '/nothing',
+    '/tsconfig.json',
+    '/index.html',
+    '/../server.ts',
+    '/%2e%2e/server.ts',
+    '/constructor',
+  ])
+    t.is((await ask(url, path)).statusCode, 404, path);
+});
+
+test('A name of somebody else that leads to loopback gets nothing', async (t) => {
+  const url = await start(t);
+  for (const path of ['/', '/events', '/metrics']) {
+    const refused = await ask(url, path, { host: 'evil.example' });
+    t.is(refused.statusCode, 403, path);
+  }
+  t.is((await ask(url, '/healthz', { host: 'localhost:1' })).statusCode, 200);
+});
+
+test('A page gets every part at once, and later only those that have changed', async (t) => {
+  let now: PageView = view;
+  const asked: string[] = [];
+  const url = await start(t, async (question) => {
+    asked.push(question.toString());
+    return now;
+  });
+  const events = await listen(t, url, '?search=web&page=2');
+  t.deepEqual(await events.next(4), ['summary', 'list', 'load', 'detail']);
+  t.is(asked[0], 'search=web&page=2');
+  t.deepEqual(events.last('summary'), JSON.parse(JSON.stringify(summary)));
+  const before = asked.length;
+  await until(() => asked.length > before);
+  now = { ...view, summary: { ...summary, fault: 'line one\nevent: list\ndata: {}\n\n' } };
+  t.deepEqual(await events.next(1), ['summary']);
+  t.is((events.last('summary') as { fault: string }).fault, now.summary.fault);
+});
+
+test('No more pages than allowed are served, and one that closes makes room', async (t) => {
+  const url = await start(t);
+  const all = await Promise.all(Array.from({ length: 16 }, () => listen(t, url)));
+  const refused = await ask(url, '/events');
+  t.is(refused.statusCode, 503);
+  t.is(refused.headers['retry-after'], '5');
+  all[0]?.close();
+  let status = 0;
+  await until(async () => {
+    const response = await ask(url, '/events');
+    status = response.statusCode ?? 0;
+    return status === 200;
+  });
+  t.is(status, 200);
+});
+
+test('A question beyond any search is refused', async (t) => {
+  const url = await start(t);
+  t.is((await ask(url, `/events?search=${'a'.repeat(3_000)}`)).statusCode, 414);
+});
+
+test('A page that is looked at in vain is closed, so that it comes again', async (t) => {
+  const url = await start(t, () => Promise.reject(new Error('broken')));
+  const events = await listen(t, url);
+  await events.closed;
+  t.is((await fetch(`${url}/healthz`)).status, 200);
+});
+
+test('LiveUpdates forgets who has gone, and works nothing out while nobody looks', async (t) => {
+  let looks = 0;
+  const look = async (): Promise<PageView> => {
+    looks++;
+    return view;
+  };
+  const live = new LiveUpdates({ look, every: 2 });
+  const server = createServer((incoming, response) => live.take(incoming, response, new URLSearchParams()));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as { port: number };
+  const events = await listen(t, `http://127.0.0.1:${port}`);
+  await events.next(4);
+  t.is(live.watchers, 1);
+  await until(() => looks > 3);
+  events.close();
+  await until(() => live.watchers === 0);
+  const before = looks;
+  // 25 times as long as it would take.
+  await delay(50);
+  t.is(looks, before);
+  const again = await listen(t, `http://127.0.0.1:${port}`);
+  await again.next(4);
+  live.close();
+  await again.closed;
+});
+
+/** The address of a server that shows `view`, unless something else is given. */
+async function start(
+  t: ExecutionContext<unknown>,
+  look: (asked: URLSearchParams) => Promise<PageView> = async () => view,
+): Promise<string> {
+  const metrics = { contentType: 'text/plain', text: async () => '' };
+  const { server, address } = await startHealthServer(
+    { address: '127.0.0.1', port: 0 },
+    { metrics, alive: () => '', ready: () => '', look },
+  );
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://${address}`;
+}
+
+/** The head of an answer; unlike `fetch` it takes any path and any host as they are. */
+async function ask(
+  url: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<IncomingMessage> {
+  const { hostname, port } = new URL(url);
+  const outgoing = request({ hostname, port, path, headers, agent: false }).end();
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined);
+  response.destroy();
+  return response;
+}
+
+interface Events {
+  readonly closed: Promise<void>;
+  /** The names of the next events, once there are so many. */
+  next(count: number): Promise<readonly string[]>;
+  /** What the last event of a name has said. */
+  last(name: string): unknown;
+  close(): void;
+}
+
+async function listen(t: ExecutionContext<unknown>, url: string, question = ''): Promise<Events> {
+  const outgoing = request(`${url}/events${question}`, { agent: false }).end();
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  t.teardown(() => response.destroy());
+  t.is(response.headers['content-type'], 'text/event-stream');
+  const events: { readonly name: string; readonly value: unknown }[] = [];
+  let [text, read] = ['', 0];
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    const blocks = (text + chunk).split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const [, name, value] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+      if (name !== undefined && value !== undefined) events.push({ name, value: JSON.parse(value) });
+    }
+  });
+  response.on('error', () => undefined);
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  response.once('close', resolve);
+  return {
+    closed,
+    next: async (count) => {
+      await until(() => events.length >= read + count);
+      const names = events.slice(read, read + count).map(({ name }) => name);
+      read += count;
+      return names;
+    },
+    last: (name) => events.findLast((each) => each.name === name)?.value,
+    close: () => response.destroy(),
+  };
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 10_000; !(await condition()); await delay(5))
+    if (performance.now() > end) throw new Error('Not within 10 s');
+}

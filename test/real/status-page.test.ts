@@ -1,0 +1,306 @@
+// The status page in a real browser: what it shows of a running agent, live, and that nothing it is told can hurt.
+
+import { createServer } from 'node:net';
+import ava, { type ExecutionContext } from 'ava';
+import type { PageView } from '../../health/page-model.ts';
+import { startHealthServer } from '../../health/server.ts';
+import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { Browser, type Page } from '../support/browser.ts';
+import { startMembers } from '../support/members.ts';
+import { detail, summary, view } from '../support/page-view.ts';
+import { requires } from '../support/requirements.ts';
+import { ask } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true, programs: ['chromium'] });
+
+let chromium: Browser;
+test.before(async (t) => {
+  t.timeout(60_000);
+  chromium = await Browser.start();
+});
+test.after.always(() => chromium?.close());
+
+const HOSTILE = `"><img src=x onerror="window.hurt=1"><script>window.hurt=1</script>\u202e{{x}}`;
+const ROWS = "document.querySelectorAll('#rows > li')";
+
+test.serial('The page shows the load balancers and follows their manifests without a reload', async (t) => {
+  const { host, agent, browser } = await opened(t);
+  await browser.until(`${ROWS}.length === 1`);
+  await browser.value('window.isTheSame = true');
+  const text = await browser.text();
+  for (const word of ['All is well', 'Alone', 'default/web', host.address(1), '2 of 2 members', 'served'])
+    t.true(text.includes(word), `${word}\n${text}`);
+
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await browser.until(`${ROWS}.length === 2 && ${ROWS}[0].innerText.includes('default/shop')`);
+  await browser.until("document.querySelector('#headline').innerText.includes('All is well')");
+  await host.serve({ name: 'shop', address: host.address(2), members: [] });
+  await browser.until(`${ROWS}[0].innerText.includes('not served')`);
+  await browser.until(
+    "document.querySelector('#headline').innerText.includes('1 load balancer is not wholly')",
+  );
+  await host.remove('shop.yaml');
+  await browser.until(`${ROWS}.length === 1`);
+  t.true(await browser.value('window.isTheSame'));
+
+  // The agent goes and comes again: the page says so, and goes on by itself.
+  const port = new URL(agent.url ?? '').port;
+  await agent.kill();
+  await browser.until("document.querySelector('#live').innerText.includes('Connection lost')");
+  const complaints = [...browser.complaints];
+  await host.launch(['--listen', `127.0.0.1:${port}`]);
+  await browser.until("document.querySelector('#live').innerText.includes('Live')");
+  await browser.until("document.querySelector('#headline').innerText.includes('All is well')");
+  t.true(await browser.value('window.isTheSame'));
+  t.deepEqual(
+    complaints.filter((each) => !each.includes('ERR_')),
+    [],
+  );
+});
+
+test.serial('An opened load balancer shows its members as HAProxy sees them', async (t) => {
+  const { host, browser } = await opened(t, { 'health-monitor': 'tcp', 'health-monitor-interval': '1s' });
+  await browser.until(`${ROWS}.length === 1`);
+  await browser.value("document.querySelector('.row').click()");
+  await browser.until("document.querySelectorAll('#detail tbody tr').length === 2");
+  await browser.until(
+    "[...document.querySelectorAll('#detail tbody tr')].every((e) => e.innerText.includes('ONLINE'))",
+  );
+  const member = (last: number): string =>
+    `[...document.querySelectorAll('#detail tbody tr')].find((e) => e.innerText.includes('${host.address(last)}:'))?.innerText`;
+
+  // Nothing listens at the third: the check finds it.
+  await host.serve({
+    members: [host.address(11), { address: host.address(12), terminating: true }, host.address(13)],
+    annotations: { 'health-monitor': 'tcp', 'health-monitor-interval': '1s' },
+  });
+  await browser.until(`${member(13)}?.includes('ERROR') && ${member(13)}.includes('Connection refused')`);
+  await browser.until(`${member(12)}?.includes('DRAINING')`);
+  t.regex(await browser.value<string>(member(11)), /ONLINE/);
+
+  // Traffic shows in the charts.
+  const until = performance.now() + 10_000;
+  const isDrawn =
+    "Number(document.querySelector('#charts b').innerText) > 0 && document.querySelector('#charts .line').getAttribute('d') !== ''";
+  while (!(await browser.value(isDrawn)) && performance.now() < until) await ask(host.place());
+  await browser.until("/at most [1-9]/.test(document.querySelector('#charts figure').innerText)");
+
+  // The address says what is open; a second click closes it.
+  t.regex(await browser.value<string>('location.hash'), /open=default%2Fweb/);
+  await browser.value('location.reload()');
+  await browser.until("document.querySelectorAll('#detail tbody tr').length === 3");
+  await browser.value("document.querySelector('.row[aria-expanded=true]').click()");
+  await browser.until("document.querySelector('#detail') === null");
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('A search, the filter and the pages find load balancers among many', async (t) => {
+  const host = await TestHost.create(t);
+  for (let at = 0; at < 60; at++)
+    await host.serve({
+      name: `web-${at}`,
+      address: host.address(100 + at),
+      members: at === 7 ? [] : [host.address(11)],
+    });
+  const agent = await host.start();
+  const browser = await newPage(t);
+  await browser.go(`${agent.url}/`);
+  await browser.until(`${ROWS}.length === 50 && ${ROWS}[0].innerText.includes('default/web-7')`);
+  await browser.value("document.querySelector('#next').click()");
+  await browser.until(`${ROWS}.length === 10`);
+  const type = (text: string): Promise<unknown> =>
+    browser.value(
+      `{ const field = document.querySelector('#search'); field.value = '${text}'; field.dispatchEvent(new Event('input')) }`,
+    );
+  await type(host.address(142));
+  await browser.until(`${ROWS}.length === 1 && ${ROWS}[0].innerText.includes('default/web-42')`);
+  await type('no such thing');
+  await browser.until("!document.querySelector('#none').hidden");
+  await type('');
+  await browser.until(`${ROWS}.length === 50`);
+  await browser.value("document.querySelector('#only').click()");
+  await browser.until(`${ROWS}.length === 1 && ${ROWS}[0].innerText.includes('default/web-7')`);
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('What authors write is text on the page and never runs', async (t) => {
+  const { host, browser } = await opened(t);
+  await host.serve({ annotations: { algorithm: HOSTILE } });
+  await host.write('<img src=x onerror=hurt()>.yaml', 'kind: {');
+  await browser.until("document.querySelectorAll('#problems > li').length === 2");
+  const text = await browser.text();
+  t.true(text.includes('<img src=x onerror='), text);
+  t.is(await browser.value('typeof window.hurt'), 'undefined');
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('Whatever the agent were to say is text on the page, and fits on a phone', async (t) => {
+  const long = `${HOSTILE}${'x'.repeat(300)}`;
+  const url = await served(t, everyTextIs(long));
+  const browser = await newPage(t);
+  for (const width of [320, 390, 1280]) {
+    await browser.resize(width, 800);
+    await browser.go('about:blank');
+    await browser.go(`${url}/#open=${encodeURIComponent(long)}`);
+    await browser.until("document.querySelectorAll('#detail tbody tr').length === 1");
+    t.is(await browser.value('document.documentElement.scrollWidth'), width);
+    t.deepEqual(
+      await browser.value(
+        "[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && e.getClientRects().length > 0 && !e.closest('svg')).map((e) => e.outerHTML.slice(0, 80))",
+      ),
+      [],
+    );
+  }
+  t.is(await browser.value('typeof window.hurt'), 'undefined');
+  t.is(await browser.value("document.querySelectorAll('img').length"), 1, 'the mark of the page itself');
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('The page can be read without colour and by a screen reader', async (t) => {
+  const url = await served(t, {
+    ...everyTextIs('web'),
+    detail: { ...detail, key: 'web', reasons: ['None'] },
+  });
+  const browser = await newPage(t);
+  await browser.go(`${url}/#open=web`);
+  await browser.until("document.querySelectorAll('#detail tbody tr').length === 1");
+  const { nodes } = (await browser.send('Accessibility.getFullAXTree')) as {
+    nodes: { ignored: boolean; role?: { value: string }; name?: { value: string } }[];
+  };
+  const roles = new Set(nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value));
+  for (const role of ['banner', 'main', 'contentinfo', 'search', 'status', 'list', 'table'])
+    t.true(roles.has(role), role);
+  const nameless = nodes.filter(
+    ({ ignored, role, name }) =>
+      !ignored &&
+      ['button', 'link', 'searchbox', 'checkbox', 'table', 'region', 'heading'].includes(role?.value ?? '') &&
+      !name?.value,
+  );
+  t.deepEqual(nameless, []);
+  // Every state has a sign and a word.
+  t.true(
+    await browser.value(
+      "[...document.querySelectorAll('.state')].every((e) => /^[●◐✕○!…] \\w/.test(e.textContent))",
+    ),
+  );
+  for (const scheme of ['light', 'dark'] as const) {
+    await browser.prefer(scheme);
+    t.deepEqual(await browser.value(LOW_CONTRAST), [], scheme);
+  }
+});
+
+test.serial('A page of another origin gets nothing of it', async (t) => {
+  const url = await served(t, view);
+  const browser = await newPage(t);
+  const other = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<title>other</title>');
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => other.close());
+  const { port } = other.address() as { port: number };
+  await browser.go(`http://127.0.0.1:${port}/`);
+  await browser.until("document.title === 'other'");
+  const reach = (init: string): Promise<string> =>
+    browser.value(`fetch('${url}/', ${init}).then((answer) => answer.type, () => 'refused')`);
+  t.is(await reach('{}'), 'refused');
+  t.is(await reach("{ mode: 'no-cors' }"), 'refused');
+  const state = await browser.value(
+    `new Promise((resolve) => { const source = new EventSource('${url}/events'); source.onopen = () => resolve('open'); source.onerror = () => resolve('refused'); })`,
+  );
+  t.is(state, 'refused');
+});
+
+/** Texts of less than 4.5 to 1 against what is behind them (https://www.w3.org/TR/WCAG22/#contrast-minimum). */
+const LOW_CONTRAST = `(() => {
+  const rgb = (text) => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return { r, g, b, a }; };
+  const over = (top, below) => ({ r: top.r * top.a + below.r * (1 - top.a), g: top.g * top.a + below.g * (1 - top.a), b: top.b * top.a + below.b * (1 - top.a), a: 1 });
+  const behind = (e) => e === null ? { r: 255, g: 255, b: 255, a: 1 } : over(rgb(getComputedStyle(e).backgroundColor), behind(e.parentElement));
+  const light = ({ r, g, b }) => { const [x, y, z] = [r, g, b].map((c) => c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
+  return [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility() && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).flatMap((e) => {
+    const [a, b] = [light(behind(e)), light(over(rgb(getComputedStyle(e).color), behind(e)))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    return ratio < 4.5 ? [e.className + ' ' + e.textContent.slice(0, 40) + ' ' + ratio] : [];
+  });
+})()`;
+
+async function newPage(t: ExecutionContext<unknown>): Promise<Page> {
+  const page = await chromium.open();
+  t.teardown(() => page.close());
+  return page;
+}
+
+/** The address of a page that shows this, whatever it asks for. */
+async function served(t: ExecutionContext<unknown>, shown: PageView): Promise<string> {
+  const metrics = { contentType: 'text/plain', text: async () => '' };
+  const { server, address } = await startHealthServer(
+    { address: '127.0.0.1', port: 0 },
+    { metrics, alive: () => '', ready: () => '', look: async () => shown },
+  );
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://${address}`;
+}
+
+/** A host with one load balancer of two members, its agent, and the page in a browser. */
+async function opened(
+  t: ExecutionContext<unknown>,
+  annotations: Readonly<Record<string, string>> = {},
+): Promise<{ readonly host: TestHost; readonly agent: RunningAgent; readonly browser: Page }> {
+  const host = await TestHost.create(t);
+  await startMembers(t, host, 2);
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  const [agent, browser] = await Promise.all([host.start(), newPage(t)]);
+  await browser.go(`${agent.url}/`);
+  return { host, agent, browser };
+}
+
+/** A view in which whatever may be any text is this one. */
+function everyTextIs(text: string): PageView {
+  const [row] = view.list.rows;
+  const [listener] = detail.listeners;
+  if (row === undefined || listener === undefined) throw new Error('There is no row');
+  return {
+    ...view,
+    summary: {
+      ...summary,
+      host: text,
+      version: text,
+      fault: text,
+      role: 'master',
+      instances: [
+        { name: text, state: text, since: '', priority: 1, anchors: [text], vips: 1, peerState: text },
+      ],
+      peer: { address: text, isHeard: true, version: text, notReady: text, lowered: [text] },
+      lowered: [text],
+      haproxy: { version: text, serving: true, reloadPending: [text] },
+      problems: [{ object: text, reason: text, message: text }],
+      problemCount: 2,
+    },
+    list: { ...view.list, rows: [{ ...row, key: text, vips: [text, text], ports: [text] }] },
+    detail: {
+      ...detail,
+      key: text,
+      reasons: [text],
+      vips: [text],
+      moreMembers: 1,
+      listeners: [
+        {
+          ...listener,
+          name: text,
+          protocol: text,
+          addresses: [text],
+          members: listener.members.map((each) => ({
+            ...each,
+            name: text,
+            target: text,
+            state: 'ERROR',
+            why: text,
+          })),
+        },
+      ],
+    },
+  };
+}

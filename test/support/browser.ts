@@ -1,0 +1,167 @@
+// A headless Chromium, driven by the DevTools protocol (https://chromedevtools.github.io/devtools-protocol/).
+// It has a profile of its own and goes nowhere but to the pages that tests open.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const FLAGS = [
+  '--headless=new',
+  '--remote-debugging-port=0',
+  '--no-first-run',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-extensions',
+  '--hide-scrollbars',
+];
+
+type Message = Readonly<Record<string, unknown>>;
+
+export class Browser {
+  readonly #url: string;
+  readonly #end: () => Promise<void>;
+
+  static async start(): Promise<Browser> {
+    const profile = await mkdtemp(join(tmpdir(), 'hg-browser-'));
+    // Chromium's own sandbox cannot be had as root.
+    const flags = process.getuid?.() === 0 ? [...FLAGS, '--no-sandbox'] : FLAGS;
+    const child = spawn('chromium', [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, HOME: profile },
+    });
+    const ended = once(child, 'close');
+    let said = '';
+    const { promise: url, resolve, reject } = Promise.withResolvers<string>();
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk;
+      const [, found] = /DevTools listening on (ws:\S+)/.exec(said) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+    child.once('error', reject).once('close', () => reject(new Error(`Chromium has ended: ${said}`)));
+    const end = async (): Promise<void> => {
+      child.kill('SIGKILL');
+      await ended;
+      await rm(profile, { recursive: true, force: true, maxRetries: 10 });
+    };
+    return new Browser(await url, end);
+  }
+
+  private constructor(url: string, end: () => Promise<void>) {
+    this.#url = url;
+    this.#end = end;
+  }
+
+  /** A page that shares nothing with others. */
+  async open(): Promise<Page> {
+    const socket = new WebSocket(this.#url);
+    await once(socket, 'open');
+    const page = new Page(socket);
+    await page.start();
+    return page;
+  }
+
+  /** Ends Chromium. */
+  close(): Promise<void> {
+    return this.#end();
+  }
+}
+
+export class Page {
+  /** What the console, the policy and the network have complained of. */
+  readonly complaints: string[] = [];
+  readonly #socket: WebSocket;
+  readonly #answers = new Map<number, PromiseWithResolvers<Message>>();
+  #session: string | undefined;
+  #count = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data))));
+  }
+
+  async start(): Promise<void> {
+    const { browserContextId } = await this.send('Target.createBrowserContext', { disposeOnDetach: true });
+    const { targetId } = await this.send('Target.createTarget', { url: 'about:blank', browserContextId });
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+    this.#session = String(sessionId);
+    for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await this.send(`${domain}.enable`);
+  }
+
+  /** It goes, with all that it had. */
+  close(): void {
+    this.#socket.close();
+  }
+
+  async go(url: string): Promise<void> {
+    await this.send('Page.navigate', { url });
+  }
+
+  /** Pixels. */
+  async resize(width: number, height: number): Promise<void> {
+    const mobile = width < 600;
+    await this.send('Emulation.setDeviceMetricsOverride', { width, height, mobile, deviceScaleFactor: 1 });
+  }
+
+  async prefer(scheme: 'light' | 'dark'): Promise<void> {
+    await this.send('Emulation.setEmulatedMedia', {
+      features: [{ name: 'prefers-color-scheme', value: scheme }],
+    });
+  }
+
+  /** The value of an expression in the page, which must be JSON. */
+  async value<Value>(expression: string): Promise<Value> {
+    const { result, exceptionDetails } = await this.send('Runtime.evaluate', {
+      expression,
+      returnByValue: true,
+      awaitPromise: true,
+    });
+    if (exceptionDetails !== undefined) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
+    return (result as { readonly value: Value }).value;
+  }
+
+  /** All that can be read on the page. */
+  text(): Promise<string> {
+    return this.value('document.body.innerText');
+  }
+
+  /** Waits until an expression in the page is true. */
+  async until(expression: string, timeout = 10_000): Promise<void> {
+    for (const end = performance.now() + timeout; performance.now() < end; await delay(20))
+      if (await this.value(`Boolean(${expression})`)) return;
+    throw new Error(
+      `Not within ${timeout} ms: ${expression}\n${this.complaints.join('\n')}\n${await this.text()}`,
+    );
+  }
+
+  /** A picture of the whole page. */
+  async picture(): Promise<Buffer> {
+    const { data } = await this.send('Page.captureScreenshot', { captureBeyondViewport: true });
+    return Buffer.from(String(data), 'base64');
+  }
+
+  send(method: string, params: Message = {}): Promise<Message> {
+    const id = ++this.#count;
+    const answer = Promise.withResolvers<Message>();
+    this.#answers.set(id, answer);
+    this.#socket.send(JSON.stringify({ id, method, params, sessionId: this.#session }));
+    return answer.promise;
+  }
+
+  #take({ id, method, params, result, error }: Message): void {
+    const answer = this.#answers.get(Number(id));
+    this.#answers.delete(Number(id));
+    if (error !== undefined) answer?.reject(new Error(JSON.stringify(error)));
+    else answer?.resolve(result as Message);
+    const isComplaint =
+      method === 'Runtime.exceptionThrown' ||
+      (method === 'Runtime.consoleAPICalled' &&
+        ['error', 'warning'].includes(String((params as Message).type))) ||
+      (method === 'Log.entryAdded' && (params as { entry: Message }).entry.level !== 'verbose');
+    if (isComplaint) this.complaints.push(JSON.stringify(params));
+  }
+}
