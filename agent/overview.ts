@@ -27,6 +27,8 @@ const PROBLEMS = 20;
 const LISTENERS = 20;
 const MEMBERS = 200;
 const FEW = 4;
+/** Searches whose finds are kept. */
+const SEARCHES = 32;
 /** Characters of one text. */
 const LONGEST = 400;
 
@@ -36,6 +38,12 @@ interface Entry {
   readonly text: string;
   readonly addresses: readonly string[];
   readonly problems: readonly Problem[];
+}
+
+interface PageProblems {
+  /** The first ones. */
+  readonly shown: readonly PageProblem[];
+  readonly count: number;
 }
 
 export class Overview {
@@ -49,6 +57,11 @@ export class Overview {
   readonly #vips = new Map<string, number>();
   readonly #counts: Record<Verdict, number> = { served: 0, 'served in part': 0, 'not served': 0 };
   readonly #members = { ready: 0, all: 0 };
+  /** What was found in all rows by a search, and their problems; forgotten when a row changes. */
+  readonly #found = new Map<string, readonly PageRow[]>();
+  #rowProblems: PageProblems | undefined;
+  /** Counts changes of rows. */
+  #changes = 0;
   #worker = -1;
   #settling: Promise<void> | undefined;
 
@@ -105,6 +118,9 @@ export class Overview {
 
   #put(key: string, entry: Entry | undefined): void {
     const before = this.#entries.get(key);
+    this.#changes++;
+    this.#found.clear();
+    this.#rowProblems = undefined;
     if ((before === undefined) !== (entry === undefined)) this.#order = undefined;
     if (before !== undefined) this.#count(before, -1);
     if (entry === undefined) {
@@ -167,30 +183,50 @@ export class Overview {
     };
   }
 
-  async #problems(): Promise<{ readonly shown: readonly PageProblem[]; readonly count: number }> {
+  async #problems(): Promise<PageProblems> {
     const { sourceProblems, addresses, pair, keepalived } = this.#sources;
-    const shown: PageProblem[] = [];
-    let count = 0;
-    const take = (problems: readonly PageProblem[]): void => {
-      count += problems.length;
-      for (const { object, reason, message } of problems.slice(0, PROBLEMS - shown.length))
-        shown.push({ object: cut(object), reason, message: cut(message) });
-    };
-    take(pair?.problems() ?? []);
-    take((keepalived?.status().refused ?? []).map(refusedVip));
-    take(sourceProblems());
-    take(addresses.problems);
+    const ofRows = await this.#problemsOfRows();
+    const others = firstOf([
+      pair?.problems() ?? [],
+      (keepalived?.status().refused ?? []).map(refusedVip),
+      sourceProblems(),
+      addresses.problems,
+    ]);
+    const shown = [...others.shown, ...ofRows.shown].slice(0, PROBLEMS);
+    return { shown, count: others.count + ofRows.count };
+  }
+
+  async #problemsOfRows(): Promise<PageProblems> {
+    if (this.#rowProblems !== undefined) return this.#rowProblems;
+    const changes = this.#changes;
+    const lists: (readonly Problem[])[] = [];
     const slice = new Slice();
     for (const key of this.#keys()) {
-      take(this.#entries.get(key)?.problems ?? []);
+      const { problems = [] } = this.#entries.get(key) ?? {};
+      if (problems.length > 0) lists.push(problems);
       if (slice.isOver) await slice.breathe();
     }
-    return { shown, count };
+    const first = firstOf(lists);
+    if (changes === this.#changes) this.#rowProblems = first;
+    return first;
   }
 
   async #list(asked: URLSearchParams): Promise<PageList> {
-    const search = (asked.get('search') ?? '').trim().toLowerCase();
-    const onlyTrouble = asked.get('only') === 'trouble';
+    const found = await this.#search(
+      (asked.get('search') ?? '').trim().toLowerCase(),
+      asked.get('only') === 'trouble',
+    );
+    const pages = Math.max(1, Math.ceil(found.length / ROWS));
+    const wanted = Number.parseInt(asked.get('page') ?? '1', 10);
+    const page = Math.min(pages, Math.max(1, wanted || 1));
+    return { rows: found.slice((page - 1) * ROWS, page * ROWS), found: found.length, page, pages };
+  }
+
+  async #search(search: string, onlyTrouble: boolean): Promise<readonly PageRow[]> {
+    const question = `${onlyTrouble} ${search}`;
+    const known = this.#found.get(question);
+    if (known !== undefined) return known;
+    const changes = this.#changes;
     const [troubled, well]: [PageRow[], PageRow[]] = [[], []];
     const slice = new Slice();
     for (const key of this.#keys()) {
@@ -199,10 +235,9 @@ export class Overview {
       if (slice.isOver) await slice.breathe();
     }
     const found = onlyTrouble ? troubled : [...troubled, ...well];
-    const pages = Math.max(1, Math.ceil(found.length / ROWS));
-    const wanted = Number.parseInt(asked.get('page') ?? '1', 10);
-    const page = Math.min(pages, Math.max(1, wanted || 1));
-    return { rows: found.slice((page - 1) * ROWS, page * ROWS), found: found.length, page, pages };
+    if (this.#found.size >= SEARCHES) this.#found.clear();
+    if (changes === this.#changes) this.#found.set(question, found);
+    return found;
   }
 
   #keys(): readonly string[] {
@@ -278,6 +313,17 @@ function entryOf(loadBalancer: LoadBalancer, { haproxy }: StatusSources): Entry 
     problems: problems.length,
   };
   return { row, problems, addresses, text: [key, ...addresses, ...ports].join('\n').toLowerCase() };
+}
+
+function firstOf(lists: readonly (readonly PageProblem[])[]): PageProblems {
+  const shown: PageProblem[] = [];
+  let count = 0;
+  for (const problems of lists) {
+    count += problems.length;
+    for (const { object, reason, message } of problems.slice(0, PROBLEMS - shown.length))
+      shown.push({ object: cut(object), reason, message: cut(message) });
+  }
+  return { shown, count };
 }
 
 function isWell({ verdict, problems }: PageRow): boolean {

@@ -135,7 +135,7 @@ export const settingsTable = {
   listen: setting(listenAddress(), 'Sources and places', {
     default: '127.0.0.1:9180',
     restart: true,
-    doc: 'Where `/metrics`, `/healthz` and `/readyz` are served. Port 0 takes a free port, which the log names.',
+    doc: 'Where `/metrics`, `/healthz`, `/readyz` and, for browsers, the status page are served. Port 0 takes a free port, which the log names.',
   }),
 
   loadBalancerClass: setting(text('CLASS', CLASS, 'a class name, such as headgate.io/agent'), 'Services', {

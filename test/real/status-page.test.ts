@@ -87,8 +87,8 @@ test.serial('An opened load balancer shows its members as HAProxy sees them', as
 
   // The address says what is open; a second click closes it.
   t.regex(await browser.value<string>('location.hash'), /open=default%2Fweb/);
-  await browser.value('location.reload()');
-  await browser.until("document.querySelectorAll('#detail tbody tr').length === 3");
+  await browser.value('window.isOld = true; location.reload()');
+  await browser.until("!window.isOld && document.querySelectorAll('.row + #detail tbody tr').length === 3");
   await browser.value("document.querySelector('.row[aria-expanded=true]').click()");
   await browser.until("document.querySelector('#detail') === null");
   t.deepEqual(browser.complaints, []);

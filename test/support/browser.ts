@@ -129,13 +129,19 @@ export class Page {
     return this.value('document.body.innerText');
   }
 
-  /** Waits until an expression in the page is true. */
-  async until(expression: string, timeout = 10_000): Promise<void> {
-    for (const end = performance.now() + timeout; performance.now() < end; await delay(20))
-      if (await this.value(`Boolean(${expression})`)) return;
-    throw new Error(
-      `Not within ${timeout} ms: ${expression}\n${this.complaints.join('\n')}\n${await this.text()}`,
-    );
+  /** Waits until an expression in the page is true; on the way to another page it may well fail. */
+  async until(expression: string, timeout = 15_000): Promise<void> {
+    let last: unknown = 'it is false';
+    for (const end = performance.now() + timeout; performance.now() < end; await delay(20)) {
+      try {
+        if (await this.value(`Boolean(${expression})`)) return;
+        last = 'it is false';
+      } catch (error) {
+        last = error;
+      }
+    }
+    const seen = [...this.complaints, await this.text()].join('\n');
+    throw new Error(`Not within ${timeout} ms: ${expression} (${last})\n${seen}`);
   }
 
   /** A picture of the whole page. */

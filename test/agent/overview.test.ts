@@ -1,0 +1,229 @@
+import test from 'ava';
+import type { RunningServer } from '../../agent/haproxy/running.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../../agent/model.ts';
+import { Overview } from '../../agent/overview.ts';
+import type { StatusSources } from '../../agent/status.ts';
+import { stableId } from '../../agent/translate/members.ts';
+import type { PageView } from '../../health/page-model.ts';
+
+const PROBLEM: Problem = { object: 'Service a/b', reason: 'InvalidAnnotation', message: 'It is wrong' };
+
+test('A page shows each load balancer with what is served of it', async (t) => {
+  const host = new FakeHost([
+    loadBalancer('a/well', 2),
+    loadBalancer('a/drained', 2, { state: 'drain' }),
+    loadBalancer('a/empty', 0),
+    loadBalancer('a/problem', 1, {}, [PROBLEM]),
+  ]);
+  host.unserved.add('a:empty:tcp:80:v4');
+  const { list, summary } = await host.look();
+  t.deepEqual(
+    list.rows.map(({ key, verdict, ready, members, problems }) => [key, verdict, ready, members, problems]),
+    [
+      ['a/drained', 'not served', 0, 2, 0],
+      ['a/empty', 'not served', 0, 0, 0],
+      ['a/problem', 'served', 1, 1, 1],
+      ['a/well', 'served', 2, 2, 0],
+    ],
+  );
+  t.deepEqual(summary.counts, { served: 2, 'served in part': 0, 'not served': 2, ignored: 0 });
+  t.deepEqual(summary.members, { ready: 3, all: 5 });
+  t.is(summary.vips, 1, 'all have the same address');
+  t.deepEqual(summary.problems, [PROBLEM]);
+});
+
+test('What is marked is worked out again, and nothing else', async (t) => {
+  const host = new FakeHost([loadBalancer('a/one', 1), loadBalancer('a/two', 1)]);
+  await host.look();
+  host.asked.clear();
+  host.put(loadBalancer('a/one', 2));
+  t.is((await host.look()).summary.members.all, 3);
+  t.deepEqual([...host.asked], ['a:one:tcp:80:v4']);
+  host.remove('a/two');
+  const { list, summary } = await host.look();
+  t.deepEqual(
+    list.rows.map(({ key }) => key),
+    ['a/one'],
+  );
+  t.deepEqual(summary.members, { ready: 2, all: 2 });
+  t.deepEqual(summary.counts, { served: 1, 'served in part': 0, 'not served': 0, ignored: 0 });
+});
+
+test('Another HAProxy worker, or none, is seen in all rows', async (t) => {
+  const host = new FakeHost([loadBalancer('a/one', 1), loadBalancer('a/two', 1)]);
+  t.is((await host.look()).summary.counts.served, 2);
+  host.workerPid = 0;
+  for (const name of ['a:one:tcp:80:v4', 'a:two:tcp:80:v4']) host.unserved.add(name);
+  t.is((await host.look()).summary.counts['not served'], 2);
+});
+
+test('A search looks in names, addresses and ports; the filter leaves those in trouble', async (t) => {
+  const host = new FakeHost([
+    loadBalancer('a/one', 1, {}, [], '192.0.2.7'),
+    loadBalancer('b/two', 0),
+    loadBalancer('b/three', 1),
+  ]);
+  const keys = async (question: string): Promise<readonly string[]> =>
+    (await host.look(question)).list.rows.map(({ key }) => key);
+  t.deepEqual(await keys('search=B%2F'), ['b/two', 'b/three']);
+  t.deepEqual(await keys('search=192.0.2.7'), ['a/one']);
+  t.deepEqual(await keys('search=tcp+80'), ['b/two', 'a/one', 'b/three']);
+  t.deepEqual(await keys('only=trouble'), ['b/two']);
+  t.deepEqual(await keys('search=nothing'), []);
+});
+
+test('Of thousands a page gets one page, and of one with thousands of members the first', async (t) => {
+  const host = new FakeHost(
+    Array.from({ length: 2_000 }, (_, at) =>
+      loadBalancer(`a/lb-${at}`, 1, {}, at < 100 ? Array(10).fill(PROBLEM) : []),
+    ),
+  );
+  host.put(loadBalancer('a/wide', 5_000, { target: 'pod'.repeat(60) }));
+  const view = await host.look('page=3&open=a%2Fwide');
+  t.is(view.list.rows.length, 50);
+  t.deepEqual([view.list.found, view.list.page, view.list.pages], [2_001, 3, 41]);
+  t.is(view.summary.problems.length, 20);
+  t.is(view.summary.problemCount, 1_000);
+  t.is(view.detail?.listeners[0]?.members.length, 200);
+  t.is(view.detail?.moreMembers, 4_800);
+  t.true(JSON.stringify(view).length < 128 * 1024, `${JSON.stringify(view).length} characters`);
+  for (const page of ['0', '-1', 'x', '1e9', '99'])
+    t.is((await host.look(`page=${page}`)).list.rows.length > 0, true, page);
+});
+
+test('Members that take no connections come first, with what HAProxy has found', async (t) => {
+  const host = new FakeHost([loadBalancer('a/web', 4)]);
+  host.statuses = new Map([
+    ['10.0.0.1:80', 'UP'],
+    ['10.0.0.2:80', 'DOWN'],
+    ['10.0.0.3:80', 'no check'],
+  ]);
+  host.running.delete('10.0.0.4:80');
+  const { detail } = await host.look('open=a%2Fweb');
+  t.deepEqual(
+    detail?.listeners[0]?.members.map(({ name, state, why }) => [name, state, why]),
+    [
+      ['10.0.0.2:80', 'ERROR', 'Connection refused'],
+      ['10.0.0.4:80', 'PENDING', ''],
+      ['10.0.0.1:80', 'ONLINE', ''],
+      ['10.0.0.3:80', 'NO_MONITOR', ''],
+    ],
+  );
+  t.is((await host.look('open=a%2Fnone')).detail?.verdict, 'not found');
+  t.is((await host.look()).detail, undefined);
+});
+
+test('Nothing is kept of load balancers that have gone, though nobody looks', async (t) => {
+  const host = new FakeHost([]);
+  for (let at = 0; at < 1_000; at++) {
+    host.put(loadBalancer(`a/lb-${at}`, 1));
+    host.remove(`a/lb-${at}`);
+  }
+  await host.look();
+  t.is(host.asked.size, 0);
+});
+
+function loadBalancer(
+  key: string,
+  count: number,
+  ofMember: Partial<Member> = {},
+  problems: readonly Problem[] = [],
+  address = '192.0.2.1',
+): LoadBalancer {
+  const [namespace = '', name = ''] = key.split('/');
+  const members = Array.from({ length: count }, (_, at): Member => {
+    const own = `10.0.${Math.floor(at / 250)}.${(at % 250) + 1}`;
+    return {
+      name: `${own}:80`,
+      id: stableId(`${own}:80`),
+      address: own,
+      port: 80,
+      weight: 16,
+      state: 'ready',
+      target: '',
+      ...ofMember,
+    };
+  });
+  const listener = {
+    name: `${namespace}:${name}:tcp:80:v4`,
+    protocol: 'TCP',
+    port: 80,
+    portName: '',
+    family: 'v4',
+    addresses: [address],
+    pool: { members },
+  } as unknown as Listener;
+  return {
+    kind: 'LoadBalancer',
+    key,
+    namespace,
+    name,
+    vips: [{ address, family: 'v4', source: 'pool' }],
+    listeners: [listener],
+    problems,
+  };
+}
+
+/** The agent's parts as far as a page sees them: HAProxy has all that it should, but for what a test takes away. */
+class FakeHost {
+  readonly #loadBalancers = new Map<string, LoadBalancer>();
+  readonly #overview: Overview;
+  readonly running = new Map<string, RunningServer>();
+  readonly unserved = new Set<string>();
+  /** Listeners whose members were looked at. */
+  readonly asked = new Set<string>();
+  statuses: ReadonlyMap<string, string> = new Map();
+  workerPid = 1;
+
+  constructor(loadBalancers: readonly LoadBalancer[]) {
+    this.#overview = new Overview({
+      version: '0.0.0',
+      startedAt: new Date(0),
+      model: { loadBalancers: this.#loadBalancers, ignored: new Map() },
+      cluster: { service: () => undefined, slices: () => [] },
+      haproxy: {
+        status: () => ({ workerPid: this.workerPid, version: '', serving: true, reloadPending: [] }),
+        serves: (listener: string) => !this.unserved.has(listener),
+        members: (listener: string) => {
+          this.asked.add(listener);
+          return this.running;
+        },
+        problemsOf: () => [],
+        loads: () => [],
+        stats: async () => ({
+          sessions: 0,
+          sessionRate: 0,
+          servers: new Map(
+            [...this.statuses].map(([name, status]) => [
+              name,
+              { sessions: 0, sessionRate: 0, status, lastCheck: 'Connection refused' },
+            ]),
+          ),
+        }),
+      },
+      keepalived: undefined,
+      pair: undefined,
+      addresses: { problems: [] },
+      sourceProblems: () => [],
+      zone: () => '',
+    } as unknown as StatusSources);
+    for (const each of loadBalancers) this.put(each);
+  }
+
+  put(wanted: LoadBalancer): void {
+    this.#loadBalancers.set(wanted.key, wanted);
+    for (const { pool } of wanted.listeners)
+      for (const { name, id } of pool.members)
+        this.running.set(name, { id, weight: 16, check: 'none', state: 'ready' });
+    this.#overview.mark([wanted.key]);
+  }
+
+  remove(key: string): void {
+    this.#loadBalancers.delete(key);
+    this.#overview.mark([key]);
+  }
+
+  look(question = ''): Promise<PageView> {
+    return this.#overview.look(new URLSearchParams(question));
+  }
+}
