@@ -70,7 +70,10 @@ async function run(argv: readonly string[]): Promise<number> {
     wanted: model.loadBalancers,
     replan,
     onKnown,
-    onChecked: (keys) => operating.touched(keys),
+    onChecked: (keys) => {
+      operating.touched(keys);
+      overview.mark(keys);
+    },
     metrics,
     log,
   });

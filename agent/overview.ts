@@ -3,8 +3,8 @@
 // of one load balancer in detail, only of the one that is open. Reads the agent's parts; changes nothing.
 
 import { hostname } from 'node:os';
+import { type OperatingStatus, operatingStatus } from '../health/operating-status.ts';
 import type {
-  MemberState,
   PageDetail,
   PageList,
   PageListener,
@@ -16,8 +16,9 @@ import type {
   PageView,
   Verdict,
 } from '../health/page-model.ts';
-import type { ListenerStats, ServerStats } from './haproxy/socket/listener-stats.ts';
+import type { ServerStats } from './haproxy/socket/listener-stats.ts';
 import type { LoadBalancer, Problem } from './model.ts';
+import { dataplaneFacts } from './operating.ts';
 import { Slice } from './slice.ts';
 import { explainService, type ListenerExplanation, type StatusSources } from './status.ts';
 
@@ -56,7 +57,7 @@ export class Overview {
   /** How many load balancers have an address. */
   readonly #vips = new Map<string, number>();
   readonly #counts: Record<Verdict, number> = { served: 0, 'served in part': 0, 'not served': 0 };
-  readonly #members = { ready: 0, all: 0 };
+  readonly #members = { ready: 0, down: 0, all: 0 };
   /** What was found in all rows by a search, and their problems; forgotten when a row changes. */
   readonly #found = new Map<string, readonly PageRow[]>();
   #rowProblems: PageProblems | undefined;
@@ -134,6 +135,7 @@ export class Overview {
   #count({ row, addresses }: Entry, by: 1 | -1): void {
     this.#counts[row.verdict] += by;
     this.#members.ready += by * row.ready;
+    this.#members.down += by * row.down;
     this.#members.all += by * row.members;
     for (const address of addresses) {
       const count = (this.#vips.get(address) ?? 0) + by;
@@ -250,7 +252,7 @@ export class Overview {
     return {
       connections: loads.map(({ connections }) => connections),
       connectionRate: loads.map(({ connectionRate }) => connectionRate),
-      bytesOutRate: loads.map(({ bytesOutRate }) => bytesOutRate),
+      busy: loads.map(({ busy }) => busy),
     };
   }
 
@@ -262,9 +264,9 @@ export class Overview {
       const stats = await this.#sources.haproxy.stats(listener.name);
       const { name, protocol, port } = listener;
       const members = listener.members
-        .map((member) => memberOf(member, stats?.servers.get(member.name)))
-        .sort((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))
-        .slice(0, room);
+        .toSorted((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))
+        .slice(0, room)
+        .map((member) => memberOf(member, stats?.servers.get(member.name)));
       room -= members.length;
       shown.push({
         ...{ name, protocol, port, members },
@@ -288,16 +290,19 @@ export class Overview {
 
 function entryOf(loadBalancer: LoadBalancer, { haproxy }: StatusSources): Entry {
   const { key, vips, listeners } = loadBalancer;
-  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer)];
-  let [ready, members, served] = [0, 0, 0];
-  for (const { name, pool } of listeners) {
-    const running = haproxy.members(name);
-    const up = pool.members.filter(
-      (each) => each.state === 'ready' && running.get(each.name)?.state === 'ready',
-    );
-    ready += up.length;
-    members += pool.members.length;
-    if (up.length > 0 && haproxy.serves(name)) served++;
+  const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
+  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer), ...now.problems];
+  let [ready, down, members, served] = [0, 0, 0, 0];
+  for (const [at, { name, pool }] of listeners.entries()) {
+    const { members: statuses = [], pool: status } = now.listeners[at] ?? {};
+    const up = statuses.filter(takesConnections).length;
+    const failing = statuses.filter((each) => each.status === 'ERROR').length;
+    ready += up;
+    down += failing;
+    members += statuses.length;
+    // Where checks fail all members get connections as if they were up, unless that is not wanted.
+    const isAny = up > 0 || (status === 'ERROR' && pool.whenAllDown === 'serve');
+    if (isAny && haproxy.serves(name)) served++;
   }
   const addresses = vips.map(({ address }) => address);
   const ports = [...new Set(listeners.map(({ protocol, port }) => `${protocol} ${port}`))];
@@ -309,6 +314,7 @@ function entryOf(loadBalancer: LoadBalancer, { haproxy }: StatusSources): Entry 
     ports: ports.slice(0, FEW),
     morePorts: Math.max(0, ports.length - FEW),
     ready,
+    down,
     members,
     problems: problems.length,
   };
@@ -326,8 +332,8 @@ function firstOf(lists: readonly (readonly PageProblem[])[]): PageProblems {
   return { shown, count };
 }
 
-function isWell({ verdict, problems }: PageRow): boolean {
-  return verdict === 'served' && problems === 0;
+function isWell({ verdict, down, problems }: PageRow): boolean {
+  return verdict === 'served' && down === 0 && problems === 0;
 }
 
 function roleOf(states: readonly string[]): PageSummary['role'] {
@@ -340,25 +346,15 @@ function refusedVip({ address, reason }: { readonly address: string; readonly re
 }
 
 function memberOf(
-  { name, target, state, haproxy }: ListenerExplanation['members'][number],
-  stats: ServerStats | undefined,
+  { name, target, status, cause }: ListenerExplanation['members'][number],
+  stats: ServerStats = { sessions: 0, sessionRate: 0 },
 ): PageMember {
-  const now = memberState(state, haproxy, stats?.status ?? '');
-  const why = now === 'ERROR' ? (stats?.lastCheck ?? '') : '';
-  const { sessions = 0, sessionRate = 0 }: Partial<ListenerStats> = stats ?? {};
-  return { name, target: cut(target), state: now, why: cut(why), sessions, sessionRate };
+  const { sessions, sessionRate } = stats;
+  return { name, target: cut(target), state: status, why: cut(cause), sessions, sessionRate };
 }
 
-function memberState(wanted: string, running: string, status: string): MemberState {
-  if (running === 'missing' || running === 'gone') return 'PENDING';
-  if (running === 'maint') return 'OFFLINE';
-  if (wanted === 'drain' || running === 'drain') return 'DRAINING';
-  if (status.startsWith('DOWN')) return 'ERROR';
-  return status === 'no check' ? 'NO_MONITOR' : 'ONLINE';
-}
-
-function takesConnections({ state }: PageMember): boolean {
-  return state === 'ONLINE' || state === 'NO_MONITOR';
+function takesConnections({ status }: { readonly status: OperatingStatus }): boolean {
+  return status === 'ONLINE' || status === 'NO_MONITOR';
 }
 
 function cut(text: string): string {

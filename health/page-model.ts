@@ -1,6 +1,8 @@
 // What the status page shows, as the agent sends it to the browser: short texts and numbers, of bounded size.
 // Values only. The page itself is in page/.
 
+import type { OperatingStatus } from './operating-status.ts';
+
 /** `served`, `served in part`, `not served`, as `headgate why` says it. */
 export type Verdict = 'served' | 'served in part' | 'not served';
 
@@ -26,7 +28,7 @@ export interface PageSummary {
   };
   /** Load balancers by verdict, and the Services that are not ours. */
   readonly counts: Readonly<Record<Verdict, number>> & { readonly ignored: number };
-  readonly members: { readonly ready: number; readonly all: number };
+  readonly members: { readonly ready: number; readonly down: number; readonly all: number };
   readonly vips: number;
   readonly problems: readonly PageProblem[];
   /** Of which `problems` shows the first. */
@@ -80,7 +82,9 @@ export interface PageRow {
   /** `TCP 80`, the first ones. */
   readonly ports: readonly string[];
   readonly morePorts: number;
+  /** Members that take new connections, those whose check fails, and all. */
   readonly ready: number;
+  readonly down: number;
   readonly members: number;
   readonly problems: number;
 }
@@ -108,16 +112,13 @@ export interface PageListener {
   readonly members: readonly PageMember[];
 }
 
-/** Octavia's operating status, and `PENDING` for what HAProxy has not yet got. */
-export type MemberState = 'ONLINE' | 'NO_MONITOR' | 'DRAINING' | 'OFFLINE' | 'ERROR' | 'PENDING';
-
 export interface PageMember {
   /** `address:port`. */
   readonly name: string;
   /** The pod or node; '' where unknown. */
   readonly target: string;
-  readonly state: MemberState;
-  /** What a check has found, '' where it found nothing wrong. */
+  readonly state: OperatingStatus;
+  /** What its check has found, '' where it does not fail. */
   readonly why: string;
   readonly sessions: number;
   readonly sessionRate: number;
@@ -127,7 +128,8 @@ export interface PageMember {
 export interface PageLoad {
   readonly connections: readonly number[];
   readonly connectionRate: readonly number[];
-  readonly bytesOutRate: readonly number[];
+  /** Percent of the time of HAProxy's threads. */
+  readonly busy: readonly number[];
 }
 
 /** What one page shows, by the name of the event that carries it. */

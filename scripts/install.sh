@@ -29,15 +29,13 @@ END
 mount mount disks that are full
 openssl openssl the credentials of a pair
 systemd-analyze systemd verifies the units
+chromium chromium opens the status page
 python3 python3 stands in for systemd, to which the agent tells how it is
 END
   fi
   # Both build a Kubernetes API server; without a Go that can, pip brings one into the cache.
   if [ -n "${1:-}" ] && ! sh test/support/kube-assets.sh --can-build; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
-  fi
-  if [ "${1:-}" = test ]; then
-    echo 'chromium chromium the browser that tests open the status page with'
   fi
   if [ "${1:-}" = bench ]; then
     echo 'wrk wrk the load of the benchmarks'

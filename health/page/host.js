@@ -4,7 +4,7 @@
 
 import { chart } from './charts.js';
 import { byId, element, keyed, say } from './elements.js';
-import { bytes, count, countOf, moment } from './words.js';
+import { count, countOf, moment, percent } from './words.js';
 
 /** Seconds that the charts show, as many as the agent remembers. */
 const SECONDS = 120;
@@ -35,7 +35,7 @@ export function showHost(summary) {
  * @param {PageSummary} summary
  * @returns {{ readonly tone: string, readonly text: string }}
  */
-function headline({ fault, counts, problemCount, maintenance, haproxy }) {
+function headline({ fault, counts, members, problemCount, maintenance, haproxy }) {
   if (fault !== '') return { tone: 'poor', text: `✕ ${fault}` };
   if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
   const out = counts['not served'] + counts['served in part'];
@@ -44,6 +44,10 @@ function headline({ fault, counts, problemCount, maintenance, haproxy }) {
       tone: 'fair',
       text: `! ${countOf(out, 'load balancer is', 'load balancers are')} not wholly served`,
     };
+  if (members.down > 0) {
+    const down = countOf(members.down, 'member fails its check', 'members fail their checks');
+    return { tone: 'fair', text: `! ${down}` };
+  }
   if (problemCount > 0)
     return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to mend` };
   if (maintenance) return { tone: 'fair', text: '! In maintenance' };
@@ -119,7 +123,13 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
       value: count(vips),
       more: instances.flatMap(({ anchors }) => anchors.map((each) => `anchor ${each}`)),
     },
-    { term: 'Members', value: count(members.all), more: [`${count(members.ready)} ready`] },
+    {
+      term: 'Members',
+      value: count(members.all),
+      more: [`${count(members.ready)} ready`, members.down > 0 ? `${count(members.down)} down` : ''].filter(
+        Boolean,
+      ),
+    },
   );
   return facts;
 }
@@ -135,7 +145,7 @@ function instanceWords({ name, state, since, priority, vips, peerState }) {
 const SERIES = [
   { of: 'connectionRate', title: 'New connections a second', words: count },
   { of: 'connections', title: 'Open connections', words: count },
-  { of: 'bytesOutRate', title: 'Bytes sent', words: bytes },
+  { of: 'busy', title: 'HAProxy busy', words: percent },
 ];
 
 const charts = SERIES.map((series) => {

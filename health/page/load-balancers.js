@@ -75,7 +75,7 @@ function updateRow(item, row) {
   if (vips) say(vips, vipsOf(row));
   if (ports) say(ports, some(row.ports, row.morePorts));
   if (members) say(members, membersOf(row));
-  if (badge instanceof HTMLElement) showVerdict(badge, row.verdict, row.problems);
+  if (badge instanceof HTMLElement) showVerdict(badge, row.verdict, row.down + row.problems > 0);
 }
 
 /**
@@ -113,7 +113,7 @@ export function showDetail(next) {
   const { key, verdict, reasons, vips, listeners, moreListeners, moreMembers } = next;
   if (isFirst)
     detail.replaceChildren(parts.verdict, parts.reasons, parts.rate, drawn.svg, parts.listeners, parts.more);
-  showVerdict(parts.badge, verdict);
+  showVerdict(parts.badge, verdict, reasons.length > 0);
   if (parts.verdict.lastChild)
     say(parts.verdict.lastChild, ` ${key}${vips.length > 0 ? ` on ${vips.join(', ')}` : ''}`);
   parts.reasons.hidden = reasons.length === 0;

@@ -1,9 +1,9 @@
 // Numbers and states in words. A state has a sign beside its colour.
 
-/** @import { MemberState, PageDetail, PageRow } from '../page-model.ts' */
+/** @import { PageDetail, PageRow } from '../page-model.ts' */
+/** @import { OperatingStatus } from '../operating-status.ts' */
 
 const whole = new Intl.NumberFormat('en');
-const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 
 /** @param {number} value */
 export function count(value) {
@@ -19,11 +19,9 @@ export function countOf(value, one, many = `${one}s`) {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** @param {number} value In a second. */
-export function bytes(value) {
-  const units = ['B/s', 'kB/s', 'MB/s', 'GB/s'];
-  const step = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
-  return `${short.format(value / 1000 ** step)} ${units[step]}`;
+/** @param {number} value */
+export function percent(value) {
+  return `${count(value)} %`;
 }
 
 /** @param {string} time ISO 8601, or '' */
@@ -41,29 +39,29 @@ const VERDICTS = {
   'not ours': ['idle', '○'],
 };
 
-/** @type {Readonly<Record<MemberState, readonly [tone: string, sign: string]>>} */
+/** @type {Readonly<Record<OperatingStatus, readonly [tone: string, sign: string]>>} */
 const MEMBERS = {
   ONLINE: ['good', '●'],
   NO_MONITOR: ['good', '●'],
   DRAINING: ['fair', '◐'],
   OFFLINE: ['idle', '○'],
   ERROR: ['poor', '✕'],
-  PENDING: ['idle', '…'],
+  DEGRADED: ['fair', '◐'],
 };
 
 /**
  * @param {HTMLElement} badge
  * @param {PageDetail['verdict']} verdict
- * @param {number} problems
+ * @param {boolean} isTroubled
  */
-export function showVerdict(badge, verdict, problems = 0) {
-  const [tone, sign] = verdict === 'served' && problems > 0 ? ['fair', '!'] : VERDICTS[verdict];
+export function showVerdict(badge, verdict, isTroubled) {
+  const [tone, sign] = verdict === 'served' && isTroubled ? ['fair', '!'] : VERDICTS[verdict];
   show(badge, tone, `${sign} ${verdict}`);
 }
 
 /**
  * @param {HTMLElement} badge
- * @param {MemberState} state
+ * @param {OperatingStatus} state
  */
 export function showMemberState(badge, state) {
   const [tone, sign] = MEMBERS[state];
@@ -82,9 +80,11 @@ function show(badge, tone, text) {
 }
 
 /** @param {PageRow} row */
-export function membersOf({ ready, members, problems }) {
-  const words = `${count(ready)} of ${countOf(members, 'member')}`;
-  return problems === 0 ? words : `${words}, ${countOf(problems, 'problem')}`;
+export function membersOf({ ready, down, members, problems }) {
+  const words = [`${count(ready)} of ${countOf(members, 'member')}`];
+  if (down > 0) words.push(`${count(down)} down`);
+  if (problems > 0) words.push(countOf(problems, 'problem'));
+  return words.join(', ');
 }
 
 /** @param {PageRow} row */

@@ -27,7 +27,7 @@ test('A page shows each load balancer with what is served of it', async (t) => {
     ],
   );
   t.deepEqual(summary.counts, { served: 2, 'served in part': 0, 'not served': 2, ignored: 0 });
-  t.deepEqual(summary.members, { ready: 3, all: 5 });
+  t.deepEqual(summary.members, { ready: 3, down: 0, all: 5 });
   t.is(summary.vips, 1, 'all have the same address');
   t.deepEqual(summary.problems, [PROBLEM]);
 });
@@ -45,7 +45,7 @@ test('What is marked is worked out again, and nothing else', async (t) => {
     list.rows.map(({ key }) => key),
     ['a/one'],
   );
-  t.deepEqual(summary.members, { ready: 2, all: 2 });
+  t.deepEqual(summary.members, { ready: 2, down: 0, all: 2 });
   t.deepEqual(summary.counts, { served: 1, 'served in part': 0, 'not served': 0, ignored: 0 });
 });
 
@@ -93,22 +93,19 @@ test('Of thousands a page gets one page, and of one with thousands of members th
 
 test('Members that take no connections come first, with what HAProxy has found', async (t) => {
   const host = new FakeHost([loadBalancer('a/web', 4)]);
-  host.statuses = new Map([
-    ['10.0.0.1:80', 'UP'],
-    ['10.0.0.2:80', 'DOWN'],
-    ['10.0.0.3:80', 'no check'],
-  ]);
+  host.down.add('10.0.0.2:80');
   host.running.delete('10.0.0.4:80');
-  const { detail } = await host.look('open=a%2Fweb');
+  const { detail, list } = await host.look('open=a%2Fweb');
   t.deepEqual(
     detail?.listeners[0]?.members.map(({ name, state, why }) => [name, state, why]),
     [
       ['10.0.0.2:80', 'ERROR', 'Connection refused'],
-      ['10.0.0.4:80', 'PENDING', ''],
+      ['10.0.0.4:80', 'OFFLINE', ''],
       ['10.0.0.1:80', 'ONLINE', ''],
-      ['10.0.0.3:80', 'NO_MONITOR', ''],
+      ['10.0.0.3:80', 'ONLINE', ''],
     ],
   );
+  t.like(list.rows[0], { verdict: 'served', ready: 2, down: 1, members: 4 });
   t.is((await host.look('open=a%2Fnone')).detail?.verdict, 'not found');
   t.is((await host.look()).detail, undefined);
 });
@@ -151,7 +148,7 @@ function loadBalancer(
     portName: '',
     family: 'v4',
     addresses: [address],
-    pool: { members },
+    pool: { members, monitor: {}, whenAllDown: 'serve' },
   } as unknown as Listener;
   return {
     kind: 'LoadBalancer',
@@ -172,7 +169,7 @@ class FakeHost {
   readonly unserved = new Set<string>();
   /** Listeners whose members were looked at. */
   readonly asked = new Set<string>();
-  statuses: ReadonlyMap<string, string> = new Map();
+  readonly down = new Set<string>();
   workerPid = 1;
 
   constructor(loadBalancers: readonly LoadBalancer[]) {
@@ -190,16 +187,9 @@ class FakeHost {
         },
         problemsOf: () => [],
         loads: () => [],
-        stats: async () => ({
-          sessions: 0,
-          sessionRate: 0,
-          servers: new Map(
-            [...this.statuses].map(([name, status]) => [
-              name,
-              { sessions: 0, sessionRate: 0, status, lastCheck: 'Connection refused' },
-            ]),
-          ),
-        }),
+        stats: async () => undefined,
+        checks: () =>
+          new Map([...this.down].map((name) => [name, { isDown: true, cause: 'Connection refused' }])),
       },
       keepalived: undefined,
       pair: undefined,
@@ -214,7 +204,7 @@ class FakeHost {
     this.#loadBalancers.set(wanted.key, wanted);
     for (const { pool } of wanted.listeners)
       for (const { name, id } of pool.members)
-        this.running.set(name, { id, weight: 16, check: 'none', state: 'ready' });
+        this.running.set(name, { id, weight: 16, check: 'on', state: 'ready' });
     this.#overview.mark([wanted.key]);
   }
 

@@ -156,10 +156,9 @@ async function start(
   t: ExecutionContext<unknown>,
   look: (asked: URLSearchParams) => Promise<PageView> = async () => view,
 ): Promise<string> {
-  const metrics = { contentType: 'text/plain', text: async () => '' };
   const { server, address } = await startHealthServer(
     { address: '127.0.0.1', port: 0 },
-    { metrics, alive: () => '', ready: () => '', look },
+    { families: async () => [], alive: () => '', ready: () => '', look },
   );
   t.teardown(() => {
     server.closeAllConnections();

@@ -72,6 +72,7 @@ const PROGRAMS = [
   'mount',
   'nft',
   'openssl',
+  'chromium',
   'python3',
   'sysctl',
   'systemd-analyze',
@@ -80,12 +81,7 @@ const PROGRAMS = [
 
 /** Everything is there but what is named. */
 async function complete({ app, program }: Context, ...missing: string[]): Promise<void> {
-<<<<<<< HEAD
   for (const name of [...PROGRAMS, 'node', 'npm']) if (!missing.includes(name)) await program(name);
-=======
-  for (const name of ['haproxy', 'ip', 'make', 'wrk', 'chromium', 'node', 'npm'])
-    if (!missing.includes(name)) await program(name);
->>>>>>> 7dc48d0 (The status page in a browser's tests, its document, and finds that are kept until a row changes)
   if (missing.includes('node_modules')) return;
   await mkdir(join(app, 'node_modules/node/bin'), { recursive: true });
   await symlink('/bin/true', join(app, 'node_modules/node/bin/node'));

@@ -14,13 +14,9 @@ export interface ListenerStats {
 export interface ServerStats {
   readonly sessions: number;
   readonly sessionRate: number;
-  /** HAProxy's own word: `UP`, `DOWN 1/2`, `DRAIN`, `MAINT`, `no check`. */
-  readonly status: string;
-  /** What the last check has found, '' where there is none: `Connection refused`. */
-  readonly lastCheck: string;
 }
 
-const COLUMNS = ['svname', 'type', 'scur', 'rate', 'status', 'last_chk'] as const;
+const COLUMNS = ['svname', 'type', 'scur', 'rate'] as const;
 /** Of the column `type`. */
 const FRONTEND = '0';
 const SERVER = '2';
@@ -36,10 +32,10 @@ export function parseListenerStats(text: string): ListenerStats {
   const servers = new Map<string, ServerStats>();
   for (const row of rows) {
     const fields = fieldsOf(row);
-    const [name = '', type, current, rate, status = '', lastCheck = ''] = at.map((index) => fields[index]);
+    const [name = '', type, current, rate] = at.map((index) => fields[index]);
     if (type === FRONTEND) [sessions, sessionRate] = [Number(current), Number(rate)];
     if (type !== SERVER) continue;
-    servers.set(name, { sessions: Number(current), sessionRate: Number(rate), status, lastCheck });
+    servers.set(name, { sessions: Number(current), sessionRate: Number(rate) });
   }
   return { sessions, sessionRate, servers };
 }

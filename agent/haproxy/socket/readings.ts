@@ -173,18 +173,18 @@ export interface Load {
   readonly connections: number;
   /** New ones in the last second. */
   readonly connectionRate: number;
-  /** To clients and members, in the last second. */
-  readonly bytesOutRate: number;
+  /** Percent of the time of its threads. */
+  readonly busy: number;
 }
 
 /** Of `show info`; 0 for what a version does not say. */
 export function parseLoad(text: string): Load {
-  const count = (name: string): number =>
-    Number(new RegExp(`^${name}: (\\d{1,15})$`, 'm').exec(text)?.[1] ?? 0);
+  const count = (name: string, otherwise = 0): number =>
+    Number(new RegExp(`^${name}: (\\d{1,15})$`, 'm').exec(text)?.[1] ?? otherwise);
   return {
     connections: count('CurrConns'),
     connectionRate: count('ConnRate'),
-    bytesOutRate: count('BytesOutRate'),
+    busy: 100 - count('Idle_pct', 100),
   };
 }
 

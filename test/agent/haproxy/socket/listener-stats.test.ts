@@ -17,9 +17,9 @@ test('parseListenerStats() reads a listener and its members', (t) => {
   const { sessions, sessionRate, servers } = parseListenerStats(STATS);
   t.deepEqual([sessions, sessionRate], [7, 12]);
   t.deepEqual(Object.fromEntries(servers), {
-    '10.0.0.1:80': { sessions: 4, sessionRate: 8, status: 'UP', lastCheck: '' },
-    '10.0.0.2:80': { sessions: 0, sessionRate: 0, status: 'DOWN', lastCheck: 'HTTP status "503", not 200' },
-    '2001:db8::1:80': { sessions: 3, sessionRate: 4, status: 'no check', lastCheck: '' },
+    '10.0.0.1:80': { sessions: 4, sessionRate: 8 },
+    '10.0.0.2:80': { sessions: 0, sessionRate: 0 },
+    '2001:db8::1:80': { sessions: 3, sessionRate: 4 },
   });
 });
 
@@ -30,7 +30,7 @@ test('parseListenerStats() refuses what is no table of it', (t) => {
 
 test('parseLoad() reads what HAProxy has to do, and 0 for what it does not say', (t) => {
   const text =
-    'Name: HAProxy\nCurrConns: 5\nCumConns: 9\nConnRate: 12\nMaxConnRate: 70\nBytesOutRate: 34000\n';
-  t.deepEqual(parseLoad(text), { connections: 5, connectionRate: 12, bytesOutRate: 34_000 });
-  t.deepEqual(parseLoad(''), { connections: 0, connectionRate: 0, bytesOutRate: 0 });
+    'Name: HAProxy\nCurrConns: 5\nCumConns: 9\nConnRate: 12\nMaxConnRate: 70\nIdle_pct: 96\n';
+  t.deepEqual(parseLoad(text), { connections: 5, connectionRate: 12, busy: 4 });
+  t.deepEqual(parseLoad(''), { connections: 0, connectionRate: 0, busy: 0 });
 });
