@@ -3,7 +3,6 @@
 // of one load balancer in detail, only of the one that is open. Reads the agent's parts; changes nothing.
 
 import { hostname } from 'node:os';
-import { type OperatingStatus, operatingStatus } from '../health/operating-status.ts';
 import type {
   PageDetail,
   PageList,
@@ -17,35 +16,27 @@ import type {
   Verdict,
 } from '../health/page-model.ts';
 import type { ServerStats } from './haproxy/socket/listener-stats.ts';
-import type { LoadBalancer, Problem } from './model.ts';
-import { dataplaneFacts } from './operating.ts';
+import type { Problem } from './model.ts';
+import {
+  cut,
+  type Entry,
+  entryOf,
+  FEW,
+  firstOf,
+  isWell,
+  type PageProblems,
+  PROBLEMS,
+  takesConnections,
+} from './overview-row.ts';
 import { Slice } from './slice.ts';
 import { explainService, type ListenerExplanation, type StatusSources } from './status.ts';
 
 /** How much one page gets at most; what is left out is counted. */
 const ROWS = 50;
-const PROBLEMS = 20;
 const LISTENERS = 20;
 const MEMBERS = 200;
-const FEW = 4;
 /** Searches whose finds are kept. */
 const SEARCHES = 32;
-/** Characters of one text. */
-const LONGEST = 400;
-
-interface Entry {
-  readonly row: PageRow;
-  /** What the search looks in. */
-  readonly text: string;
-  readonly addresses: readonly string[];
-  readonly problems: readonly Problem[];
-}
-
-interface PageProblems {
-  /** The first ones. */
-  readonly shown: readonly PageProblem[];
-  readonly count: number;
-}
 
 export class Overview {
   readonly #sources: StatusSources;
@@ -288,54 +279,6 @@ export class Overview {
   }
 }
 
-function entryOf(loadBalancer: LoadBalancer, { haproxy }: StatusSources): Entry {
-  const { key, vips, listeners } = loadBalancer;
-  const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
-  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer), ...now.problems];
-  let [ready, down, members, served] = [0, 0, 0, 0];
-  for (const [at, { name, pool }] of listeners.entries()) {
-    const { members: statuses = [], pool: status } = now.listeners[at] ?? {};
-    const up = statuses.filter(takesConnections).length;
-    const failing = statuses.filter((each) => each.status === 'ERROR').length;
-    ready += up;
-    down += failing;
-    members += statuses.length;
-    // Where checks fail all members get connections as if they were up, unless that is not wanted.
-    const isAny = up > 0 || (status === 'ERROR' && pool.whenAllDown === 'serve');
-    if (isAny && haproxy.serves(name)) served++;
-  }
-  const addresses = vips.map(({ address }) => address);
-  const ports = [...new Set(listeners.map(({ protocol, port }) => `${protocol} ${port}`))];
-  const row: PageRow = {
-    key,
-    verdict: served === 0 ? 'not served' : served < listeners.length ? 'served in part' : 'served',
-    vips: addresses.slice(0, FEW),
-    moreVips: Math.max(0, addresses.length - FEW),
-    ports: ports.slice(0, FEW),
-    morePorts: Math.max(0, ports.length - FEW),
-    ready,
-    down,
-    members,
-    problems: problems.length,
-  };
-  return { row, problems, addresses, text: [key, ...addresses, ...ports].join('\n').toLowerCase() };
-}
-
-function firstOf(lists: readonly (readonly PageProblem[])[]): PageProblems {
-  const shown: PageProblem[] = [];
-  let count = 0;
-  for (const problems of lists) {
-    count += problems.length;
-    for (const { object, reason, message } of problems.slice(0, PROBLEMS - shown.length))
-      shown.push({ object: cut(object), reason, message: cut(message) });
-  }
-  return { shown, count };
-}
-
-function isWell({ verdict, down, problems }: PageRow): boolean {
-  return verdict === 'served' && down === 0 && problems === 0;
-}
-
 function roleOf(states: readonly string[]): PageSummary['role'] {
   if (states.length === 0) return 'alone';
   return (['master', 'fault', 'backup'] as const).find((role) => states.includes(role)) ?? 'unknown';
@@ -351,12 +294,4 @@ function memberOf(
 ): PageMember {
   const { sessions, sessionRate } = stats;
   return { name, target: cut(target), state: status, why: cut(cause), sessions, sessionRate };
-}
-
-function takesConnections({ status }: { readonly status: OperatingStatus }): boolean {
-  return status === 'ONLINE' || status === 'NO_MONITOR';
-}
-
-function cut(text: string): string {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
 }

@@ -29,8 +29,7 @@ test('parseListenerStats() refuses what is no table of it', (t) => {
 });
 
 test('parseLoad() reads what HAProxy has to do, and 0 for what it does not say', (t) => {
-  const text =
-    'Name: HAProxy\nCurrConns: 5\nCumConns: 9\nConnRate: 12\nMaxConnRate: 70\nIdle_pct: 96\n';
+  const text = 'Name: HAProxy\nCurrConns: 5\nCumConns: 9\nConnRate: 12\nMaxConnRate: 70\nIdle_pct: 96\n';
   t.deepEqual(parseLoad(text), { connections: 5, connectionRate: 12, busy: 4 });
   t.deepEqual(parseLoad(''), { connections: 0, connectionRate: 0, busy: 0 });
 });
