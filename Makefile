@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-test install-bench demo test soak bench check format docs clean
+.PHONY: help install install-test install-bench deb test-deb demo test soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,8 @@ help:
 	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
 	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped)'
 	@echo 'make soak      changes endpoints 200 times a second, then takes the API server away, each for MINUTES=5'
+	@echo 'make deb       builds the Debian package in .cache/deb (REVISION=1)'
+	@echo 'make test-deb  builds it and looks into it: lintian, an unpacked copy that renders'
 	@echo 'make bench     measures, writes bench/results.json (ROWS=PATTERN: some of the rows)'
 	@echo 'make check     lints, checks types and generated documents'
 	@echo 'make format    formats and repairs what the linter can'
@@ -34,6 +36,14 @@ test: install-test
 
 soak: install-test
 	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts
+
+deb: install
+	@sh scripts/install.sh deb
+	@$(NODE) scripts/build-deb.ts --revision '$(or $(REVISION),1)'
+
+test-deb: install
+	@sh scripts/install.sh deb
+	@$(NODE) scripts/test-deb.ts
 
 bench: install-bench
 	@$(NODE) bench/main.ts $(if $(ROWS),--rows '$(ROWS)')

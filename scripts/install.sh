@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
-# `install.sh bench` and `install.sh test` add what only the benchmarks or the tests need; with ALLOW_SKIP=1 the latter
+# `install.sh bench`, `test` and `deb` add what only the benchmarks, the tests or the package need; with ALLOW_SKIP=1 the second
 # does without what it cannot install. Debian and Ubuntu packages come by apt-get, as root or by a sudo that asks for no
 # password; everything of Node stays inside this directory.
 
@@ -17,6 +17,12 @@ haproxy haproxy the dataplane itself
 ip iproute2 addresses and network namespaces
 make make the targets of the Makefile
 END
+  if [ "${1:-}" = deb ]; then
+    echo 'dpkg-deb dpkg builds the package'
+    echo 'strip binutils takes from Node what only a debugger reads'
+    echo 'lintian lintian judges the package'
+    return
+  fi
   if [ -n "${1:-}" ]; then
     cat <<'END'
 keepalived keepalived moves VIPs between the hosts of a pair

@@ -9,6 +9,7 @@ import { failover } from './failover.ts';
 import { maintenance } from './maintenance.ts';
 import { render } from './render.ts';
 import { status } from './status.ts';
+import { exitStatus, usages } from './usage.ts';
 import { why } from './why.ts';
 
 type Command = (argv: readonly string[]) => Promise<number> | number;
@@ -23,6 +24,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   help,
   version: printVersion,
 };
+/** Where the purposes of commands begin. */
+const COLUMN = 35;
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   '--help': 'help',
   '-h': 'help',
@@ -76,16 +79,12 @@ function help(): number {
   console.log(`headgate ${version}: a load-balancer agent for Kubernetes Services
 
 Usage:
-  headgate run [FLAGS]                        serve what the objects ask for, until SIGTERM
-  headgate render --output DIR [FLAGS]        write the files that run would write
-  headgate check [--json] [FLAGS]             settings, versions, rights, limits, ports in use
-  headgate status [--json]                    what the running agent does
-  headgate why NAMESPACE/SERVICE [--json]     why a Service is served, or not
-  headgate failover [--force] [--json]        hand the traffic over to the peer
-  headgate maintenance on|off [--json]        lock this host, so that its peer has the traffic; unlock it
+${usages.map(({ command, purpose }) => `  headgate ${command.padEnd(COLUMN)}${purpose}`).join('\n')}
   headgate help | version
 
-Exit status: 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
+Exit status: ${Object.entries(exitStatus)
+    .map((each) => each.join(' '))
+    .join(', ')}.
 
 Flags:
 ${settingsHelp()}`);

@@ -65,7 +65,7 @@ export function settingsDocument(): string {
   return `${lines.join('\n')}\n`;
 }
 
-function flagExample(name: string, { kind }: Setting<unknown>): string {
+export function flagExample(name: string, { kind }: Setting<unknown>): string {
   if (kind.placeholder === '') return `--[no-]${flagOf(name)}`;
   return `--${flagOf(name)} ${kind.placeholder}${kind.separator === undefined ? '' : ' ...'}`;
 }
@@ -82,7 +82,7 @@ function wrapped(words: string): string[] {
 }
 
 /** In Markdown. */
-function defaultInWords(setting: Setting<unknown>): string {
+export function defaultInWords(setting: Setting<unknown>): string {
   if (setting.defaultInWords !== undefined) return setting.defaultInWords;
   const reading = setting.kind.read(setting.default, '/');
   const written = 'value' in reading ? setting.kind.write(reading.value) : '';

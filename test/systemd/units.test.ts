@@ -20,7 +20,7 @@ const units = readdirSync(folder).filter((name) => name.endsWith('.service'));
 const EXPOSURE: Readonly<Record<string, number>> = {
   headgate: 22,
   'headgate-haproxy': 17,
-  'headgate-keepalived': 24,
+  'headgate-keepalived': 25,
   'headgate-prepare': 25,
 };
 

@@ -1,0 +1,242 @@
+// Builds the Debian package: the agent, its packages without those for development, its own Node, units, manual pages,
+// bash completion. build-deb.ts [--output DIR] [--revision N]: writes DIR/headgate_VERSION-N_ARCH.deb and names it.
+// The same sources give the same bytes: times come from SOURCE_DATE_EPOCH or the last commit.
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { version } from '../agent/version.ts';
+import { bashCompletion } from './bash-completion.ts';
+import { commandPage, settingsPage } from './man-pages.ts';
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly license?: string;
+  readonly dev?: boolean;
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+/** What Node reads of a package at run time. */
+const NEEDED = /\.(c?js|mjs|json|node|wasm)$/;
+/** At the top of a package; deeper down a folder of such a name may be code. */
+const UNNEEDED = /^\/(tests?|__tests__|examples?|docs?|benchmarks?|\.github|typings|bin|bin\.m?js)$/;
+const LICENCE = /^(licen[cs]e|copying|notice)/i;
+
+const { values } = parseArgs({
+  options: { output: { type: 'string', default: '.cache/deb' }, revision: { type: 'string', default: '1' } },
+});
+const output = resolve(values.output);
+const fullVersion = `${version}-${values.revision}`;
+const architecture = ARCHITECTURES[process.arch] ?? process.arch;
+const epoch = process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']).trim();
+const date = new Date(Number(epoch) * 1000);
+
+// The folder itself is closed to others.
+const work = mkdtempSync(join(tmpdir(), 'headgate-deb-'));
+const tree = join(work, 'tree');
+try {
+  mkdirSync(tree, { mode: 0o755 });
+  putProgram();
+  putUnits();
+  putDocuments();
+  putControl();
+  const file = join(output, `headgate_${fullVersion}_${architecture}.deb`);
+  mkdirSync(output, { recursive: true });
+  for (const path of everything(tree)) if (!lstatSync(path).isSymbolicLink()) chmodSync(path, modeOf(path));
+  run('find', [tree, '-exec', 'touch', '--no-dereference', `--date=@${epoch}`, '{}', '+']);
+  run('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', tree, file], { SOURCE_DATE_EPOCH: epoch });
+  console.log(file);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+
+/** The agent and everything that it runs with, below /usr/lib/headgate. */
+function putProgram(): void {
+  const home = join(tree, 'usr/lib/headgate');
+  for (const part of ['agent', 'health', 'templates', 'package.json'])
+    cpSync(join(root, part), join(home, part), { recursive: true });
+  put('usr/lib/headgate/bin/headgate', readFileSync(join(root, 'bin/headgate')));
+  for (const [path] of packages())
+    cpSync(join(root, path), join(home, path), {
+      recursive: true,
+      dereference: true,
+      filter: (source) => isNeeded(source, join(root, path)),
+    });
+  const node = join(home, 'node_modules/node/bin/node');
+  mkdirSync(dirname(node), { recursive: true });
+  cpSync(join(root, 'node_modules/node/bin/node'), node);
+  run('strip', ['--strip-unneeded', node]);
+  for (const folder of everything(home).reverse())
+    if (lstatSync(folder).isDirectory() && readdirSync(folder).length === 0)
+      rmSync(folder, { recursive: true });
+  put('usr/bin/headgate', readFileSync(join(root, 'deploy/deb/headgate.sh')));
+}
+
+/** Packages that are not for development only, as the lock file has them: path from the root, and what is said of each. */
+function packages(): readonly [path: string, locked: LockedPackage][] {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, LockedPackage>>;
+  };
+  return Object.entries(lock.packages).filter(
+    ([path, { dev = false }]) => path !== '' && !dev && !/(^|\/)(@types\/|undici-types$)/.test(path),
+  );
+}
+
+/** Packages inside a package are listed by themselves. */
+function isNeeded(source: string, from: string): boolean {
+  const inside = source.slice(from.length);
+  if (inside === '') return true;
+  if (inside.includes('/node_modules')) return false;
+  if (UNNEEDED.test(inside)) return false;
+  if (lstatSync(source).isDirectory()) return true;
+  return NEEDED.test(source) && basename(source) !== 'package-lock.json';
+}
+
+function putUnits(): void {
+  const units = readdirSync(join(root, 'systemd')).filter((name) => name.endsWith('.service'));
+  for (const unit of units) put(`lib/systemd/system/${unit}`, readFileSync(join(root, 'systemd', unit)));
+  for (const [from, to] of [
+    ['sysusers', 'usr/lib/sysusers.d/headgate.conf'],
+    ['tmpfiles', 'usr/lib/tmpfiles.d/headgate.conf'],
+    ['sysctl', 'usr/lib/sysctl.d/60-headgate.conf'],
+  ] as const)
+    put(to, readFileSync(join(root, `systemd/headgate.${from}`)));
+  put('etc/headgate/headgate.yaml', readFileSync(join(root, 'deploy/deb/headgate.yaml')));
+}
+
+function putDocuments(): void {
+  const manual = { version, date: date.toISOString().slice(0, 10) };
+  put('usr/share/man/man8/headgate.8.gz', zipped(commandPage(manual)));
+  put('usr/share/man/man5/headgate.yaml.5.gz', zipped(settingsPage(manual)));
+  put('usr/share/bash-completion/completions/headgate', bashCompletion());
+  const own = 'usr/share/doc/headgate';
+  put(`${own}/copyright`, copyright());
+  put(`${own}/LICENSE.node.gz`, zipped(nodeLicence()));
+  put(`${own}/changelog.gz`, zipped(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')));
+  put(`${own}/changelog.Debian.gz`, zipped(debianChangelog()));
+  for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.md')))
+    put(`${own}/${name}`, readFileSync(join(root, 'docs', name)));
+  for (const name of ['namespace.yaml', 'rbac.yaml', 'crds'])
+    cpSync(join(root, 'deploy', name), join(tree, own, 'deploy', name), { recursive: true });
+  put('usr/share/lintian/overrides/headgate', readFileSync(join(root, 'deploy/deb/lintian-overrides')));
+}
+
+function putControl(): void {
+  const size = everything(tree).reduce((sum, path) => sum + Math.ceil(lstatSync(path).size / 1024), 0);
+  const control = `Package: headgate
+Version: ${fullVersion}
+Architecture: ${architecture}
+Maintainer: Headgate maintainers <headgate@example.org>
+Installed-Size: ${size}
+Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
+Recommends: keepalived (>= 1:2.2.7)
+Section: net
+Priority: optional
+Homepage: https://headgate.io
+Description: load-balancer agent for Kubernetes Services
+ Headgate runs on a load-balancer host. It reads Services and EndpointSlices
+ from a Kubernetes cluster or from folders of manifests, keeps HAProxy and
+ keepalived at exactly what they ask for, and changes HAProxy at runtime:
+ a pod that comes or goes costs no reload.
+ .
+ HAProxy and keepalived run in units of their own; an upgrade of this package
+ restarts the agent alone and touches no traffic. Node comes with the package.
+`;
+  put('DEBIAN/control', control);
+  put('DEBIAN/conffiles', '/etc/headgate/headgate.yaml\n');
+  for (const script of ['postinst', 'prerm', 'postrm'])
+    put(`DEBIAN/${script}`, readFileSync(join(root, 'deploy/deb', script)));
+  const sums = everything(tree)
+    .filter((path) => lstatSync(path).isFile() && !path.startsWith(join(tree, 'DEBIAN')))
+    .map(
+      (path) =>
+        `${createHash('md5').update(readFileSync(path)).digest('hex')}  ${path.slice(tree.length + 1)}\n`,
+    );
+  put('DEBIAN/md5sums', sums.join(''));
+}
+
+/** Of the agent, of Node, and of every package that comes with it, each with its own words. */
+function copyright(): string {
+  const parts = [
+    'Headgate\nLicence: Apache-2.0, /usr/share/common-licenses/Apache-2.0\n',
+    section('Node and what is linked into it', 'The text is in LICENSE.node.gz'),
+  ];
+  for (const [path, { version: its = '', license = 'not said' }] of packages()) {
+    const name = path.replace(/^.*node_modules\//, '');
+    const files = existsSync(join(root, path)) ? readdirSync(join(root, path)) : [];
+    const file = files.find((each) => LICENCE.test(each));
+    const words = file === undefined ? '' : readFileSync(join(root, path, file), 'utf8');
+    // Debian keeps the text of this one for all.
+    const isApache = /Apache License\s+Version 2\.0/.test(words);
+    parts.push(
+      section(
+        `${name} ${its} (${license})`,
+        isApache ? 'The text is in /usr/share/common-licenses/Apache-2.0' : words,
+      ),
+    );
+  }
+  return parts.join('\n');
+}
+
+function nodeLicence(): string {
+  const folder = join(root, 'node_modules/node/node_modules');
+  const [name = ''] = existsSync(folder)
+    ? readdirSync(folder).filter((each) => each.startsWith('node-linux'))
+    : [];
+  const file = join(folder, name, 'LICENSE');
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE';
+}
+
+function section(name: string, words: string): string {
+  return `\n${'-'.repeat(72)}\n${name}\n\n${words.trim()}\n`;
+}
+
+function debianChangelog(): string {
+  const when = date.toUTCString().replace('GMT', '+0000');
+  return `headgate (${fullVersion}) unstable; urgency=medium\n\n  * Release ${version}; see changelog.gz.\n\n -- Headgate maintainers <headgate@example.org>  ${when}\n`;
+}
+
+function put(path: string, content: string | Buffer): void {
+  const file = join(tree, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+}
+
+/** Without a time in it. */
+function zipped(text: string): Buffer {
+  return gzipSync(text, { level: 9 });
+}
+
+function modeOf(path: string): number {
+  const isProgram = /\/(bin\/(headgate|node)|DEBIAN\/(postinst|prerm|postrm))$/.test(path);
+  return isProgram || lstatSync(path).isDirectory() ? 0o755 : 0o644;
+}
+
+/** Every path below, folders before what they hold. */
+function everything(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((each) => {
+    const path = join(folder, each.name);
+    return each.isDirectory() ? [path, ...everything(path)] : [path];
+  });
+}
+
+function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
+  return execFileSync(program, args, { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } });
+}

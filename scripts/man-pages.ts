@@ -1,0 +1,145 @@
+// The manual pages headgate(8) and headgate.yaml(5), from the commands and the table of settings. Pure.
+
+import { exitStatus, usages } from '../agent/cli/usage.ts';
+import { defaultInWords, flagExample } from '../agent/settings/help.ts';
+import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
+
+export interface ManualDate {
+  readonly version: string;
+  /** As `2026-11-20`. */
+  readonly date: string;
+}
+
+/** headgate(8) in roff. */
+export function commandPage({ version, date }: ManualDate): string {
+  return page(
+    title('HEADGATE', 8, version, date),
+    section('NAME', text('headgate - load-balancer agent for Kubernetes Services')),
+    section(
+      'SYNOPSIS',
+      ...usages.flatMap(({ command }) => [`.B headgate`, text(command), '.br']),
+      '.B headgate',
+      text('help | version'),
+    ),
+    section(
+      'DESCRIPTION',
+      text(
+        'Reads Services and EndpointSlices from a Kubernetes cluster or from folders of manifests, and keeps HAProxy and keepalived at exactly what they ask for.',
+      ),
+      '.PP',
+      text(
+        'HAProxy and keepalived run in units of their own. Stopping, killing or upgrading the agent touches no traffic.',
+      ),
+    ),
+    section('COMMANDS', ...usages.flatMap(({ command, purpose }) => entry(command, [purpose]))),
+    section(
+      'OPTIONS',
+      text('What the flags mean is in'),
+      '.BR headgate.yaml (5).',
+      ...allSettings().map(
+        ([name, setting]) => `.TP\n.B ${escaped(`--${flag(name, setting)}`)}\n${text(summary(setting.doc))}`,
+      ),
+      ...entry('--config FILE', ['The file of settings.']),
+    ),
+    section(
+      'EXIT STATUS',
+      ...Object.entries(exitStatus).flatMap(([status, means]) => entry(status, [means])),
+    ),
+    section(
+      'SIGNALS',
+      ...entry('SIGTERM, SIGINT', ['The agent ends; traffic goes on.']),
+      ...entry('SIGHUP', ['The agent reads its settings again and logs what differs.']),
+    ),
+    section(
+      'FILES',
+      ...entry('/etc/headgate/headgate.yaml', ['The settings of the units of the package.']),
+      ...entry('/etc/credstore/headgate.kubeconfig', ['The credentials for the cluster, if there are any.']),
+      ...entry('/etc/credstore/headgate.pair', ['The credentials of the pair, if there are any.']),
+      ...entry('/var/lib/headgate', ['The last good state, from which a host serves after a reboot.']),
+      ...entry('/run/headgate', ['Sockets and process ids.']),
+    ),
+    section(
+      'UNITS',
+      ...entry('headgate.service', ['The agent.']),
+      ...entry('headgate-haproxy.service', ['HAProxy.']),
+      ...entry('headgate-keepalived.service', ['keepalived, on hosts that hold VIPs by VRRP.']),
+      ...entry('headgate@NAME.service, headgate-haproxy@NAME.service, headgate-keepalived@NAME.service', [
+        'The same for a load balancer in the network namespace NAME, with the settings /etc/headgate/NAME.yaml.',
+      ]),
+    ),
+    section('SEE ALSO', '.BR headgate.yaml (5),', '.BR haproxy (1),', '.BR keepalived (8)'),
+  );
+}
+
+/** headgate.yaml(5) in roff. */
+export function settingsPage({ version, date }: ManualDate): string {
+  return page(
+    title('HEADGATE.YAML', 5, version, date),
+    section('NAME', text('headgate.yaml - settings of the load-balancer agent headgate')),
+    section(
+      'DESCRIPTION',
+      text(
+        'A YAML file with one mapping. Each key is also a flag, which has precedence, and a variable of the environment, which comes second. An unknown key is an error, and so is a value that is not allowed; all errors are listed at once.',
+      ),
+      '.PP',
+      text(
+        'Relative paths start from the directory of the file. On SIGHUP the agent reads the file again; it logs what changed, and what needs a restart.',
+      ),
+    ),
+    ...groups.map((group) =>
+      section(
+        group.toUpperCase(),
+        ...allSettings()
+          .filter(([, setting]) => setting.group === group)
+          .flatMap(([name, setting]) => entry(name, paragraphs(name, setting))),
+      ),
+    ),
+    section('SEE ALSO', '.BR headgate (8)'),
+  );
+}
+
+function paragraphs(name: string, setting: Setting<unknown>): readonly string[] {
+  return [
+    plain(setting.doc),
+    `Allowed: ${plain(setting.kind.allowed)}. Default: ${plain(defaultInWords(setting))}. Flag --${flag(name, setting)}, variable ${variableOf(name)}. A change takes ${setting.restart ? 'a restart' : 'effect on SIGHUP'}.`,
+  ];
+}
+
+function flag(name: string, setting: Setting<unknown>): string {
+  return flagExample(name, setting).replace(/^--/, '');
+}
+
+function summary(doc: string): string {
+  return plain(doc.split(/(?<=\.) /)[0] ?? '');
+}
+
+function page(...parts: readonly string[]): string {
+  return `${parts.join('\n')}\n`;
+}
+
+function title(name: string, number: number, version: string, date: string): string {
+  return `.TH ${name} ${number} ${date} "headgate ${version}" "Headgate"`;
+}
+
+function section(name: string, ...lines: readonly string[]): string {
+  return [`.SH ${/\s/.test(name) ? `"${name}"` : name}`, ...lines].join('\n');
+}
+
+function entry(tag: string, paragraphs: readonly string[]): readonly string[] {
+  const [first = '', ...more] = paragraphs;
+  return ['.TP', `.B ${escaped(tag)}`, text(first), ...more.flatMap((each) => ['.IP', text(each)])];
+}
+
+/** A line of its own, which roff takes for text whatever it begins with. */
+function text(words: string): string {
+  return escaped(words).replace(/^(?=[.'])/, '\\&');
+}
+
+function escaped(words: string): string {
+  return words.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll('’', "'");
+}
+
+/** Markdown's marks, and links as their text. */
+function plain(markdown: string): string {
+  return markdown.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
+}

@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process';
+import ava from 'ava';
+import { usages } from '../../agent/cli/usage.ts';
+import { allSettings, flagOf } from '../../agent/settings/table.ts';
+import { bashCompletion } from '../../scripts/bash-completion.ts';
+import { commandPage, settingsPage } from '../../scripts/man-pages.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { programs: ['bash'] });
+
+const RELEASE = { version: '1.2.3', date: '2026-11-20' };
+
+test('headgate(8) has every command and every flag, headgate.yaml(5) every setting', (t) => {
+  const [commands, settings] = [commandPage(RELEASE), settingsPage(RELEASE)];
+  for (const { command } of usages) t.true(commands.includes(`\n.B ${escaped(command)}\n`), command);
+  for (const [name] of allSettings()) {
+    t.true(commands.includes(escaped(`${flagOf(name)}`)), name);
+    t.true(settings.includes(`\n.TP\n.B ${name}\n`), name);
+  }
+});
+
+test('No line of a page is a request that roff does not know, or holds marks of Markdown', (t) => {
+  for (const line of `${commandPage(RELEASE)}${settingsPage(RELEASE)}`.split('\n')) {
+    if (/^[.']/.test(line)) t.regex(line, /^\.(TH|SH|TP|PP|IP|B|BR|br)( |$)/);
+    t.notRegex(line, /`|\]\(/);
+  }
+});
+
+test('bash completes commands, flags and the values of a choice', (t) => {
+  t.deepEqual(completed('headgate', 'st'), ['status']);
+  t.deepEqual(completed('headgate', 'maintenance', ''), ['on', 'off']);
+  t.deepEqual(completed('headgate', 'run', '--haproxy-sup'), ['--haproxy-supervisor']);
+  t.deepEqual(completed('headgate', 'run', '--haproxy-supervisor', 'e'), ['external']);
+});
+
+function completed(...words: readonly string[]): readonly string[] {
+  const script = `${bashCompletion()}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _headgate; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return execFileSync('bash', ['-c', script, 'bash', ...words], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('-', '\\-');
+}
