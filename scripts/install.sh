@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
-# `install.sh bench`, `test` and `deb` add what only the benchmarks, the tests or the package need; with ALLOW_SKIP=1 the second
-# does without what it cannot install. Debian and Ubuntu packages come by apt-get, as root or by a sudo that asks for no
-# password; everything of Node stays inside this directory.
+# `install.sh bench`, `test` and `deb` add what only the benchmarks, the tests or the package need; with ALLOW_SKIP=1 that
+# for the tests does without what it cannot install. Debian and Ubuntu packages come by apt-get, as root or by a sudo
+# that asks for no password; everything of Node stays inside this directory.
 
 set -eu
 cd "$(dirname "$0")/.."
