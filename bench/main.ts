@@ -14,6 +14,7 @@ import { burstReloads } from './rows/burst-reloads.ts';
 import { coldStart } from './rows/cold-start.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
 import { editToTraffic } from './rows/edit-to-traffic.ts';
+import { failover } from './rows/failover.ts';
 import { idle } from './rows/idle.ts';
 import { newService } from './rows/new-service.ts';
 import { rolling } from './rows/rolling.ts';
@@ -41,6 +42,7 @@ const benchmarks: readonly Benchmark[] = [
   coldStart,
   apiChanges,
   apiColdStart,
+  failover,
 ];
 
 const { values } = parseArgs({ options: { rows: { type: 'string' } } });

@@ -3,7 +3,7 @@
 // the agent does not.
 
 import { mkdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
@@ -13,12 +13,15 @@ import { awaitText, differenceOf, replaceConfig } from './apply.ts';
 import { Question } from './ask.ts';
 import { type InstanceDump, parseNotification } from './dump.ts';
 import { NotifyFifo } from './fifo.ts';
-import { hostAddresses, isSingle, removeAddresses } from './host-addresses.ts';
+import { hostAddresses } from './host-addresses.ts';
+import { instanceStatus } from './instance-status.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { heldIn, type KeepalivedPlan, planKeepalived } from './plan.ts';
 import { preflight } from './preflight.ts';
 import {
   ageOf,
+  endKeepalived,
   type KeepalivedProgram,
   keepalivedPid,
   keepalivedProgram,
@@ -27,16 +30,17 @@ import {
   stopKeepalived,
   trimLog,
 } from './process.ts';
+import { Pulse } from './pulse.ts';
 import { addressesIn, renderKeepalived } from './render.ts';
-import { Rivals } from './rivals.ts';
+import { RivalWatch } from './rival-watch.ts';
 import { StandingFile } from './standing-file.ts';
+import { Steps } from './steps.ts';
 import { type Refused, usableVips } from './usable.ts';
 import { VipBook } from './vip-book.ts';
 import {
   instanceName,
   loweredBy,
   type StandingReason,
-  type VrrpInstanceStatus,
   type VrrpSettings,
   type VrrpState,
   type VrrpStateName,
@@ -94,7 +98,7 @@ export class KeepalivedDataplane {
   readonly #paths: KeepalivedPaths;
   readonly #book = new VipBook();
   readonly #states: VrrpStates;
-  readonly #rivals: Rivals;
+  readonly #rivals: RivalWatch;
   readonly #fifo: NotifyFifo;
   readonly #standing: StandingFile;
   readonly #question: Question;
@@ -116,16 +120,13 @@ export class KeepalivedDataplane {
   /** undefined until somebody has said so: the file stays as it is. */
   #lowered: readonly StandingReason[] | undefined;
   #fault = 'keepalived has not been reached yet';
-  #working: Promise<void> | undefined;
-  #isDue = false;
-  #failures = 0;
+  readonly #steps: Steps;
+  readonly #pulse: Pulse;
   #isReloading = false;
   /** What the last keepalived has left on the interfaces may still be there. */
   #isUnswept = true;
   #onSpoken: () => void = () => undefined;
-  #hadRivals = false;
   #timers: NodeJS.Timeout[] = [];
-  #retry: NodeJS.Timeout | undefined;
   #asking: NodeJS.Timeout | undefined;
   #isOpen = false;
 
@@ -138,9 +139,19 @@ export class KeepalivedDataplane {
       metrics.vrrpTransition(state.instance, state.state);
       onState?.(state);
     });
-    this.#rivals = new Rivals(settings.vrrp.advertInterval);
+    this.#rivals = new RivalWatch(settings.vrrp.advertInterval, log);
     this.#fifo = new NotifyFifo(this.#paths.fifo, (line) => this.#hear(line));
     this.#question = new Question(this.#paths);
+    this.#pulse = new Pulse(this.#paths, settings.vrrp.advertInterval);
+    this.#steps = new Steps({
+      step: () => this.#step(),
+      onDone: () => {
+        this.#fault = '';
+      },
+      onFailed: (error) => this.#failed(error),
+      spacing: SPACING,
+      backoff: BACKOFF,
+    });
     // keepalived tells of a change of state, but not of one of priority.
     this.#standing = new StandingFile(this.#paths.standing, () => {
       if (this.#isOpen) this.#tellSoon();
@@ -153,8 +164,7 @@ export class KeepalivedDataplane {
    */
   async start(): Promise<void> {
     this.#isOpen = true;
-    this.#settle();
-    await this.#working;
+    await this.#steps.settle();
     if (!this.#isOpen) return;
     this.#timers = [
       setInterval(() => void this.#watch(), WATCH).unref(),
@@ -181,7 +191,7 @@ export class KeepalivedDataplane {
     this.#lowered = [...reasons];
     this.#standing.want(loweredBy(reasons));
     // Before keepalived can be spoken to there may be no place for the file yet.
-    if (this.#program.version !== '') this.#standing.write().catch((error) => this.#fail(error));
+    if (this.#program.version !== '') this.#standing.write().catch((error) => this.#steps.fail(error));
   }
 
   /** What each instance says of this host, by name. */
@@ -197,29 +207,26 @@ export class KeepalivedDataplane {
   status(): VrrpStatus {
     const { vrrp } = this.#options.settings;
     const held = this.#held();
-    const instances = vrrp.instances.map(({ virtualRouterId, priority, anchors }): VrrpInstanceStatus => {
-      const name = instanceName(virtualRouterId);
-      const { state, since, transitions, priority: current } = this.#states.of(name);
-      return {
-        name,
-        virtualRouterId,
-        state: this.#pid === 0 ? 'unknown' : state,
-        since: since?.toISOString() ?? '',
-        transitions,
-        priority: current || Math.max(1, priority - loweredBy(this.#lowered ?? [])),
-        anchors,
-        vips: this.#isVerified ? (held.get(name)?.size ?? 0) - anchors.length : 0,
-      };
+    const lowered = this.#lowered ?? [];
+    const instances = vrrp.instances.map((each) => {
+      const name = instanceName(each.virtualRouterId);
+      return instanceStatus({
+        settings: each,
+        state: this.#states.of(name),
+        isRunning: this.#pid !== 0,
+        lowered: loweredBy(lowered),
+        held: this.#isVerified ? (held.get(name)?.size ?? 0) : 0,
+      });
     });
     return {
       version: this.#program.version,
       pid: this.#pid,
       instances,
       vips: instances.reduce((sum, { vips }) => sum + vips, 0),
-      lowered: this.#lowered ?? [],
-      rivals: this.#rivals.current(performance.now()),
+      lowered,
+      rivals: this.#rivals.instances,
       refused: this.#refused,
-      fault: this.#fault || this.#rivalsInWords(),
+      fault: this.#fault || this.#rivals.fault,
     };
   }
 
@@ -248,9 +255,8 @@ export class KeepalivedDataplane {
   async close(): Promise<void> {
     this.#isOpen = false;
     for (const timer of this.#timers) clearInterval(timer);
-    clearTimeout(this.#retry);
     clearTimeout(this.#asking);
-    await this.#working;
+    await this.#steps.close();
     this.#fifo.close();
   }
 
@@ -262,45 +268,16 @@ export class KeepalivedDataplane {
   #want(wanted: ReadonlySet<string>): void {
     if (isSame(wanted, this.#wanted)) return;
     this.#wanted = wanted;
-    if (this.#isOpen) this.#settle();
+    if (this.#isOpen) void this.#steps.settle();
   }
 
-  /** Brings keepalived to what is wanted, now or as soon as the step under way is done. */
-  #settle(): void {
-    this.#isDue = true;
-    this.#working ??= this.#work().finally(() => {
-      this.#working = undefined;
-      if (this.#isDue && this.#isOpen) this.#settle();
-    });
-  }
-
-  async #work(): Promise<void> {
-    while (this.#isDue && this.#isOpen) {
-      this.#isDue = false;
-      clearTimeout(this.#retry);
-      try {
-        const hasChanged = await this.#step();
-        this.#failures = 0;
-        this.#fault = '';
-        if (hasChanged) await delay(SPACING);
-      } catch (error) {
-        this.#fail(error);
-      }
-    }
-  }
-
-  #fail(error: unknown): void {
-    const { log } = this.#options;
+  #failed(error: unknown): void {
     const fault = messageOf(error);
-    if (fault !== this.#fault) log.error('keepalived is not as it should be', { error: fault });
+    if (fault !== this.#fault) this.#options.log.error('keepalived is not as it should be', { error: fault });
     this.#fault = fault;
-    const isFinal = error instanceof HeadgateError && error.retry === 'never';
-    const [least, most] = BACKOFF;
-    const wait = isFinal ? most : Math.min(most, least * 2 ** this.#failures++);
-    if (this.#isOpen) this.#retry = setTimeout(() => this.#settle(), wait).unref();
   }
 
-  /** One step: file, reload or start, and what keepalived says to it; true where anything was changed. */
+  /** Brings keepalived to what is wanted: file, reload or start; true where anything was changed. */
   async #step(): Promise<boolean> {
     const { settings } = this.#options;
     if (this.#program.version === '') await this.#prepare();
@@ -354,7 +331,7 @@ export class KeepalivedDataplane {
       }
       if (now !== 0) await this.#meet(now);
     }
-    if (now === 0 && this.#isUnswept) await this.#sweep();
+    if (now === 0 && this.#isUnswept) await this.#sweep(heldIn(this.#text ?? ''));
     this.#isUnswept = false;
   }
 
@@ -458,54 +435,62 @@ export class KeepalivedDataplane {
     return usable;
   }
 
-  /** Takes away what a keepalived that is gone has left on the interfaces. */
-  async #sweep(): Promise<void> {
+  async #sweep(held: ReadonlySet<string>): Promise<void> {
     const { settings, metrics, log } = this.#options;
-    const held = heldIn(this.#text ?? '');
-    const stale = (await hostAddresses(settings.netns)).filter(
-      (each) => held.has(each.address) && isSingle(each),
-    );
-    if (stale.length === 0 || (await keepalivedPid(this.#paths)) !== undefined) return;
-    await removeAddresses(settings.netns, stale, join(this.#paths.directory, 'sweep'));
+    const count = await removeLeftovers(settings.netns, held, this.#paths);
+    if (count === 0) return;
     metrics.repaired('stale-vips');
-    log.warn('Took away addresses that a keepalived that is gone had left', { count: stale.length });
+    log.warn('Took away addresses that a keepalived that is gone had left', { count });
   }
 
   async #watch(): Promise<void> {
-    if (!this.#isOpen || this.#working !== undefined) return;
-    this.#lookForRivals();
-    if (((await keepalivedPid(this.#paths)) ?? 0) !== this.#pid) this.#settle();
+    if (!this.#isOpen || this.#steps.isUnderWay) return;
+    this.#rivals.look();
+    if (((await keepalivedPid(this.#paths)) ?? 0) !== this.#pid) void this.#steps.settle();
+    else if (await this.#pulse.isStill(performance.now())) await this.#endHung();
+  }
+
+  /**
+   * One that hangs is no host's master any more, but the kernel goes on answering for its addresses, as the one that has
+   * taken them over does. It cannot be told anything, so it is ended like one that was killed.
+   */
+  async #endHung(): Promise<void> {
+    const hung = this.#pid;
+    const isAlive = (await this.#ask()) !== undefined;
+    this.#pulse.reset();
+    if (isAlive || !this.#isOpen || this.#pid !== hung) return;
+    this.#options.log.error('keepalived hangs: it is ended', { pid: hung });
+    await endKeepalived(this.#paths);
+    void this.#steps.settle();
   }
 
   /** Compares what keepalived, its file and its FIFO are with what they should be. */
   async #audit(): Promise<void> {
     const { metrics, log } = this.#options;
-    if (!this.#isOpen || this.#working !== undefined) return;
+    if (!this.#isOpen || this.#steps.isUnderWay) return;
     await trimLog(this.#paths.log, LOG_SIZE);
-    if (!(await this.#fifo.isIntact())) await this.#fifo.open().catch((error) => this.#fail(error));
+    if (!(await this.#fifo.isIntact())) await this.#fifo.open().catch((error) => this.#steps.fail(error));
     const text = await readFile(this.#paths.config, 'utf8').catch(() => undefined);
-    if (this.#working !== undefined) return;
+    if (this.#steps.isUnderWay) return;
     if (text !== this.#text) {
       log.warn('keepalived.conf was changed by someone else: written again', { path: this.#paths.config });
       metrics.repaired('file');
       this.#text = text;
-      this.#settle();
+      void this.#steps.settle();
     } else if (this.#pid !== 0) {
       const difference = await this.#tell();
       if (difference === '') return;
       log.warn('keepalived is not as it should be', { error: difference });
       metrics.repaired('keepalived');
-      this.#settle();
+      void this.#steps.settle();
     }
   }
 
   #hear(line: string): void {
     const heard = parseNotification(line);
     this.#onSpoken();
-    if (heard?.kind === 'rival') {
-      this.#rivals.heard(heard.instance, performance.now());
-      this.#lookForRivals();
-    } else if (heard?.kind === 'state' && !this.#isReloading) {
+    if (heard?.kind === 'rival') this.#rivals.heard(heard.instance);
+    else if (heard?.kind === 'state' && !this.#isReloading) {
       this.#states.notified(heard, new Date());
       this.#tellSoon();
     }
@@ -515,23 +500,9 @@ export class KeepalivedDataplane {
     clearTimeout(this.#asking);
     this.#asking = setTimeout(() => {
       // A step under way asks by itself, and keepalived may not be ready for another question.
-      if (this.#working === undefined) void this.#tell();
+      if (!this.#steps.isUnderWay) void this.#tell();
       else this.#tellSoon();
     }, SETTLED).unref();
-  }
-
-  #lookForRivals(): void {
-    const words = this.#rivalsInWords();
-    const hasRivals = words !== '';
-    if (hasRivals === this.#hadRivals) return;
-    this.#hadRivals = hasRivals;
-    if (hasRivals) this.#options.log.error(words);
-    else this.#options.log.info('There is one master again');
-  }
-
-  #rivalsInWords(): string {
-    const rivals = this.#rivals.current(performance.now());
-    return rivals.length === 0 ? '' : `Two hosts are master at once: ${rivals.join(', ')}`;
   }
 }
 

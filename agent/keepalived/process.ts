@@ -148,6 +148,16 @@ export async function stopKeepalived(paths: KeepalivedPaths): Promise<void> {
   }
 }
 
+/** Ends it at once where it does not answer; what it holds stays on the interfaces. Returns when it is gone. */
+export async function endKeepalived(paths: KeepalivedPaths): Promise<void> {
+  const parent = await keepalivedPid(paths);
+  const child = await keepalivedPid({ ...paths, pidFile: paths.vrrpPidFile });
+  // The parent first: it would start another child.
+  for (const pid of [parent, child]) if (pid !== undefined) signalKeepalived(pid, 'SIGKILL');
+  const until = performance.now() + 5_000;
+  while (performance.now() < until && (await keepalivedPid(paths)) !== undefined) await delay(10);
+}
+
 /** keepalived appends to its log for ever; what is older than `most` bytes is dropped. */
 export async function trimLog(path: string, most: number): Promise<void> {
   const size = await stat(path).then(

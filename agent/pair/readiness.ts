@@ -9,6 +9,7 @@ export function whyPeerIsNotReady(
 ): string {
   if (peer === undefined) return 'The peer is not heard';
   if (!peer.synced) return 'The peer has not read the objects yet';
+  if (peer.model === '') return 'The peer does not tell what it wants';
   if (peer.running === '') return 'HAProxy does not answer on the peer';
   if (peer.model !== own.model) return 'The peer is behind: it does not want what this host wants';
   // Where both have the same load balancers in quarantine, neither serves all that is desired.

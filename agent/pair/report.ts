@@ -4,7 +4,7 @@
 import type { Roles, VrrpRole } from './roles.ts';
 
 export interface PairReport {
-  /** Of the agent that tells. */
+  /** Of the agent that tells; `unknown` where it does not say. */
   readonly version: string;
   /** Another one each time an agent starts: 16 hex digits. */
   readonly instance: string;
@@ -16,7 +16,7 @@ export interface PairReport {
   readonly loadBalancers: number;
   /** How many load balancers HAProxy does not yet serve as it should. */
   readonly pending: number;
-  /** Digest of all that is desired: 32 hex digits. */
+  /** Digest of all that is desired: 32 hex digits; '' where it is not told. */
   readonly model: string;
   /** Digest of all that HAProxy is proved to serve, equal to `model` where that is everything; '' where it does not answer. */
   readonly running: string;
@@ -36,8 +36,9 @@ const MOST_ROLES = 16;
 const DIGEST = /^[0-9a-f]{32}$/;
 
 /**
- * The report in a line, or a sentence that says what is wrong with it. Fields that this version does not know are
- * left out, so that a newer agent may tell more.
+ * The report in a line, or a sentence that says what is wrong with it. Fields that this version does not know are left
+ * out, so that a newer agent may tell more; those that are not told, because the other agent is of another version, are
+ * taken for what makes the peer the least ready. Only who tells and what VRRP says of it must be there.
  */
 export function parseReport(line: string): PairReport | string {
   let value: Readonly<Record<string, unknown>>;
@@ -47,7 +48,8 @@ export function parseReport(line: string): PairReport | string {
     return 'It is not JSON';
   }
   if (typeof value !== 'object' || value === null) return 'It is not an object';
-  const { version, instance, roles, lowered, synced, loadBalancers, pending, model, running } = value;
+  const { version = 'unknown', instance, roles, lowered = [], synced = false } = value;
+  const { loadBalancers = 0, pending = 0, model = '', running = '' } = value;
   if (!isText(version, /^[0-9A-Za-z.+-]{1,64}$/)) return wrong('version', version);
   if (!isText(instance, /^[0-9a-f]{16}$/)) return wrong('instance', instance);
   if (!areRoles(roles)) return wrong('roles', roles);
@@ -56,7 +58,7 @@ export function parseReport(line: string): PairReport | string {
   if (typeof synced !== 'boolean') return wrong('synced', synced);
   if (!isCount(loadBalancers)) return wrong('loadBalancers', loadBalancers);
   if (!isCount(pending)) return wrong('pending', pending);
-  if (!isText(model, DIGEST)) return wrong('model', model);
+  if (model !== '' && !isText(model, DIGEST)) return wrong('model', model);
   if (running !== '' && !isText(running, DIGEST)) return wrong('running', running);
   return { version, instance, roles, lowered, synced, loadBalancers, pending, model, running };
 }

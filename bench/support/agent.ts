@@ -13,6 +13,8 @@ import { processTree } from './usage.ts';
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
 export interface Agent extends Running {
+  /** Its runtime directory. */
+  readonly runtime: string;
   readonly config: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
@@ -22,11 +24,14 @@ export interface Agent extends Running {
   readonly counter: (name: string) => Promise<number>;
 }
 
-/** Returns at once; `serving` waits for it. `source`: a folder of manifests, or the flags that name another source. */
+/**
+ * Returns at once; `serving` waits for it. `source`: a folder of manifests, or the flags that name another source.
+ * `within`: a command that becomes what follows it.
+ */
 export function startAgent(
   scratch: Scratch,
   source: string | readonly string[],
-  { name = 'agent', haproxy = 'haproxy', nodeArgs = '' } = {},
+  { name = 'agent', haproxy = 'haproxy', nodeArgs = '', within = [] as readonly string[] } = {},
 ): Agent {
   const [state, runtime] = [scratch.path(`${name}-s`), scratch.path(`${name}-r`)];
   mkdirSync(state);
@@ -39,9 +44,11 @@ export function startAgent(
   const args = ['run', ...sources, '--state-dir', state, '--runtime-dir', runtime];
   args.push('--listen', '127.0.0.1:0', '--haproxy', haproxy, '--stop-dataplane-on-exit');
   const env = nodeArgs === '' ? process.env : { ...process.env, NODE_OPTIONS: nodeArgs };
-  const running = start(scratch, name, program, args, { env });
+  const [first = program, ...rest] = [...within, program, ...args];
+  const running = start(scratch, name, first, rest, { env });
   return {
     ...running,
+    runtime,
     config,
     adminSocket: join(runtime, 'haproxy', 'admin.sock'),
     masterSocket: join(runtime, 'haproxy', 'master.sock'),

@@ -39,6 +39,7 @@ export interface PairHostOptions {
   readonly family?: 'v4' | 'v6';
   /** Milliseconds. */
   readonly auditInterval?: number;
+  readonly keepalivedSupervisor?: 'agent' | 'external';
 }
 
 /** One host: its agent's dataplane may be closed and made anew, as an agent would be restarted. */
@@ -52,12 +53,14 @@ export class PairHost {
   readonly #keepalived: string;
   readonly #question: Question;
   readonly #auditInterval: number;
+  readonly #supervisor: 'agent' | 'external';
   #log = '';
   dataplane: KeepalivedDataplane;
 
   constructor(network: TestNetwork, name: string, peer: string, directory: string, options: PairHostOptions) {
     const { instances = [INSTANCE], keepalived = keepalivedExecutable, family = 'v4' } = options;
     this.#auditInterval = options.auditInterval ?? 30_000;
+    this.#supervisor = options.keepalivedSupervisor ?? 'agent';
     this.name = name;
     this.network = network;
     this.#directory = directory;
@@ -144,7 +147,7 @@ export class PairHost {
         stateDir: join(this.#directory, 's'),
         runtimeDir: join(this.#directory, 'r'),
         keepalived: this.#keepalived,
-        keepalivedSupervisor: 'agent',
+        keepalivedSupervisor: this.#supervisor,
         netns: this.network.netns(this.name),
         vrrp: this.#vrrp,
         auditInterval: this.#auditInterval,

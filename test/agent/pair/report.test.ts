@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { parityOf, whyPeerIsNotReady } from '../../../agent/pair/readiness.ts';
 import { LONGEST_REPORT, type PairReport, parseReport, reportText } from '../../../agent/pair/report.ts';
 import { ReportReader } from '../../../agent/pair/report-reader.ts';
 import { standingReasons } from '../../../agent/pair/standing.ts';
@@ -72,7 +73,8 @@ const altered = (change: Readonly<Record<string, unknown>>): string =>
 
 for (const [field, value] of [
   ['version', 'a b'],
-  ['version', undefined],
+  ['instance', undefined],
+  ['roles', undefined],
   ['instance', '0123456789ABCDEF'],
   ['roles', ['master']],
   ['roles', { 'vrrp-51': 'king' }],
@@ -98,6 +100,35 @@ test('What is no object is no report', (t) => {
 
 test('A field that only a newer agent knows is left out', (t) => {
   t.deepEqual(parseReport(altered({ weather: 'fine' })), REPORT);
+});
+
+test('What an agent of another version does not tell is taken for what makes it the least ready', (t) => {
+  const { instance, roles } = REPORT;
+  const report = parseReport(JSON.stringify({ instance, roles, weather: 'fine' }));
+  t.deepEqual(report, {
+    version: 'unknown',
+    instance,
+    roles,
+    lowered: [],
+    synced: false,
+    loadBalancers: 0,
+    pending: 0,
+    model: '',
+    running: '',
+  });
+  const own = { model: 'a'.repeat(32), running: 'a'.repeat(32) };
+  for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
+    const peer = parseReport(JSON.stringify({ instance, roles, ...told })) as PairReport;
+    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not tell what it wants/);
+    t.not(parityOf(own, peer).model, 'same');
+  }
+});
+
+test('Any field but the two that must be there may be missing', (t) => {
+  for (const field of Object.keys(REPORT)) {
+    const isRefused = typeof parseReport(altered({ [field]: undefined })) === 'string';
+    t.is(isRefused, field === 'instance' || field === 'roles', field);
+  }
 });
 
 test('A line that is too long ends the reading, whether its end has come or not', (t) => {

@@ -1,0 +1,124 @@
+// keepalived that hangs, and keepalived that something else than the agent starts, in network namespaces.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import { inNamespace } from '../../agent/namespace.ts';
+import { requires } from '../support/requirements.ts';
+import {
+  createPair,
+  keepalivedExecutable,
+  type Pair,
+  type PairHost,
+  startPair,
+  until,
+  vips,
+} from '../support/vrrp-pair.ts';
+
+const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
+
+test.serial('keepalived that goes on hanging is ended, and what it held is taken away', async (t) => {
+  const pair = await startPair(t, vips(0, 50));
+  const { a, b } = pair;
+  const hung = await b.vrrpPid();
+  process.kill(hung, 'SIGSTOP');
+  await until('a is master', async () => a.state() === 'master', pair);
+  t.is((await b.held()).length, 52);
+  await until('b holds nothing', async () => (await b.held()).length === 0, pair);
+  await until('b is backup', async () => b.state() === 'backup', pair);
+  t.not(await b.vrrpPid(), hung);
+  t.regex(b.log, /keepalived hangs: it is ended/);
+  t.is(b.dataplane.status().fault, '');
+  t.is(a.state(), 'master');
+});
+
+test.serial('keepalived that hangs on the standby is ended, and the master stays', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { a, b } = pair;
+  const { becameMaster } = await b.ask();
+  const hung = await a.vrrpPid();
+  process.kill(hung, 'SIGSTOP');
+  await until('a has another one', async () => (await a.vrrpPid().catch(() => hung)) !== hung, pair);
+  await until('a is backup', async () => a.state() === 'backup', pair);
+  t.is((await b.ask()).becameMaster, becameMaster);
+  t.is(b.state(), 'master');
+});
+
+test.serial('keepalived at rest is never taken for one that hangs', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const pids = [await pair.a.vrrpPid(), await pair.b.vrrpPid()];
+  // More advertisements than a keepalived may be silent for.
+  const { advertsSent } = await pair.b.ask();
+  await until('time has gone by', async () => (await pair.b.ask()).advertsSent > advertsSent + 20, pair);
+  t.deepEqual([await pair.a.vrrpPid(), await pair.b.vrrpPid()], pids);
+  t.notRegex(pair.a.log + pair.b.log, /hangs/);
+});
+
+test.serial(
+  'keepalived that a unit starts is adopted, reloaded, and never started by the agent',
+  async (t) => {
+    const external = { keepalivedSupervisor: 'external' } as const;
+    const pair = await createPair(t, { a: external, b: external });
+    const { a, b } = pair;
+    for (const host of [a, b]) {
+      host.want(vips(0, 3));
+      await host.dataplane.start();
+      host.dataplane.standing([]);
+      t.is(host.dataplane.status().fault, 'keepalived does not run');
+      await unit(t, host);
+    }
+    await until('one is master', async () => [a.state(), b.state()].sort().join() === 'backup,master', pair);
+    const [master, other] = a.state() === 'master' ? [a, b] : [b, a];
+    await until('all is well', async () => master.dataplane.status().fault === '', pair);
+    master.want(vips(0, 6));
+    other.want(vips(0, 6));
+    for (const host of [a, b])
+      await until('keepalived has them', async () => (await host.ask()).addresses.size === 8, pair, 30_000);
+    await until('it holds the new ones', async () => (await master.held()).length === 8, pair, 30_000);
+
+    // As the kernel would end it for want of memory: the unit starts it again.
+    const killed = await master.pid();
+    for (const pid of [killed, await master.vrrpPid()]) process.kill(pid, 'SIGKILL');
+    await until('the other one is master', async () => other.state() === 'master', pair);
+    await until(
+      'there is another keepalived',
+      async () => (await master.pid().catch(() => killed)) !== killed,
+      pair,
+    );
+    await until('it is backup and holds nothing', async () => isBackup(master), pair);
+    for (const host of [a, b]) t.notRegex(host.log, /Started keepalived/);
+    await isAlone(other, master, pair);
+  },
+);
+
+async function isBackup(host: PairHost): Promise<boolean> {
+  return host.state() === 'backup' && (await host.held()).length === 0;
+}
+
+async function isAlone(master: PairHost, backup: PairHost, pair: Pair): Promise<void> {
+  await until(
+    'one host has all',
+    async () => (await master.held()).length === 8 && (await isBackup(backup)),
+    pair,
+  );
+}
+
+/** What a unit of systemd does: starts keepalived with the agent's file as soon as it is there, and again when it ends. */
+async function unit(t: ExecutionContext<unknown>, { network, name, paths }: PairHost): Promise<ChildProcess> {
+  await mkdir(dirname(paths.pidFile), { recursive: true });
+  const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
+  const loop = `trap 'kill $child; wait; exit' TERM
+    while :; do rm -f ${paths.pidFile} ${paths.vrrpPidFile}; "$@" & child=$!; wait $child; sleep 1; done`;
+  const [program, args] = inNamespace(network.netns(name), keepalivedExecutable, words);
+  const child = spawn('sh', ['-c', loop, 'sh', program, ...args], {
+    stdio: 'ignore',
+    env: { ...process.env, TMPDIR: paths.directory },
+  });
+  t.teardown(async () => {
+    child.kill();
+    await once(child, 'exit');
+  });
+  return child;
+}
