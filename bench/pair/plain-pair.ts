@@ -64,6 +64,8 @@ function keepalivedConf(network: PairNetwork, host: HostName, vips: readonly str
   vrrp_version 3
   vrrp_garp_master_delay 1
   vrrp_garp_master_repeat 2
+  vrrp_garp_lower_prio_repeat 1
+  vrrp_higher_prio_send_advert
 }
 vrrp_instance one {
   state BACKUP
