@@ -30,6 +30,7 @@ test.serial('An added member gets connections soon', async (t) => {
     const answers = new Set([await ask(host.place()), await ask(host.place())]);
     return answers.size === 2;
   });
+  t.is(await host.reloads(), 0);
 });
 
 for (const mode of ['tcp', 'http']) {
