@@ -62,6 +62,7 @@ test.serial(
     const after = [await host.worker(), await host.reloads()];
 
     // Each master dies once; requests follow each other meanwhile, each on a connection of its own.
+    // `dying` is odd from before a master dies until it is known to be dead.
     let [requests, dying, isOver] = [0, 0, false];
     const failures: string[] = [];
     t.teardown(() => {
@@ -77,7 +78,8 @@ test.serial(
         const death = dying;
         const said = await kube.once(vip, method, path, body).then(({ status }) => String(status), String);
         // What was under way to a master when it died is lost, and only that.
-        if (!/^20[01]$/.test(said) && death === dying) failures.push(`${method}: ${said}`);
+        const isUnderWay = death !== dying || death % 2 === 1;
+        if (!/^20[01]$/.test(said) && !isUnderWay) failures.push(`${method}: ${said}`);
       }
     })();
     for (const [number, kill] of [() => kube.killApiServer(), () => kube.killSecondApiServer()].entries()) {
@@ -95,6 +97,7 @@ test.serial(
         30_000,
       );
       if (number === 0) {
+        await host.until('the first master is down', async () => !(await isUp(host, '127.0.0.1')));
         await kube.startApiServer();
         await host.until('the first master is up', () => isUp(host, '127.0.0.1'));
       }
@@ -141,6 +144,9 @@ async function balanced(t: ExecutionContext<unknown>, { later = false } = {}) {
   const manifest = await readFile(join(example, 'manifests/control-plane.yaml'), 'utf8');
   const own = manifest
     .replaceAll('6443', port)
+    // A busy machine makes an API server slow, which is not what dies here.
+    .replace('health-monitor-timeout: 1s', 'health-monitor-timeout: 2s')
+    .replace('health-monitor-fall: "2"', 'health-monitor-fall: "3"')
     .replaceAll('192.0.2.10', host.address(1))
     .replaceAll('192.0.2.11', '127.0.0.1')
     .replaceAll('192.0.2.12', second)
