@@ -61,7 +61,7 @@ interface Measured {
     requests: number;
     slowest: number;
     readonly failures: number[];
-    readonly whys: Set<string>;
+    readonly whys: Map<string, number>;
   };
   readonly vips: number;
 }
@@ -88,7 +88,7 @@ async function measurePair(
   const ask = <T>(order: ClientOrder): Promise<T> => client.ask<T>(order);
   const load = startLoad(scratch, within);
   const addresses = Array.from({ length: vips }, (_, index) => vipAt(index));
-  const planned = { requests: 0, slowest: 0, failures: [] as number[], whys: new Set<string>() };
+  const planned = { requests: 0, slowest: 0, failures: [] as number[], whys: new Map<string, number>() };
   const measured: Measured = { outages: [], takeovers: [], planned, vips };
   const say = (text: string, run: number, runs: number): void =>
     bench.say(`${text}: ${pair.name}, ${run} of ${runs}`);
@@ -136,7 +136,7 @@ async function handover(
   planned.requests += requests;
   planned.slowest = took.reduce((most, each) => Math.max(most, each), planned.slowest);
   planned.failures.push(failures.length);
-  for (const { why } of failures) planned.whys.add(why);
+  for (const { why } of failures) planned.whys.set(why, (planned.whys.get(why) ?? 0) + 1);
   await pair.restore();
 }
 
@@ -192,7 +192,7 @@ function plannedRow({ planned: own, vips }: Measured, { planned: its }: Measured
       handovers: own.failures.length,
       'slowest in ms': own.slowest,
       VIPs: vips,
-      ...Object.fromEntries([...own.whys].map((why) => [why, 1])),
+      ...Object.fromEntries(own.whys),
     },
   });
 }
