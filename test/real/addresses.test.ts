@@ -220,7 +220,11 @@ test.serial(
     await host.remove('web.yaml');
     await host.until('it is released', async () => (await lines()).length > calls.length);
     t.deepEqual((await lines()).at(-1), { action: 'release', ...request });
-    const metric = await agent.metrics();
-    t.is(metric('headgate_provisioner_calls_total', { action: 'release', result: 'done' }), 1);
+    // It is counted when the program has ended, a moment after it wrote.
+    const done = { action: 'release', result: 'done' };
+    await host.until(
+      'the release is counted',
+      async () => (await agent.metrics())('headgate_provisioner_calls_total', done) === 1,
+    );
   },
 );

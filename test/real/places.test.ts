@@ -7,7 +7,7 @@ import { statSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
+import { signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
@@ -82,7 +82,7 @@ test.serial('A port that is taken while HAProxy is down is left out when it come
   const agent = await host.start();
   const pids = [await host.master(), await host.worker()];
   await agent.kill();
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  for (const pid of pids) signal(pid, 'SIGKILL');
   let other: Server | undefined;
   await host.until('the port is free to be taken', async () => {
     other = await occupied(t, host.place(2));

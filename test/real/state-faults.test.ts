@@ -6,7 +6,7 @@ import { appendFile, chmod, readdir, rm, truncate, unlink, writeFile } from 'nod
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
-import { type HostOptions, type RunningAgent, TestHost } from '../support/agent.ts';
+import { type HostOptions, type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
@@ -142,7 +142,7 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
   await goesOnUnpersisted(t, host, agent);
   // HAProxy comes back even so, with the file that was written last and commands for what has changed since.
   await host.serve({ members: [host.address(12)] });
-  for (const pid of [await host.master(), await host.worker()]) process.kill(pid, 'SIGKILL');
+  for (const pid of [await host.master(), await host.worker()]) signal(pid, 'SIGKILL');
   await host.soon('there is traffic again', async () => (await ask(host.place())) === host.address(12));
   await rm(ballast);
   await healed(t, host, agent);

@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/namespace.ts';
+import { signal } from '../support/agent.ts';
 import { requires } from '../support/requirements.ts';
 import {
   createPair,
@@ -80,7 +81,7 @@ test.serial(
 
     // As the kernel would end it for want of memory: the unit starts it again.
     const killed = await master.pid();
-    for (const pid of [killed, await master.vrrpPid()]) process.kill(pid, 'SIGKILL');
+    for (const pid of [killed, await master.vrrpPid()]) signal(pid, 'SIGKILL');
     await until('the other one is master', async () => other.state() === 'master', pair);
     await until(
       'there is another keepalived',
