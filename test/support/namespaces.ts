@@ -20,6 +20,9 @@ for name in $names; do ip netns delete "$name"; done
 /** What a load-balancer host needs of the kernel. */
 const SYSCTLS = ['net.ipv4.ip_nonlocal_bind=1', 'net.ipv6.ip_nonlocal_bind=1'];
 
+/** The protocol number of VRRP. */
+const VRRP = 112;
+
 export class TestNetwork {
   /** Begins the name of every namespace; no other test has it. */
   readonly #prefix = `hg-${randomBytes(4).toString('hex')}`;
@@ -111,8 +114,9 @@ export class TestNetwork {
 
   /** Keeps VRRP from reaching a host, and nothing else; `false` lets it in again. */
   async deafen(host: string, isDeaf = true): Promise<void> {
+    // By its number: the name is in /etc/protocols, which a bare machine lacks.
     const rules = `table inet deaf {
-      chain in { type filter hook input priority 0; ip protocol vrrp drop; ip6 nexthdr vrrp drop; }
+      chain in { type filter hook input priority 0; ip protocol ${VRRP} drop; ip6 nexthdr ${VRRP} drop; }
     }`;
     if (isDeaf) await this.run(host, 'nft', rules);
     else await this.run(host, 'nft', 'delete', 'table', 'inet', 'deaf');
