@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { Metrics } from '../health/metrics.ts';
+import { type AgentState, Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
 import { ServiceNotifier } from '../health/service-notifier.ts';
 import { AddressKeeper } from './address-keeper.ts';
@@ -51,6 +51,8 @@ async function run(argv: readonly string[]): Promise<number> {
   const model = emptyModel();
   const sourceProblems = new Map<ObjectSource, readonly Problem[]>();
 
+  // Metrics are read before there is anything to tell of the API server.
+  let ofApi = (): AgentState['api'] => undefined;
   const metrics: Metrics = new Metrics(version, () => ({
     objects: cluster.counts(),
     loadBalancers: model.loadBalancers.size,
@@ -59,6 +61,7 @@ async function run(argv: readonly string[]): Promise<number> {
     problems: problemCounts(allProblems(sources)),
     haproxy: haproxy.status(),
     operating: operating.book.counts,
+    api: ofApi(),
     vrrp: keepalived?.status(),
     pair: pair?.status(),
     addresses: addresses.status(),
@@ -74,7 +77,7 @@ async function run(argv: readonly string[]): Promise<number> {
       operating.touched(keys);
       overview.mark(keys);
     },
-    metrics,
+    metrics: metrics.dataplane,
     log,
   });
   const operating = new Operating({
@@ -88,7 +91,8 @@ async function run(argv: readonly string[]): Promise<number> {
   const { vrrp } = settings;
   const onState = (): void => pair?.roleChanged();
   const keepalived =
-    vrrp && new KeepalivedDataplane({ settings: { ...settings, vrrp }, metrics, log, onState });
+    vrrp &&
+    new KeepalivedDataplane({ settings: { ...settings, vrrp }, metrics: metrics.dataplane, log, onState });
   let objects: Objects = 'unread';
   const pair = pairOf({
     settings,
@@ -96,7 +100,7 @@ async function run(argv: readonly string[]): Promise<number> {
     haproxy,
     keepalived,
     objects: () => objects,
-    metrics,
+    metrics: metrics.pair,
     log,
   });
   const client = apiClient(settings);
@@ -111,7 +115,7 @@ async function run(argv: readonly string[]): Promise<number> {
     onChanged: (keys) => changes.add(keys, performance.now()),
     onKept: (service) => reporter?.report([service]),
     onProblems: (problems) => problemLog.report('addresses', problems),
-    metrics,
+    metrics: metrics.addresses,
     log,
   });
   const sources: StatusSources = {
@@ -135,7 +139,7 @@ async function run(argv: readonly string[]): Promise<number> {
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', sources),
   };
   const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), answers, pairOrders(pair));
-  const alive = (): string => (metrics.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
+  const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
     objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
   const families = async () => {
@@ -195,7 +199,7 @@ async function run(argv: readonly string[]): Promise<number> {
     }
   };
   const take = (source: ObjectSource) => (change: ObjectsChange) => {
-    metrics.eventReceived(source);
+    metrics.loop.eventReceived(source);
     sourceProblems.set(source, change.problems);
     problemLog.report(source, change.problems);
     const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
@@ -204,7 +208,7 @@ async function run(argv: readonly string[]): Promise<number> {
     changes.add(concerned, performance.now(), change.triggerTime);
   };
   const onService = (key: string): void => reporter?.observed(key);
-  const api = client && apiSource(client, settings, { onChange: take('api'), onService }, metrics, log);
+  const api = client && apiSource(client, settings, { onChange: take('api'), onService }, metrics.api, log);
   const { leaseNamespace, finalizer, stateDir } = settings;
   const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
   const reporter =
@@ -218,12 +222,13 @@ async function run(argv: readonly string[]): Promise<number> {
       haproxy,
       operating: operating.book,
       log,
-      metrics,
+      metrics: metrics.api,
       leaseNamespace,
       finalizer,
       isKept: (key) => addresses.isKept(key),
       onLeader: () => addresses.take(),
     });
+  ofApi = () => reporter && { isLeader: reporter.isLeader, watches: api?.status() ?? [] };
   if (client === undefined && settings.manifests.length === 0) {
     log.warn('There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"');
   }
@@ -280,11 +285,11 @@ async function run(argv: readonly string[]): Promise<number> {
     addresses,
     haproxy,
     keepalived,
-    metrics,
+    metrics: metrics.loop,
     programming: new ProgrammingLatency({
       now: Date.now,
       isServed: (key) => isServed(key, sources),
-      observe: (path, seconds) => metrics.programmed(path, seconds),
+      observe: (path, seconds) => metrics.loop.programmed(path, seconds),
     }),
     report: (keys) => {
       reporter?.report(keys);

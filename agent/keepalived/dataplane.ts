@@ -241,7 +241,7 @@ export class KeepalivedDataplane {
   families(): readonly MetricFamily[] {
     const rows = this.#options.settings.vrrp.instances.map(({ virtualRouterId }) => {
       const name = instanceName(virtualRouterId);
-      return { labels: `instance="${name}"`, adverts: this.#states.of(name).adverts };
+      return { labels: `vrrp_instance="${name}"`, adverts: this.#states.of(name).adverts };
     });
     return (['sent', 'received'] as const).map((which) => ({
       name: `headgate_vrrp_advertisements_${which}_total`,

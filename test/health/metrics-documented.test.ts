@@ -1,12 +1,18 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import type { Repair } from '../../agent/haproxy/process/caretaker.ts';
+import type { ReloadCause } from '../../agent/haproxy/process/reload-arbiter.ts';
 import { allColumns } from '../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
 import { infoCounters, readProcessInfo } from '../../agent/haproxy/stats/process-info.ts';
 import { listenerLabels, memberLabels, newSeries, type Series } from '../../agent/haproxy/stats/series.ts';
 import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
-import { KeepalivedDataplane } from '../../agent/keepalived/dataplane.ts';
+import { KeepalivedDataplane, type KeepalivedMetrics } from '../../agent/keepalived/dataplane.ts';
+import type { StandingReason } from '../../agent/keepalived/vrrp.ts';
 import { createLog } from '../../agent/log.ts';
+import type { Refusal } from '../../agent/pair/peer-ear.ts';
+import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
+import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 
@@ -16,8 +22,12 @@ const STATE = {
   ignoredServices: 0,
   waiting: 0,
   problems: new Map([['InvalidFile', 1]]),
-  haproxy: { serving: true, persistFault: '', serversToDelete: 0 },
-  vrrp: { instances: [{ name: 'vrrp-51', state: 'master', priority: 200, vips: 3 }], rivals: [] },
+  haproxy: { serving: true, reloadPending: [], persistFault: '', serversToDelete: 0 },
+  api: { isLeader: true, watches: [{ kind: 'Service', connected: true, absent: false }] },
+  vrrp: {
+    instances: [{ name: 'vrrp-51', state: 'master', priority: 200, anchors: ['192.0.2.3'], vips: 3 }],
+    rivals: [],
+  },
   pair: {
     lowered: [{ reason: 'maintenance' }],
     maintenance: true,
@@ -97,26 +107,29 @@ const VRRP = new KeepalivedDataplane({
     },
     auditInterval: 1_000,
   },
-  metrics: new Metrics('0.0.0', () => STATE),
+  metrics: new Metrics('0.0.0', () => STATE).dataplane,
   log: createLog({ level: 'error' }),
 });
 
 test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
   const metrics = new Metrics('0.0.0', () => STATE);
-  metrics.eventReceived('manifests');
-  metrics.planned('none');
-  metrics.acknowledged(0.001);
-  metrics.programmed('runtime', 0.001);
-  metrics.commandsAcknowledged('AddServer');
-  metrics.commandRefused('AddServer');
-  metrics.repaired('audit');
-  metrics.reloaded('repair', 'done');
-  metrics.persisted('done');
-  metrics.vrrpTransition('vrrp-51', 'master');
-  metrics.keepalivedReloaded('done');
-  metrics.pairRefused('address');
-  metrics.claimWritten('done');
-  metrics.provisioned('assign', 'done');
+  metrics.loop.eventReceived('manifests');
+  metrics.loop.planned('none');
+  metrics.loop.acknowledged(0.001);
+  metrics.loop.programmed('runtime', 0.001);
+  metrics.dataplane.commandsAcknowledged('AddServer');
+  metrics.dataplane.commandRefused('AddServer');
+  metrics.dataplane.repaired('audit');
+  metrics.dataplane.reloaded('repair', 'done');
+  metrics.dataplane.persisted('done');
+  metrics.dataplane.vrrpTransition('vrrp-51', 'master');
+  metrics.dataplane.keepalivedReloaded('done');
+  metrics.pair.pairRefused('address');
+  metrics.addresses.claimWritten('done');
+  metrics.addresses.provisioned('assign', 'done');
+  metrics.api.apiEvent('Service', 'ADDED');
+  metrics.api.apiList('Service', 'start');
+  metrics.api.apiWatchEnded('Service', 'ended');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
   const families = async () => [
@@ -143,8 +156,33 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
     t.is(documented.get(name)?.type, type, name);
     // What has no row just now, such as requests under way, shows no labels.
     if (labels !== undefined) t.deepEqual(documented.get(name)?.labels, labels, name);
+    // Prometheus gives these to what it scrapes; with honor_labels ours would take their place.
+    t.not(
+      labels?.some((label) => label === 'job' || label === 'instance'),
+      true,
+      name,
+    );
   }
 });
+
+test('Rows that begin at 0 are those that there can be', (t) => {
+  const causes: readonly ReloadCause[] = RELOAD_REASONS;
+  const repairs: readonly (Repair | KeepalivedRepair)[] = REPAIRS;
+  const reasons: readonly StandingReason[] = STANDING_REASONS;
+  const refusals: readonly Refusal[] = PAIR_REFUSALS;
+  for (const known of [causes, repairs, reasons, refusals]) t.is(new Set(known).size, known.length);
+  // The compiler refuses what is missing.
+  const all: [
+    Missing<ReloadCause, (typeof RELOAD_REASONS)[number]>,
+    Missing<Repair | KeepalivedRepair, (typeof REPAIRS)[number]>,
+    Missing<StandingReason, (typeof STANDING_REASONS)[number]>,
+    Missing<Refusal, (typeof PAIR_REFUSALS)[number]>,
+  ] = ['none', 'none', 'none', 'none'];
+  t.is(all.length, 4);
+});
+
+type Missing<Possible, Known> = Exclude<Possible, Known> extends never ? 'none' : Exclude<Possible, Known>;
+type KeepalivedRepair = Parameters<KeepalivedMetrics['repaired']>[0];
 
 test('servedMetrics() reads names, types and labels', (t) => {
   const text = [

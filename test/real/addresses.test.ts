@@ -94,7 +94,7 @@ test.serial(
       { name: 'local', family: 'v4', total: 10, free: 8, used: 2, held: 0, conflicting: 0 },
     ]);
     const metric = await agent.metrics();
-    t.is(metric('headgate_pool_addresses', { pool: 'local', state: 'used' }), 2);
+    t.is(metric('headgate_address_pool_addresses', { pool: 'local', state: 'used' }), 2);
 
     // Gone and back: the same address, although others have come meanwhile.
     await host.remove('web.yaml');

@@ -37,8 +37,8 @@ test.serial(
     t.regex(stdout, /VRRP: {12}vrrp-51 master since .*, priority 200, 1 VIPs/);
     t.is(status, 0, stdout);
     const metric = await master.agent.metrics();
-    t.is(metric('headgate_vrrp_state', { instance: 'vrrp-51', state: 'master' }), 1);
-    t.is(metric('headgate_vrrp_vips', { instance: 'vrrp-51' }), 1);
+    t.is(metric('headgate_vrrp_state', { vrrp_instance: 'vrrp-51', state: 'master' }), 1);
+    t.is(metric('headgate_vrrp_vips', { vrrp_instance: 'vrrp-51' }), 1);
 
     for (const { agent } of hosts) await agent.kill();
     await network.cut(master.name);

@@ -1,0 +1,63 @@
+// Metrics of the objects that the agent holds and of what became of them: load balancers, operating status, problems.
+
+import type { ProblemReason } from '../../agent/model.ts';
+import type { MetricRegistry } from './metric-registry.ts';
+
+export interface ObjectState {
+  /** How many objects of each kind the agent holds. */
+  readonly objects: Readonly<Record<string, number>>;
+  readonly loadBalancers: number;
+  readonly ignoredServices: number;
+  /** By reason. */
+  readonly problems: ReadonlyMap<string, number>;
+  /** How many there are, by kind and operating status. */
+  readonly operating: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** Each has a row, be it 0: what is absent can neither be alerted on nor seen to end. */
+const REASONS: Readonly<Record<ProblemReason, 0>> = {
+  InvalidFile: 0,
+  InvalidObject: 0,
+  DuplicateObject: 0,
+  InvalidAnnotation: 0,
+  InvalidSourceRange: 0,
+  InvalidAddress: 0,
+  AddressPending: 0,
+  AddressInUse: 0,
+  AddressUnavailable: 0,
+  AddressNotInPool: 0,
+  AddressNotAllowed: 0,
+  AddressOutOfPool: 0,
+  PoolsOverlap: 0,
+  ProvisionerFailed: 0,
+  ProtocolNotServed: 0,
+  NodePortMissing: 0,
+  InvalidEndpoint: 0,
+  AllMembersDown: 0,
+  MonitorNotUsed: 0,
+  ConfigurationRejected: 0,
+  TwoMasters: 0,
+};
+
+export function addObjectMetrics(registry: MetricRegistry, state: () => ObjectState): void {
+  registry.gauge('headgate_objects', 'Objects that the agent holds', ['kind'], () =>
+    Object.entries(state().objects).map(([kind, count]) => [{ kind }, count]),
+  );
+  registry.number('headgate_load_balancers', 'Load balancers in the model', () => state().loadBalancers);
+  registry.number('headgate_ignored_services', 'Services that are not ours', () => state().ignoredServices);
+  registry.gauge(
+    'headgate_operating_status',
+    'How many there are, by operating status',
+    ['kind', 'status'],
+    () =>
+      Object.entries(state().operating).flatMap(([kind, counts]) =>
+        Object.entries(counts).map(([status, count]) => [{ kind, status }, count] as const),
+      ),
+  );
+  registry.gauge('headgate_problems', 'What users have to mend, by reason', ['reason'], () =>
+    Object.entries({ ...REASONS, ...Object.fromEntries(state().problems) }).map(([reason, count]) => [
+      { reason },
+      count,
+    ]),
+  );
+}
