@@ -6,11 +6,10 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { syncFolder, writeDurably } from '../atomic-file.ts';
 import { HeadgateError } from '../errors.ts';
+import { differenceOf } from './difference.ts';
 import type { InstanceDump } from './dump.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { checkConfig } from './process.ts';
-import { addressesIn } from './render.ts';
-import { instanceName, type VrrpSettings } from './vrrp.ts';
 
 /** Errors: KEEPALIVED_REJECTED, retry never; FILE_WRITE, COMMAND_FAILED. The file is then as it was. */
 export async function replaceConfig(
@@ -42,7 +41,6 @@ const PATIENCE = 3_000;
 /** Returns once keepalived tells that it has what the text says. Errors: KEEPALIVED_RELOAD where it does not. */
 export async function awaitText(
   text: string,
-  vrrp: VrrpSettings,
   ask: () => Promise<readonly InstanceDump[] | undefined>,
 ): Promise<readonly InstanceDump[]> {
   let difference = '';
@@ -50,29 +48,8 @@ export async function awaitText(
     // Asked at once it would tell what it had before a reload.
     await delay(20);
     const dump = await ask();
-    difference = dump === undefined ? 'it does not answer' : differenceOf(dump, text, vrrp);
+    difference = dump === undefined ? 'it does not answer' : differenceOf(dump, text);
     if (dump !== undefined && difference === '') return dump;
   }
   throw new HeadgateError('KEEPALIVED_RELOAD', `keepalived does not have what its file says: ${difference}`);
-}
-
-/** What keepalived has other than a text of ours, as half a sentence; '' where there is nothing. */
-export function differenceOf(dump: readonly InstanceDump[], text: string, vrrp: VrrpSettings): string {
-  const wanted = addressesIn(text);
-  if (dump.length !== wanted.size) return `it has ${dump.length} instances instead of ${wanted.size}`;
-  for (const { virtualRouterId, priority } of vrrp.instances) {
-    const name = instanceName(virtualRouterId);
-    const running = dump.find((each) => each.name === name);
-    if (running === undefined) return `it has no instance ${name}`;
-    if (running.basePriority !== priority || running.advertInterval !== vrrp.advertInterval)
-      return `${name} has another priority or interval`;
-    const addresses = wanted.get(name) ?? new Set();
-    const missing = [...addresses].filter((each) => !running.addresses.has(each));
-    if (missing.length > 0) return `${name} lacks ${missing.length} addresses, ${missing[0]} for one`;
-    const excess = running.addresses.size - addresses.size;
-    if (excess > 0) return `${name} has ${excess} addresses too many`;
-    const unset = running.state === 'master' ? addresses.size - running.set.size : 0;
-    if (unset > 0) return `${unset} addresses of ${name} are not on the interface`;
-  }
-  return '';
 }

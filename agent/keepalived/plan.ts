@@ -1,6 +1,6 @@
 // What it takes to get from the file that keepalived has to the one it shall have. Pure.
 
-import { addressesIn, frameOf } from './render.ts';
+import { frameOf, heldIn } from './config-text.ts';
 
 export type KeepalivedPlan =
   | { readonly kind: 'none' }
@@ -19,9 +19,4 @@ export function planKeepalived(old: string | undefined, wanted: string): Keepali
     added: [...after].filter((address) => !before.has(address)),
     removed: [...before].filter((address) => !after.has(address)),
   };
-}
-
-/** Every address that a text has keepalived hold. */
-export function heldIn(text: string): ReadonlySet<string> {
-  return new Set([...addressesIn(text).values()].flatMap((addresses) => [...addresses]));
 }

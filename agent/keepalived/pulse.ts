@@ -11,20 +11,20 @@ const ADVERTS = 5;
 
 export class Pulse {
   readonly #paths: Pick<KeepalivedPaths, 'vrrpPidFile'>;
-  readonly #patience: number;
+  readonly #advertInterval: () => number;
   #last = { beat: '', at: 0 };
 
   /** `advertInterval` in milliseconds. */
-  constructor(paths: Pick<KeepalivedPaths, 'vrrpPidFile'>, advertInterval: number) {
+  constructor(paths: Pick<KeepalivedPaths, 'vrrpPidFile'>, advertInterval: () => number) {
     this.#paths = paths;
-    this.#patience = Math.max(LEAST, ADVERTS * advertInterval);
+    this.#advertInterval = advertInterval;
   }
 
   /** Whether it has been still for so long that it ought to be asked; `now` in milliseconds that never go back. */
   async isStill(now: number): Promise<boolean> {
     const beat = await this.#beat();
     if (beat !== this.#last.beat) this.#last = { beat, at: now };
-    return beat !== '' && now - this.#last.at > this.#patience;
+    return beat !== '' && now - this.#last.at > Math.max(LEAST, ADVERTS * this.#advertInterval());
   }
 
   /** It has answered, or is another one. */

@@ -59,23 +59,3 @@ function byNumber(a: string, b: string): number {
   const [first, second] = [addressNumber(a), addressNumber(b)];
   return first < second ? -1 : first > second ? 1 : 0;
 }
-
-/** The addresses that a text of ours has keepalived hold, anchors and VIPs, by instance. */
-export function addressesIn(text: string): ReadonlyMap<string, ReadonlySet<string>> {
-  const all = new Map<string, Set<string>>();
-  let current: Set<string> | undefined;
-  for (const line of text.split('\n')) {
-    const [, name, address] =
-      /^(?:vrrp_instance (\S+) \{|\s+([0-9a-f.:]+)\/(?:32|128) dev \S+)$/.exec(line) ?? [];
-    if (name !== undefined) {
-      current = new Set();
-      all.set(name, current);
-    } else if (address !== undefined) current?.add(address);
-  }
-  return all;
-}
-
-/** A text without its VIPs: all that only the settings decide. */
-export function frameOf(text: string): string {
-  return text.replaceAll(/(?<=virtual_ipaddress_excluded \{\n)(?: {4}\S+ dev \S+\n)*/g, '');
-}

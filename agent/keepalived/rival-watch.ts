@@ -9,7 +9,7 @@ export class RivalWatch {
   #hadRivals = false;
 
   /** `advertInterval` in milliseconds. */
-  constructor(advertInterval: number, log: Log) {
+  constructor(advertInterval: () => number, log: Log) {
     this.#rivals = new Rivals(advertInterval);
     this.#log = log;
   }

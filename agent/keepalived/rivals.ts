@@ -7,12 +7,12 @@ const HANDOVER = 2;
 const SILENCE = 5;
 
 export class Rivals {
-  readonly #interval: number;
+  readonly #interval: () => number;
   /** By instance: since when advertisements of another master have been heard, and the last one. */
   readonly #heard = new Map<string, { readonly since: number; readonly last: number }>();
 
   /** Of the advertisements. */
-  constructor(interval: number) {
+  constructor(interval: () => number) {
     this.#interval = interval;
   }
 
@@ -26,11 +26,13 @@ export class Rivals {
   /** The instances that have a second master. */
   current(now: number): readonly string[] {
     return [...this.#heard]
-      .filter(([, { since, last }]) => last - since >= HANDOVER * this.#interval && !this.#isOver(last, now))
+      .filter(
+        ([, { since, last }]) => last - since >= HANDOVER * this.#interval() && !this.#isOver(last, now),
+      )
       .map(([instance]) => instance);
   }
 
   #isOver(last: number, now: number): boolean {
-    return now - last > SILENCE * this.#interval;
+    return now - last > SILENCE * this.#interval();
   }
 }

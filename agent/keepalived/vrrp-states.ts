@@ -53,6 +53,15 @@ export class VrrpStates {
     }
   }
 
+  /** There are no other instances any more. */
+  keep(instances: readonly string[]): void {
+    for (const instance of this.#states.keys()) {
+      if (instances.includes(instance)) continue;
+      this.#states.delete(instance);
+      this.#counted.delete(instance);
+    }
+  }
+
   /** keepalived is gone. */
   lost(now: Date): void {
     for (const instance of this.#states.keys()) this.#set(instance, 'unknown', now, 0);

@@ -1,8 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { addressesIn, heldIn } from '../../../agent/keepalived/config-text.ts';
 import { keepalivedPaths } from '../../../agent/keepalived/paths.ts';
-import { heldIn, planKeepalived } from '../../../agent/keepalived/plan.ts';
-import { addressesIn, renderKeepalived } from '../../../agent/keepalived/render.ts';
+import { planKeepalived } from '../../../agent/keepalived/plan.ts';
+import { renderKeepalived } from '../../../agent/keepalived/render.ts';
 import type { VrrpSettings } from '../../../agent/keepalived/vrrp.ts';
 
 const PATHS = keepalivedPaths('/s', '/r');

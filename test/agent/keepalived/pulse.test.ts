@@ -12,7 +12,7 @@ async function pulseOf(t: ExecutionContext, pid: number, advertInterval = 200): 
   t.teardown(() => rm(directory, { recursive: true }));
   const vrrpPidFile = join(directory, 'vrrp.pid');
   await writeFile(vrrpPidFile, `${pid}\n`);
-  return new Pulse({ vrrpPidFile }, advertInterval);
+  return new Pulse({ vrrpPidFile }, () => advertInterval);
 }
 
 async function stopped(t: ExecutionContext): Promise<number> {

@@ -1,0 +1,8 @@
+// What the keepalived dataplane counts, for whoever keeps the metrics.
+
+/** Counters only go up. */
+export interface KeepalivedMetrics {
+  vrrpTransition(instance: string, state: string): void;
+  keepalivedReloaded(result: 'done' | 'failed'): void;
+  repaired(what: 'keepalived' | 'stale-vips' | 'file'): void;
+}
