@@ -49,7 +49,7 @@ export class PairHost {
   readonly paths: KeepalivedPaths;
   readonly counted = new Map<string, number>();
   readonly #directory: string;
-  readonly #vrrp: VrrpSettings;
+  #vrrp: VrrpSettings;
   readonly #keepalived: string;
   readonly #question: Question;
   readonly #auditInterval: number;
@@ -85,6 +85,12 @@ export class PairHost {
     this.dataplane.want(
       addresses.map((address) => ({ address, family: address.includes(':') ? 'v6' : 'v4' })),
     );
+  }
+
+  /** As at SIGHUP. */
+  configure(change: Partial<VrrpSettings>): void {
+    this.#vrrp = { ...this.#vrrp, ...change };
+    this.dataplane.configure(this.#vrrp);
   }
 
   /** A new agent, with the old one's files; `addresses` are what its objects say. */
