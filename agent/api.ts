@@ -47,7 +47,10 @@ export function apiSource(
 export function claimHome(api: ApiSource | undefined): ClaimHome {
   if (api === undefined) return 'file';
   if (!api.isSynced) return 'unknown';
-  return api.isAbsent('AddressClaim') ? 'file' : 'cluster';
+  const lacks = [api.lackOf('AddressClaim'), api.lackOf('AddressPool')];
+  // Somebody else may have given addresses that this agent may not see.
+  if (lacks.includes('forbidden')) return 'unknown';
+  return lacks[0] === 'unknown' ? 'file' : 'cluster';
 }
 
 function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefined {

@@ -156,6 +156,7 @@ export type ProblemReason =
   | 'AddressNotAllowed'
   | 'AddressOutOfPool'
   | 'PoolsOverlap'
+  | 'NotPermitted'
   | 'ProvisionerFailed'
   | 'ProtocolNotServed'
   | 'NodePortMissing'

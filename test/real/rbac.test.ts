@@ -6,6 +6,7 @@ import type { ApiClient, ApiRequest } from '../../agent/kubernetes/api/client.ts
 import { TestHost } from '../support/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
 import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { until } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
 
@@ -193,6 +194,40 @@ test.serial(
       ['create events 201', 'create leases 201', 'patch services/status 200', 'update leases 200'],
     );
     t.false(agent.log.some(({ code }) => code === 'API_REFUSED'));
+  },
+);
+
+test.serial(
+  'An agent that may not read pools and claims serves everything else, says what it lacks, and goes on when it may',
+  async (t) => {
+    const rolePath = '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate';
+    const role = await kube.must('GET', rolePath);
+    const rules = role.rules.filter(
+      ({ apiGroups }: { apiGroups: readonly string[] }) => !apiGroups.includes('headgate.io'),
+    );
+    t.true(rules.length < role.rules.length);
+    await kube.must('PUT', rolePath, { ...role, rules });
+    const kubeconfig = await kubeconfigOf(kube, NAMESPACE, 'headgate');
+    await until('the right is gone', async () => (await ask(['GET', POOLS])).status === 403);
+
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kubeconfig] });
+    const path = '/api/v1/namespaces/default/services';
+    const annotations = { 'headgate.io/load-balancer-ips': host.address(1) };
+    const spec = { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] };
+    await kube.must('POST', path, { metadata: { name: 'named', annotations }, spec });
+    const agent = await host.start();
+    const reasons = async () => (await host.status()).problems.map(({ reason }) => reason);
+    await host.until('its status is there', async () => {
+      const { body } = await kube.api('GET', `${path}/named`);
+      return body.status.loadBalancer.ingress !== undefined;
+    });
+    t.true((await reasons()).includes('NotPermitted'));
+
+    const { body: narrowed } = await kube.api('GET', rolePath);
+    await kube.must('PUT', rolePath, { ...narrowed, rules: role.rules });
+    await host.until('nothing is missing', async () => !(await reasons()).includes('NotPermitted'), 60_000);
+    await kube.must('DELETE', `${path}/named`);
+    await agent.stop();
   },
 );
 

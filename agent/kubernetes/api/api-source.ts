@@ -17,6 +17,7 @@ import type { ApiStreams } from './client.ts';
 import type { ParseObject, ReflectedChange } from './reflected.ts';
 import { Reflector } from './reflector.ts';
 import type {
+  Lack,
   ReflectedResource,
   ReflectorObserver,
   ReflectorStatus,
@@ -111,16 +112,18 @@ export class ApiSource {
 
   /** Every watch is open, of the kinds that the API server knows. */
   get isConnected(): boolean {
-    return this.#reflectors.every((reflector) => reflector.isAbsent || reflector.status().connected);
+    return this.#reflectors.every(
+      (reflector) => reflector.lack === 'unknown' || reflector.status().connected,
+    );
   }
 
   get isSynced(): boolean {
     return this.#reflectors.every(({ isSynced }) => isSynced);
   }
 
-  /** The API server does not know the kind. */
-  isAbsent(kind: ReflectedKind): boolean {
-    return this.#reflectors.some((reflector) => reflector.isAbsent && reflector.status().kind === kind);
+  /** Why there is nothing of a kind although everything is synced. */
+  lackOf(kind: ReflectedKind): Lack {
+    return this.#reflectors.find((reflector) => reflector.status().kind === kind)?.lack ?? 'none';
   }
 
   /** The Service as the API has shown it last; undefined where it has not, or has shown that it is gone. */
@@ -208,10 +211,12 @@ export class ApiSource {
 
   /** The same list as before unless one of them has changed. */
   #allProblems(): readonly Problem[] {
-    const lists = this.#reflectors.map(({ problems }) => problems);
+    const lists = this.#reflectors.map((reflector) =>
+      reflector.lack === 'forbidden' ? NOT_PERMITTED : reflector.problems,
+    );
     if (lists.some((list, index) => list !== this.#problemLists[index])) {
       this.#problemLists = lists;
-      this.#problems = lists.flat();
+      this.#problems = [...new Set(lists)].flat();
     }
     return this.#problems;
   }
@@ -250,6 +255,16 @@ function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): b
 }
 
 const ALL: readonly ReflectedKind[] = ['Service', 'EndpointSlice', 'Node', 'AddressPool', 'AddressClaim'];
+
+/** The same list each time, and once where it is about both kinds. */
+const NOT_PERMITTED: readonly Problem[] = [
+  {
+    object: 'AddressPools and AddressClaims',
+    reason: 'NotPermitted',
+    message:
+      "The API server does not let this agent's account read them (403): apply deploy/rbac.yaml; no address of a pool is given until then",
+  },
+];
 
 interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plural' | 'isOptional'> {
   /** Has no namespaces. */

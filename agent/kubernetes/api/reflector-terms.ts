@@ -14,7 +14,10 @@ export interface ReflectedResource<T> {
   readonly namespace: string;
   /** '' for all. */
   readonly labelSelector: string;
-  /** The API server may not know the kind (yet): that counts as a list of nothing, and is asked again. */
+  /**
+   * The API server may not know the kind (yet), or not let us read it: the others do not wait for it, and it is asked
+   * again.
+   */
   readonly isOptional?: boolean;
   /** Gets kind and apiVersion filled in. */
   readonly parse: ParseObject<T>;
@@ -51,7 +54,7 @@ export interface ReflectorTimes {
   readonly confirm: number;
   /** Seconds after which the API server is to end a watch; up to twice as long. */
   readonly watch: number;
-  /** Milliseconds until an API server that does not know the kind is asked again; up to twice as long. */
+  /** Milliseconds until an API server that gives nothing of an optional kind is asked again; up to twice as long. */
   readonly absent: number;
 }
 
@@ -61,14 +64,16 @@ export interface ReflectorTimes {
  */
 export const defaultTimes: ReflectorTimes = { silence: 90_000, confirm: 2_000, watch: 240, absent: 10_000 };
 
+/** Why there is nothing of an optional kind: the API server does not know it, or does not let this account read it. */
+export type Lack = 'none' | 'unknown' | 'forbidden';
+
 export interface ReflectorStatus {
   readonly kind: string;
   readonly namespace: string;
   /** A watch is open. */
   readonly connected: boolean;
   readonly synced: boolean;
-  /** The API server did not know the kind when it was asked last. */
-  readonly absent: boolean;
+  readonly lack: Lack;
   readonly objects: number;
   /** Objects that count although the last list lacked them. */
   readonly doubted: number;

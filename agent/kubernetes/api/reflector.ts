@@ -13,6 +13,7 @@ import { listPages, PAGE, type PageQuery } from './list-pages.ts';
 import { type Keyed, Reflected, type ReflectedChange } from './reflected.ts';
 import {
   defaultTimes,
+  type Lack,
   type ListReason,
   type ReflectedResource,
   type ReflectorObserver,
@@ -63,7 +64,7 @@ export class Reflector<T extends Keyed> {
   /** By performance.now(), when the confirming list is due. */
   #confirmAt = 0;
   #connected = false;
-  #isAbsent = false;
+  #lack: Lack = 'none';
   /** Attempts in a row that the API server did not answer as asked. */
   #failures = 0;
   /** Watches in a row that were opened and brought nothing. */
@@ -100,9 +101,9 @@ export class Reflector<T extends Keyed> {
     return this.#isSynced;
   }
 
-  /** The API server did not know the kind when it was asked last. */
-  get isAbsent(): boolean {
-    return this.#isAbsent;
+  /** Why the API server gave nothing of the kind when it was asked last, and `synced` is not to be taken for a list. */
+  get lack(): Lack {
+    return this.#lack;
   }
 
   /** What a snapshot holds; the first list is compared with it. Nothing once that is there. */
@@ -122,7 +123,7 @@ export class Reflector<T extends Keyed> {
       namespace,
       connected: this.#connected,
       synced: this.#isSynced,
-      absent: this.#isAbsent,
+      lack: this.#lack,
       objects: this.#known.size,
       doubted: this.#known.doubted,
       resourceVersion: this.#version ?? '',
@@ -146,7 +147,7 @@ export class Reflector<T extends Keyed> {
         if (this.#version !== undefined && !this.#closed) await this.#watchOnce(this.#version);
       } catch (error) {
         if (this.#closed) break;
-        if (this.#mayBeAbsent(error)) {
+        if (this.#doesWithout(error)) {
           pause = this.#times.absent * (1 + this.#random());
         } else {
           this.#failures++;
@@ -174,14 +175,20 @@ export class Reflector<T extends Keyed> {
     return error instanceof Refusal ? error.retryAfter : 0;
   }
 
-  /** What was known before stays: nobody takes a whole kind away to have it forgotten. */
-  #mayBeAbsent(error: unknown): boolean {
-    if (!this.#options.resource.isOptional || !(error instanceof Refusal) || error.status !== 404)
-      return false;
+  /**
+   * Whether to go on without an optional kind, which the API server does not know or does not let us read.
+   * What was known before stays: nobody takes a whole kind away to have it forgotten.
+   */
+  #doesWithout(error: unknown): boolean {
+    if (!this.#options.resource.isOptional || !(error instanceof Refusal)) return false;
+    const lack = lackOf(error.status);
+    // A watch that is refused after a list was not is a failure like any other.
+    if (lack === 'none' || (lack === 'forbidden' && this.#version !== undefined)) return false;
     if (this.#version !== undefined) this.#relist('expired');
     this.#answered();
-    if (this.#isAbsent) return true;
-    this.#isAbsent = true;
+    if (this.#lack === lack) return true;
+    this.#lack = lack;
+    if (lack === 'forbidden') this.#failed(error);
     this.#isSynced = true;
     this.#options.onChange({ upserted: [], removed: [] }, 'list');
     this.#firstList.resolve();
@@ -228,7 +235,7 @@ export class Reflector<T extends Keyed> {
     const { kind } = this.#options.resource;
     this.#options.observer?.onList?.(kind, reason, this.#known.size, performance.now() - begin);
     this.#isSynced = true;
-    this.#isAbsent = false;
+    this.#lack = 'none';
     // Also where it is empty: problems may differ.
     this.#options.onChange(change, 'list');
     this.#firstList.resolve();
@@ -408,6 +415,11 @@ export class Reflector<T extends Keyed> {
     this.#status.lastEvent = Date.now();
     this.#options.observer?.onEvent?.(this.#options.resource.kind, type);
   }
+}
+
+function lackOf(status: number): Lack {
+  if (status === 404) return 'unknown';
+  return status === 403 ? 'forbidden' : 'none';
 }
 
 /** Versions are numbers that only grow (KEP-5504); what is none cannot be compared. */

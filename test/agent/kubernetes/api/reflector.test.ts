@@ -392,7 +392,7 @@ test('A kind that the API server does not know is a list of nothing, until it kn
     [answer(404, '{}'), answer(404, '{}'), list(5, service('a', 3)), answer(404, '{}')],
     [
       (request) => {
-        t.false(reflector.isAbsent);
+        t.is(reflector.lack, 'none');
         return events(bookmark(6))(request);
       },
       answer(404, '{}'),
@@ -400,7 +400,7 @@ test('A kind that the API server does not know is a list of nothing, until it kn
   );
   const { reflector, changes, names, log } = run(t, api, {}, [], true);
   await reflector.synced;
-  t.true(reflector.isAbsent);
+  t.is(reflector.lack, 'unknown');
   t.deepEqual(changes, [{ upserted: [], removed: [] }]);
   await until(() => names().length === 1);
   t.deepEqual(
@@ -408,12 +408,29 @@ test('A kind that the API server does not know is a list of nothing, until it kn
     ['default/a'],
   );
   // What was there counts on when the kind is taken away.
-  await until(() => reflector.isAbsent);
+  await until(() => reflector.lack === 'unknown');
   t.deepEqual(names(), ['a']);
   t.deepEqual(
     log.filter((line) => line.startsWith('failure')),
     [],
   );
+});
+
+test('A kind that may not be read keeps nobody waiting, says so once and comes when it may be', async (t) => {
+  const api = new Script(
+    [answer(403, '{"message":"no"}'), answer(403, '{}'), list(5, service('a', 3))],
+    [answer(403, '{}'), open()],
+  );
+  const { reflector, changes, names, log } = run(t, api, {}, [], true);
+  await reflector.synced;
+  t.is(reflector.lack, 'forbidden');
+  t.regex(reflector.status().fault, /403/);
+  t.deepEqual(changes, [{ upserted: [], removed: [] }]);
+  await until(() => names().length === 1);
+  // Two lists were refused, and then a watch, which takes nothing away.
+  const failures = () => log.filter((line) => line.startsWith('failure')).length;
+  await until(() => failures() === 2);
+  t.deepEqual([reflector.lack, names()], ['none', ['a']]);
 });
 
 test('A kind that has to be there is asked for again and again, and is not taken for empty', async (t) => {
