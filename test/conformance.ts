@@ -162,18 +162,21 @@ const SERVICE: Section = {
     {
       field: 'spec.healthCheckNodePort',
       rule: [
-        'It changes nothing: which nodes have endpoints is known from the slices, before any probe could tell.',
+        'Which nodes have endpoints, and how many, is known from the slices before any probe could tell; so is what the header `X-Load-Balancing-Endpoint-Weight` would say.',
+        'With `headgate.io/health-monitor: kube-proxy`, or that as the default for all, nodes with `externalTrafficPolicy: Local` are probed there besides.',
       ],
-      notYet: 'Probing it for nodes whose kube-proxy has failed, and its weight header.',
-      shownBy: { [IGNORED]: ['healthCheckNodePort has no effect'] },
+      shownBy: {
+        [IGNORED]: ['healthCheckNodePort has no effect without a monitor by kube-proxy'],
+        [CASES]: ['monitor-kube-proxy-with-local-traffic-policy'],
+      },
     },
     {
       field: 'kube-proxy’s :10256/healthz',
       rule: [
-        'Nodes are not probed by themselves; a health monitor of the Service may, with `headgate.io/health-monitor: http`, `-path: /healthz` and `-port: "10256"`.',
+        'Probed with `headgate.io/health-monitor: kube-proxy`, or that as the default for all, where members are nodes and the policy is `Cluster`; pods are not.',
       ],
-      notYet: 'Probing it without being asked.',
       shownBy: {
+        [CASES]: ['monitor-kube-proxy', 'monitor-kube-proxy-of-pods'],
         'agent/haproxy/config/listener-config.test.ts': [
           'A check on a port of its own does not send the PROXY protocol header, one on the member’s port does',
         ],
@@ -188,15 +191,15 @@ const SERVICE: Section = {
       field: 'spec.sessionAffinity, sessionAffinityConfig',
       rule: [
         '`ClientIP` keeps a client address at its member, for each Service port, for `timeoutSeconds` after its last connection: 10,800 by default, at most a day.',
-        'It survives a reload; clients of a draining member are given another one.',
+        'It survives a reload, and the other host of a pair has the same table; clients of a draining member are given another one.',
       ],
-      notYet: 'The other host of a pair does not have the table yet.',
       shownBy: {
         [PARSE]: ['parseObject() gives session affinity three hours where the Service does not say'],
         [TRANSLATE]: ['sessionAffinity ClientIP becomes persistence for as many seconds as it says'],
         [CASES]: ['session-affinity'],
         [TRANSITIONS]: ['member-begins-to-terminate-with-session-affinity'],
         [REAL_SERVICES]: ['Session affinity survives a reload'],
+        'real/pair.test.ts': ['A client keeps its member on the other host, and over a reload there'],
       },
     },
     {

@@ -11,8 +11,8 @@ export type ApiState =
       readonly watches: readonly {
         readonly kind: string;
         readonly connected: boolean;
-        /** The API server does not know the kind. */
-        readonly absent: boolean;
+        /** Why there is nothing of an optional kind. */
+        readonly lack: 'none' | 'unknown' | 'forbidden';
       }[];
     }
   | undefined;
@@ -31,8 +31,8 @@ export class ApiMetrics {
       ['kind'],
       () => {
         const rows = new Map<string, number>();
-        for (const { kind, connected, absent } of state()?.watches ?? [])
-          if (!absent) rows.set(kind, Math.min(rows.get(kind) ?? 1, Number(connected)));
+        for (const { kind, connected, lack } of state()?.watches ?? [])
+          if (lack !== 'unknown') rows.set(kind, Math.min(rows.get(kind) ?? 1, Number(connected)));
         return [...rows].map(([kind, value]) => [{ kind }, value] as const);
       },
     );

@@ -29,6 +29,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   AddressNotAllowed: 0,
   AddressOutOfPool: 0,
   PoolsOverlap: 0,
+  NotPermitted: 0,
   ProvisionerFailed: 0,
   ProtocolNotServed: 0,
   NodePortMissing: 0,
