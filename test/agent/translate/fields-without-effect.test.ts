@@ -12,7 +12,9 @@ const noEffect = test.macro((t, spec: object) => {
 });
 
 test('internalTrafficPolicy has no effect', noEffect, { internalTrafficPolicy: 'Local' });
-test('healthCheckNodePort has no effect without a monitor by kube-proxy', noEffect, { healthCheckNodePort: 31_000 });
+test('healthCheckNodePort has no effect without a monitor by kube-proxy', noEffect, {
+  healthCheckNodePort: 31_000,
+});
 test('trafficDistribution has no effect', noEffect, { trafficDistribution: 'PreferClose' });
 test('appProtocol has no effect', noEffect, { ports: ports({ appProtocol: 'kubernetes.io/h2c' }) });
 
