@@ -24,6 +24,7 @@ import type { Problem } from './model.ts';
 import { Operating } from './operating.ts';
 import { Overview } from './overview.ts';
 import type { Objects } from './pair/pair.ts';
+import { pairSettings } from './pair/pair-settings.ts';
 import { pairOf, pairOrders } from './pairing.ts';
 import { ProblemLog, problemCounts } from './problem-log.ts';
 import { ProgrammingLatency } from './programming-latency.ts';
@@ -95,7 +96,7 @@ async function run(argv: readonly string[]): Promise<number> {
     new KeepalivedDataplane({ settings: { ...settings, vrrp }, metrics: metrics.dataplane, log, onState });
   let objects: Objects = 'unread';
   const pair = pairOf({
-    settings,
+    settings: () => settings,
     model,
     haproxy,
     keepalived,
@@ -170,6 +171,7 @@ async function run(argv: readonly string[]): Promise<number> {
     translating = translateSettings(settings);
     log.setLevel(settings.logLevel);
     haproxy.configure(settings);
+    if (settings.vrrp !== undefined) keepalived?.configure(settings.vrrp);
     void pair?.renew();
     addresses.configure(settings, translating);
     changes.add(
@@ -325,6 +327,9 @@ function rereadSettings(argv: readonly string[], settings: Settings, log: Log): 
   try {
     const next = settingsFrom(argv);
     const changed = diffSettings(settings, next);
+    const kept = changed.filter(({ needsRestart }) => needsRestart).map(({ name }) => [name, settings[name]]);
+    const taken = { ...next, ...Object.fromEntries(kept) };
+    pairSettings(taken); // throws where they would leave this host without its peer
     if (changed.length === 0) log.info('Settings: nothing has changed');
     for (const { name, from, to, needsRestart } of changed) {
       const message = needsRestart
@@ -332,10 +337,7 @@ function rereadSettings(argv: readonly string[], settings: Settings, log: Log): 
         : 'Settings: a change is taken';
       log.info(message, { setting: name, from, to });
     }
-    const kept = Object.fromEntries(
-      changed.filter(({ needsRestart }) => needsRestart).map(({ name }) => [name, settings[name]]),
-    );
-    return { ...next, ...kept };
+    return taken;
   } catch (error) {
     log.error('Settings: kept as they were', { error: messageOf(error) });
     return undefined;

@@ -13,7 +13,8 @@ import type { Model } from './translate.ts';
 import { version } from './version.ts';
 
 export interface PairingOptions extends Pick<PairOptions, 'objects' | 'metrics'> {
-  readonly settings: Settings;
+  /** As they are now. */
+  readonly settings: () => Settings;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
   /** undefined where this host has no VRRP. */
@@ -30,9 +31,9 @@ export function pairOf({
   log,
   ...rest
 }: PairingOptions): Pair | undefined {
-  const paired = pairSettings(settings);
-  if (paired === undefined) return undefined;
-  const place = tablesPlace(paired);
+  const atStart = pairSettings(settings());
+  if (atStart === undefined) return undefined;
+  const paired = () => pairSettings(settings()) ?? atStart;
   return new Pair({
     ...rest,
     settings: paired,
@@ -50,6 +51,7 @@ export function pairOf({
     },
     onProved: async (credentials) => {
       try {
+        const place = tablesPlace(paired());
         if (place !== undefined) await haproxy.shareTables(place, credentials);
       } catch (error) {
         log.error('Session affinity is not shared', { error: messageOf(error) });

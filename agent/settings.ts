@@ -11,7 +11,14 @@ import {
   readSettingsFile,
   readVariables,
 } from './settings/sources.ts';
-import { allSettings, type Host, type Setting, type SettingName, type Settings } from './settings/table.ts';
+import {
+  allSettings,
+  type Host,
+  needsRestart,
+  type Setting,
+  type SettingName,
+  type Settings,
+} from './settings/table.ts';
 
 export { readCommandLine } from './settings/sources.ts';
 export type { SettingName, Settings } from './settings/table.ts';
@@ -84,9 +91,11 @@ export interface SettingChange {
 /** What differs between two readings, in the order of the table. */
 export function diffSettings(old: Settings, now: Settings): SettingChange[] {
   const changes: SettingChange[] = [];
-  for (const [name, { kind, restart }] of allSettings()) {
+  for (const [name, setting] of allSettings()) {
+    const { kind } = setting;
     const [from, to] = [kind.write(old[name]), kind.write(now[name])];
-    if (from !== to) changes.push({ name, from, to, needsRestart: restart });
+    if (from !== to)
+      changes.push({ name, from, to, needsRestart: needsRestart(setting, old[name], now[name]) });
   }
   return changes;
 }

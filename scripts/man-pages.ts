@@ -2,7 +2,7 @@
 
 import { exitStatus, usages } from '../agent/cli/usage.ts';
 import { defaultInWords, flagExample } from '../agent/settings/help.ts';
-import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
+import { allSettings, changeInWords, groups, type Setting, variableOf } from '../agent/settings/table.ts';
 
 export interface ManualDate {
   readonly version: string;
@@ -101,7 +101,7 @@ export function settingsPage({ version, date }: ManualDate): string {
 function paragraphs(name: string, setting: Setting<unknown>): readonly string[] {
   return [
     plain(setting.doc),
-    `Allowed: ${plain(setting.kind.allowed)}. Default: ${plain(defaultInWords(setting))}. Flag --${flag(name, setting)}, variable ${variableOf(name)}. A change takes ${setting.restart ? 'a restart' : 'effect on SIGHUP'}.`,
+    `Allowed: ${plain(setting.kind.allowed)}. Default: ${plain(defaultInWords(setting))}. Flag --${flag(name, setting)}, variable ${variableOf(name)}. ${changeInWords(setting)}.`,
   ];
 }
 

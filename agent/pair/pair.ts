@@ -37,7 +37,8 @@ export interface PairSettings {
 export type Objects = 'unread' | 'kept' | 'live';
 
 export interface PairOptions {
-  readonly settings: PairSettings;
+  /** As they are now: what may change are the addresses and the times; renew() says that it has. */
+  readonly settings: () => PairSettings;
   readonly version: string;
   /** The desired state by key. */
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
@@ -106,19 +107,19 @@ export class Pair {
 
   constructor(options: PairOptions) {
     const { settings, wanted, haproxy, vrrp, metrics, log } = options;
+    const { pairPort, pairCredentials, stateDir } = settings();
     this.#options = options;
     this.#parity = new Parity({ wanted, served: (key) => haproxy.served(key) });
     this.#watch = new Watch({
-      ask: () => haproxy.ask(settings.pairLowerAfter),
+      ask: () => haproxy.ask(settings().pairLowerAfter),
       serves: (listener) => haproxy.serves(listener),
       wanted,
-      patience: settings.pairLowerAfter,
+      patience: () => settings().pairLowerAfter,
     });
     this.#link = new PeerLink({
-      ownAddress: settings.pairAddress,
-      peerAddress: settings.pairPeer,
-      port: settings.pairPort,
-      credentials: settings.pairCredentials,
+      addresses: () => ({ own: settings().pairAddress, peer: settings().pairPeer }),
+      port: pairPort,
+      credentials: pairCredentials,
       report: () => this.#report(),
       onHeard: () => this.#judge(),
       onProved: options.onProved,
@@ -126,7 +127,7 @@ export class Pair {
       log,
     });
     this.#orders = new Orders({
-      file: new MaintenanceFile(join(settings.stateDir, 'maintenance')),
+      file: new MaintenanceFile(join(stateDir, 'maintenance')),
       roles: () => vrrp.roles(),
       peerRoles: () => this.#peer?.roles,
       isPeerLowered: () => (this.#peer?.lowered.length ?? 0) > 0,
@@ -159,7 +160,7 @@ export class Pair {
     this.#link.tell();
   }
 
-  /** Reads the credentials again. */
+  /** Reads the credentials again, and takes up other settings. */
   renew(): Promise<void> {
     return this.#link.renew();
   }
@@ -184,7 +185,7 @@ export class Pair {
       pending: own.pending,
       parity: parityOf(own, peer),
       twoMasters: this.#masters.names,
-      peerAddress: this.#options.settings.pairPeer,
+      peerAddress: this.#options.settings().pairPeer,
       peer,
       peerNotReady: whyPeerIsNotReady(own, peer),
       credentialsExpire: this.#link.expires,
@@ -193,7 +194,7 @@ export class Pair {
   }
 
   problems(): readonly Problem[] {
-    const { pairAddress, pairPeer } = this.#options.settings;
+    const { pairAddress, pairPeer } = this.#options.settings();
     const hosts = `${pairAddress} and ${pairPeer}`;
     return this.#masters.names.map((name) => ({
       object: `VRRP instance ${name}`,
@@ -243,7 +244,7 @@ export class Pair {
     // With several virtual routers some VIPs may be on the other host.
     const hasAllVips = roles.length > 0 && roles.every((role) => role === 'master');
     const began = performance.now();
-    this.#seen = await this.#watch.look(hasAllVips && this.#options.settings.netns === '');
+    this.#seen = await this.#watch.look(hasAllVips && this.#options.settings().netns === '');
     if (this.#closed) return;
     // What did not answer was silent from the moment that it was asked.
     const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';
@@ -255,7 +256,8 @@ export class Pair {
   /** Everything that follows from what is known now; called whenever something of it may have changed. */
   #judge(now = performance.now()): void {
     if (this.#closed) return;
-    const { settings, vrrp, log } = this.#options;
+    const { vrrp, log } = this.#options;
+    const settings = this.#options.settings();
     const catchingUp = this.#whyCatchingUp();
     if (catchingUp === '') this.#isCatchingUp = false;
     const { isLocked: maintenance, handsOver: failover } = this.#orders;

@@ -8,8 +8,7 @@ import { PeerMouth } from './peer-mouth.ts';
 import type { PairReport } from './report.ts';
 
 export interface PeerLinkOptions {
-  readonly ownAddress: string;
-  readonly peerAddress: string;
+  readonly addresses: () => PairAddresses;
   /** The same on both hosts. */
   readonly port: number;
   /** The file. */
@@ -18,12 +17,18 @@ export interface PeerLinkOptions {
   /** Something else is known of the peer, or nothing any more. */
   readonly onHeard: () => void;
   /**
-   * These credentials can be used, and `ownAddress` is known to be an address of this host: told once, and again when
-   * there are other credentials.
+   * These credentials can be used, and this host's address is known to be its own: told once, and again when there are
+   * other credentials or other addresses.
    */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
+}
+
+/** This host's and its peer's, by which the agents talk. */
+export interface PairAddresses {
+  readonly own: string;
+  readonly peer: string;
 }
 
 /** Milliseconds between two reports, and without one after which the peer counts as unknown. */
@@ -32,6 +37,7 @@ const PATIENCE = 2_000;
 
 export class PeerLink {
   readonly #options: PeerLinkOptions;
+  #addresses: PairAddresses;
   #credentials: PairCredentials | undefined;
   #credentialsFault = '';
   #ear: PeerEar | undefined;
@@ -40,11 +46,16 @@ export class PeerLink {
 
   constructor(options: PeerLinkOptions) {
     this.#options = options;
+    this.#addresses = options.addresses();
   }
 
-  /** Reads the credentials, at the start and again later; those that cannot be used change nothing but the fault. */
+  /**
+   * Reads the credentials, at the start and again later; those that cannot be used change nothing but the fault. Where
+   * the addresses are others than before, begins anew with these.
+   */
   async renew(): Promise<void> {
     const { credentials: path, log } = this.#options;
+    this.#move(this.#options.addresses());
     try {
       const credentials = await readCredentials(path);
       this.#credentialsFault = '';
@@ -77,7 +88,7 @@ export class PeerLink {
     if (this.#ear === undefined || this.#mouth === undefined)
       return 'The credentials of the pair are not read yet';
     if (this.#ear.fault !== '') return this.#ear.fault;
-    if (this.peer === undefined) return `The peer ${this.#options.peerAddress} is not heard`;
+    if (this.peer === undefined) return `The peer ${this.#addresses.peer} is not heard`;
     return this.#mouth.fault && `The peer does not hear this host: ${this.#mouth.fault}`;
   }
 
@@ -87,8 +98,22 @@ export class PeerLink {
     this.#mouth?.close();
   }
 
+  #move(addresses: PairAddresses): void {
+    const { own, peer } = this.#addresses;
+    if (addresses.own === own && addresses.peer === peer) return;
+    this.#addresses = addresses;
+    this.#ear?.close();
+    this.#mouth?.close();
+    this.#ear = undefined;
+    this.#mouth = undefined;
+    // Whatever is read next is used.
+    this.#credentials = undefined;
+    this.#options.onHeard();
+  }
+
   async #use(credentials: PairCredentials): Promise<void> {
-    const { ownAddress, peerAddress, port, report, onHeard, onProved, onRefused, log } = this.#options;
+    const { port, report, onHeard, onProved, onRefused, log } = this.#options;
+    const { own, peer } = this.#addresses;
     if (this.#ear !== undefined) {
       this.#ear.renew(credentials);
       this.#mouth?.renew(credentials);
@@ -96,8 +121,8 @@ export class PeerLink {
       return;
     }
     this.#ear = new PeerEar({
-      own: { address: ownAddress, port },
-      peerAddress,
+      own: { address: own, port },
+      peerAddress: peer,
       credentials,
       patience: PATIENCE,
       onListening: () => onProved(this.#credentials ?? credentials),
@@ -109,8 +134,8 @@ export class PeerLink {
       log,
     });
     this.#mouth = new PeerMouth({
-      ownAddress,
-      peer: { address: peerAddress, port },
+      ownAddress: own,
+      peer: { address: peer, port },
       credentials,
       report,
       beat: BEAT,

@@ -1,10 +1,11 @@
 // Whether the peer could take the traffic over without anybody noticing. Pure.
 
 import type { PairReport } from './report.ts';
+import { areAlike } from './roles.ts';
 
 /** Why not, as a sentence; '' where it could. `peer` is undefined while it is not heard. */
 export function whyPeerIsNotReady(
-  own: Pick<PairReport, 'model' | 'running'>,
+  own: Pick<PairReport, 'model' | 'running' | 'roles'>,
   peer: PairReport | undefined,
 ): string {
   if (peer === undefined) return 'The peer is not heard';
@@ -15,6 +16,8 @@ export function whyPeerIsNotReady(
   // Where both have the same load balancers in quarantine, neither serves all that is desired.
   if (peer.running !== peer.model && peer.running !== own.running)
     return `The peer is behind: its HAProxy does not serve ${peer.pending || 'some'} load balancers as it should`;
+  if (!areAlike(own.roles, peer.roles))
+    return `The peer cannot take over: its virtual routers are ${Object.keys(peer.roles).join(', ') || 'none'}, not those of this host`;
   if (Object.values(peer.roles).includes('fault'))
     return 'The peer cannot take over: its VRRP is in state fault';
   // What it has handed over it may get back.

@@ -10,7 +10,20 @@ export function isActive(roles: Roles): boolean {
   return Object.values(roles).includes('master');
 }
 
-/** The instances of which both are master. */
+/**
+ * This host's instances of which both are master; one that the peer does not have counts where the peer is master of one
+ * that is not this host's: the two do not hear each other then, whatever they are called.
+ */
 export function contested(own: Roles, peer: Roles): readonly string[] {
-  return Object.keys(own).filter((name) => own[name] === 'master' && peer[name] === 'master');
+  const hasForeign = Object.keys(peer).some((name) => peer[name] === 'master' && own[name] === undefined);
+  return Object.keys(own).filter((name) => {
+    if (own[name] !== 'master') return false;
+    return peer[name] === 'master' || (peer[name] === undefined && hasForeign);
+  });
+}
+
+/** Whether both have the same virtual routers. */
+export function areAlike(own: Roles, peer: Roles): boolean {
+  const names = Object.keys(own);
+  return names.length === Object.keys(peer).length && names.every((name) => peer[name] !== undefined);
 }

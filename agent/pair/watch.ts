@@ -12,7 +12,7 @@ export interface WatchOptions {
   /** Whether HAProxy has this listener, as far as is known. */
   readonly serves: (listener: string) => boolean;
   /** Milliseconds in which a listener on this very host must take a connection. */
-  readonly patience: number;
+  readonly patience: () => number;
 }
 
 export interface Seen {
@@ -48,7 +48,7 @@ export class Watch {
     for (let sample = 0; sample < SAMPLES; sample++) {
       const place = this.#next();
       if (place === undefined) return fault;
-      fault = await knock(place, this.#options.patience);
+      fault = await knock(place, this.#options.patience());
       if (fault === '') return '';
     }
     return fault;

@@ -1,6 +1,6 @@
 // The settings for people: the flags in `--help`, and docs/settings.md. Pure.
 
-import { allSettings, flagOf, groups, type Setting, variableOf } from './table.ts';
+import { allSettings, changeInWords, flagOf, groups, type Setting, variableOf } from './table.ts';
 
 /** The part of `--help` about the flags that are settings, ends with a newline. */
 export function settingsHelp(): string {
@@ -59,7 +59,7 @@ export function settingsDocument(): string {
       lines.push(`- Flag \`${flagExample(name, setting)}\`, variable \`${variableOf(name)}\``);
       lines.push(`- Allowed: ${setting.kind.allowed}`);
       lines.push(`- Default: ${defaultInWords(setting)}`);
-      lines.push(`- A change takes ${setting.restart ? 'a restart' : 'effect on SIGHUP'}`);
+      lines.push(`- ${changeInWords(setting)}`);
     }
   }
   return `${lines.join('\n')}\n`;

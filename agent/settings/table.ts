@@ -41,8 +41,14 @@ export interface Setting<T> {
   readonly defaultInWords?: string;
   /** Whole sentences; the first one is what `--help` shows. */
   readonly doc: string;
-  /** Taken at start only: SIGHUP reports a change but does not follow it. */
-  readonly restart: boolean;
+  /** Taken at start only: SIGHUP reports a change but does not follow it. Or which changes these are. */
+  readonly restart: boolean | SomeChanges<T>;
+}
+
+export interface SomeChanges<T> {
+  needRestart(from: T, to: T): boolean;
+  /** As the end of a sentence that begins with `A change takes effect on SIGHUP`. */
+  readonly inWords: string;
 }
 
 export const groups = [
@@ -271,8 +277,11 @@ export const settingsTable = {
 
   vrrp: setting(vrrp(), 'The pair', {
     default: '',
-    restart: true,
-    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them when it is gone: see [VRRP](vrrp.md) for the keys. Empty: the agent starts no keepalived.',
+    restart: {
+      needRestart: (from, to) => (from === undefined) !== (to === undefined),
+      inWords: '; from none to some, or back, it takes a restart',
+    },
+    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them when it is gone: see [VRRP](vrrp.md) for the keys. Empty: the agent starts no keepalived. What the two hosts must have alike is [changed with care](vrrp.md#changing-its-settings).',
   }),
   keepalived: setting(program(), 'The pair', {
     default: 'keepalived',
@@ -311,12 +320,12 @@ export const settingsTable = {
   }),
   pairLowerAfter: setting(duration(100 * MILLISECOND, MINUTE), 'The pair', {
     default: '1s',
-    restart: true,
+    restart: false,
     doc: 'How long HAProxy may be silent, or its listeners refuse connections, before this host gives way to its peer.',
   }),
   pairRaiseAfter: setting(duration(100 * MILLISECOND, 10 * MINUTE), 'The pair', {
     default: '10s',
-    restart: true,
+    restart: false,
     doc: 'How long both must be well again before this host stands in full.',
   }),
 
@@ -348,6 +357,17 @@ export type Settings = {
 /** The table's rows in its order. */
 export function allSettings(): [SettingName, Setting<unknown>][] {
   return Object.entries(settingsTable) as [SettingName, Setting<unknown>][];
+}
+
+/** Whether a change of it is not followed by SIGHUP. */
+export function needsRestart<T>({ restart }: Setting<T>, from: T, to: T): boolean {
+  return typeof restart === 'boolean' ? restart : restart.needRestart(from, to);
+}
+
+/** What it takes for a change to take effect, in words. */
+export function changeInWords({ restart }: Setting<unknown>): string {
+  if (restart === true) return 'A change takes a restart';
+  return `A change takes effect on SIGHUP${restart === false ? '' : restart.inWords}`;
 }
 
 export function isSettingName(name: string): name is SettingName {

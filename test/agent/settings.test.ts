@@ -409,6 +409,21 @@ test('diffSettings() names what changed as a user would write it, and what needs
   );
 });
 
+test('diffSettings() has VRRP change without a restart, but for its coming and going', (t) => {
+  const vrrp = (priority: number) =>
+    read({
+      argv: [
+        '--vrrp',
+        `{interface: eth0, address: 192.0.2.1, peers: [192.0.2.2], virtualRouterId: 51, anchors: [192.0.2.3], priority: ${priority}}`,
+      ],
+    });
+  const restart = (from: Settings, to: Settings) =>
+    diffSettings(from, to).map(({ name, needsRestart }) => `${name}: ${needsRestart}`);
+  t.deepEqual(restart(vrrp(200), vrrp(210)), ['vrrp: false']);
+  t.deepEqual(restart(read({}), vrrp(210)), ['vrrp: true']);
+  t.deepEqual(restart(vrrp(200), read({})), ['vrrp: true']);
+});
+
 test('settingsHelp() names every flag once and stays within 100 columns', (t) => {
   const help = settingsHelp();
   for (const [name] of allSettings()) {

@@ -32,7 +32,7 @@ class Side {
 
   constructor(stateDir: string, own: string, peer: string, pairCredentials: string) {
     this.pair = new Pair({
-      settings: {
+      settings: () => ({
         stateDir,
         pairAddress: own,
         pairPeer: peer,
@@ -41,7 +41,7 @@ class Side {
         netns: '',
         pairLowerAfter: 100,
         pairRaiseAfter: 100,
-      },
+      }),
       version: '1.0.0',
       wanted: this.wanted,
       objects: () => this.objects,

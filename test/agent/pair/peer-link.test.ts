@@ -30,6 +30,8 @@ const REPORT: PairReport = {
 
 interface Side {
   readonly link: PeerLink;
+  /** Taken up by the next renew(). */
+  readonly addresses: { own: string; peer: string };
   readonly refused: Refusal[];
   readonly proved: string[];
   report: PairReport;
@@ -58,10 +60,9 @@ class Rig {
   async side(t: ExecutionContext, ownAddress = this.own, credentials = this.credentials): Promise<Side> {
     const refused: Refusal[] = [];
     const proved: string[] = [];
-    const peerAddress = ownAddress === this.own ? this.peer : this.own;
+    const addresses = { own: ownAddress, peer: ownAddress === this.own ? this.peer : this.own };
     const link = new PeerLink({
-      ownAddress,
-      peerAddress,
+      addresses: () => ({ ...addresses }),
       port: this.port,
       credentials,
       report: () => side.report,
@@ -72,7 +73,7 @@ class Rig {
       onRefused: (why) => refused.push(why),
       log: silentLog(),
     });
-    const side: Side = { link, refused, proved, report: { ...REPORT, version: ownAddress } };
+    const side: Side = { link, addresses, refused, proved, report: { ...REPORT, version: ownAddress } };
     t.teardown(() => link.close());
     await link.renew();
     return side;
@@ -126,6 +127,24 @@ test('Two agents hear each other, at once when something changes, and each knows
   a.report = { ...a.report, roles: { 'vrrp-51': 'master' } };
   a.link.tell();
   await until(t, 'the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
+});
+
+test('Other addresses are taken up, and who came from the ones before is not heard any more', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const b = await rig.side(t, rig.peer);
+  await until(t, 'both are heard', () => a.link.fault === '' && b.link.fault === '');
+  b.addresses.own = rig.stranger;
+  await b.link.renew();
+  t.is(b.link.peer, undefined);
+  await until(t, 'it is not heard from there', () => a.refused.includes('address'));
+  a.addresses.peer = rig.stranger;
+  await a.link.renew();
+  await until(t, 'both are heard again', () => a.link.fault === '' && b.link.fault === '');
+  t.deepEqual([a.proved.length, b.proved.length], [2, 2]);
+  await a.link.renew();
+  t.is(a.link.fault, '');
+  t.is(a.proved.length, 2);
 });
 
 test('A peer that ends is soon unknown, and is heard again when it comes back', async (t) => {

@@ -3,7 +3,7 @@ import { parityOf, whyPeerIsNotReady } from '../../../agent/pair/readiness.ts';
 import type { PairReport } from '../../../agent/pair/report.ts';
 
 const [A, B, C] = ['a', 'b', 'c'].map((digit) => digit.repeat(32)) as [string, string, string];
-const own = { model: A, running: A };
+const own = { model: A, running: A, roles: { 'vrrp-51': 'master' } } as const;
 const peer: PairReport = {
   version: '1.0.0',
   instance: '0123456789abcdef',
@@ -23,6 +23,8 @@ for (const [title, change, why] of [
   ['One that wants something else could not', { model: B, running: B }, /behind: it does not want/],
   ['One whose HAProxy lags could not', { running: B, pending: 2 }, /does not serve 2 load balancers/],
   ['One whose VRRP is in fault could not', { roles: { 'vrrp-51': 'fault' } }, /state fault/],
+  ['One with another virtual router could not', { roles: { 'vrrp-61': 'backup' } }, /are vrrp-61, not/],
+  ['One without VRRP could not', { roles: {} }, /are none, not/],
   ['One that is lowered could not', { lowered: ['maintenance'] }, /lowered: maintenance/],
   ['One that has handed over before could take over again', { lowered: ['failover'] }, /^$/],
 ] as const) {
@@ -35,10 +37,10 @@ test('A peer that is not heard could not take over', (t) => {
 });
 
 test('Where both have the same in quarantine, the peer could take over', (t) => {
-  t.is(whyPeerIsNotReady({ model: A, running: C }, { ...peer, running: C, pending: 1 }), '');
+  t.is(whyPeerIsNotReady({ ...own, running: C }, { ...peer, running: C, pending: 1 }), '');
 });
 
 test('A host that is behind itself may hand over to a peer that is not', (t) => {
-  t.is(whyPeerIsNotReady({ model: A, running: C }, peer), '');
+  t.is(whyPeerIsNotReady({ ...own, running: C }, peer), '');
   t.deepEqual(parityOf({ model: A, running: C }, peer), { model: 'same', running: 'differs' });
 });

@@ -48,3 +48,15 @@ test('Two hosts that each are master of another instance are no two masters', (t
     ['', ''],
   );
 });
+
+test('Two hosts that are master of routers by different numbers are two masters all the same', (t) => {
+  const peer: Roles = { 'vrrp-61': 'master' };
+  t.deepEqual(
+    namesOver([
+      [0, master, peer],
+      [1_001, master, peer],
+      [2_000, master, { 'vrrp-61': 'backup' }],
+    ]),
+    ['', 'vrrp-51', ''],
+  );
+});

@@ -34,7 +34,7 @@ function watchOf(
   wanted: ReadonlyMap<string, LoadBalancer>,
   ask: () => Promise<unknown> = async () => undefined,
 ): Watch {
-  return new Watch({ ask, wanted, serves: (name) => name !== 'at-99', patience: 2_000 });
+  return new Watch({ ask, wanted, serves: (name) => name !== 'at-99', patience: () => 2_000 });
 }
 
 test('Each listener has its turn', async (t) => {
