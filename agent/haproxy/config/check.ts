@@ -86,7 +86,7 @@ export function keyOfListener(name: string): string {
 function sectionAt(text: string, line: number): string | undefined {
   const lines = text.split('\n');
   for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {
-    const name = /^(?:listen|backend|global|defaults|peers)\s+(\S+)/.exec(lines[at] ?? '')?.[1];
+    const name = /^(?:listen|frontend|backend|global|defaults|peers)\s+(\S+)/.exec(lines[at] ?? '')?.[1];
     if (name !== undefined) return name.match(LISTENER_NAME)?.[0];
   }
   return undefined;

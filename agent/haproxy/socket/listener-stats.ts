@@ -19,6 +19,7 @@ export interface ServerStats {
 const COLUMNS = ['svname', 'type', 'scur', 'rate'] as const;
 /** Of the column `type`. */
 const FRONTEND = '0';
+const BACKEND = '1';
 const SERVER = '2';
 
 /** Errors: RUNTIME_REPLY with HAProxy's words, such as "No such proxy." */
@@ -28,12 +29,14 @@ export function parseListenerStats(text: string): ListenerStats {
   const at = COLUMNS.map((name) => names.indexOf(name));
   if (at.includes(-1))
     throw new HeadgateError('RUNTIME_REPLY', `Cannot read HAProxy's statistics: ${quote(text.trim())}`);
-  let [sessions, sessionRate] = [0, 0];
+  let [sessions, sessionRate, hasFrontend] = [0, 0, false];
   const servers = new Map<string, ServerStats>();
   for (const row of rows) {
     const fields = fieldsOf(row);
     const [name = '', type, current, rate] = at.map((index) => fields[index]);
-    if (type === FRONTEND) [sessions, sessionRate] = [Number(current), Number(rate)];
+    // Before 2.8 a listener is a backend and a frontend of one name, of which HAProxy tells the first one only.
+    if (type === FRONTEND || (type === BACKEND && !hasFrontend))
+      [sessions, sessionRate, hasFrontend] = [Number(current), Number(rate), type === FRONTEND];
     if (type !== SERVER) continue;
     servers.set(name, { sessions: Number(current), sessionRate: Number(rate) });
   }
