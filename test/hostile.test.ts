@@ -61,8 +61,12 @@ const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${
 /** Every line that a load balancer can have, after the global part. */
 const LINES = [
   '',
-  `listen ${NAME}`,
-  `backend ${NAME}:(?:rate|all-down)`,
+  String.raw`\.if version_before\(2\.8\)`,
+  String.raw`\.else`,
+  String.raw`\.endif`,
+  `(?:listen|frontend) ${NAME}`,
+  `backend ${NAME}(?::rate|:all-down)?`,
+  `    default_backend ${NAME}`,
   `    use_backend ${NAME}:all-down if { nbsrv\\(${NAME}\\) eq 0 }`,
   '    mode (?:tcp|http)',
   `    timeout (?:client|connect|server|queue|tunnel|check) ${NUMBER}ms`,
@@ -146,8 +150,9 @@ function servedOf({ loadBalancers }: Model): readonly Listener[] {
 function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, pool }: Listener): number {
   const { algorithm, persistence, monitor, timeouts, members } = pool;
   return sum([
-    // Empty, listen, mode, client, reject, balance, connect, server, queue.
-    9,
+    // Empty, listen, mode, client, reject, balance, connect, server, queue; the other form of the section, and what
+    // chooses between the two.
+    18,
     addresses.length + members.length,
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
     mode === 'http' ? 3 : 0,

@@ -9,7 +9,7 @@ a:b:tcp:80:v4,FRONTEND,,7,90,OPEN,0,12,,,,
 a:b:tcp:80:v4,10.0.0.1:80,0,4,50,UP,2,8,L4OK,,,
 a:b:tcp:80:v4,10.0.0.2:80,0,0,0,DOWN,2,0,L7STS,"HTTP status ""503"", not 200",,
 a:b:tcp:80:v4,2001:db8::1:80,0,3,40,no check,2,4,,,,
-a:b:tcp:80:v4,BACKEND,0,7,90,UP,1,12,,,,
+a:b:tcp:80:v4,BACKEND,0,6,90,UP,1,11,,,,
 
 `;
 
@@ -21,6 +21,11 @@ test('parseListenerStats() reads a listener and its members', (t) => {
     '10.0.0.2:80': { sessions: 0, sessionRate: 0 },
     '2001:db8::1:80': { sessions: 3, sessionRate: 4 },
   });
+});
+
+test('parseListenerStats() takes the numbers of a backend where HAProxy tells nothing of its frontend', (t) => {
+  const { sessions, sessionRate, servers } = parseListenerStats(STATS.replace(/^.*,FRONTEND,.*\n/m, ''));
+  t.deepEqual([sessions, sessionRate, servers.size], [6, 11, 3]);
 });
 
 test('parseListenerStats() refuses what is no table of it', (t) => {
