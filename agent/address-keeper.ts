@@ -4,27 +4,27 @@
 
 import { join } from 'node:path';
 import { Provisioning } from './address-keeper/address-provisioning.ts';
+import { type AddressStatus, poolStatuses } from './address-keeper/address-status.ts';
 import { askedAddress, type PoolsView } from './address-keeper/asked-address.ts';
 import { type ClaimHome, KeptClaims } from './address-keeper/kept-claims.ts';
+import { PoolReports } from './address-keeper/pool-reports.ts';
 import {
   type AddressClaim,
   Addresses,
   type AddressesChange,
   type AddressesOutcome,
-  type AddressPool,
   type AddressRequest,
 } from './addresses.ts';
-import { poolStatusManifest } from './kubernetes/address-objects.ts';
 import type { KubernetesApi } from './kubernetes/api/client.ts';
-import { systemClock } from './kubernetes/clock.ts';
 import type { Cluster, Dirty } from './kubernetes/cluster.ts';
-import { PoolStatusWriter } from './kubernetes/writers/pool-status-writer.ts';
 import type { Log } from './log.ts';
 import type { Problem } from './model.ts';
 import type { Settings } from './settings.ts';
 import { Slice } from './slice.ts';
 import type { PoolAddresses } from './translate/service-vips.ts';
 import type { TranslateSettings } from './translate.ts';
+
+export type { AddressStatus } from './address-keeper/address-status.ts';
 
 export interface AddressKeeperOptions {
   readonly cluster: Cluster;
@@ -53,30 +53,6 @@ export interface AddressMetrics {
   provisioned(action: 'assign' | 'release', result: 'done' | 'failed'): void;
 }
 
-export interface AddressStatus {
-  readonly home: ClaimHome;
-  /** This host gives addresses. */
-  readonly leading: boolean;
-  readonly pools: readonly PoolStatus[];
-  /** Claims that their store has yet to take. */
-  readonly unkept: number;
-  /** What the program of the setting `provisioner` has yet to carry out. */
-  readonly provisioning: number;
-  /** Why claims cannot be kept, '' where they can. */
-  readonly fault: string;
-}
-
-export interface PoolStatus {
-  readonly name: string;
-  readonly family: 'v4' | 'v6';
-  /** Rounded where they are more than a number can hold. */
-  readonly total: number;
-  readonly free: number;
-  readonly used: number;
-  readonly held: number;
-  readonly conflicting: number;
-}
-
 /** Below the state directory. */
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
 /** Milliseconds: the longest that a timer takes. */
@@ -86,7 +62,7 @@ export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
   readonly #addresses = new Addresses();
   readonly #kept: KeptClaims;
-  readonly #poolWriter: PoolStatusWriter | undefined;
+  readonly #reports: PoolReports;
   #settings: AddressSettings;
   #translating: TranslateSettings;
   #provisioning: Provisioning | undefined;
@@ -96,8 +72,6 @@ export class AddressKeeper {
   #fileProblems: readonly Problem[] = [];
   #leads = false;
   #hasPools = false;
-  /** Addresses of which the pools' status has yet to tell. */
-  readonly #touched = new Set<string>();
 
   /** What has changed and has to be decided. */
   readonly #services = new Set<string>();
@@ -117,7 +91,6 @@ export class AddressKeeper {
     this.#options = options;
     this.#settings = options.settings;
     this.#translating = options.translating;
-    const { api, log, isLeader } = options;
     this.#kept = new KeptClaims({
       ...options,
       addresses: this.#addresses,
@@ -128,15 +101,7 @@ export class AddressKeeper {
       },
       onKept: (name, claim) => this.#onKept(name, claim),
     });
-    this.#poolWriter =
-      api &&
-      new PoolStatusWriter({
-        api,
-        clock: systemClock,
-        log,
-        isLeader,
-        wanted: (name) => this.#poolStatus(name),
-      });
+    this.#reports = new PoolReports({ ...options, addresses: this.#addresses });
   }
 
   /** Everything that there is has to be in the cluster by now. Resolves when all of it is decided. */
@@ -217,24 +182,11 @@ export class AddressKeeper {
   }
 
   status(): AddressStatus {
-    const pools = this.#addresses.counts().flatMap(({ pool, v4, v6 }) =>
-      Object.entries({ v4, v6 } as const)
-        .filter(([, { total }]) => total > 0n)
-        .map(([family, { total, free, used, held, conflicting }]) => ({
-          name: pool.name,
-          family: family as 'v4' | 'v6',
-          total: Number(total),
-          free: Number(free),
-          used: Number(used),
-          held: Number(held),
-          conflicting: Number(conflicting),
-        })),
-    );
     const { home, unkept, fault } = this.#kept;
     return {
       home,
       leading: this.#leads,
-      pools,
+      pools: poolStatuses(this.#addresses),
       unkept,
       provisioning: this.#provisioning?.pending ?? 0,
       fault,
@@ -245,7 +197,7 @@ export class AddressKeeper {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#provisioning?.close();
-    await this.#poolWriter?.close();
+    await this.#reports.close();
     await this.#kept.close();
   }
 
@@ -294,7 +246,7 @@ export class AddressKeeper {
       // A Service that has claims asks, even where there is no pool any more.
       for (const claim of [this.#addresses.claim(name), cluster.claim(name)?.claim]) {
         if (claim === undefined) continue;
-        this.#touched.add(claim.address);
+        this.#reports.touch(claim.address);
         if (claim.service !== '') this.#services.add(claim.service);
       }
     }
@@ -340,36 +292,23 @@ export class AddressKeeper {
 
   #carryOut({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {
     this.#kept.change(claimChanges.map(({ claim }) => claim));
-    for (const { claim } of claimChanges) this.#touched.add(claim.address);
+    for (const { claim } of claimChanges) this.#reports.touch(claim.address);
     const moved = new Set(changed);
     if (this.#hasTurned) {
       this.#hasTurned = false;
-      this.#poolWriter?.lead(this.#leads && this.#kept.home === 'cluster');
+      this.#reports.lead(this.#leads && this.#kept.home === 'cluster');
       this.#provision();
       // Those that have what their status says, or had.
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);
-      this.#tellPools(this.#options.cluster.pools());
+      this.#reports.tellAll(this.#options.cluster.pools());
     }
-    if (hasNewPools) this.#tellPools(this.#options.cluster.pools());
-    this.#tellPools([...this.#touched].flatMap((address) => this.#addresses.poolOf(address) ?? []));
-    this.#touched.clear();
+    if (hasNewPools) this.#reports.tellAll(this.#options.cluster.pools());
+    this.#reports.tell();
     if (hasNewPools) this.#tellProblems();
     if (moved.size === 0) return;
     if (this.#answer === undefined) this.#options.onChanged(moved);
     else for (const key of moved) this.#answer.add(key);
-  }
-
-  #tellPools(pools: Iterable<AddressPool>): void {
-    this.#poolWriter?.write([...pools].map(({ name }) => name));
-  }
-
-  #poolStatus(name: string): object | undefined {
-    const count = this.#addresses.countOf(name);
-    // Pools of the settings and of manifests have no status.
-    if (count === undefined || count.pool.uid === '') return undefined;
-    const overlaps = this.#addresses.poolProblems().filter(({ object }) => object === `AddressPool ${name}`);
-    return poolStatusManifest(count.pool, count, overlaps.map(({ message }) => message).join('; '));
   }
 
   /** Begins anew: who leads tells the program everything. */
