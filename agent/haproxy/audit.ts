@@ -9,6 +9,9 @@ import type { Worker } from './worker.ts';
 /** ACLs are read a few at a time, so that an audit costs the same however many there are. */
 const LISTENERS_READ_WHOLE = 50;
 
+/** By name. */
+type Servers = ReadonlyMap<string, RunningServer>;
+
 export interface AuditResult {
   /** Listeners whose state was not what we believed. */
   readonly drifted: readonly string[];
@@ -21,16 +24,18 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const { runtime, running } = worker;
   const names = [...running.names()];
   const before = new Map(names.map((name) => [name, running.changesOf(name)]));
-  const isQuiet = (name: string): boolean => running.changesOf(name) === before.get(name);
-  const servers = await readServers(runtime, names);
+  const differs = (name: string, observed: Servers): boolean =>
+    running.changesOf(name) === before.get(name) &&
+    !isSameServers(running.get(name)?.servers ?? new Map(), observed);
+  const suspects = new Map<string, Servers>();
+  await readServers(runtime, names, (name, observed) => {
+    if (differs(name, observed)) suspects.set(name, observed);
+  });
+  if (suspects.size > 0) await settled(worker);
   const drifted: string[] = [];
-  const observed = (name: string) => servers.get(name) ?? new Map<string, RunningServer>();
-  const differs = (name: string): boolean =>
-    isQuiet(name) && !isSameServers(running.get(name)?.servers ?? new Map(), observed(name));
-  const suspects = names.filter(differs);
-  if (suspects.length > 0) await settled(worker);
-  for (const name of suspects.filter(differs)) {
-    running.putServers(name, observed(name));
+  for (const [name, observed] of suspects) {
+    if (!differs(name, observed)) continue;
+    running.putServers(name, observed);
     drifted.push(name);
   }
   const some = names.slice(from, from + LISTENERS_READ_WHOLE);
@@ -57,10 +62,7 @@ function allowedOf({ running }: Worker, name: string): readonly (readonly string
   return (running.get(name)?.allowed ?? []).map(({ cidrs }) => [...cidrs].sort());
 }
 
-function isSameServers(
-  a: ReadonlyMap<string, RunningServer>,
-  b: ReadonlyMap<string, RunningServer>,
-): boolean {
+function isSameServers(a: Servers, b: Servers): boolean {
   if (a.size !== b.size) return false;
   for (const [name, server] of a) {
     const other = b.get(name);

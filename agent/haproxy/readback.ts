@@ -28,7 +28,8 @@ export async function readRunning(
   const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isServed);
   const backends = listeners.flatMap(backendsOf);
   const names = backends.map(({ name }) => name);
-  const servers = await readServers(runtime, names);
+  const servers = new Map<string, ReadonlyMap<string, RunningServer>>();
+  await readServers(runtime, names, (name, its) => servers.set(name, its));
   const beside = await readAclLines(runtime);
   const reads = backends.map(async ({ name, listener }) => {
     const ids = name === listener.name ? beside(aclId(name, 0)) : [];
@@ -64,25 +65,25 @@ export async function readListener(
 
 /**
  * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
- * question about all of them, no server can be added. A listener that the worker does not have has no servers.
+ * question about all of them, no server can be added. `take` gets them listener by listener, so that nobody has to
+ * hold all of them; a listener that the worker does not have has none.
  */
 export async function readServers(
   runtime: Runtime,
   listeners: readonly string[],
-): Promise<ReadonlyMap<string, ReadonlyMap<string, RunningServer>>> {
+  take: (listener: string, servers: ReadonlyMap<string, RunningServer>) => void,
+): Promise<void> {
   const slice = new Slice();
-  const servers = new Map<string, ReadonlyMap<string, RunningServer>>();
   for (let at = 0; at < listeners.length; at += QUESTIONS) {
     const some = listeners.slice(at, at + QUESTIONS);
     const answers = await Promise.all(
       some.map((name) => runtime.ask(`show servers state ${name}`, { lane: 'bulk' })),
     );
     for (const [index, name] of some.entries()) {
-      servers.set(name, serversOf(answers[index] ?? ''));
+      take(name, serversOf(answers[index] ?? ''));
       if (slice.isOver) await slice.breathe();
     }
   }
-  return servers;
 }
 
 const QUESTIONS = 64;

@@ -14,12 +14,19 @@ export type GaugeRow = readonly [labels: Labels, value: number];
 /** Gauges of prom-client's that are named like counters, and that anyone can have as a sum. */
 const SUMS = ['handles', 'requests', 'resources'];
 
+/** Milliseconds between two looks at how late the event loop is: each wakes a process that may have nothing to do. */
+const LAG_EVERY = 100;
+
 export class MetricRegistry {
   readonly #registry = new Registry();
 
   /** With what prom-client tells of the process. */
   constructor() {
-    collectDefaultMetrics({ register: this.#registry, prefix: 'headgate_' });
+    collectDefaultMetrics({
+      register: this.#registry,
+      prefix: 'headgate_',
+      eventLoopMonitoringPrecision: LAG_EVERY,
+    });
     for (const name of SUMS) this.#registry.removeSingleMetric(`headgate_nodejs_active_${name}_total`);
   }
 

@@ -1,7 +1,8 @@
 // haproxy.cfg on disk: always whole, always the last text that HAProxy has accepted, with the one that a worker was
 // last seen to serve kept beside it.
 
-import { copyFile, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { copyFile, readFile, rename, unlink } from 'node:fs/promises';
 import { writeAtomically } from '../../atomic-file.ts';
 
 /** What tells that a file is still the one that we wrote. */
@@ -34,12 +35,12 @@ export class ConfigFile {
   /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
   async write(chunks: readonly Buffer[]): Promise<void> {
     if (this.#written === undefined && (await this.#holds(chunks))) {
-      this.#written = await identityOf(this.path);
+      this.#written = identityOf(this.path);
       return;
     }
-    const wasUntouched = await this.isUntouched();
+    const wasUntouched = this.isUntouched();
     await writeAtomically(this.path, chunks, { mode: this.#mode });
-    this.#written = await identityOf(this.path);
+    this.#written = identityOf(this.path);
     if (!wasUntouched) this.#onTampered();
   }
 
@@ -56,7 +57,7 @@ export class ConfigFile {
     try {
       await copyFile(this.#lastGood, temporary);
       await rename(temporary, this.path);
-      this.#written = await identityOf(this.path);
+      this.#written = identityOf(this.path);
     } catch {
       // There is none yet; the rejected file is no worse than no file.
       await unlink(temporary).catch(() => undefined);
@@ -64,8 +65,8 @@ export class ConfigFile {
   }
 
   /** False where someone else has changed or removed the file since we wrote it. */
-  async isUntouched(): Promise<boolean> {
-    const [now, written] = [await identityOf(this.path), this.#written];
+  isUntouched(): boolean {
+    const [now, written] = [identityOf(this.path), this.#written];
     if (written === undefined) return true;
     return now?.ino === written.ino && now.size === written.size && now.mtimeMs === written.mtimeMs;
   }
@@ -96,9 +97,12 @@ function placesIn(text: string): ReadonlySet<string> {
   return places;
 }
 
-async function identityOf(path: string): Promise<Identity | undefined> {
-  return stat(path).then(
-    ({ ino, size, mtimeMs }) => ({ ino, size, mtimeMs }),
-    () => undefined,
-  );
+/** Synchronous: asked every second, and many times as cheap as by the thread pool. */
+function identityOf(path: string): Identity | undefined {
+  try {
+    const { ino, size, mtimeMs } = statSync(path);
+    return { ino, size, mtimeMs };
+  } catch {
+    return undefined;
+  }
 }

@@ -108,7 +108,7 @@ export class Caretaker {
   async #lookAfterFiles(): Promise<void> {
     const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
     if (isReloading()) return;
-    if (!(await file.isUntouched()) && !isReloading()) await persister.now();
+    if (!file.isUntouched()) await persister.now();
     if (await keepSocket(paths.adminSocket)) {
       log.warn("HAProxy's admin socket was removed: its name is back");
       onRepair('socket');

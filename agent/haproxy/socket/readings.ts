@@ -55,30 +55,26 @@ const STATE_COLUMNS = [
  */
 export function* parseServersState(text: string): Generator<ServerState, void, void> {
   const what = 'servers state';
-  const rows = linesOf(text);
-  const format = rows.next().value;
-  const header = rows.next().value;
-  if (format !== '1' || header === undefined) throw unreadable(what, text);
-  const [backend, id, server, address, operational, admin, weight, checkStatus, check, port] = columnsOf(
-    what,
-    header.replace(/^# /, '').split(' '),
-    STATE_COLUMNS,
-  );
-  for (const row of rows) {
-    if (row === '') continue;
-    const field = fieldsOf(what, row, row.split(' '));
-    const count = (column: number): number => integer(what, row, field(column));
+  const headerAt = text.indexOf('\n') + 1;
+  const rowsAt = headerAt === 0 ? 0 : text.indexOf('\n', headerAt) + 1;
+  const header = text.slice(headerAt, rowsAt === 0 ? undefined : rowsAt - 1);
+  if (!text.startsWith('1\n') || header === '') throw unreadable(what, text);
+  const columns = columnsOf(what, header.replace(/^# /, '').split(' '), STATE_COLUMNS);
+  const [backend, id, server, address, operational, admin, weight, checkStatus, check, port] = columns;
+  const row = new Row(what, text, Math.max(...columns));
+  for (let at = rowsAt === 0 ? text.length : rowsAt; at < text.length; at = row.end + 1) {
+    if (!row.cut(at)) continue;
     yield {
-      backend: field(backend),
-      server: field(server),
-      id: count(id),
-      address: field(address) === '-' ? '' : field(address),
-      port: count(port),
-      weight: count(weight),
-      state: adminState(count(admin)),
-      operational: OPERATIONAL[count(operational)] ?? 'down',
-      check: checkState(count(check)),
-      checkStatus: count(checkStatus),
+      backend: row.text(backend),
+      server: row.text(server),
+      id: row.integer(id),
+      address: row.text(address) === '-' ? '' : row.text(address),
+      port: row.integer(port),
+      weight: row.integer(weight),
+      state: adminState(row.integer(admin)),
+      operational: OPERATIONAL[row.integer(operational)] ?? 'down',
+      check: checkState(row.integer(check)),
+      checkStatus: row.integer(checkStatus),
     };
   }
 }
@@ -148,14 +144,9 @@ export interface Info {
 
 /** Of `show info`. */
 export function parseInfo(text: string): Info {
-  const fields = new Map<string, string>();
-  for (const line of linesOf(text)) {
-    const colon = line.indexOf(':');
-    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1).trim());
-  }
   const what = 'info';
   const field = (name: string): string => {
-    const value = fields.get(name);
+    const value = infoField(text, name);
     if (value === undefined) throw unreadable(what, text, `no "${name}"`);
     return value;
   };
@@ -163,8 +154,17 @@ export function parseInfo(text: string): Info {
     pid: integer(what, text, field('Pid')),
     version: parseVersion(field('Version')),
     stopping: field('Stopping') !== '0',
-    description: fields.get('description') ?? '',
+    description: infoField(text, 'description') ?? '',
   };
+}
+
+/** Looked for, not picked from all that are there: this is asked every second, and of a hundred fields a few are used. */
+function infoField(text: string, name: string): string | undefined {
+  const begin = `${name}:`;
+  const at = text.startsWith(begin) ? 0 : text.indexOf(`\n${begin}`) + 1;
+  if (at === 0 && !text.startsWith(begin)) return undefined;
+  const end = text.indexOf('\n', at);
+  return text.slice(at + begin.length, end === -1 ? text.length : end).trim();
 }
 
 /** What HAProxy as a whole has to do. */
@@ -179,8 +179,10 @@ export interface Load {
 
 /** Of `show info`; 0 for what a version does not say. */
 export function parseLoad(text: string): Load {
-  const count = (name: string, otherwise = 0): number =>
-    Number(new RegExp(`^${name}: (\\d{1,15})$`, 'm').exec(text)?.[1] ?? otherwise);
+  const count = (name: string, otherwise = 0): number => {
+    const value = infoField(text, name) ?? '';
+    return /^\d{1,15}$/.test(value) ? Number(value) : otherwise;
+  };
   return {
     connections: count('CurrConns'),
     connectionRate: count('ConnRate'),
@@ -303,6 +305,74 @@ function fieldsOf(what: string, row: string, fields: readonly string[]): (column
     return value;
   };
 }
+
+/**
+ * One row of a long text after the other, cut where its blanks are: an audit reads tens of thousands of them, and a
+ * list of all their fields would cost several times as much as what is done with the few that matter.
+ */
+class Row {
+  readonly #what: string;
+  readonly #text: string;
+  readonly #last: number;
+  /** Where each field begins, and behind the last one. */
+  readonly #begins: number[];
+  #at = 0;
+  /** Where the row ends. */
+  end = 0;
+
+  /** `last`: the last column that is of interest. */
+  constructor(what: string, text: string, last: number) {
+    this.#what = what;
+    this.#text = text;
+    this.#last = last;
+    this.#begins = new Array<number>(last + 2).fill(0);
+  }
+
+  /** Takes the row that begins here; false where it is empty. Throws where it has too few fields. */
+  cut(at: number): boolean {
+    const text = this.#text;
+    const newline = text.indexOf('\n', at);
+    this.#at = at;
+    this.end = newline === -1 ? text.length : newline;
+    if (this.end === at) return false;
+    let begin = at;
+    for (let column = 0; column <= this.#last; column++) {
+      if (begin > this.end) throw unreadable(this.#what, this.#whole(), 'too few fields');
+      this.#begins[column] = begin;
+      const blank = text.indexOf(' ', begin);
+      begin = (blank === -1 || blank > this.end ? this.end : blank) + 1;
+    }
+    this.#begins[this.#last + 1] = begin;
+    return true;
+  }
+
+  text(column: number): string {
+    return this.#text.slice(this.#begins[column], (this.#begins[column + 1] ?? 0) - 1);
+  }
+
+  integer(column: number): number {
+    const end = (this.#begins[column + 1] ?? 0) - 1;
+    let at = this.#begins[column] ?? 0;
+    const isNegative = this.#text.charCodeAt(at) === MINUS;
+    if (isNegative) at++;
+    let value = 0;
+    let isNumber = end > at && end - at <= MOST_DIGITS;
+    for (; isNumber && at < end; at++) {
+      const digit = this.#text.charCodeAt(at) - ZERO;
+      isNumber = digit >= 0 && digit <= 9;
+      value = value * 10 + digit;
+    }
+    if (!isNumber) throw unreadable(this.#what, this.#whole(), `${quote(this.text(column))} is not a number`);
+    return isNegative ? -value : value;
+  }
+
+  #whole(): string {
+    return this.#text.slice(this.#at, this.end);
+  }
+}
+
+const [MINUS, ZERO] = [0x2d, 0x30];
+const MOST_DIGITS = 15;
 
 function integer(what: string, row: string, text: string): number {
   if (!/^-?\d{1,15}$/.test(text)) throw unreadable(what, row, `${quote(text)} is not a number`);

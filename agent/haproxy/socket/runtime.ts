@@ -109,7 +109,7 @@ export class Runtime {
     }
     const pipeline = lane === 'urgent' || this.#main.isClosed ? this.#main : await this.#sidePipeline();
     const [text = ''] = await pipeline.send([line], lane);
-    return text.replace(/\n+$/, '');
+    return withoutLineFeeds(text);
   }
 
   close(): void {
@@ -139,6 +139,13 @@ export class Runtime {
       throw error;
     }
   }
+}
+
+/** Looks at the end only: a pattern would be tried at every line of a text of megabytes. */
+function withoutLineFeeds(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\n') end--;
+  return text.slice(0, end);
 }
 
 /** `known`: the worker to reach where it goes through the master. */
