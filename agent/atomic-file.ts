@@ -29,11 +29,16 @@ export async function writeDurably(
 ): Promise<void> {
   const file = await open(path, 'w', mode);
   try {
-    for (const some of inBatches(chunks)) await writeAll(file, some);
+    await writeChunks(file, chunks);
     await file.sync();
   } finally {
     await file.close();
   }
+}
+
+/** In their order, from where the file is at; text as UTF-8. */
+export async function writeChunks(file: FileHandle, chunks: Iterable<string | Buffer>): Promise<void> {
+  for (const some of inBatches(chunks)) await writeAll(file, some);
 }
 
 /** As many at once as the system takes in one call, and no more than is good to hold. */

@@ -25,6 +25,8 @@ export interface ReaperOptions {
 }
 
 const FIRST_WAIT = 1_000;
+/** What falls due within this is deleted together: nobody waits for it, and each wake-up costs more than a deletion. */
+const TOGETHER = 500;
 const LONGEST_WAIT = 30_000;
 /** From when connections were told to end until they have. */
 const SHUTDOWN_WAIT = 100;
@@ -38,6 +40,8 @@ export class Reaper {
   /** `backend server` to what is known of it. */
   readonly #waiting = new Map<string, Waiting>();
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer goes off. */
+  #wakes = Number.POSITIVE_INFINITY;
   #isReaping = false;
   #closed = false;
 
@@ -60,13 +64,12 @@ export class Reaper {
 
   /** Takes note of servers that these commands have put into maintenance. */
   watch(acknowledged: readonly Command[]): void {
-    let isLonger = false;
+    let due = Number.POSITIVE_INFINITY;
     for (const command of acknowledged) {
       if (command.kind !== 'SetServerState' || command.state !== 'maint') continue;
-      this.#add(command.backend, command.server);
-      isLonger = true;
+      due = Math.min(due, this.#add(command.backend, command.server));
     }
-    if (isLonger) this.#schedule();
+    this.#wakeAt(due);
   }
 
   close(): void {
@@ -74,29 +77,33 @@ export class Reaper {
     clearTimeout(this.#timer);
   }
 
-  #add(backend: string, server: string): void {
-    const now = this.#now();
-    this.#waiting.set(`${backend} ${server}`, {
-      backend,
-      server,
-      since: now,
-      attempts: 0,
-      isShutDown: false,
-      due: now + Math.min(FIRST_WAIT, this.#options.drainTimeout()),
-    });
+  /** When it is due. */
+  #add(backend: string, server: string): number {
+    const since = this.#now();
+    const earliest = since + Math.min(FIRST_WAIT, this.#options.drainTimeout());
+    const due = earliest < since + FIRST_WAIT ? earliest : Math.ceil(earliest / TOGETHER) * TOGETHER;
+    const name = `${backend} ${server}`;
+    this.#waiting.set(name, { backend, server, since, attempts: 0, isShutDown: false, due });
+    return due;
   }
 
   /** Wakes up when the first one is due. */
   #schedule(): void {
-    if (this.#closed || this.#isReaping || this.#waiting.size === 0) return;
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) due = Math.min(due, each.due);
+    this.#wakeAt(due);
+  }
+
+  #wakeAt(due: number): void {
+    if (this.#closed || this.#isReaping || due >= this.#wakes) return;
     clearTimeout(this.#timer);
+    this.#wakes = due;
     this.#timer = setTimeout(() => void this.#reap(), Math.max(0, due - this.#now()));
   }
 
   async #reap(): Promise<void> {
     this.#isReaping = true;
+    this.#wakes = Number.POSITIVE_INFINITY;
     try {
       for (let batch = this.#takeDue(); batch.length > 0 && !this.#closed; batch = this.#takeDue()) {
         await this.#delete(batch);

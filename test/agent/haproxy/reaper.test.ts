@@ -5,6 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../../../agent/haproxy/apply.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { readServers } from '../../../agent/haproxy/readback.ts';
+import type { RunningServer } from '../../../agent/haproxy/running.ts';
 import { Reaper } from '../../../agent/haproxy/reaper.ts';
 import type { Running } from '../../../agent/haproxy/running.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
@@ -77,7 +78,13 @@ async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
       await once(socket, 'data');
       return socket;
     },
-    servers: async () => [...((await readServers(worker.runtime, [NAME])).get(NAME) ?? new Map())],
+    servers: async () => {
+      let servers: ReadonlyMap<string, RunningServer> = new Map();
+      await readServers(worker.runtime, [NAME], (_, its) => {
+        servers = its;
+      });
+      return [...servers];
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/errors.ts';
@@ -33,7 +33,7 @@ test('A snapshot comes back as it was saved, with the time of its manifest', asy
 });
 
 test('The last of several contents is kept, and a removed one is gone at once', async (t) => {
-  const { directory, snapshots } = open(t);
+  const { snapshots, again } = open(t);
   snapshots.save('/m/a.yaml', Buffer.from('1'), MODIFIED);
   snapshots.save('/m/a.yaml', Buffer.from('2'), MODIFIED);
   snapshots.save('/m/b.yaml', Buffer.from('3'), MODIFIED);
@@ -43,22 +43,82 @@ test('The last of several contents is kept, and a removed one is gone at once', 
   t.is(snapshots.load('/m/a.yaml'), undefined);
   await snapshots.flush();
   t.is(snapshots.load('/m/a.yaml'), undefined);
-  t.is(readdirSync(directory).length, 1);
+  t.is(again().load('/m/a.yaml'), undefined);
+  t.is(again().load('/m/b.yaml')?.toString(), '3');
 });
 
-test('keepOnly() removes the snapshots of other manifests and half-written ones, and nobody else’s files', async (t) => {
-  const { directory, snapshots } = open(t);
+test('keepOnly() forgets the snapshots of other manifests for good', async (t) => {
+  const { snapshots, again } = open(t);
   for (const name of ['a', 'b', 'c']) snapshots.save(`/m/${name}.yaml`, Buffer.from(name), MODIFIED);
   await snapshots.flush();
-  const foreign = join(directory, 'README');
-  writeFileSync(foreign, '');
-  writeFileSync(join(directory, `${'0'.repeat(64)}.new`), '');
   snapshots.keepOnly(['/m/b.yaml']);
   await snapshots.flush();
-  t.is(snapshots.load('/m/b.yaml')?.toString(), 'b');
+  for (const each of [snapshots, again()]) {
+    t.is(each.load('/m/b.yaml')?.toString(), 'b');
+    t.is(each.load('/m/a.yaml'), undefined);
+    t.false(each.has('/m/c.yaml', 1, MODIFIED));
+  }
+});
+
+test('What a crash has left half-written is overwritten, and what stands before it is kept', async (t) => {
+  const { directory, snapshots, again } = open(t);
+  snapshots.save('/m/a.yaml', Buffer.from('first'), MODIFIED);
+  await snapshots.flush();
+  const file = join(directory, 'snapshots');
+  const whole = readFileSync(file);
+  for (const torn of [whole.subarray(0, 40), whole.subarray(0, whole.length - 1), Buffer.alloc(5_000)]) {
+    writeFileSync(file, Buffer.concat([whole, torn]));
+    const next = again();
+    t.is(next.load('/m/a.yaml')?.toString(), 'first');
+    next.save('/m/b.yaml', Buffer.from('second'), MODIFIED);
+    await next.flush();
+    t.is(again().load('/m/a.yaml')?.toString(), 'first');
+    t.is(again().load('/m/b.yaml')?.toString(), 'second');
+  }
+});
+
+test('A snapshot whose bytes a power loss has taken counts as none', async (t) => {
+  const { directory, snapshots, again } = open(t);
+  snapshots.save('/m/a.yaml', Buffer.from('content'), MODIFIED);
+  await snapshots.flush();
+  const file = join(directory, 'snapshots');
+  const bytes = readFileSync(file);
+  bytes.fill(0, bytes.length - 3);
+  writeFileSync(file, bytes);
+  t.is(again().load('/m/a.yaml'), undefined);
+});
+
+test('The file is made anew when more than half of it is out of date, with all that counts', async (t) => {
+  const { directory, snapshots, again } = open(t);
+  const content = (round: number, index: number): Buffer =>
+    Buffer.from(`${round} ${index} `.repeat(1_000 + index));
+  const [ROUNDS, FILES] = [8, 100];
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let index = 0; index < FILES; index++)
+      snapshots.save(`/m/${index}.yaml`, content(round, index), MODIFIED + round);
+    if (round === 5) snapshots.remove('/m/0.yaml');
+    await snapshots.flush();
+  }
+  const live = FILES * content(0, FILES / 2).length;
+  t.true(statSync(join(directory, 'snapshots')).size < 4 * live, 'Not all eight are in it');
+  t.deepEqual(readdirSync(directory), ['snapshots']);
+  for (const each of [snapshots, again()]) {
+    for (let index = 0; index < FILES; index++) {
+      t.true(each.has(`/m/${index}.yaml`, content(ROUNDS - 1, index).length, MODIFIED + ROUNDS - 1));
+      t.deepEqual(each.load(`/m/${index}.yaml`), content(ROUNDS - 1, index));
+    }
+  }
+});
+
+test('A file of snapshots that somebody removes is begun anew', async (t) => {
+  const { directory, snapshots, again } = open(t);
+  snapshots.save('/m/a.yaml', Buffer.from('a'), MODIFIED);
+  await snapshots.flush();
+  rmSync(directory, { recursive: true });
+  snapshots.save('/m/b.yaml', Buffer.from('b'), MODIFIED);
+  await snapshots.flush();
   t.is(snapshots.load('/m/a.yaml'), undefined);
-  t.is(readdirSync(directory).length, 2);
-  t.true(readdirSync(directory).includes('README'));
+  t.is(again().load('/m/b.yaml')?.toString(), 'b');
 });
 
 test('An empty snapshot counts as none', async (t) => {
@@ -81,13 +141,4 @@ test('A snapshot that cannot be written is told of, and written once it can be',
   while (!snapshots.has('/m/a.yaml', 1, MODIFIED)) await new Promise((resolve) => setTimeout(resolve, 5));
   t.is(snapshots.load('/m/a.yaml')?.toString(), '1');
   await snapshots.flush();
-});
-
-test('flush() does not wait for the rests between writes', async (t) => {
-  const { directory, snapshots } = open(t, { delay: 0, retry: NEVER });
-  for (let index = 0; index < 200; index++) snapshots.save(`/m/${index}.yaml`, Buffer.from('x'), MODIFIED);
-  // The first is written: the background has begun.
-  while (!snapshots.has('/m/0.yaml', 1, MODIFIED)) await new Promise((resolve) => setImmediate(resolve));
-  await snapshots.flush();
-  t.is(readdirSync(directory).length, 200);
 });
