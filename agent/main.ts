@@ -230,7 +230,7 @@ async function run(argv: readonly string[]): Promise<number> {
       isKept: (key) => addresses.isKept(key),
       onLeader: () => addresses.take(),
     });
-  ofApi = () => reporter && { isLeader: reporter.isLeader, watches: api?.status() ?? [] };
+  ofApi = () => reporter && { ...reporter.leadership(), watches: api?.status() ?? [] };
   if (client === undefined && settings.manifests.length === 0) {
     log.warn('There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"');
   }

@@ -93,6 +93,11 @@ export class Reporter {
     return this.#lease.isLeader;
   }
 
+  /** The same, and whose holder that is: `namespace/name`. */
+  leadership(): { readonly isLeader: boolean; readonly lease: string } {
+    return { isLeader: this.isLeader, lease: `${this.#options.leaseNamespace}/${LEASE}` };
+  }
+
   /** Who writes to the cluster now, '' where nobody does or nobody can be asked. */
   get leader(): string {
     return this.#lease.holder;

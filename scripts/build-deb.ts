@@ -133,7 +133,7 @@ function putDocuments(): void {
   put(`${own}/changelog.Debian.gz`, zipped(debianChangelog()));
   for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.md')))
     put(`${own}/${name}`, readFileSync(join(root, 'docs', name)));
-  for (const name of ['namespace.yaml', 'rbac.yaml', 'crds'])
+  for (const name of ['namespace.yaml', 'rbac.yaml', 'crds', 'prometheus', 'grafana'])
     cpSync(join(root, 'deploy', name), join(tree, own, 'deploy', name), { recursive: true });
   put('usr/share/lintian/overrides/headgate', readFileSync(join(root, 'deploy/deb/lintian-overrides')));
 }

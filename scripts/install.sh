@@ -36,6 +36,7 @@ mount mount disks that are full
 openssl openssl the credentials of a pair
 systemd-analyze systemd verifies the units
 chromium chromium opens the status page
+prometheus prometheus scrapes the agents, and its promtool judges metrics and rules
 python3 python3 stands in for systemd, to which the agent tells how it is
 END
   fi
@@ -68,8 +69,8 @@ node_is_missing() {
     [ package-lock.json -nt node_modules/.package-lock.json ]
 }
 
-# Runs as root. Debian starts a daemon as soon as it is installed; the haproxy and keepalived that the distribution would
-# start have nothing to do with ours, so that they are neither started now nor at the next boot.
+# Runs as root. Debian starts a daemon as soon as it is installed; the haproxy, keepalived and prometheus that the distribution
+# would start have nothing to do with ours, so that they are neither started now nor at the next boot.
 install_packages() {
   if [ ! -e "$policy" ]; then
     trap 'rm -f "$policy"' EXIT
@@ -83,7 +84,7 @@ install_packages() {
   for package in "$@"; do
     command -v systemctl >/dev/null || continue
     case $package in
-      haproxy | keepalived)
+      haproxy | keepalived | prometheus)
         systemctl disable --quiet "$package.service" 2>/dev/null || say "Cannot disable $package.service of the distribution" ;;
     esac
   done

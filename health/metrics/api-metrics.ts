@@ -7,6 +7,8 @@ export type ApiState =
   | {
       /** Whether this agent is the one that writes to the cluster. */
       readonly isLeader: boolean;
+      /** Of whose holder that is: `namespace/name`. */
+      readonly lease: string;
       /** By kind, one for each namespace that is watched. */
       readonly watches: readonly {
         readonly kind: string;
@@ -36,9 +38,10 @@ export class ApiMetrics {
         return [...rows].map(([kind, value]) => [{ kind }, value] as const);
       },
     );
-    registry.gauge('headgate_leader', 'Whether this agent is the one that writes to the cluster', [], () => {
+    const leader = 'Whether this agent is the one that writes to the cluster';
+    registry.gauge('headgate_leader', leader, ['lease'], () => {
       const now = state();
-      return now === undefined ? [] : [[{}, Number(now.isLeader)]];
+      return now === undefined ? [] : [[{ lease: now.lease }, Number(now.isLeader)]];
     });
     const events = 'Events of watches of the API server';
     this.#events = registry.counter('headgate_api_events_total', events, ['kind', 'type']);

@@ -24,7 +24,11 @@ const STATE = {
   waiting: 0,
   problems: new Map([['InvalidFile', 1]]),
   haproxy: { serving: true, reloadPending: [], persistFault: '', serversToDelete: 0 },
-  api: { isLeader: true, watches: [{ kind: 'Service', connected: true, lack: 'none' as const }] },
+  api: {
+    isLeader: true,
+    lease: 'headgate-system/headgate',
+    watches: [{ kind: 'Service', connected: true, lack: 'none' as const }],
+  },
   vrrp: {
     instances: [{ name: 'vrrp-51', state: 'master', priority: 200, anchors: ['192.0.2.3'], vips: 3 }],
     rivals: [],

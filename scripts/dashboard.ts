@@ -1,0 +1,200 @@
+// The Grafana dashboard as a table: rows, their panels, and what each asks Prometheus for. Gives the JSON that Grafana
+// imports. Pure.
+// https://grafana.com/docs/grafana/latest/visualizations/dashboards/build-dashboards/view-dashboard-json-model/
+
+import { rows } from './dashboard-rows.ts';
+
+export interface DashboardRow {
+  readonly title: string;
+  readonly panels: readonly DashboardPanel[];
+}
+
+export interface DashboardPanel {
+  readonly title: string;
+  /** What one sees, and what is good. */
+  readonly description: string;
+  /** `stat`: a number; `graph`: over time; `table`: a line for each series. */
+  readonly kind: 'stat' | 'graph' | 'table';
+  /** Of Grafana's units: `short`, `s`, `percentunit`, `Bps`. */
+  readonly unit: string;
+  /** Legend to expression. */
+  readonly targets: Readonly<Record<string, string>>;
+  /** Values from which on it is green, yellow, red; `[0, 1]` where 0 is bad and 1 good. */
+  readonly colors?: readonly (readonly [color: 'green' | 'yellow' | 'red', from: number | null])[];
+}
+
+/** Grafana of today, which takes older ones as well; older ones take it, too. */
+const SCHEMA_VERSION = 42;
+const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
+const COLUMNS = 24;
+const SIZES = { stat: [4, 4], graph: [8, 8], table: [24, 9] } as const;
+
+/** The text of deploy/grafana/headgate.json. */
+export function dashboardJson(): string {
+  return `${JSON.stringify(dashboard(), undefined, 2)}\n`;
+}
+
+function dashboard(): object {
+  return {
+    uid: 'headgate',
+    title: 'Headgate',
+    description:
+      'Load balancers by Headgate: the forwarding path, pools, the pair, and how fast changes become traffic.',
+    tags: ['headgate', 'load-balancer'],
+    schemaVersion: SCHEMA_VERSION,
+    version: 1,
+    editable: true,
+    graphTooltip: 1,
+    refresh: '30s',
+    timezone: 'browser',
+    time: { from: 'now-3h', to: 'now' },
+    timepicker: {},
+    links: [],
+    annotations: { list: [failovers()] },
+    templating: { list: variables() },
+    panels: placed(),
+  };
+}
+
+/** A line in every graph where a host became master. */
+function failovers(): object {
+  return {
+    name: 'Failovers',
+    enable: true,
+    iconColor: 'orange',
+    datasource: DATASOURCE,
+    expr: 'changes(headgate_vrrp_state{instance=~"$instance",state="master"}[1m]) > 0',
+    titleFormat: 'Failover of {{vrrp_instance}}',
+    textFormat: '{{instance}}',
+    step: '1m',
+  };
+}
+
+function variables(): readonly object[] {
+  const all = { text: 'All', value: '$__all' };
+  const query = (name: string, label: string, definition: string): object => ({
+    name,
+    label,
+    type: 'query',
+    datasource: DATASOURCE,
+    definition,
+    query: { query: definition, refId: name },
+    refresh: 2,
+    sort: 1,
+    multi: true,
+    includeAll: true,
+    allValue: '.*',
+    current: all,
+    options: [],
+    hide: 0,
+  });
+  return [
+    {
+      name: 'datasource',
+      label: 'Data source',
+      type: 'datasource',
+      query: 'prometheus',
+      options: [],
+      hide: 0,
+    },
+    query('instance', 'Host', 'label_values(headgate_build_info, instance)'),
+    query('namespace', 'Namespace', 'label_values(headgate_listener_up{instance=~"$instance"}, namespace)'),
+    query(
+      'service',
+      'Service',
+      'label_values(headgate_listener_up{instance=~"$instance",namespace=~"$namespace"}, service)',
+    ),
+  ];
+}
+
+/** From left to right and from top to bottom; ids count from 1. */
+function placed(): readonly object[] {
+  const panels: object[] = [];
+  let [x, y, lineHeight] = [0, 0, 0];
+  const nextLine = (): void => {
+    [x, y, lineHeight] = [0, y + lineHeight, 0];
+  };
+  for (const row of rows) {
+    nextLine();
+    panels.push({
+      id: panels.length + 1,
+      type: 'row',
+      title: row.title,
+      collapsed: false,
+      gridPos: { h: 1, w: COLUMNS, x: 0, y },
+      panels: [],
+    });
+    y++;
+    for (const panel of row.panels) {
+      const [w, h] = SIZES[panel.kind];
+      if (x + w > COLUMNS || (lineHeight > 0 && h !== lineHeight)) nextLine();
+      panels.push(panelJson(panel, panels.length + 1, { h, w, x, y }));
+      x += w;
+      lineHeight = h;
+    }
+  }
+  return panels;
+}
+
+function panelJson(panel: DashboardPanel, id: number, gridPos: object): object {
+  const { title, description, kind, unit, targets, colors = [['green', null]] } = panel;
+  const isInstant = kind !== 'graph';
+  return {
+    id,
+    type: kind === 'graph' ? 'timeseries' : kind,
+    title,
+    description,
+    datasource: DATASOURCE,
+    gridPos,
+    fieldConfig: {
+      defaults: {
+        unit,
+        color: { mode: kind === 'graph' ? 'palette-classic' : 'thresholds' },
+        thresholds: { mode: 'absolute', steps: colors.map(([color, value]) => ({ color, value })) },
+        ...(kind === 'graph'
+          ? { min: 0, custom: { lineWidth: 1, fillOpacity: 10, showPoints: 'never' } }
+          : {}),
+      },
+      overrides: [],
+    },
+    options: optionsOf(kind),
+    ...(kind === 'table' ? { transformations: TABLE } : {}),
+    targets: Object.entries(targets).map(([legendFormat, expr], at) => ({
+      refId: String.fromCharCode(65 + at),
+      datasource: DATASOURCE,
+      expr,
+      legendFormat,
+      instant: isInstant,
+      range: !isInstant,
+      ...(kind === 'table' ? { format: 'table' } : {}),
+    })),
+  };
+}
+
+/** What a series is, in the place of its name and when it was read. */
+const TABLE = [
+  {
+    id: 'organize',
+    options: {
+      excludeByName: { Time: true, __name__: true, job: true, family: true },
+      renameByName: { Value: 'up' },
+    },
+  },
+];
+
+function optionsOf(kind: DashboardPanel['kind']): object {
+  if (kind === 'graph')
+    return {
+      legend: { displayMode: 'list', placement: 'bottom', showLegend: true, calcs: [] },
+      tooltip: { mode: 'multi', sort: 'desc' },
+    };
+  if (kind === 'table') return { showHeader: true, cellHeight: 'sm' };
+  return {
+    reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+    colorMode: 'background',
+    graphMode: 'none',
+    justifyMode: 'auto',
+    orientation: 'auto',
+    textMode: 'auto',
+  };
+}

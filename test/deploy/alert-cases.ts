@@ -1,0 +1,359 @@
+// For each alert what makes it fire, and what comes near and must not: series as `promtool test rules` takes them, a
+// value for each minute. https://prometheus.io/docs/prometheus/latest/configuration/unit_testing_rules/
+
+export interface AlertCase {
+  readonly fires: Series | readonly Series[];
+  readonly quiet: Series;
+  /** When it is looked at; default `20m`. */
+  readonly at?: string;
+  /** How many alerts fire; default 1. */
+  readonly count?: number;
+}
+
+/** `name{labels}` to its values. */
+export type Series = Readonly<Record<string, string>>;
+
+/** A series of host `a` or `b`. */
+const a = (name: string, labels = ''): string => series(name, 'a', labels);
+const b = (name: string, labels = ''): string => series(name, 'b', labels);
+
+function series(name: string, instance: string, labels: string): string {
+  return `${name}{job="headgate",instance="${instance}"${labels === '' ? '' : `,${labels}`}}`;
+}
+
+const WEB = 'namespace="default",service="web",port="80",protocol="TCP",family="v4"';
+const ROUTER = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
+/** As long as any case looks back. */
+const LONG = 400;
+const always = (value: number): string => `${value}+0x${LONG}`;
+/** Grows by so much each minute. */
+const growing = (step: number): string => `0+${step}x${LONG}`;
+/** Every second minute. */
+const flapping = (one: number, other: number): string => `${one} ${other} `.repeat(60).trim();
+
+/** The states of a virtual router on a host. */
+const vrrp = (of: typeof a, state: string): Series =>
+  Object.fromEntries(
+    ['master', 'backup', 'fault', 'unknown'].map((each) => [
+      of('headgate_vrrp_state', `${ROUTER},state="${each}"`),
+      always(Number(each === state)),
+    ]),
+  );
+
+const pools = (error: number, online: number): Series => ({
+  [a('headgate_operating_status', 'kind="pool",status="ERROR"')]: always(error),
+  [a('headgate_operating_status', 'kind="pool",status="ONLINE"')]: always(online),
+});
+
+/** Changes of pods, `late` of a hundred a minute after more than five seconds. */
+const programming = (late: number, total = 100): Series => ({
+  [a('headgate_network_programming_duration_seconds_bucket', 'path="runtime",le="5"')]: growing(total - late),
+  [a('headgate_network_programming_duration_seconds_count', 'path="runtime"')]: growing(total),
+});
+
+const pair = (values: Readonly<Record<'heard' | 'ready' | 'same', number>>): Series => ({
+  [a('headgate_pair_peer_heard', 'peer="192.0.2.2"')]: always(values.heard),
+  [a('headgate_pair_peer_ready', 'peer="192.0.2.2"')]: always(values.ready),
+  [a('headgate_pair_parity', 'of="model"')]: always(values.same),
+  [a('headgate_pair_parity', 'of="running"')]: always(1),
+});
+
+export const alertCases: Readonly<Record<string, AlertCase>> = {
+  HeadgateHaproxyDown: {
+    fires: { [a('headgate_haproxy_serving')]: always(0) },
+    // A moment during a start.
+    quiet: { [a('headgate_haproxy_serving')]: flapping(0, 1) },
+  },
+  HeadgateConnectionsNearLimit: {
+    fires: {
+      [a('headgate_haproxy_open_connections')]: always(95),
+      [a('headgate_haproxy_connection_limit')]: always(100),
+    },
+    quiet: {
+      [a('headgate_haproxy_open_connections')]: always(89),
+      [a('headgate_haproxy_connection_limit')]: always(100),
+    },
+  },
+  HeadgateManyPoolsDown: { fires: pools(30, 70), quiet: pools(2, 1) },
+  HeadgatePoolDown: {
+    fires: {
+      [a('headgate_pool_active_members', WEB)]: always(0),
+      [a('headgate_listener_connections_total', WEB)]: growing(60),
+    },
+    // Scaled to zero, and nobody asks for it.
+    quiet: {
+      [a('headgate_pool_active_members', WEB)]: always(0),
+      [a('headgate_listener_connections_total', WEB)]: always(60),
+    },
+  },
+  HeadgatePoolQueue: {
+    fires: { [a('headgate_pool_queue', WEB)]: always(3) },
+    quiet: { [a('headgate_pool_queue', WEB)]: flapping(3, 0) },
+  },
+  HeadgateListenerFull: {
+    fires: {
+      [a('headgate_listener_open_connections', WEB)]: always(95),
+      [a('headgate_listener_connection_limit', WEB)]: always(100),
+    },
+    quiet: {
+      [a('headgate_listener_open_connections', WEB)]: always(85),
+      [a('headgate_listener_connection_limit', WEB)]: always(100),
+    },
+  },
+  HeadgateConnectErrors: {
+    fires: {
+      [a('headgate_pool_connection_errors_total', WEB)]: growing(6),
+      [a('headgate_pool_sessions_total', WEB)]: growing(60),
+    },
+    // Many of very few.
+    quiet: {
+      [a('headgate_pool_connection_errors_total', WEB)]: growing(3),
+      [a('headgate_pool_sessions_total', WEB)]: growing(3),
+    },
+  },
+  HeadgateConnectSlow: {
+    fires: {
+      [a('headgate_pool_connect_time_average_seconds', WEB)]: always(0.2),
+      [a('headgate_pool_sessions_total', WEB)]: growing(60),
+    },
+    // The average of the last sessions stays when there are no more.
+    quiet: {
+      [a('headgate_pool_connect_time_average_seconds', WEB)]: always(0.2),
+      [a('headgate_pool_sessions_total', WEB)]: always(60),
+    },
+  },
+  HeadgateHttpErrors: {
+    fires: {
+      [a('headgate_listener_http_responses_total', `${WEB},code="5xx"`)]: growing(60),
+      [a('headgate_listener_http_responses_total', `${WEB},code="2xx"`)]: growing(600),
+    },
+    quiet: {
+      [a('headgate_listener_http_responses_total', `${WEB},code="5xx"`)]: growing(6),
+      [a('headgate_listener_http_responses_total', `${WEB},code="2xx"`)]: growing(600),
+    },
+  },
+  HeadgateHaproxyBusy: {
+    fires: { [a('headgate_haproxy_idle_ratio')]: always(0.05) },
+    quiet: { [a('headgate_haproxy_idle_ratio')]: flapping(0.05, 0.5) },
+  },
+  HeadgateStatisticsMissing: {
+    fires: {
+      [a('headgate_haproxy_statistics_up')]: always(0),
+      [a('headgate_haproxy_serving')]: always(1),
+    },
+    // That has an alert of its own.
+    quiet: {
+      [a('headgate_haproxy_statistics_up')]: always(0),
+      [a('headgate_haproxy_serving')]: always(0),
+    },
+  },
+  HeadgateNoMaster: {
+    // Of two that are backup it is somebody else whom they hear.
+    fires: [
+      { ...vrrp(a, 'fault'), ...vrrp(b, 'fault') },
+      vrrp(a, 'fault'),
+      { ...vrrp(a, 'backup'), ...vrrp(b, 'backup') },
+    ],
+    // The agent of the master is not there; keepalived is, and the backup hears it.
+    quiet: vrrp(a, 'backup'),
+  },
+  HeadgateTwoMasters: {
+    fires: [
+      { ...vrrp(a, 'master'), ...vrrp(b, 'master') },
+      { [a('headgate_vrrp_rival', 'vrrp_instance="vrrp-51"')]: always(1) },
+      { [a('headgate_pair_two_masters', 'peer="192.0.2.2"')]: always(1) },
+    ],
+    quiet: {
+      ...vrrp(a, 'master'),
+      ...vrrp(b, 'backup'),
+      // Another pair, on another network, with an instance of the same name.
+      [series('headgate_vrrp_state', 'c', 'vrrp_instance="vrrp-51",anchor="198.51.100.1",state="master"')]:
+        always(1),
+      [a('headgate_vrrp_rival', 'vrrp_instance="vrrp-51"')]: always(0),
+      [a('headgate_pair_two_masters', 'peer="192.0.2.2"')]: always(0),
+    },
+  },
+  HeadgateVrrpFault: { fires: vrrp(a, 'unknown'), quiet: vrrp(a, 'backup') },
+  HeadgateFrequentFailovers: {
+    fires: { [a('headgate_vrrp_transitions_total', 'vrrp_instance="vrrp-51",state="master"')]: growing(1) },
+    quiet: {
+      [a('headgate_vrrp_transitions_total', 'vrrp_instance="vrrp-51",state="master"')]: `0+0x5 1+0x${LONG}`,
+      [a('headgate_vrrp_transitions_total', 'vrrp_instance="vrrp-51",state="backup"')]: growing(1),
+    },
+  },
+  HeadgatePeerLost: {
+    fires: pair({ heard: 0, ready: 0, same: 0 }),
+    quiet: pair({ heard: 1, ready: 0, same: 0 }),
+  },
+  HeadgatePeerBehind: {
+    fires: pair({ heard: 1, ready: 0, same: 0 }),
+    // That has an alert of its own.
+    quiet: pair({ heard: 0, ready: 0, same: 0 }),
+  },
+  HeadgatePeerNotReady: {
+    fires: pair({ heard: 1, ready: 0, same: 1 }),
+    quiet: pair({ heard: 1, ready: 0, same: 0 }),
+    at: '30m',
+  },
+  HeadgateHostLowered: {
+    fires: { [a('headgate_standing_lowered', 'reason="haproxy"')]: always(1) },
+    quiet: { [a('headgate_standing_lowered', 'reason="maintenance"')]: always(1) },
+  },
+  HeadgateMaintenanceForgotten: {
+    fires: { [a('headgate_maintenance', 'peer="192.0.2.2"')]: always(1) },
+    quiet: { [a('headgate_maintenance', 'peer="192.0.2.2"')]: `1+0x200 0+0x${LONG}` },
+    at: '250m',
+  },
+  HeadgateCertificateExpiring: {
+    // promtool's clock begins at 0.
+    fires: {
+      [a('headgate_pair_credentials_expiry_timestamp_seconds', 'peer="192.0.2.2"')]: always(13 * 86_400),
+    },
+    quiet: {
+      [a('headgate_pair_credentials_expiry_timestamp_seconds', 'peer="192.0.2.2"')]: always(15 * 86_400),
+    },
+    at: '65m',
+  },
+  HeadgateReloadFailing: {
+    fires: {
+      [a('headgate_haproxy_reloads_total', 'reason="repair",result="failed"')]: growing(0.5),
+      [a('headgate_haproxy_reloads_total', 'reason="settings",result="failed"')]: growing(0.5),
+    },
+    quiet: {
+      [a('headgate_haproxy_reloads_total', 'reason="repair",result="failed"')]: `0+0x12 1+0x${LONG}`,
+      [a('headgate_haproxy_reloads_total', 'reason="repair",result="done"')]: growing(5),
+    },
+  },
+  HeadgateReloadOverdue: {
+    fires: { [a('headgate_haproxy_reload_due')]: always(1) },
+    quiet: { [a('headgate_haproxy_reload_due')]: flapping(1, 0) },
+  },
+  HeadgateKeepalivedReloadFailing: {
+    fires: { [a('headgate_keepalived_reloads_total', 'result="failed"')]: `0+0x15 1+0x${LONG}` },
+    quiet: {
+      [a('headgate_keepalived_reloads_total', 'result="failed"')]: always(1),
+      [a('headgate_keepalived_reloads_total', 'result="done"')]: growing(1),
+    },
+  },
+  HeadgateProcessLost: {
+    fires: { [a('headgate_repairs_total', 'what="process"')]: `0+0x15 1+0x${LONG}` },
+    quiet: {
+      [a('headgate_repairs_total', 'what="process"')]: always(1),
+      [a('headgate_repairs_total', 'what="audit"')]: growing(1),
+    },
+  },
+  HeadgateDrift: {
+    fires: { [a('headgate_repairs_total', 'what="audit"')]: growing(0.2) },
+    quiet: {
+      [a('headgate_repairs_total', 'what="audit"')]: `0+0x15 1+0x${LONG}`,
+      [a('headgate_repairs_total', 'what="process"')]: growing(1),
+    },
+    at: '60m',
+  },
+  HeadgateLoadBalancerRejected: {
+    fires: { [a('headgate_problems', 'reason="ConfigurationRejected"')]: always(1) },
+    quiet: {
+      [a('headgate_problems', 'reason="ConfigurationRejected"')]: always(0),
+      [a('headgate_problems', 'reason="InvalidFile"')]: always(1),
+    },
+  },
+  HeadgateAddressUnavailable: {
+    fires: { [a('headgate_problems', 'reason="AddressUnavailable"')]: always(1) },
+    quiet: {
+      [a('headgate_problems', 'reason="AddressUnavailable"')]: always(0),
+      [a('headgate_problems', 'reason="AddressPending"')]: always(1),
+    },
+  },
+  HeadgateStateNotPersisted: {
+    fires: { [a('headgate_state_persisted')]: always(0) },
+    quiet: { [a('headgate_state_persisted')]: flapping(0, 1) },
+  },
+  HeadgateApiDisconnected: {
+    fires: { [a('headgate_api_connected', 'kind="Service"')]: always(0) },
+    quiet: { [a('headgate_api_connected', 'kind="Service"')]: flapping(0, 1) },
+  },
+  HeadgateNoLeader: {
+    fires: {
+      [a('headgate_leader', 'lease="headgate-system/headgate"')]: always(0),
+      [b('headgate_leader', 'lease="headgate-system/headgate"')]: always(0),
+    },
+    quiet: {
+      [a('headgate_leader', 'lease="headgate-system/headgate"')]: always(0),
+      [b('headgate_leader', 'lease="headgate-system/headgate"')]: always(1),
+    },
+  },
+  HeadgateWritesFailing: {
+    fires: {
+      [a('headgate_status_writes_total', 'result="failed"')]: growing(1),
+      [b('headgate_claim_writes_total', 'result="failed"')]: growing(1),
+    },
+    quiet: {
+      [a('headgate_status_writes_total', 'result="failed"')]: growing(0.2),
+      [a('headgate_status_writes_total', 'result="done"')]: growing(10),
+    },
+    count: 2,
+  },
+  HeadgateAddressPoolExhausted: {
+    fires: {
+      [a('headgate_address_pool_addresses', 'pool="public",family="v4",state="free"')]: always(0),
+      [a('headgate_address_pool_addresses', 'pool="public",family="v4",state="used"')]: always(8),
+    },
+    quiet: {
+      [a('headgate_address_pool_addresses', 'pool="public",family="v4",state="free"')]: always(1),
+      [a('headgate_address_pool_addresses', 'pool="public",family="v4",state="held"')]: always(0),
+    },
+  },
+  HeadgateClaimsUnkept: {
+    fires: { [a('headgate_unkept_claims')]: always(2) },
+    quiet: { [a('headgate_unkept_claims')]: flapping(2, 0) },
+  },
+  HeadgateProvisionerStuck: {
+    fires: { [a('headgate_provisioner_pending')]: always(2) },
+    quiet: { [a('headgate_provisioner_pending')]: flapping(2, 0) },
+  },
+  HeadgateObjectProblems: {
+    fires: {
+      [a('headgate_problems', 'reason="InvalidFile"')]: always(2),
+      [a('headgate_problems', 'reason="AddressPending"')]: always(1),
+    },
+    // These have alerts of their own.
+    quiet: {
+      [a('headgate_problems', 'reason="ConfigurationRejected"')]: always(1),
+      [a('headgate_problems', 'reason="AllMembersDown"')]: always(1),
+      [a('headgate_problems', 'reason="InvalidFile"')]: always(0),
+    },
+    at: '65m',
+    count: 2,
+  },
+  HeadgateNoAgent: {
+    fires: [{ [a('up')]: always(0), [b('up')]: always(0) }, { 'up{job="node",instance="a"}': always(1) }],
+    quiet: { [a('up')]: always(0), [b('up')]: always(1) },
+  },
+  HeadgateAgentDown: {
+    fires: { [a('up')]: always(0), [b('up')]: always(1) },
+    quiet: { [a('up')]: flapping(0, 1), [b('up')]: always(1), 'up{job="node",instance="a"}': always(0) },
+  },
+  HeadgateAgentRestarting: {
+    fires: { [a('headgate_process_start_time_seconds')]: growing(60) },
+    quiet: { [a('headgate_process_start_time_seconds')]: `1+0x5 2+0x5 3+0x${LONG}` },
+  },
+  HeadgateProgrammingFastBurn: {
+    fires: programming(20),
+    // Two of the three changes within an hour were late: that says nothing.
+    quiet: programming(0.04, 0.05),
+    at: '70m',
+  },
+  HeadgateProgrammingSlowBurn: { fires: programming(8), quiet: programming(3), at: '60m' },
+  HeadgateChangesStuck: {
+    fires: { [a('headgate_waiting_changes')]: always(4) },
+    quiet: { [a('headgate_waiting_changes')]: flapping(40, 0) },
+  },
+  HeadgateEventLoopLag: {
+    fires: { [a('headgate_nodejs_eventloop_lag_p99_seconds')]: always(0.2) },
+    quiet: { [a('headgate_nodejs_eventloop_lag_p99_seconds')]: flapping(0.2, 0.02) },
+  },
+  HeadgateScrapeSlow: {
+    fires: { [a('scrape_duration_seconds')]: always(6) },
+    quiet: { [a('scrape_duration_seconds')]: always(1), 'scrape_duration_seconds{job="node"}': always(6) },
+  },
+};

@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import ava from 'ava';
+import { anchorsOf } from '../support/markdown.ts';
+import { requires } from '../support/requirements.ts';
+import { alertRules, rulesFile } from '../support/rules.ts';
+import { type AlertCase, alertCases, type Series } from './alert-cases.ts';
+
+const test = requires(ava, { programs: ['promtool'] });
+const run = promisify(execFile);
+const operations = new URL('../../docs/operations.md', import.meta.url);
+
+test('promtool takes the rules', async (t) => {
+  const { stdout } = await run('promtool', ['check', 'rules', '--lint=all', '--lint-fatal', rulesFile]);
+  t.regex(stdout, /SUCCESS: \d+ rules found/);
+});
+
+test('Each alert has a case that fires and one that does not', (t) => {
+  t.deepEqual(
+    alertRules().map(({ alert }) => alert),
+    Object.keys(alertCases),
+  );
+});
+
+test('Each alert has a severity, a summary, a description and a section of docs/operations.md', async (t) => {
+  const markdown = await readFile(operations, 'utf8');
+  const [, alerts = ''] = markdown.split('\n## Alerts\n');
+  const headings = [...alerts.matchAll(/^### `(\w+)`$/gm)].map(([, name]) => name);
+  t.deepEqual(
+    [...headings].sort(),
+    alertRules()
+      .map(({ alert }) => alert)
+      .sort(),
+  );
+  const anchors = new Set(anchorsOf(markdown));
+  for (const { alert, labels, annotations } of alertRules()) {
+    t.regex(labels.severity ?? '', /^(critical|warning|info)$/, alert);
+    t.deepEqual(Object.keys(annotations).sort(), ['description', 'runbook', 'summary'], alert);
+    const [file, anchor = ''] = annotations.runbook?.split('#') ?? [];
+    t.is(file, 'docs/operations.md');
+    t.true(anchors.has(anchor), `${alert}: ${anchor}`);
+  }
+});
+
+test('Each alert fires when it should, and not when something only comes near', async (t) => {
+  t.timeout(300_000);
+  const tests = Object.entries<AlertCase>(alertCases).flatMap(
+    ([alert, { at = '20m', count = 1, fires, quiet }]) => {
+      const fired = `count(ALERTS{alertname="${alert}",alertstate="firing"})`;
+      return [
+        ...[fires].flat().map((series) => testOf(series, at, fired, [{ labels: '{}', value: count }])),
+        testOf(quiet, at, fired, []),
+      ];
+    },
+  );
+  const directory = await mkdtemp(join(tmpdir(), 'hg-rules-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'test.yaml');
+  await writeFile(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: '1m', tests }));
+  // What fails is told with its expression, which names the alert.
+  const { stdout } = await run('promtool', ['test', 'rules', file]).catch(({ stdout, stderr }) => ({
+    stdout: `${stdout}${stderr}`,
+  }));
+  t.regex(stdout, /^Unit Testing: {2}\S+\n {2}SUCCESS\n+$/);
+});
+
+function testOf(series: Series, at: string, expr: string, samples: readonly object[]): object {
+  return {
+    interval: '1m',
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    promql_expr_test: [{ expr, eval_time: at, exp_samples: samples }],
+  };
+}

@@ -1,0 +1,177 @@
+// A real Prometheus scrapes real agents: a pair with VRRP, and a host of a cluster with health monitors and traffic.
+// What is shipped for operators is asked of it: every rule, every panel.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import { rows } from '../../scripts/dashboard-rows.ts';
+import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
+import { firstCells } from '../support/markdown.ts';
+import { startMembers } from '../support/members.ts';
+import { readMetrics } from '../support/metrics-text.ts';
+import { TestNetwork } from '../support/namespaces.ts';
+import { makeCredentials } from '../support/pair-credentials.ts';
+import { Prometheus } from '../support/prometheus.ts';
+import { requires } from '../support/requirements.ts';
+import { alertRules, recordingRules, selectorsOf } from '../support/rules.ts';
+import { Load } from '../support/traffic.ts';
+
+const kubeAsks = kubeNeeds();
+const programs = ['prometheus', 'promtool', 'keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
+const test = requires(ava, {
+  ...kubeAsks,
+  haproxy: true,
+  root: true,
+  programs: [...programs, ...(kubeAsks.programs ?? [])],
+});
+
+const VIP = '10.9.1.1';
+
+let kube: Kube;
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
+  kube = await startKube();
+  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+});
+test.after.always(() => kube?.stop());
+
+test('Every rule, selector of an alert and panel has data, and a healthy pair raises no alert', async (t) => {
+  const agents = [...(await startPair(t)), await startOfCluster(t)];
+  const prometheus = await Prometheus.start(
+    t,
+    agents.map(({ url }) => new URL(url ?? '').host),
+  );
+  await prometheus.until('count(up{job="headgate"} == 1) == 3');
+  // A rate takes two samples, and a change of pods to be counted must happen while it is watched.
+  const slice = sliceJson('api', ['10.1.0.1', '10.1.0.2'], Date.now());
+  await kube.must('PUT', slicePath('default', 'api-1'), slice);
+  await prometheus.until('sum(rate(headgate_network_programming_duration_seconds_count[1m])) > 0');
+  await prometheus.until('count(vrrp_instance:headgate_vrrp_masters:sum == 1)');
+  await prometheus.until('min(headgate_pair_peer_ready) == 1');
+  await prometheus.until('count(listener:headgate_http_errors:ratio_rate5m)');
+
+  const rules = await prometheus.rules();
+  t.is(rules.length, alertRules().length + recordingRules().length);
+  t.deepEqual(
+    rules.filter(({ health }) => health !== 'ok'),
+    [],
+  );
+  t.deepEqual(
+    rules.filter(({ state }) => state === 'firing').map(({ name }) => name),
+    [],
+  );
+
+  const silent: string[] = [];
+  const ask = async (place: string, expr: string): Promise<void> => {
+    if ((await prometheus.query(expr)).length === 0) silent.push(`${place}: ${expr}`);
+  };
+  for (const { record } of recordingRules()) await ask(record, record);
+  for (const { alert, expr } of alertRules())
+    for (const selector of selectorsOf(expr)) await ask(alert, selector);
+  for (const { title, panels } of rows)
+    for (const panel of panels)
+      for (const expr of Object.values(panel.targets)) await ask(`${title}, ${panel.title}`, asGrafana(expr));
+  t.deepEqual(silent, []);
+
+  const served = new Set<string>();
+  for (const agent of agents) {
+    const { text } = await agent.get('/metrics');
+    t.is(await lint(text), '');
+    for (const name of readMetrics(text, 'text').keys()) served.add(name);
+  }
+  const documents = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+  t.deepEqual([...served].sort(), firstCells(documents).sort());
+});
+
+/** As Grafana asks where all hosts, namespaces and services are chosen. */
+function asGrafana(expr: string): string {
+  return expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(instance|namespace|service)\b/g, '.*');
+}
+
+/** What `promtool check metrics` says of an exposition; '' where it has nothing to say. */
+async function lint(text: string): Promise<string> {
+  const child = spawn('promtool', ['check', 'metrics'], { stdio: ['pipe', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk;
+    });
+  child.stdin.end(text);
+  const [status] = (await once(child, 'close')) as [number | null];
+  return status === 0 ? said : `${status}: ${said}`;
+}
+
+/** Two hosts in network namespaces that serve one Service; their agents talk outside of these. */
+async function startPair(t: ExecutionContext<unknown>): Promise<readonly RunningAgent[]> {
+  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
+  network.serve('client');
+  const hosts = { a: await hostWith(t), b: await hostWith(t) };
+  const credentials = await makeCredentials(hosts.a.host.directory);
+  const own = { a: hosts.a.host.address(201), b: hosts.a.host.address(202) };
+  const agents: RunningAgent[] = [];
+  for (const [name, peer] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    const { host, flags } = hosts[name];
+    const vrrp = {
+      interface: 'eth0',
+      address: network.v4(name),
+      peers: [network.v4(peer)],
+      virtualRouterId: 51,
+      anchors: ['10.9.0.1'],
+      // A busy machine may leave keepalived without the processor for longer than three of the default.
+      advertInterval: '500ms',
+    };
+    flags.push('--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp));
+    flags.push('--pair-address', own[name], '--pair-peer', own[peer], '--pair-credentials', credentials);
+    flags.push('--haproxy-user=', '--haproxy-group=');
+    await host.serve({ address: VIP, port: 8080, members: [network.v4('client')] });
+    const agent = await host.start();
+    t.teardown(() => agent.stop());
+    agents.push(agent);
+  }
+  const { host } = hosts.a;
+  await host.until('the peer may take over', async () => (await host.status()).pair?.peerNotReady === '');
+  return agents;
+}
+
+async function hostWith(t: ExecutionContext<unknown>): Promise<{ host: TestHost; flags: string[] }> {
+  const flags: string[] = [];
+  return { host: await TestHost.create(t, { flags }), flags };
+}
+
+/** A host with Services of the cluster, an address pool, and one of a folder with checks and under load. */
+async function startOfCluster(t: ExecutionContext<unknown>): Promise<RunningAgent> {
+  const { host, flags } = await hostWith(t);
+  const settings = join(host.directory, 'headgate.yaml');
+  await writeFile(
+    settings,
+    JSON.stringify({ pools: [{ name: 'local', blocks: [`${host.address(101)}-${host.address(104)}`] }] }),
+  );
+  flags.push('--kubeconfig', kube.kubeconfig);
+  for (const path of [servicePath('default', 'api'), slicePath('default', 'api-1')])
+    await kube.api('DELETE', path);
+  await kube.must('POST', servicePath('default'), {
+    metadata: { name: 'api' },
+    spec: { type: 'LoadBalancer', ports: [{ name: 'http', port: 17_080, protocol: 'TCP' }] },
+  });
+  await kube.must('POST', slicePath('default'), sliceJson('api', ['10.1.0.1']));
+  await startMembers(t, host, 2);
+  const annotations = { mode: 'http', 'health-monitor': 'http' };
+  await host.serve({ members: [host.address(11)], annotations });
+  const agent = await host.start(['--config', settings]);
+  await host.until(
+    'the Service of the cluster is known',
+    async () => (await host.why('default/api')).verdict === 'served',
+  );
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  const load = new Load(t, host.place(), { clients: 1 });
+  await load.answered(50);
+  return agent;
+}

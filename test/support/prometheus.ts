@@ -1,0 +1,108 @@
+// A real Prometheus that scrapes agents every second and evaluates the rules that are shipped; ended with the test.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+import { rulesFile } from './rules.ts';
+
+/** One series of an instant vector. */
+export interface Series {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface EvaluatedRule {
+  readonly name: string;
+  readonly type: 'alerting' | 'recording';
+  /** `unknown` before the first evaluation. */
+  readonly health: 'ok' | 'err' | 'unknown';
+  readonly lastError?: string;
+  /** Of alerts. */
+  readonly state?: 'inactive' | 'pending' | 'firing';
+}
+
+export class Prometheus {
+  readonly #url: string;
+
+  /** `targets` as `ADDRESS:PORT`. */
+  static async start(t: ExecutionContext<unknown>, targets: readonly string[]): Promise<Prometheus> {
+    const directory = await mkdtemp(join(tmpdir(), 'hg-prometheus-'));
+    const config = {
+      global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+      rule_files: [rulesFile],
+      scrape_configs: [{ job_name: 'headgate', honor_labels: true, static_configs: [{ targets }] }],
+    };
+    await writeFile(join(directory, 'prometheus.yml'), JSON.stringify(config));
+    const child = spawn(
+      'prometheus',
+      [
+        `--config.file=${directory}/prometheus.yml`,
+        `--storage.tsdb.path=${directory}/data`,
+        '--web.listen-address=127.0.0.1:0',
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    const ended = once(child, 'close');
+    t.teardown(async () => {
+      child.kill('SIGKILL');
+      await ended;
+      await rm(directory, { recursive: true, force: true });
+    });
+    return new Prometheus(`http://${await listening(child)}`);
+  }
+
+  private constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** The instant vector, or the one scalar, that an expression gives now. */
+  async query(expr: string): Promise<readonly Series[]> {
+    const { resultType, result } = await this.#ask(`query?query=${encodeURIComponent(expr)}`);
+    if (resultType === 'scalar') return [{ metric: {}, value: Number(result[1]) }];
+    return result.map(({ metric, value }: { metric: Series['metric']; value: [number, string] }) => ({
+      metric,
+      value: Number(value[1]),
+    }));
+  }
+
+  async rules(): Promise<readonly EvaluatedRule[]> {
+    const { groups } = await this.#ask('rules');
+    return groups.flatMap(({ rules }: { rules: readonly EvaluatedRule[] }) => rules);
+  }
+
+  /** Asks until an expression gives something; fails after `timeout` milliseconds. */
+  async until(expr: string, timeout = 60_000): Promise<void> {
+    for (const end = performance.now() + timeout; performance.now() < end; await delay(200))
+      if ((await this.query(expr)).length > 0) return;
+    throw new Error(`Not within ${timeout} ms: ${expr}`);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: whatever Prometheus says, for the callers above to look at.
+  async #ask(path: string): Promise<any> {
+    const response = await fetch(`${this.#url}/api/v1/${path}`, { headers: { connection: 'close' } });
+    const { status, data, error } = (await response.json()) as {
+      readonly status: string;
+      readonly data: unknown;
+      readonly error?: string;
+    };
+    if (status !== 'success') throw new Error(`${decodeURIComponent(path)}: ${error}`);
+    return data;
+  }
+}
+
+/** Where it listens, once it answers. */
+function listening(child: ChildProcess): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    said += chunk;
+    const [, address] = /msg="Listening on" address=(\S+)/.exec(said) ?? [];
+    if (address !== undefined && said.includes('Server is ready')) resolve(address);
+  });
+  child.once('error', reject).once('close', () => reject(new Error(`Prometheus has ended: ${said}`)));
+  return promise;
+}
