@@ -183,14 +183,27 @@ test('install.sh test and install.sh bench ask for pip only where the machine ha
 });
 
 test('install.sh test brings what the tests run beside the agent', async (t) => {
-  await complete(t.context, 'keepalived', 'mount', 'nft', 'openssl', 'prometheus', 'sysctl', 'systemd-analyze', 'python3');
+  await complete(
+    t.context,
+    'keepalived',
+    'mount',
+    'nft',
+    'openssl',
+    'prometheus',
+    'sysctl',
+    'systemd-analyze',
+    'python3',
+  );
   await t.context.program('go');
   await t.context.program('id', 'echo 1000');
   await t.context.program('apt-get', APT);
   t.is((await t.context.install()).code, 0);
   const { code, stderr } = await t.context.install('test');
   t.is(code, 1);
-  t.regex(stderr, / --no-install-recommends keepalived nftables procps mount openssl systemd prometheus python3\n$/);
+  t.regex(
+    stderr,
+    / --no-install-recommends keepalived nftables procps mount openssl systemd prometheus python3\n$/,
+  );
 });
 
 test('install.sh test goes on without what it cannot install where tests may be skipped, and says so', async (t) => {
