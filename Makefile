@@ -3,13 +3,14 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-test install-bench deb test-deb demo test soak bench check format docs clean
+.PHONY: help install install-test install-bench deb test-deb demo test test-matrix soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make install   installs what is missing: HAProxy, Node and the packages of package.json'
 	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
 	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped)'
+	@echo 'make test-matrix  runs the tests of HAProxy and keepalived against each version that Debian has (MATRIX="haproxy 3.2")'
 	@echo 'make soak      changes endpoints 200 times a second, then takes the API server away, each for MINUTES=5'
 	@echo 'make deb       builds the Debian package in .cache/deb (REVISION=1)'
 	@echo 'make test-deb  builds it and looks into it: lintian, an unpacked copy that renders'
@@ -33,6 +34,9 @@ demo: install
 
 test: install-test
 	@$(NODE) scripts/test.ts
+
+test-matrix: install-test
+	@$(NODE) scripts/test-matrix.ts $(MATRIX)
 
 soak: install-test
 	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts

@@ -3,8 +3,8 @@
 // A check that fails counts as a failed test, and so does a Kubernetes API server that cannot be built. Skipped tests make the run fail, unless ALLOW_SKIP=1.
 
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { allChecks, root, runChecks } from './check.ts';
+import { runAva } from './run-ava.ts';
 import { tallyTap, verdictOf } from './tap-tally.ts';
 
 const given = process.argv.slice(2);
@@ -50,26 +50,4 @@ function buildKube(): Promise<boolean> {
   return new Promise<boolean>((resolve) => {
     child.on('error', () => resolve(false)).on('close', (code) => resolve(code === 0));
   }).finally(() => clearInterval(minutes));
-}
-
-/** Shows what AVA prints as it comes. */
-function runAva(
-  cwd: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Promise<{ output: string; exitCode: number | null }> {
-  return new Promise((resolve, reject) => {
-    const ava = fileURLToPath(new URL('ava-tap.ts', import.meta.url));
-    const child = spawn(process.execPath, [ava, '--tap', ...args], {
-      cwd,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk;
-      process.stdout.write(chunk);
-    });
-    child.on('error', reject).on('close', (code) => resolve({ output, exitCode: code }));
-  });
 }

@@ -11,9 +11,9 @@ import { renderKeepalived } from '../agent/keepalived/render.ts';
 import { vrrp } from '../agent/settings/vrrp.ts';
 import { parseYamlDocuments } from '../agent/yaml.ts';
 import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
+import { keepalivedExecutable } from './support/keepalived.ts';
 import { TestNetwork } from './support/namespaces.ts';
 import { requires } from './support/requirements.ts';
-import { keepalivedExecutable } from './support/vrrp-pair.ts';
 
 const withKeepalived = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter', 'sysctl'] });
 

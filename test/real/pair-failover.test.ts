@@ -5,6 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders.ts';
 import type { PairStatus } from '../../agent/pair/pair.ts';
 import { processesOf, type RunningAgent, signal, TestHost } from '../support/agent.ts';
+import { keepalivedFlags } from '../support/keepalived.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { makeCredentials } from '../support/pair-credentials.ts';
 import { requires } from '../support/requirements.ts';
@@ -190,6 +191,7 @@ async function startPair(t: ExecutionContext): Promise<{
       ...['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), '--pair-credentials', credentials],
       ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
       ...['--pair-lower-after', '2s', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
+      ...keepalivedFlags,
     );
   }
   const sides: Side[] = [];

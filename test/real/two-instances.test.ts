@@ -2,6 +2,7 @@
 
 import ava, { type ExecutionContext } from 'ava';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { keepalivedFlags } from '../support/keepalived.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
@@ -68,7 +69,7 @@ async function startInstance(
     virtualRouterId: id,
     anchors: [anchorOf(virtualRouter)],
   };
-  const flags = ['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp)];
+  const flags = ['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), ...keepalivedFlags];
   const host = await TestHost.create(t, { flags });
   await host.write('web.yaml', webObjects({ address: vip, members: [network.v4('member')] }));
   return { name, host, agent: await host.start(), vip, virtualRouter };

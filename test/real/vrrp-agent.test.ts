@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { haproxyExecutable } from '../support/haproxy.ts';
+import { keepalivedFlags } from '../support/keepalived.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
@@ -94,7 +95,7 @@ async function startHost(
     virtualRouterId: 51,
     anchors: ['10.9.0.1'],
   };
-  const flags = ['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp)];
+  const flags = ['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), ...keepalivedFlags];
   const host = await TestHost.create(t, { flags, haproxy: breakable });
   await host.write('web.yaml', webObjects({ address: VIP, members: [network.v4('member')] }));
   return { name, host, agent: await host.start() };

@@ -7,16 +7,9 @@ import { dirname } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/namespace.ts';
 import { signal } from '../support/agent.ts';
+import { keepalivedExecutable } from '../support/keepalived.ts';
 import { requires } from '../support/requirements.ts';
-import {
-  createPair,
-  keepalivedExecutable,
-  type Pair,
-  type PairHost,
-  startPair,
-  until,
-  vips,
-} from '../support/vrrp-pair.ts';
+import { createPair, type Pair, type PairHost, startPair, until, vips } from '../support/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 

@@ -12,9 +12,8 @@ import { type KeepalivedPaths, keepalivedPaths } from '../../agent/keepalived/pa
 import { keepalivedProgram } from '../../agent/keepalived/process.ts';
 import type { VrrpInstanceSettings, VrrpSettings } from '../../agent/keepalived/vrrp.ts';
 import { createLog } from '../../agent/log.ts';
+import { keepalivedExecutable } from './keepalived.ts';
 import { TestNetwork } from './namespaces.ts';
-
-export const keepalivedExecutable = process.env.KEEPALIVED ?? 'keepalived';
 
 export const ANCHOR = '10.9.0.1';
 
