@@ -1,21 +1,16 @@
 // The whole pair: two agents, each with its HAProxy and keepalived in a network namespace of its own, and a client.
 
-import { once } from 'node:events';
 import ava, { type ExecutionContext } from 'ava';
-import type { OrderOutcome } from '../../agent/pair/orders.ts';
-import type { PairStatus } from '../../agent/pair/pair.ts';
-import { processesOf, type RunningAgent, signal, TestHost } from '../support/agent.ts';
-import { keepalivedFlags } from '../support/keepalived.ts';
-import { TestNetwork } from '../support/namespaces.ts';
-import { makeCredentials } from '../support/pair-credentials.ts';
+import { processesOf, signal, type TestHost } from '../support/agent.ts';
+import { type AgentPair, INSTANCE, order, pairOf, roleOf, startAgentPair } from '../support/agent-pair.ts';
+import type { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
-import { type Json, MEMBER_PORT, webObjects } from '../support/service-objects.ts';
+import { type Json, webObjects } from '../support/service-objects.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
 
 const VIP = '10.9.1.1';
-const INSTANCE = 'vrrp-51';
 
 test.serial('A failover moves the traffic once, and is refused while the peer is behind', async (t) => {
   const { active, standby, network, roles } = await startPair(t);
@@ -151,73 +146,9 @@ test.serial('A HAProxy that hangs costs the host its place until it has been wel
   t.is(await roles(), 'backup,master');
 });
 
-interface Side {
-  readonly name: string;
-  readonly host: TestHost;
-  readonly agent: RunningAgent;
-}
-
-/** Both run, are alike, and one of them serves `default/web` at the VIP. `roles()` is of that one and of the other. */
-async function startPair(t: ExecutionContext): Promise<{
-  readonly active: Side;
-  readonly standby: Side;
-  readonly network: TestNetwork;
-  readonly roles: () => Promise<string>;
-}> {
-  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
-  const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
-  const member = network.start('client', process.execPath, '-e', script);
-  if (member.stdout !== null) await once(member.stdout, 'data');
-  const flags: Record<string, string[]> = { a: [], b: [] };
-  const a = await TestHost.create(t, { flags: flags.a ?? [] });
-  const b = await TestHost.create(t, { flags: flags.b ?? [] });
-  const credentials = await makeCredentials(a.directory);
-  // The agents talk outside of the network that is cut.
-  const own: Record<string, string> = { a: a.address(201), b: a.address(202) };
-  for (const [name, peer] of [
-    ['a', 'b'],
-    ['b', 'a'],
-  ] as const) {
-    const vrrp = {
-      interface: 'eth0',
-      address: network.v4(name),
-      peers: [network.v4(peer)],
-      virtualRouterId: 51,
-      anchors: ['10.9.0.1'],
-      // A busy machine may leave keepalived without the processor for longer than three of the default.
-      advertInterval: '500ms',
-    };
-    flags[name]?.push(
-      ...['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), '--pair-credentials', credentials],
-      ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
-      ...['--pair-lower-after', '2s', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
-      ...keepalivedFlags,
-    );
-  }
-  const sides: Side[] = [];
-  for (const [name, host] of [
-    ['a', a],
-    ['b', b],
-  ] as const) {
-    await serve(host, network, 'web', VIP);
-    const agent = await host.start();
-    t.teardown(async () => {
-      await agent.stop();
-    });
-    sides.push({ name, host, agent });
-  }
-  for (const { host } of sides)
-    await host.until('they are alike', async () => {
-      const { peerNotReady, lowered, fault } = await pairOf(host);
-      return peerNotReady === '' && lowered.length === 0 && fault === '';
-    });
-  await a.until('traffic flows', async () => (await network.whoServes(VIP)) === 'member');
-  const [first, second] = sides as [Side, Side];
-  const isFirst = (await roleOf(first.host)) === 'master';
-  const [active, standby] = isFirst ? [first, second] : [second, first];
-  const roles = async () => `${await roleOf(active.host)},${await roleOf(standby.host)}`;
-  await a.until('one is master, the other is not', async () => (await roles()) === 'master,backup');
-  return { active, standby, network, roles };
+/** One of the hosts serves `default/web` at the VIP. */
+function startPair(t: ExecutionContext): Promise<AgentPair> {
+  return startAgentPair(t, VIP, { prepare: (host, network) => serve(host, network, 'web', VIP) });
 }
 
 function many(network: TestNetwork, count: number): readonly Json[] {
@@ -230,24 +161,4 @@ function many(network: TestNetwork, count: number): readonly Json[] {
 
 function serve(host: TestHost, network: TestNetwork, name: string, address: string): Promise<void> {
   return host.serve({ name, address, port: 8080, members: [network.v4('client')] });
-}
-
-async function pairOf(host: TestHost): Promise<PairStatus> {
-  const { pair } = await host.status();
-  if (pair === undefined) throw new Error('It has no peer');
-  return pair;
-}
-
-async function roleOf(host: TestHost): Promise<string> {
-  return (await pairOf(host)).roles[INSTANCE] ?? '';
-}
-
-async function order(
-  host: TestHost,
-  name: string,
-  ...args: readonly string[]
-): Promise<OrderOutcome & { readonly status: number | null }> {
-  const { status, stdout, stderr } = await host.command(name, [...args, '--json']);
-  if (stdout === '') throw new Error(`headgate ${name}: ${stderr}`);
-  return { status, ...(JSON.parse(stdout) as OrderOutcome) };
 }

@@ -120,7 +120,7 @@ asRoot.serial('An address that is not on this host is left out, and served once 
 });
 
 asRoot.serial('An ordinary user serves what it may bind, and port 80 is reported', async (t) => {
-  const host = await TestHost.create(t, { uid: 65_534, haproxy: 'haproxy' });
+  const host = await TestHost.create(t, { uid: 65_534 });
   await startMembers(t, host, 2);
   await host.serve();
   await host.serve({ name: 'low', address: host.address(2), port: 80 });

@@ -6,7 +6,6 @@ import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ava from 'ava';
 import { TestHost } from '../support/agent.ts';
-import { haproxyExecutable } from '../support/haproxy.ts';
 import { startMembers } from '../support/members.ts';
 import { NotifySocket } from '../support/notify-socket.ts';
 import { requires } from '../support/requirements.ts';
@@ -53,7 +52,7 @@ test.serial(
     t.is((await stat(paths.config)).mode & 0o7777, 0o640);
     const words = ['-Ws', '-S', `${paths.masterSocket},mode,660`, '-p', paths.pidFile, '-f', paths.config];
     const identity = [`--reuid=${HAPROXY}`, `--regid=${AGENT}`, '--clear-groups', '--bounding-set=-all'];
-    const haproxy = spawn('setpriv', [...identity, '--inh-caps=-all', haproxyExecutable, ...words], {
+    const haproxy = spawn('setpriv', [...identity, '--inh-caps=-all', host.haproxyProgram, ...words], {
       stdio: 'ignore',
     });
     t.teardown(() => haproxy.kill('SIGKILL'));

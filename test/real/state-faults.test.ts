@@ -113,7 +113,7 @@ test.serial('A source range that was added by hand is closed after the next audi
 asRoot.serial(
   'With a state directory that cannot be written changes go on, and it heals by itself',
   async (t) => {
-    const { host, agent } = await served(t, [], { uid: 65_534, haproxy: 'haproxy' });
+    const { host, agent } = await served(t, [], { uid: 65_534 });
     const folders = [
       host.stateDir,
       ...(await readdir(host.stateDir)).map((name) => join(host.stateDir, name)),

@@ -18,6 +18,7 @@ import { showProc } from '../../agent/haproxy/socket/master.ts';
 import { parseInfo, parseServersState, type ServerState } from '../../agent/haproxy/socket/readings.ts';
 import type { AgentStatus, ServiceExplanation } from '../../agent/status.ts';
 import { haproxyExecutable } from './haproxy.ts';
+import { reachableHaproxy } from './reachable-haproxy.ts';
 import { type Json, VIP_PORT, type Web, webObjects } from './service-objects.ts';
 import { ask, type Place } from './traffic.ts';
 
@@ -34,8 +35,7 @@ export interface HostOptions {
   /** The HAProxy program; a function makes one in the host's directory and gives its path. */
   readonly haproxy?: string | ((directory: string) => Promise<string>);
   /**
-   * An ordinary user to whom the folders belong and who runs everything; only for root. A HAProxy other than the
-   * installed one may be out of this user's reach.
+   * An ordinary user to whom the folders belong and who runs everything; only for root.
    */
   readonly uid?: number;
   /** More of the environment of `run`. */
@@ -66,16 +66,21 @@ export class TestHost {
   /** A loopback network of its own. */
   readonly #network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
   readonly #options: HostOptions;
-  readonly #haproxy: string;
+  /** Its HAProxy. */
+  readonly haproxyProgram: string;
   #agent: RunningAgent | undefined;
 
   /** Everything is ended and removed when the test is over, however it ends. */
   static async create(t: ExecutionContext<unknown>, options: HostOptions = {}): Promise<TestHost> {
     t.timeout(180_000);
     const directory = await mkdtemp(join(tmpdir(), 'hg-'));
-    const { haproxy } = options;
-    const program = typeof haproxy === 'function' ? await haproxy(directory) : haproxy;
-    const host = new TestHost(directory, options, program ?? haproxyExecutable);
+    const ofAll = options.uid === undefined ? haproxyExecutable : reachableHaproxy;
+    const { haproxy = ofAll } = options;
+    const host = new TestHost(
+      directory,
+      options,
+      typeof haproxy === 'function' ? await haproxy(directory) : haproxy,
+    );
     t.teardown(() => host.#dispose());
     await chmod(directory, 0o755);
     for (const folder of [host.manifestDir, host.stateDir, host.runtimeDir]) {
@@ -88,7 +93,7 @@ export class TestHost {
   private constructor(directory: string, options: HostOptions, haproxy: string) {
     this.directory = directory;
     this.#options = options;
-    this.#haproxy = haproxy;
+    this.haproxyProgram = haproxy;
     [this.manifestDir, this.stateDir, this.runtimeDir] = ['m', 's', 'r'].map((name) =>
       join(directory, name),
     ) as [string, string, string];
@@ -244,7 +249,7 @@ export class TestHost {
   #flags(): readonly string[] {
     const { flags = [] } = this.#options;
     const folders = ['--manifests', this.manifestDir, '--state-dir', this.stateDir];
-    return [...folders, '--runtime-dir', this.runtimeDir, '--haproxy', this.#haproxy, ...flags];
+    return [...folders, '--runtime-dir', this.runtimeDir, '--haproxy', this.haproxyProgram, ...flags];
   }
 
   #identity(): { readonly env: NodeJS.ProcessEnv; readonly uid?: number; readonly gid?: number } {

@@ -10,20 +10,30 @@ import { VIP_PORT } from './service-objects.ts';
 const SERVICES = 20;
 /** Of each Service. */
 const SLICES = 2;
-/** Writes a second. */
-const RATE = 200;
+
+export interface ChurnOptions {
+  /** Writes a second. */
+  readonly rate?: number;
+  /** The VIP of each Service, from 0 on. */
+  readonly vip?: (index: number) => string;
+}
 
 export class Churn {
   readonly #kube: Kube;
   readonly #host: TestHost;
+  readonly #rate: number;
+  readonly #vip: (index: number) => string;
   /** Writes that the API server has taken so far. */
   writes = 0;
   #seed = 1;
   #next = 0;
 
-  constructor(kube: Kube, host: TestHost) {
+  constructor(kube: Kube, host: TestHost, options: ChurnOptions = {}) {
+    const { rate = 200, vip = (index) => host.address(index + 1) } = options;
     this.#kube = kube;
     this.#host = host;
+    this.#rate = rate;
+    this.#vip = vip;
   }
 
   async prepare(): Promise<void> {
@@ -31,7 +41,7 @@ export class Churn {
       this.#kube.must('POST', servicePath('default'), {
         metadata: {
           name: `churn-${index}`,
-          annotations: { 'headgate.io/load-balancer-ips': this.#host.address(index + 1) },
+          annotations: { 'headgate.io/load-balancer-ips': this.#vip(index) },
         },
         spec: { type: 'LoadBalancer', ports: [{ name: 'http', port: VIP_PORT, protocol: 'TCP' }] },
       }),
@@ -41,11 +51,11 @@ export class Churn {
     );
   }
 
-  /** Writes at RATE; a slice in fifty is deleted and made again. */
+  /** A slice in fifty is deleted and made again. */
   async run(seconds: number): Promise<void> {
     const begin = performance.now();
-    await each(seconds * RATE, async (write) => {
-      await delay(Math.max(0, begin + (write / RATE) * 1000 - performance.now()));
+    await each(seconds * this.#rate, async (write) => {
+      await delay(Math.max(0, begin + (write / this.#rate) * 1000 - performance.now()));
       const index = this.#next++ % (SERVICES * SLICES);
       const slice = this.#slice(index);
       const path = slicePath('default', slice.metadata.name);
@@ -57,12 +67,13 @@ export class Churn {
   }
 
   /** `backend server state`, of either side only; servers that wait for their deletion count until they are gone. */
-  async differences(): Promise<readonly string[]> {
+  async differences(host = this.#host): Promise<readonly string[]> {
+    const own = (await host.servers()).filter(({ backend }) => backend.startsWith('default:churn-'));
     const has = new Set(
-      (await this.#host.servers()).map(({ backend, server, state, weight }) => {
+      own.map(({ backend, server, state, weight }) => {
         // The file has no other word for draining.
-        const own = state === 'ready' && weight === 0 ? 'drain' : state;
-        return `${backend} ${server} ${own}`;
+        const shown = state === 'ready' && weight === 0 ? 'drain' : state;
+        return `${backend} ${server} ${shown}`;
       }),
     );
     const { items } = await this.#kube.must('GET', slicePath('default'));

@@ -1,0 +1,119 @@
+// Two agents, each with its HAProxy and keepalived in a network namespace of its own, a client, and a member there that
+// answers with `member`.
+
+import { once } from 'node:events';
+import type { ExecutionContext } from 'ava';
+import type { OrderOutcome } from '../../agent/pair/orders.ts';
+import type { PairStatus } from '../../agent/pair/pair.ts';
+import { type RunningAgent, TestHost } from './agent.ts';
+import { keepalivedFlags } from './keepalived.ts';
+import { TestNetwork } from './namespaces.ts';
+import { makeCredentials } from './pair-credentials.ts';
+import { MEMBER_PORT } from './service-objects.ts';
+
+export const INSTANCE = 'vrrp-51';
+
+export interface Side {
+  readonly name: string;
+  readonly host: TestHost;
+  readonly agent: RunningAgent;
+}
+
+export interface AgentPair {
+  readonly active: Side;
+  readonly standby: Side;
+  readonly network: TestNetwork;
+  /** Of `active` and `standby`, which name what they were at the start. */
+  readonly roles: () => Promise<string>;
+}
+
+export interface AgentPairOptions {
+  /** Gives a host its objects, before its agent starts. */
+  readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
+  /** For both agents. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Both run, are alike, and the client is served at `vip`. */
+export async function startAgentPair(
+  t: ExecutionContext<unknown>,
+  vip: string,
+  { prepare = async () => undefined, flags: common = [], env = {} }: AgentPairOptions,
+): Promise<AgentPair> {
+  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
+  const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
+  const member = network.start('client', process.execPath, '-e', script);
+  if (member.stdout !== null) await once(member.stdout, 'data');
+  const flags: Record<string, string[]> = { a: [...common], b: [...common] };
+  const a = await TestHost.create(t, { flags: flags.a ?? [], env });
+  const b = await TestHost.create(t, { flags: flags.b ?? [], env });
+  const credentials = await makeCredentials(a.directory);
+  // The agents talk outside of the network that is cut.
+  const own: Record<string, string> = { a: a.address(201), b: a.address(202) };
+  for (const [name, peer] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    const vrrp = {
+      interface: 'eth0',
+      address: network.v4(name),
+      peers: [network.v4(peer)],
+      virtualRouterId: 51,
+      anchors: ['10.9.0.1'],
+      // A busy machine may leave keepalived without the processor for longer than three of the default.
+      advertInterval: '500ms',
+    };
+    flags[name]?.push(
+      ...['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), '--pair-credentials', credentials],
+      ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
+      ...['--pair-lower-after', '2s', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
+      ...keepalivedFlags,
+    );
+  }
+  const sides: Side[] = [];
+  for (const [name, host] of [
+    ['a', a],
+    ['b', b],
+  ] as const) {
+    await prepare(host, network);
+    const agent = await host.start();
+    t.teardown(async () => {
+      await agent.stop();
+    });
+    sides.push({ name, host, agent });
+  }
+  for (const { host } of sides)
+    await host.until('they are alike', async () => {
+      const { peerNotReady, lowered, fault } = await pairOf(host);
+      return peerNotReady === '' && lowered.length === 0 && fault === '';
+    });
+  await a.until('traffic flows', async () => (await network.whoServes(vip)) === 'member');
+  const [first, second] = sides as [Side, Side];
+  const isFirst = (await roleOf(first.host)) === 'master';
+  const [active, standby] = isFirst ? [first, second] : [second, first];
+  const roles = async () => `${await roleOf(active.host)},${await roleOf(standby.host)}`;
+  await a.until('one is master, the other is not', async () => (await roles()) === 'master,backup');
+  return { active, standby, network, roles };
+}
+
+export async function pairOf(host: TestHost): Promise<PairStatus> {
+  const { pair } = await host.status();
+  if (pair === undefined) throw new Error('It has no peer');
+  return pair;
+}
+
+export async function roleOf(host: TestHost): Promise<string> {
+  return (await pairOf(host)).roles[INSTANCE] ?? '';
+}
+
+/** A command's outcome, with its exit status. */
+export async function order(
+  host: TestHost,
+  name: string,
+  ...args: readonly string[]
+): Promise<OrderOutcome & { readonly status: number | null }> {
+  const { status, stdout, stderr } = await host.command(name, [...args, '--json']);
+  if (stdout === '') throw new Error(`headgate ${name}: ${stderr}`);
+  return { status, ...(JSON.parse(stdout) as OrderOutcome) };
+}
