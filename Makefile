@@ -10,8 +10,8 @@ help:
 	@echo 'make install   installs what is missing: HAProxy, Node and the packages of package.json'
 	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
 	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped)'
-	@echo 'make test-matrix  runs the tests of HAProxy and keepalived against each version that Debian has (MATRIX="haproxy 3.2")'
-	@echo 'make soak      changes endpoints 200 times a second, then takes the API server away, each for MINUTES=5'
+	@echo 'make test-matrix  runs those with a real HAProxy or keepalived against each version that Debian has (MATRIX="haproxy 3.2")'
+	@echo 'make soak      changes endpoints 200 times a second, takes the API server away, has a pair live, each for MINUTES=5'
 	@echo 'make deb       builds the Debian package in .cache/deb (REVISION=1)'
 	@echo 'make test-deb  builds it and looks into it: lintian, an unpacked copy that renders'
 	@echo 'make bench     measures, writes bench/results.json (ROWS=PATTERN: some of the rows)'
@@ -39,7 +39,7 @@ test-matrix: install-test
 	@$(NODE) scripts/test-matrix.ts $(MATRIX)
 
 soak: install-test
-	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts
+	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts test/real/pair-soak.test.ts
 
 deb: install
 	@sh scripts/install.sh deb

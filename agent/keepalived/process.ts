@@ -7,6 +7,7 @@ import { open, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../errors.ts';
 import { inNamespace } from '../namespace.ts';
+import { quote } from '../quote.ts';
 import { runCommand } from '../run-command.ts';
 import type { KeepalivedPaths } from './paths.ts';
 
@@ -27,8 +28,10 @@ export async function keepalivedProgram(executable: string): Promise<KeepalivedP
   const { stdout, stderr } = await ask('--version');
   const [, version, major, minor] = /Keepalived v((\d+)\.(\d+)[\d.]*)/.exec(`${stdout}${stderr}`) ?? [];
   if (version === undefined || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 2)) {
-    const found = version ?? 'a program that does not say its version';
-    const message = `"${executable}" is ${found}: keepalived 2.2.7 or newer is needed`;
+    const [said = ''] = `${stderr}${stdout}`.trim().split('\n');
+    const words = said === '' ? 'does not say its version' : `says ${quote(said)}`;
+    const found = version === undefined ? words : `is ${version}`;
+    const message = `"${executable}" ${found}: keepalived 2.2.7 or newer is needed`;
     throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
   }
   const dumpSignal = Number((await ask('--signum=JSON')).stdout);
