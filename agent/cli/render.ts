@@ -1,7 +1,7 @@
 // `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
 
 import { mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { writeAtomically } from '../atomic-file.ts';
 import { HeadgateError } from '../errors.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
@@ -9,6 +9,7 @@ import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
+import { startScript } from '../haproxy/config/start-script.ts';
 import { haproxyPaths } from '../haproxy/process/process.ts';
 import { keepalivedPaths } from '../keepalived/paths.ts';
 import { renderKeepalived } from '../keepalived/render.ts';
@@ -36,13 +37,16 @@ export async function render(argv: readonly string[]): Promise<number> {
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
   await writeFolder(path, chunks);
+  const script = join(output, 'haproxy', basename(paths.startScript));
+  await writeFolder(script, [startScript]);
 
-  const files = [path];
+  const files = [path, script];
   if (settings.vrrp !== undefined) {
     const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());
-    files.push(join(output, 'keepalived', 'keepalived.conf'));
-    await writeFolder(files[1] ?? '', [renderKeepalived(settings.vrrp, own, usable)]);
+    const keepalived = join(output, 'keepalived', 'keepalived.conf');
+    files.push(keepalived);
+    await writeFolder(keepalived, [renderKeepalived(settings.vrrp, own, usable)]);
   }
 
   for (const { object, message } of problems) console.error(`${object}: ${message}`);

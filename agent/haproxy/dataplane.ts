@@ -27,6 +27,7 @@ import {
   type TablesSettings,
   writeTablesCredentials,
 } from './config/shared-tables.ts';
+import { writeStartScript } from './config/start-script.ts';
 import { OldWorkers } from './old-workers.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
@@ -278,6 +279,7 @@ export class HaproxyDataplane {
     await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
     await mkdir(dirname(this.#paths.adminSocket), { recursive: true, mode: 0o711 });
     await forgetServerStates(this.#paths).catch(() => undefined);
+    await writeStartScript(this.#paths).catch((error: unknown) => this.#persister.failed(error));
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     this.#quarantine.restore(await this.#rejectionFile.load(version));
     this.#caretaker.start();

@@ -2,7 +2,7 @@
 // go on, and everything is back at desired within two seconds of it being possible.
 
 import { execFile } from 'node:child_process';
-import { appendFile, chmod, readdir, rm, truncate, unlink, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, readdir, readFile, rm, truncate, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
@@ -42,6 +42,22 @@ for (const [damage, carryOut] of damages) {
     t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
   });
 }
+
+test.serial(
+  'The start script is back where it was deleted, and right where it was damaged while the agent was down',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const text = await readFile(host.paths.startScript, 'utf8');
+    t.regex(text, /registry/);
+    await unlink(host.paths.startScript);
+    const isBack = async () => (await readFile(host.paths.startScript, 'utf8').catch(() => '')) === text;
+    await host.soon('it is back', isBack);
+    await agent.stop();
+    await writeFile(host.paths.startScript, 'nonsense\n');
+    await host.start();
+    t.true(await isBack());
+  },
+);
 
 test.serial(
   'haproxy.cfg that was edited while the agent was down is written again at its start',

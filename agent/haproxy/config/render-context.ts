@@ -7,6 +7,7 @@ export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
   readonly serverState: string;
+  readonly startScript: string;
   /** Of both sockets, octal. */
   readonly socketMode: string;
   readonly maxConnections: number;
@@ -45,6 +46,7 @@ export function renderContext(
     adminSocket: paths.adminSocket,
     peersSocket: paths.peersSocket,
     serverState: paths.serverState,
+    startScript: paths.startScript,
     socketMode: paths.socketMode,
     maxConnections,
     threads: settings.threads,

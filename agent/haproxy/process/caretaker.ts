@@ -13,6 +13,7 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { placesOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
+import { keepStartScript } from '../config/start-script.ts';
 import { type Load, parseInfo, parseLoad } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
 import { keepSocket } from './kept-socket.ts';
@@ -108,6 +109,7 @@ export class Caretaker {
   async #lookAfterFiles(): Promise<void> {
     const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
     if (isReloading()) return;
+    await keepStartScript(paths);
     if (!file.isUntouched()) await persister.now();
     if (await keepSocket(paths.adminSocket)) {
       log.warn("HAProxy's admin socket was removed: its name is back");

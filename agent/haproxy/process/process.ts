@@ -19,6 +19,8 @@ export interface HaproxyPaths {
   /** That of its sockets, as HAProxy is told it. */
   readonly socketMode: string;
   readonly config: string;
+  /** What an old HAProxy loads at its start, see start-script.ts. */
+  readonly startScript: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly peersSocket: string;
@@ -40,6 +42,7 @@ export function haproxyPaths(
     fileMode: access === 'group' ? 0o640 : 0o600,
     socketMode: access === 'group' ? '660' : '600',
     config: join(stateDir, 'haproxy', 'haproxy.cfg'),
+    startScript: join(stateDir, 'haproxy', 'start.lua'),
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),
@@ -65,7 +68,9 @@ export async function startHaproxy(
   const from = (await log.stat()).size;
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
   const [program, args] = inNamespace(netns, executable, words);
-  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  // HAProxy 2.6 sets it itself, but only after it has read the file, in which the start script depends on it.
+  const env = { ...process.env, HAPROXY_MWORKER: '1' };
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
   let ended: string | undefined;
   child.once('exit', (code, signal) => {
     ended = signal === null ? `exit status ${code}` : `signal ${signal}`;
