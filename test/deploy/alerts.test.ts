@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { anchorsOf } from '../support/markdown.ts';
 import { requires } from '../support/requirements.ts';
 import { alertRules, rulesFile } from '../support/rules.ts';
@@ -56,21 +56,54 @@ test('Each alert fires when it should, and not when something only comes near', 
       ];
     },
   );
+  // What fails is told with its expression, which names the alert.
+  const said = await promtool(t, tests);
+  t.regex(said, /^Unit Testing: {2}\S+\n {2}SUCCESS\n+$/);
+});
+
+test('What an alert says is whole: each label that it names is there', async (t) => {
+  t.timeout(300_000);
+  // Expects none, so that promtool shows those that it got.
+  const tests = Object.entries<AlertCase>(alertCases).map(
+    ([alertname, { at: eval_time = '20m', fires }]) => ({
+      interval: '1m',
+      input_series: seriesOf([fires].flat()[0] ?? {}),
+      alert_rule_test: [{ alertname, eval_time, exp_alerts: [] }],
+    }),
+  );
+  const said = await promtool(t, tests);
+  for (const alert of Object.keys(alertCases)) {
+    const [, text = ''] =
+      new RegExp(`alertname: ${alert}, [\\s\\S]*?got:\\[([\\s\\S]*?)\\]\\n`).exec(said) ?? [];
+    const [, description = '', summary = ''] =
+      /description="((?:[^"\\]|\\.)*)", runbook="[^"]+", summary="((?:[^"\\]|\\.)*)"/.exec(text) ?? [];
+    for (const sentence of [description, summary]) {
+      t.regex(sentence, /^[A-Z0-9a-z].+\w%?\)?[.]?$/, alert);
+      t.notRegex(sentence, / {2}| [.,:/]|<no value>|error expanding|\{\{/, alert);
+    }
+  }
+});
+
+/** What `promtool test rules` says of such tests. */
+async function promtool(t: ExecutionContext<unknown>, tests: readonly object[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'hg-rules-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const file = join(directory, 'test.yaml');
   await writeFile(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: '1m', tests }));
-  // What fails is told with its expression, which names the alert.
-  const { stdout } = await run('promtool', ['test', 'rules', file]).catch(({ stdout, stderr }) => ({
-    stdout: `${stdout}${stderr}`,
-  }));
-  t.regex(stdout, /^Unit Testing: {2}\S+\n {2}SUCCESS\n+$/);
-});
+  return run('promtool', ['test', 'rules', file], { maxBuffer: 16 * 1024 * 1024 }).then(
+    ({ stdout }) => stdout,
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+  );
+}
+
+function seriesOf(series: Series): readonly object[] {
+  return Object.entries(series).map(([name, values]) => ({ series: name, values }));
+}
 
 function testOf(series: Series, at: string, expr: string, samples: readonly object[]): object {
   return {
     interval: '1m',
-    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    input_series: seriesOf(series),
     promql_expr_test: [{ expr, eval_time: at, exp_samples: samples }],
   };
 }

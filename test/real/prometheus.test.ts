@@ -40,52 +40,75 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
-test('Every rule, selector of an alert and panel has data, and a healthy pair raises no alert', async (t) => {
-  const agents = [...(await startPair(t)), await startOfCluster(t)];
-  const prometheus = await Prometheus.start(
-    t,
-    agents.map(({ url }) => new URL(url ?? '').host),
-  );
-  await prometheus.until('count(up{job="headgate"} == 1) == 3');
-  // A rate takes two samples, and a change of pods to be counted must happen while it is watched.
-  const slice = sliceJson('api', ['10.1.0.1', '10.1.0.2'], Date.now());
-  await kube.must('PUT', slicePath('default', 'api-1'), slice);
-  await prometheus.until('sum(rate(headgate_network_programming_duration_seconds_count[1m])) > 0');
-  await prometheus.until('count(vrrp_instance:headgate_vrrp_masters:sum == 1)');
-  await prometheus.until('min(headgate_pair_peer_ready) == 1');
-  await prometheus.until('count(listener:headgate_http_errors:ratio_rate5m)');
+test.serial(
+  'Every rule, selector of an alert and panel has data, and a healthy pair raises no alert',
+  async (t) => {
+    const agents = [...(await startPair(t)), await startOfCluster(t)];
+    const prometheus = await Prometheus.start(
+      t,
+      agents.map(({ url }) => new URL(url ?? '').host),
+    );
+    await prometheus.until('count(up{job="headgate"} == 1) == 3');
+    // A rate takes two samples, and a change of pods to be counted must happen while it is watched.
+    const slice = sliceJson('api', ['10.1.0.1', '10.1.0.2'], Date.now());
+    await kube.must('PUT', slicePath('default', 'api-1'), slice);
+    await prometheus.until('sum(rate(headgate_network_programming_duration_seconds_count[1m])) > 0');
+    await prometheus.until('count(vrrp_instance:headgate_vrrp_masters:sum == 1)');
+    await prometheus.until('min(headgate_pair_peer_ready) == 1');
+    await prometheus.until('count(listener:headgate_http_errors:ratio_rate5m)');
 
-  const rules = await prometheus.rules();
-  t.is(rules.length, alertRules().length + recordingRules().length);
-  t.deepEqual(
-    rules.filter(({ health }) => health !== 'ok'),
-    [],
-  );
-  t.deepEqual(
-    rules.filter(({ state }) => state === 'firing').map(({ name }) => name),
-    [],
-  );
+    const rules = await prometheus.rules();
+    t.is(rules.length, alertRules().length + recordingRules().length);
+    t.deepEqual(
+      rules.filter(({ health }) => health !== 'ok'),
+      [],
+    );
+    t.deepEqual(
+      rules.filter(({ state }) => state === 'firing').map(({ name }) => name),
+      [],
+    );
 
-  const silent: string[] = [];
-  const ask = async (place: string, expr: string): Promise<void> => {
-    if ((await prometheus.query(expr)).length === 0) silent.push(`${place}: ${expr}`);
-  };
-  for (const { record } of recordingRules()) await ask(record, record);
-  for (const { alert, expr } of alertRules())
-    for (const selector of selectorsOf(expr)) await ask(alert, selector);
-  for (const { title, panels } of rows)
-    for (const panel of panels)
-      for (const expr of Object.values(panel.targets)) await ask(`${title}, ${panel.title}`, asGrafana(expr));
-  t.deepEqual(silent, []);
+    const silent: string[] = [];
+    const ask = async (place: string, expr: string): Promise<void> => {
+      if ((await prometheus.query(expr)).length === 0) silent.push(`${place}: ${expr}`);
+    };
+    for (const { record } of recordingRules()) await ask(record, record);
+    for (const { alert, expr } of alertRules())
+      for (const selector of selectorsOf(expr)) await ask(alert, selector);
+    for (const { title, panels } of rows)
+      for (const panel of panels)
+        for (const expr of Object.values(panel.targets))
+          await ask(`${title}, ${panel.title}`, asGrafana(expr));
+    t.deepEqual(silent, []);
 
-  const served = new Set<string>();
-  for (const agent of agents) {
-    const { text } = await agent.get('/metrics');
-    t.is(await lint(text), '');
-    for (const name of readMetrics(text, 'text').keys()) served.add(name);
-  }
-  const documents = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
-  t.deepEqual([...served].sort(), firstCells(documents).sort());
+    const served = new Set<string>();
+    for (const agent of agents) {
+      const { text } = await agent.get('/metrics');
+      t.is(await lint(text), '');
+      for (const name of readMetrics(text, 'text').keys()) served.add(name);
+    }
+    const documents = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+    t.deepEqual([...served].sort(), firstCells(documents).sort());
+  },
+);
+
+test.serial('An agent that is gone is told of, and is no master that is gone', async (t) => {
+  const agents = await startPair(t);
+  const hostOf = ({ url }: RunningAgent): string => new URL(url ?? '').host;
+  const prometheus = await Prometheus.start(t, agents.map(hostOf));
+  await prometheus.until('headgate_vrrp_state{state="master"} == 1');
+  const [master] = await prometheus.query('headgate_vrrp_state{state="master"} == 1');
+  const agent = agents.find((each) => hostOf(each) === master?.metric.instance);
+  await agent?.kill();
+  await prometheus.until(`up{instance="${master?.metric.instance}"} == 0`);
+  await prometheus.until('ALERTS{alertname="HeadgateAgentDown"}');
+  await prometheus.until('ALERTS{alertname="HeadgatePeerLost"}');
+  // The one that is left is backup, because keepalived on the other host goes on.
+  await prometheus.until('vrrp_instance:headgate_vrrp_masters:sum == 0');
+  const pending = await prometheus.query(
+    'ALERTS{alertname=~"HeadgateNoMaster|HeadgateTwoMasters|HeadgateNoAgent"}',
+  );
+  t.deepEqual(pending, []);
 });
 
 /** As Grafana asks where all hosts, namespaces and services are chosen. */

@@ -1,0 +1,128 @@
+import test from 'ava';
+import { type AgentState, Metrics } from '../../health/metrics.ts';
+
+const NOTHING: AgentState = {
+  objects: {},
+  loadBalancers: 0,
+  ignoredServices: 0,
+  waiting: 0,
+  problems: new Map(),
+  operating: {},
+  haproxy: { serving: true, reloadPending: [], persistFault: '', serversToDelete: 0 },
+  addresses: { pools: [], unkept: 0, provisioning: 0 },
+  api: undefined,
+  vrrp: undefined,
+  pair: undefined,
+};
+
+/** The samples of one metric: labels to value. */
+async function rowsOf(metrics: Metrics, name: string): Promise<Readonly<Record<string, number>>> {
+  const family = (await metrics.families()).find((each) => each.name === name);
+  const parts = family?.parts ?? [];
+  return Object.fromEntries(
+    parts.flatMap(({ rows, value }) => rows.map((row) => [row.labels, value(row)] as const)),
+  );
+}
+
+const withState = (more: Partial<AgentState>): Metrics =>
+  new Metrics('0.0.0', () => ({ ...NOTHING, ...more }));
+
+test('A host without a cluster, VRRP or a peer has no rows that speak of them', async (t) => {
+  const metrics = withState({});
+  for (const name of [
+    'headgate_leader',
+    'headgate_api_connected',
+    'headgate_vrrp_state',
+    'headgate_pair_peer_heard',
+    'headgate_pair_parity',
+    'headgate_standing_lowered',
+  ])
+    t.deepEqual(await rowsOf(metrics, name), {}, name);
+});
+
+test('A kind is heard of when all of its watches are, and one that the API server does not know has no row', async (t) => {
+  const watches = [
+    { kind: 'Service', connected: true, lack: 'none' },
+    { kind: 'Service', connected: false, lack: 'none' },
+    { kind: 'Node', connected: true, lack: 'none' },
+    { kind: 'AddressPool', connected: false, lack: 'unknown' },
+  ] as const;
+  const metrics = withState({ api: { isLeader: false, lease: 'system/headgate', watches } });
+  t.deepEqual(await rowsOf(metrics, 'headgate_api_connected'), { 'kind="Service"': 0, 'kind="Node"': 1 });
+  t.deepEqual(await rowsOf(metrics, 'headgate_leader'), { 'lease="system/headgate"': 0 });
+});
+
+test('Each state of a virtual router has a row, and one of them is 1', async (t) => {
+  const instance = {
+    name: 'vrrp-51',
+    state: 'backup',
+    priority: 150,
+    anchors: ['192.0.2.1', '2001:db8::1'],
+    vips: 4,
+  };
+  const metrics = withState({ vrrp: { instances: [instance], rivals: ['vrrp-51'] } });
+  const labels = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
+  t.deepEqual(await rowsOf(metrics, 'headgate_vrrp_state'), {
+    [`${labels},state="master"`]: 0,
+    [`${labels},state="backup"`]: 1,
+    [`${labels},state="fault"`]: 0,
+    [`${labels},state="unknown"`]: 0,
+  });
+  t.deepEqual(await rowsOf(metrics, 'headgate_vrrp_rival'), { 'vrrp_instance="vrrp-51"': 1 });
+});
+
+test('A problem and a reason that lowers have a row when nobody has them', async (t) => {
+  const metrics = withState({
+    problems: new Map([['InvalidFile', 3]]),
+    pair: {
+      lowered: [{ reason: 'haproxy' }],
+      maintenance: false,
+      parity: { model: 'same', running: 'unknown' },
+      twoMasters: [],
+      peerAddress: '192.0.2.2',
+      peer: undefined,
+      peerNotReady: 'It is not heard',
+      credentialsExpire: 0,
+    },
+  });
+  const problems = await rowsOf(metrics, 'headgate_problems');
+  t.is(problems['reason="InvalidFile"'], 3);
+  t.is(problems['reason="ConfigurationRejected"'], 0);
+  const lowered = await rowsOf(metrics, 'headgate_standing_lowered');
+  t.is(lowered['reason="haproxy"'], 1);
+  t.is(lowered['reason="maintenance"'], 0);
+  t.deepEqual(await rowsOf(metrics, 'headgate_pair_parity'), { 'of="model"': 1, 'of="running"': 0 });
+  t.deepEqual(await rowsOf(metrics, 'headgate_pair_peer_heard'), { 'peer="192.0.2.2"': 0 });
+});
+
+test('What is gone has no row any more', async (t) => {
+  let pools: AgentState['addresses']['pools'] = [
+    { name: 'public', family: 'v4', free: 3, used: 1, held: 0, conflicting: 0 },
+  ];
+  const metrics = new Metrics('0.0.0', () => ({ ...NOTHING, addresses: { ...NOTHING.addresses, pools } }));
+  const rows = await rowsOf(metrics, 'headgate_address_pool_addresses');
+  t.is(rows['pool="public",family="v4",state="free"'], 3);
+  pools = [];
+  t.deepEqual(await rowsOf(metrics, 'headgate_address_pool_addresses'), {});
+});
+
+test('The state is read once for each scrape', async (t) => {
+  let reads = 0;
+  const metrics = new Metrics('0.0.0', () => {
+    reads++;
+    return NOTHING;
+  });
+  await metrics.families();
+  t.is(reads, 1);
+  await metrics.families();
+  t.is(reads, 2);
+});
+
+test('Counters of what must not happen begin at 0, and count from there', async (t) => {
+  const metrics = withState({});
+  const failed = 'reason="repair",result="failed"';
+  t.is((await rowsOf(metrics, 'headgate_haproxy_reloads_total'))[failed], 0);
+  metrics.dataplane.reloaded('repair', 'failed');
+  t.is((await rowsOf(metrics, 'headgate_haproxy_reloads_total'))[failed], 1);
+  t.is((await rowsOf(metrics, 'headgate_repairs_total'))['what="audit"'], 0);
+});
