@@ -13,12 +13,25 @@ export async function writeAtomically(
 ): Promise<void> {
   try {
     await writeDurably(temporary, chunks, mode);
+  } catch (cause) {
+    await fail(path, temporary, cause);
+  }
+  await renameDurably(temporary, path);
+}
+
+/** The second half of it, for what writeDurably() has written. Errors: FILE_WRITE; `temporary` is gone then. */
+export async function renameDurably(temporary: string, path: string): Promise<void> {
+  try {
     await rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (cause) {
-    await unlink(temporary).catch(() => undefined);
-    throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
+    await fail(path, temporary, cause);
   }
+}
+
+async function fail(path: string, temporary: string, cause: unknown): Promise<never> {
+  await unlink(temporary).catch(() => undefined);
+  throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
 }
 
 /** Writes and flushes, but not under a name that anyone reads. */

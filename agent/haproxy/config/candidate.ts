@@ -70,16 +70,22 @@ export class CandidateMaker {
   }
 
   /**
-   * `lastGood` is what the running worker booted from. Errors: HAPROXY_REJECTED where the global part is at fault;
-   * FILE_WRITE.
+   * Of what is wanted now, whatever comes while HAProxy checks it. `lastGood` is what the running worker booted from;
+   * `onDraft` is told what the candidate will be unless the check finds fault with it.
+   * Errors: HAPROXY_REJECTED where the global part is at fault; FILE_WRITE.
    */
   async prepare(
     wanted: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
+    onDraft: (candidate: Candidate) => void = () => undefined,
   ): Promise<Candidate> {
-    await this.probe(wanted, this.#options.bound());
-    await this.#check(wanted, lastGood);
-    return this.unchecked(wanted);
+    const now = new Map(wanted);
+    await this.probe(now, this.#options.bound());
+    let candidate = await this.unchecked(now);
+    onDraft(candidate);
+    while (!(await this.#isTaken(candidate.loadBalancers, now, lastGood)))
+      candidate = await this.unchecked(now);
+    return candidate;
   }
 
   /** For a start from nothing: HAProxy's own start is the best check, and a failed one costs no traffic. */
@@ -114,34 +120,31 @@ export class CandidateMaker {
     }
   }
 
-  async #check(
+  /** Whether HAProxy takes all of `effective`; what it does not take is put in quarantine. */
+  async #isTaken(
+    effective: ReadonlyMap<string, LoadBalancer>,
     wanted: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
-  ): Promise<void> {
-    for (;;) {
-      const effective = this.effective(wanted);
-      const global = globalOf(this.#options.context(effective));
-      if (global !== this.#checkedGlobal) {
-        this.#checked.clear();
-        this.#known = new WeakSet();
-      }
-      const unchecked = this.#unchecked(effective);
-      if (unchecked.length === 0 && global === this.#checkedGlobal) return;
-      const culprits = await this.#culprits(unchecked, effective);
-      if (culprits.size === 0) {
-        this.#checkedGlobal = global;
-        for (const key of this.#checked.keys()) if (!effective.has(key)) this.#checked.delete(key);
-        for (const loadBalancer of unchecked)
-          this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
-        return;
-      }
-      for (const [key, message] of culprits) {
-        const loadBalancer = wanted.get(key);
-        if (loadBalancer === undefined) continue;
-        this.#options.quarantine.reject(loadBalancer, lastGood.get(key), message);
-        this.#options.onRefused(key);
-      }
+  ): Promise<boolean> {
+    const global = globalOf(this.#options.context(effective));
+    if (global !== this.#checkedGlobal) {
+      this.#checked.clear();
+      this.#known = new WeakSet();
     }
+    const unchecked = this.#unchecked(effective);
+    if (unchecked.length === 0 && global === this.#checkedGlobal) return true;
+    const culprits = await this.#culprits(unchecked, effective);
+    for (const [key, message] of culprits) {
+      const loadBalancer = wanted.get(key);
+      if (loadBalancer === undefined) continue;
+      this.#options.quarantine.reject(loadBalancer, lastGood.get(key), message);
+      this.#options.onRefused(key);
+    }
+    if (culprits.size > 0) return false;
+    this.#checkedGlobal = global;
+    for (const key of this.#checked.keys()) if (!effective.has(key)) this.#checked.delete(key);
+    for (const loadBalancer of unchecked) this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
+    return true;
   }
 
   /** Key to HAProxy's words, of those among `suspects` that it does not take. */

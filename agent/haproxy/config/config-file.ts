@@ -3,7 +3,7 @@
 
 import { statSync } from 'node:fs';
 import { copyFile, readFile, rename, unlink } from 'node:fs/promises';
-import { writeAtomically } from '../../atomic-file.ts';
+import { renameDurably, writeAtomically, writeDurably } from '../../atomic-file.ts';
 
 /** What tells that a file is still the one that we wrote. */
 interface Identity {
@@ -18,6 +18,8 @@ export class ConfigFile {
   readonly #mode: number;
   readonly #onTampered: () => void;
   #written: Identity | undefined;
+  /** Stands beside the file, or will soon. */
+  #draft: { readonly chunks: readonly Buffer[]; readonly isThere: Promise<boolean> } | undefined;
 
   /** `onTampered` is told when the file was written again because of what someone else had made of it. */
   constructor(path: string, mode = 0o600, onTampered: () => void = () => undefined) {
@@ -32,6 +34,21 @@ export class ConfigFile {
     return this.#written !== undefined;
   }
 
+  /**
+   * Writes beside the file what `write` will most likely be given next, the very same list, which has only a name to
+   * get then. Never throws: where this fails, `write` says why.
+   */
+  draft(chunks: readonly Buffer[]): void {
+    const before = this.#draft?.isThere ?? Promise.resolve();
+    const isThere = before
+      .then(() => writeDurably(this.#draftPath, chunks, this.#mode))
+      .then(
+        () => true,
+        () => false,
+      );
+    this.#draft = { chunks, isThere };
+  }
+
   /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
   async write(chunks: readonly Buffer[]): Promise<void> {
     if (this.#written === undefined && (await this.#holds(chunks))) {
@@ -39,7 +56,8 @@ export class ConfigFile {
       return;
     }
     const wasUntouched = this.isUntouched();
-    await writeAtomically(this.path, chunks, { mode: this.#mode });
+    if (await this.#isDrafted(chunks)) await renameDurably(this.#draftPath, this.path);
+    else await writeAtomically(this.path, chunks, { mode: this.#mode });
     this.#written = identityOf(this.path);
     if (!wasUntouched) this.#onTampered();
   }
@@ -81,6 +99,21 @@ export class ConfigFile {
       if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
     }
     return undefined;
+  }
+
+  get #draftPath(): string {
+    return `${this.path}.draft`;
+  }
+
+  /** True where this list stands in the draft; another draft is thrown away. */
+  async #isDrafted(chunks: readonly Buffer[]): Promise<boolean> {
+    const draft = this.#draft;
+    if (draft === undefined) return false;
+    const isThere = await draft.isThere;
+    this.#draft = undefined;
+    if (isThere && draft.chunks === chunks) return true;
+    await unlink(this.#draftPath).catch(() => undefined);
+    return false;
   }
 
   async #holds(chunks: readonly Buffer[]): Promise<boolean> {

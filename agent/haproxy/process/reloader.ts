@@ -64,7 +64,7 @@ export class Reloader {
     try {
       await tablesLearned(worker);
       await keepStartScript(paths);
-      const candidate = await maker.prepare(wanted, worker.booted);
+      const candidate = await maker.prepare(wanted, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
       await file.write(candidate.chunks);
       persister.worked();

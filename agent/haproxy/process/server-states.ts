@@ -4,6 +4,7 @@
 // Writes the file that a booting worker reads (`server-state-file`), and empties it afterwards: a worker that boots for
 // another reason must not go by what was true once.
 
+import { statSync } from 'node:fs';
 import { writeAtomically } from '../../atomic-file.ts';
 import type { Listener, LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
@@ -46,6 +47,7 @@ export async function keepServerStates(
       if (slice.isOver) await slice.breathe();
     }
   }
+  if (rows.length === 0) return forgetServerStates({ serverState: path, fileMode: mode });
   const lines = [header, ...rows].filter(Boolean).map((line) => `${line}\n`);
   await writeAtomically(path, [EMPTY, ...lines], { mode });
 }
@@ -57,7 +59,8 @@ function isStillJudged({ running, booted }: ServingWorker, key: string, { name, 
   return before === undefined || JSON.stringify(before.pool.monitor) === JSON.stringify(pool.monitor);
 }
 
-/** Errors: FILE_WRITE. */
+/** Costs one look where there is nothing to forget. Errors: FILE_WRITE. */
 export async function forgetServerStates({ serverState, fileMode: mode }: ServerStateFile): Promise<void> {
+  if (statSync(serverState, { throwIfNoEntry: false })?.size === EMPTY.length) return;
   await writeAtomically(serverState, [EMPTY], { mode });
 }
