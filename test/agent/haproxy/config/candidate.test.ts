@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
-import { CandidateMaker, type CandidateOptions } from '../../../../agent/haproxy/config/candidate.ts';
+import {
+  type Candidate,
+  CandidateMaker,
+  type CandidateOptions,
+} from '../../../../agent/haproxy/config/candidate.ts';
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
@@ -118,6 +122,30 @@ test('New members need no check', async (t) => {
   const { chunks } = await maker.prepare(all(today), all());
   t.is((await shown()).length, 1);
   t.regex(chunks.join(''), /server 10\.0\.0\.9:8080/);
+});
+
+test('What comes while HAProxy checks is not in the candidate, because nobody has checked it', async (t) => {
+  const { maker } = await started(t);
+  const wanted = new Map(all(good('a')));
+  const drafts: Candidate[] = [];
+  const candidate = await maker.prepare(wanted, all(), (draft) => {
+    drafts.push(draft);
+    wanted.set('default/bb', good('bb'));
+  });
+  t.deepEqual([...candidate.loadBalancers.keys()], ['default/a']);
+  t.false(maker.isChecked(wanted));
+  t.deepEqual(drafts, [candidate]);
+});
+
+test('A draft with which HAProxy finds fault is not the candidate', async (t) => {
+  const { maker, isAccepted } = await started(t);
+  const drafts: Candidate[] = [];
+  const { chunks } = await maker.prepare(all(good('a'), bad('bb')), all(), (draft) => drafts.push(draft));
+  t.deepEqual(
+    drafts.map((draft) => [...draft.loadBalancers.keys()]),
+    [['default/a', 'default/bb']],
+  );
+  t.true(await isAccepted(chunks));
 });
 
 test('What a worker serves needs no check', async (t) => {

@@ -1,0 +1,50 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { ConfigFile } from '../../../../agent/haproxy/config/config-file.ts';
+
+async function emptyFolder(t: ExecutionContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-config-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const textOf = (file: ConfigFile): Promise<string> => readFile(file.path, 'utf8');
+const [ONE, TWO] = [[Buffer.from('one\n')], [Buffer.from('two\n')]];
+
+test('A draft is not the file until the same list is written, and then it is', async (t) => {
+  const folder = await emptyFolder(t);
+  const file = new ConfigFile(join(folder, 'haproxy.cfg'), 0o640);
+  await file.write(ONE);
+  file.draft(TWO);
+  t.is(await textOf(file), 'one\n');
+  await file.write(TWO);
+  t.is(await textOf(file), 'two\n');
+  t.is((await stat(file.path)).mode & 0o777, 0o640);
+  t.deepEqual(await readdir(folder), ['haproxy.cfg']);
+  t.true(file.isUntouched());
+});
+
+test('A draft that turns out wrong leaves nothing behind', async (t) => {
+  const folder = await emptyFolder(t);
+  const file = new ConfigFile(join(folder, 'haproxy.cfg'));
+  file.draft(ONE);
+  await file.write(TWO);
+  t.is(await textOf(file), 'two\n');
+  file.draft(ONE);
+  file.draft(TWO);
+  await file.write(ONE);
+  t.is(await textOf(file), 'one\n');
+  t.deepEqual(await readdir(folder), ['haproxy.cfg']);
+});
+
+test('A draft that cannot be written is no fault of its own: the write says why', async (t) => {
+  const folder = await emptyFolder(t);
+  const file = new ConfigFile(join(folder, 'gone', 'haproxy.cfg'));
+  file.draft(ONE);
+  await t.throwsAsync(file.write(ONE), { code: 'FILE_WRITE' });
+  const other = new ConfigFile(join(folder, 'haproxy.cfg'));
+  await other.write(TWO);
+  t.is(await textOf(other), 'two\n');
+});
