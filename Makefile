@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-test install-bench deb test-deb demo test test-matrix soak bench check format docs clean
+.PHONY: help install install-test install-bench deb test-deb image test-image demo test test-matrix soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,8 @@ help:
 	@echo 'make soak      changes endpoints 200 times a second, takes the API server away, has a pair live, each for MINUTES=5'
 	@echo 'make deb       builds the Debian package in .cache/deb (REVISION=1)'
 	@echo 'make test-deb  builds it and looks into it: lintian, an unpacked copy that renders'
+	@echo 'make image     builds the root filesystem of a host in .cache/image with debootstrap, boots it and asks it (root)'
+	@echo 'make test-image  lives through the life of the package on a real systemd, from installation to purge (root)'
 	@echo 'make bench     measures, writes bench/results.json (ROWS=PATTERN: some of the rows)'
 	@echo 'make check     lints, checks types and generated documents'
 	@echo 'make format    formats and repairs what the linter can'
@@ -48,6 +50,14 @@ deb: install
 test-deb: install
 	@sh scripts/install.sh deb
 	@$(NODE) scripts/test-deb.ts
+
+image: install
+	@sh scripts/install.sh image
+	@$(NODE) scripts/build-image.ts $(if $(CONFIG),--config '$(CONFIG)') $(if $(VRRP),--vrrp)
+
+test-image: install
+	@sh scripts/install.sh image
+	@$(NODE) scripts/test-image.ts
 
 bench: install-bench
 	@$(NODE) bench/main.ts $(if $(ROWS),--rows '$(ROWS)')

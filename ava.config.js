@@ -1,5 +1,6 @@
 export default {
-  files: ['test/**/*.test.ts'],
+  // Those that boot a machine take minutes and have targets of their own.
+  files: process.env.IMAGE_TESTS ? ['test/image/*.test.ts'] : ['test/**/*.test.ts', '!test/image/**'],
   extensions: ['ts'],
   timeout: '5m',
   concurrency: 2,

@@ -116,6 +116,7 @@ function putUnits(): void {
     ['sysusers', 'usr/lib/sysusers.d/headgate.conf'],
     ['tmpfiles', 'usr/lib/tmpfiles.d/headgate.conf'],
     ['sysctl', 'usr/lib/sysctl.d/60-headgate.conf'],
+    ['preset', 'usr/lib/systemd/system-preset/60-headgate.preset'],
   ] as const)
     put(to, readFileSync(join(root, `systemd/headgate.${from}`)));
   put('etc/headgate/headgate.yaml', readFileSync(join(root, 'deploy/deb/headgate.yaml')));

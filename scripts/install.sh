@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
-# `install.sh bench`, `test` and `deb` add what only the benchmarks, the tests or the package need; with ALLOW_SKIP=1 that
+# `install.sh bench`, `test`, `deb` and `image` add what only those need; with ALLOW_SKIP=1 that
 # for the tests does without what it cannot install. Debian and Ubuntu packages come by apt-get, as root or by a sudo
 # that asks for no password; everything of Node stays inside this directory.
 
@@ -21,6 +21,17 @@ END
     echo 'dpkg-deb dpkg builds the package'
     echo 'strip binutils takes from Node what only a debugger reads'
     echo 'lintian lintian judges the package'
+    return
+  fi
+  if [ "${1:-}" = image ]; then
+    cat <<'END'
+debootstrap debootstrap makes the root filesystem of an image
+dpkg-deb dpkg builds the package
+strip binutils takes from Node what only a debugger reads
+unshare util-linux boots the image in namespaces
+mount mount mounts what a machine has
+sysctl procps what the kernel of a network namespace allows
+END
     return
   fi
   if [ -n "${1:-}" ]; then

@@ -30,7 +30,10 @@ export class TestNetwork {
   readonly #hosts: readonly string[];
 
   /** Hosts by their names; each has an interface `eth0` with the addresses of `v4()` and `v6()`. */
-  static async create(t: ExecutionContext<unknown>, hosts: readonly string[]): Promise<TestNetwork> {
+  static async create(
+    t: Pick<ExecutionContext<unknown>, 'teardown'>,
+    hosts: readonly string[],
+  ): Promise<TestNetwork> {
     const network = new TestNetwork(hosts);
     t.teardown(() => network.#remove());
     await network.#build();

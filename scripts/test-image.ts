@@ -1,0 +1,37 @@
+// Lives through the life of the package on a host with a real systemd, traffic running: installation, faults, upgrade,
+// instances, reboot, removal, purge. Needs root. test-image.ts [AVA's arguments]; HEADGATE_DEB names a package that is
+// built already.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+if (process.getuid?.() !== 0) {
+  console.error('Cannot boot a machine without root: it needs namespaces, mounts and a control group');
+  process.exit(1);
+}
+
+const work = mkdtempSync(join(tmpdir(), 'headgate-test-image-'));
+try {
+  // Before the tests, which would wait for it longer than AVA does for them.
+  execFileSync('sh', [join(repository, 'scripts/image/debian-root.sh')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const words = ['node_modules/.bin/ava', '--fail-fast', 'test/image/life.test.ts', ...process.argv.slice(2)];
+  const { status } = spawnSync(process.execPath, words, {
+    cwd: repository,
+    stdio: 'inherit',
+    env: { ...process.env, IMAGE_TESTS: '1', HEADGATE_DEB: process.env.HEADGATE_DEB ?? buildDeb() },
+  });
+  process.exitCode = status ?? 1;
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+
+function buildDeb(): string {
+  const script = join(repository, 'scripts/build-deb.ts');
+  return execFileSync(process.execPath, [script, '--output', work], { encoding: 'utf8' }).trim();
+}

@@ -1,0 +1,43 @@
+// The image that `make image` has built, HEADGATE_IMAGE, boots and serves: once it has been given what a host gets at its
+// first boot, here the settings, manifests, and that it takes part in VRRP.
+
+import { execFileSync } from 'node:child_process';
+import ava from 'ava';
+import { MachineLab, VIP } from '../support/machine-lab.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { root: true, programs: ['setpriv', 'tar', 'unshare'] });
+
+test('An image boots, its units come up by themselves, and a request through its VIP is answered', async (t) => {
+  const image = process.env.HEADGATE_IMAGE;
+  if (image === undefined) return t.fail('HEADGATE_IMAGE names no image: "make image" builds one');
+  const lab = await MachineLab.create(t, async (root) => {
+    execFileSync('tar', ['--numeric-owner', '--xattrs', '-xzf', image, '-C', root]);
+  });
+  const { machine, network } = lab;
+  await lab.configure();
+  execFileSync('systemctl', [`--root=${machine.root}`, '--quiet', 'enable', 'headgate-keepalived.service']);
+
+  const began = performance.now();
+  t.is(await lab.boot(), 'running');
+  t.log(`Booted within ${Math.round(performance.now() - began)} ms`);
+  for (const unit of ['headgate', 'headgate-haproxy', 'headgate-keepalived']) {
+    t.is(await machine.show(unit, 'ActiveState'), 'active', unit);
+    t.is(await machine.show(unit, 'Type'), 'notify', unit);
+    t.log(`${unit}.service: active, ${await machine.show(unit, 'StatusText')}`);
+  }
+  for (const other of ['haproxy', 'keepalived']) t.is(await machine.show(other, 'ActiveState'), 'inactive', other);
+  await lab.answers();
+  t.true((await network.held('lb')).includes(VIP));
+  t.log(`http://${VIP}/: ${await lab.ask()}, ${Math.round(performance.now() - began)} ms after the start`);
+  const metrics = await lab.ask(`http://${network.v4('lb')}:9180/metrics`);
+  t.regex(metrics, /^headgate_build_info\{/m);
+  t.log(`/metrics: ${metrics.split('\n').filter((line) => /^[a-z]/.test(line)).length} values`);
+
+  await lab.addInstance('one', '10.9.0.31');
+  t.is(await machine.show('headgate@one', 'ActiveState'), 'active');
+  await lab.answers('http://10.9.0.31/');
+  t.log('headgate@one.service: active, http://10.9.0.31/ answers');
+  t.log(await machine.run('systemctl', '--version').then((text) => text.split('\n')[0] ?? ''));
+  await machine.powerOff();
+});

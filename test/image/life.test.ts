@@ -1,0 +1,295 @@
+// The life of the package on a host with a real systemd, one test after the other, each from where the last one has left
+// the host. HEADGATE_DEB names the package; `make test-image` builds it.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import ava from 'ava';
+import { copyRoot, MachineLab, type MachineLoad, VIP } from '../support/machine-lab.ts';
+import { requires } from '../support/requirements.ts';
+import { Teardowns } from '../support/teardowns.ts';
+
+const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', 'setpriv', 'unshare'] });
+
+const UNITS = ['headgate', 'headgate-haproxy', 'headgate-keepalived'];
+const teardowns = new Teardowns();
+let lab: MachineLab;
+let load: MachineLoad;
+
+test.before(async () => {
+  const script = fileURLToPath(new URL('../../scripts/image/debian-root.sh', import.meta.url));
+  const base = execFileSync('sh', [script, '--offline'], { encoding: 'utf8' }).trim();
+  lab = await MachineLab.create(teardowns, (root) => copyRoot(base, root));
+  await rm(join(lab.machine.root, 'usr/sbin/policy-rc.d'));
+  await lab.bring(packageFile(), 'opt/headgate_1.deb');
+});
+
+test.after.always(() => teardowns.run());
+
+test.serial('A first installation starts nothing, and all that the units need is there', async (t) => {
+  const { machine } = lab;
+  t.is(await lab.boot(), 'running');
+  await apt('install', '/opt/headgate_1.deb', 'keepalived');
+  for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive');
+  t.is(await machine.run('stat', '-c', '%U:%G %a', '/var/lib/headgate/haproxy'), 'headgate:haproxy 2750\n');
+  t.is((await lab.network.run('lb', 'sysctl', '-n', 'net.ipv4.ip_nonlocal_bind')).trim(), '1');
+  t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
+});
+
+test.serial('Configured and started, it serves through its VIP and says how it is', async (t) => {
+  const { machine } = lab;
+  await machine.run('systemctl', 'disable', '--now', 'haproxy', 'keepalived');
+  await lab.configure();
+  await machine.run('systemctl', 'enable', '--now', ...UNITS);
+  for (const unit of UNITS) {
+    t.is(await machine.show(unit, 'ActiveState'), 'active');
+    t.is(await machine.show(unit, 'Type'), 'notify');
+  }
+  await lab.answers();
+  t.true((await lab.network.held('lb')).includes(VIP));
+  t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
+  const metrics = await lab.ask(`http://${lab.network.v4('lb')}:9180/metrics`);
+  t.regex(metrics, /^headgate_build_info\{/m);
+  t.regex(metrics, /^headgate_vrrp_\w+\{.*\} 1$/m);
+  load = lab.load();
+  teardowns.teardown(() => load.stop());
+});
+
+for (const [unit, limit] of [
+  ['headgate', 2.2],
+  ['headgate-haproxy', 1.7],
+  ['headgate-keepalived', 2.5],
+] as const)
+  test.serial(`systemd finds ${unit}.service exposed no more than its work needs`, async (t) => {
+    const words = ['security', `--threshold=${limit * 10}`, '--no-pager', `${unit}.service`];
+    const { exitCode, stdout } = await lab.machine.try('systemd-analyze', ...words);
+    t.log(stdout.trim().split('\n').at(-1));
+    t.is(exitCode, 0, stdout);
+  });
+
+test.serial('An agent that is restarted touches no traffic', async (t) => {
+  const before = await dataplane();
+  await load.report();
+  await lab.machine.run('systemctl', 'restart', 'headgate');
+  await lab.machine.run('systemctl', 'reload', 'headgate');
+  await undisturbed(t, before);
+});
+
+test.serial('An agent that is killed comes back, and touches no traffic', async (t) => {
+  const before = await dataplane();
+  await load.report();
+  await comesBack('headgate', 'SIGKILL');
+  await undisturbed(t, before);
+});
+
+test.serial('An agent that hangs is ended by the watchdog, and touches no traffic', async (t) => {
+  const { machine } = lab;
+  // Half a minute otherwise.
+  await machine.run('mkdir', '-p', '/run/systemd/system/headgate.service.d');
+  await lab.machine.run(
+    'sh',
+    '-c',
+    'printf "[Service]\\nWatchdogSec=3s\\n" >/run/systemd/system/headgate.service.d/test.conf',
+  );
+  await machine.run('systemctl', 'daemon-reload');
+  await machine.run('systemctl', 'restart', 'headgate');
+  const before = await dataplane();
+  await load.report();
+  await comesBack('headgate', 'SIGSTOP');
+  await undisturbed(t, before);
+  t.regex(await journal('headgate'), /Watchdog timeout/);
+  await machine.run('rm', '-r', '/run/systemd/system/headgate.service.d');
+  await machine.run('systemctl', 'daemon-reload');
+  await machine.run('systemctl', 'restart', 'headgate');
+});
+
+for (const [unit, signal] of [
+  ['headgate-haproxy', 'SIGKILL'],
+  ['headgate-haproxy', 'SIGTERM'],
+  ['headgate-keepalived', 'SIGKILL'],
+] as const)
+  test.serial(`${unit}.service comes back from ${signal}, and serves`, async (t) => {
+    await comesBack(unit, signal);
+    await lab.answers();
+    t.true((await lab.network.held('lb')).includes(VIP));
+  });
+
+test.serial('HAProxy whose worker is killed comes back, and serves', async (t) => {
+  const { worker } = await dataplane();
+  await lab.machine.run('kill', '-KILL', worker);
+  await lab.machine.until(
+    'there is another worker',
+    async () => ![worker, ''].includes((await dataplane()).worker),
+  );
+  await lab.answers();
+  t.is(await lab.machine.show('headgate-haproxy', 'ActiveState'), 'active');
+});
+
+test.serial('An upgrade touches no traffic, keeps the settings and runs the new agent', async (t) => {
+  const { machine } = lab;
+  await lab.bring(await nextRevision(), 'opt/headgate_2.deb');
+  await settled();
+  const [before, agent] = [await dataplane(), await machine.show('headgate', 'MainPID')];
+  await load.report();
+  await apt('-o', 'Dpkg::Options::=--force-confold', 'install', '/opt/headgate_2.deb');
+  await machine.until(
+    'the new agent is ready',
+    async () => (await machine.show('headgate', 'ActiveState')) === 'active',
+  );
+  t.not(await machine.show('headgate', 'MainPID'), agent);
+  await undisturbed(t, before);
+  t.regex(await machine.run('dpkg-query', '-W', 'headgate'), /-2$/m);
+  t.regex(await machine.run('cat', '/etc/headgate/headgate.yaml'), /^# An operator's own words/);
+  t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
+});
+
+test.serial('Two instances serve beside the first load balancer, each in a network namespace of its own', async (t) => {
+  for (const [name, own] of [
+    ['one', '10.9.0.31'],
+    ['two', '10.9.0.32'],
+  ] as const) {
+    await lab.addInstance(name, own);
+    t.is(await lab.machine.show(`headgate@${name}`, 'ActiveState'), 'active');
+    await lab.answers(`http://${own}/`);
+    t.regex(await lab.ask(`http://${own}:9180/metrics`), /^headgate_build_info\{/m);
+  }
+  t.is(await lab.ask(), 'the member');
+});
+
+for (const [how, why] of [
+  ['powerOff', 'a reboot'],
+  ['cutOff', 'a loss of power'],
+] as const)
+  test.serial(`After ${why} a host serves what it served, though nobody says what that is`, async (t) => {
+    const { machine } = lab;
+    await machine.run('mv', '/etc/headgate/manifests', '/etc/headgate/away');
+    const began = performance.now();
+    await lab.machine[how]();
+    t.log(`Off in ${Math.round(performance.now() - began)} ms`);
+    await machine.try('true').then(
+      ({ exitCode }) => t.not(exitCode, 0, 'Nothing runs'),
+      () => t.pass(),
+    );
+    await lab.boot();
+    await lab.answers();
+    t.log(`Serves ${Math.round(performance.now() - began)} ms after the end`);
+    for (const unit of UNITS)
+      await machine.until(
+        `${unit} is active`,
+        async () => (await machine.show(unit, 'ActiveState')) === 'active',
+      );
+    t.is(await lab.ask(), 'the member');
+    await machine.run('mv', '/etc/headgate/away', '/etc/headgate/manifests');
+  });
+
+test.serial('A removal ends all of it, and keeps settings and state', async (t) => {
+  const { machine } = lab;
+  load.stop();
+  await apt('remove', 'headgate');
+  const { stdout } = await machine.try('pgrep', '-u', 'headgate,haproxy', '-l');
+  t.is(stdout, '');
+  t.deepEqual(await lab.network.held('lb'), []);
+  t.is(
+    (await machine.run('systemctl', 'list-units', '--all', '--quiet', '--no-legend', 'headgate*')).trim(),
+    '',
+  );
+  t.true(existsSync(join(machine.root, 'etc/headgate/headgate.yaml')));
+  t.true(existsSync(join(machine.root, 'var/lib/headgate/haproxy/haproxy.cfg')));
+  t.is(await machine.run('systemctl', 'is-system-running'), 'running\n');
+});
+
+test.serial('A purge leaves what the operator has written, the user, and nothing else', async (t) => {
+  const { machine } = lab;
+  await apt('purge', 'headgate');
+  const own = /^\/(etc\/headgate(\/.*)?|opt\/headgate_\d\.deb)$/;
+  const left = (await machine.run('find', '/', '-mount', '-name', '*headgate*')).split('\n');
+  t.deepEqual(
+    left.filter((path) => path !== '' && !own.test(path)),
+    [],
+  );
+  t.deepEqual((await readdir(join(machine.root, 'etc/headgate'))).sort(), [
+    'manifests',
+    'manifests-one',
+    'manifests-two',
+    'one.yaml',
+    'two.yaml',
+  ]);
+  t.is((await machine.run('find', '/run', '/etc/systemd', '-name', '*headgate*')).trim(), '');
+  t.regex(await machine.run('getent', 'passwd', 'headgate'), /nologin/);
+  await machine.powerOff();
+});
+
+function packageFile(): string {
+  const file = process.env.HEADGATE_DEB;
+  if (file === undefined) throw new Error('HEADGATE_DEB names no package: "make test-image" builds one');
+  return file;
+}
+
+/** The same package as revision 2, whose settings file is another one than that of the first. */
+async function nextRevision(): Promise<string> {
+  const work = await mkdtemp(join(tmpdir(), 'hg-deb-'));
+  teardowns.teardown(() => rm(work, { recursive: true }));
+  const [tree, file] = [join(work, 'tree'), join(work, 'headgate_2.deb')];
+  execFileSync('dpkg-deb', ['-R', packageFile(), tree]);
+  const control = await readFile(join(tree, 'DEBIAN/control'), 'utf8');
+  await writeFile(join(tree, 'DEBIAN/control'), control.replace(/^(Version: .*)-1$/m, '$1-2'));
+  const settings = join(tree, 'etc/headgate/headgate.yaml');
+  await writeFile(settings, `${await readFile(settings, 'utf8')}# New in this revision.\n`);
+  execFileSync('dpkg-deb', ['-Znone', '--build', tree, file], { stdio: 'pipe' });
+  return file;
+}
+
+async function apt(...words: readonly string[]): Promise<void> {
+  await lab.machine.run('apt-get', '-y', '--no-install-recommends', ...words);
+}
+
+/** Who carries the traffic. */
+async function dataplane(): Promise<Readonly<Record<'haproxy' | 'worker' | 'keepalived', string>>> {
+  const [haproxy, keepalived] = [
+    await lab.machine.show('headgate-haproxy', 'MainPID'),
+    await lab.machine.show('headgate-keepalived', 'MainPID'),
+  ];
+  const { stdout } = await lab.machine.try('pgrep', '-P', haproxy);
+  return { haproxy, keepalived, worker: stdout.trim() };
+}
+
+/** No request has failed since the last report, and the dataplane is the same. */
+async function undisturbed(
+  t: import('ava').ExecutionContext<unknown>,
+  before: Awaited<ReturnType<typeof dataplane>>,
+): Promise<void> {
+  await delay(500);
+  const { requests, failed, errors } = await load.report();
+  t.log(`${requests} requests, ${failed} failed`);
+  t.true(requests > 100);
+  t.is(failed, 0, errors.join('\n'));
+  t.deepEqual(await dataplane(), before);
+}
+
+/** Sends the unit's main process a signal, and waits for another one that is ready. */
+async function comesBack(unit: string, signal: string): Promise<void> {
+  const { machine } = lab;
+  const pid = await machine.show(unit, 'MainPID');
+  await machine.run('kill', '-s', signal.slice(3), pid);
+  await machine.until(`${unit} runs again`, async () => {
+    const [now, state] = [await machine.show(unit, 'MainPID'), await machine.show(unit, 'ActiveState')];
+    return now !== pid && now !== '0' && state === 'active';
+  });
+}
+
+/** The load's requests succeed again. */
+async function settled(): Promise<void> {
+  await lab.machine.until('no request fails any more', async () => {
+    await delay(200);
+    const { requests, failed } = await load.report();
+    return requests > 0 && failed === 0;
+  });
+}
+
+function journal(unit: string): Promise<string> {
+  return lab.machine.run('journalctl', '--no-pager', '--quiet', '--unit', unit);
+}
