@@ -18,7 +18,9 @@ const { values } = parseArgs({
   },
 });
 if (process.getuid?.() !== 0) {
-  console.error('Cannot build an image without root: debootstrap makes devices and owners, and the boot needs namespaces');
+  console.error(
+    'Cannot build an image without root: debootstrap makes devices and owners, and the boot needs namespaces',
+  );
   process.exit(1);
 }
 

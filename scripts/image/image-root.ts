@@ -78,6 +78,10 @@ function inside(root: string, env: Readonly<Record<string, string>>, words: read
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', `--mount-proc=${join(root, 'proc')}`];
   execFileSync('unshare', [...namespaces, 'chroot', root, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...env, PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
+    env: {
+      ...env,
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      DEBIAN_FRONTEND: 'noninteractive',
+    },
   });
 }

@@ -26,7 +26,8 @@ test('An image boots, its units come up by themselves, and a request through its
     t.is(await machine.show(unit, 'Type'), 'notify', unit);
     t.log(`${unit}.service: active, ${await machine.show(unit, 'StatusText')}`);
   }
-  for (const other of ['haproxy', 'keepalived']) t.is(await machine.show(other, 'ActiveState'), 'inactive', other);
+  for (const other of ['haproxy', 'keepalived'])
+    t.is(await machine.show(other, 'ActiveState'), 'inactive', other);
   await lab.answers();
   t.true((await network.held('lb')).includes(VIP));
   t.log(`http://${VIP}/: ${await lab.ask()}, ${Math.round(performance.now() - began)} ms after the start`);

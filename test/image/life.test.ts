@@ -147,18 +147,21 @@ test.serial('An upgrade touches no traffic, keeps the settings and runs the new 
   t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
 });
 
-test.serial('Two instances serve beside the first load balancer, each in a network namespace of its own', async (t) => {
-  for (const [name, own] of [
-    ['one', '10.9.0.31'],
-    ['two', '10.9.0.32'],
-  ] as const) {
-    await lab.addInstance(name, own);
-    t.is(await lab.machine.show(`headgate@${name}`, 'ActiveState'), 'active');
-    await lab.answers(`http://${own}/`);
-    t.regex(await lab.ask(`http://${own}:9180/metrics`), /^headgate_build_info\{/m);
-  }
-  t.is(await lab.ask(), 'the member');
-});
+test.serial(
+  'Two instances serve beside the first load balancer, each in a network namespace of its own',
+  async (t) => {
+    for (const [name, own] of [
+      ['one', '10.9.0.31'],
+      ['two', '10.9.0.32'],
+    ] as const) {
+      await lab.addInstance(name, own);
+      t.is(await lab.machine.show(`headgate@${name}`, 'ActiveState'), 'active');
+      await lab.answers(`http://${own}/`);
+      t.regex(await lab.ask(`http://${own}:9180/metrics`), /^headgate_build_info\{/m);
+    }
+    t.is(await lab.ask(), 'the member');
+  },
+);
 
 for (const [how, why] of [
   ['powerOff', 'a reboot'],
