@@ -46,13 +46,19 @@ export class ManifestSnapshots {
   /** undefined where there is none, or one of no use, as a power loss may have left it. */
   load(path: string): Buffer | undefined {
     const waiting = this.#waiting.get(path)?.bytes;
-    if (waiting === undefined) return this.#log.read(path);
-    return waiting.length === 0 ? undefined : waiting;
+    if (waiting !== undefined) return waiting.length === 0 ? undefined : waiting;
+    return this.#log.read(path)?.subarray(titleOf(path).length);
   }
 
   /** Whether the snapshot that was written last is of a manifest of this size and time. */
   has(path: string, size: number, modified: number): boolean {
-    return this.#log.has(path, size, modified);
+    return this.#log.has(path, titleOf(path).length + size, modified);
+  }
+
+  /** The manifests in a folder, or below it, of which there are snapshots on the disk. */
+  pathsIn(folder: string): readonly string[] {
+    const paths = this.#log.contents().map((bytes) => bytes.toString('utf8', 0, bytes.indexOf('\n')));
+    return paths.filter((path) => path.startsWith(join(folder, '/'))).sort();
   }
 
   save(path: string, bytes: Buffer, modified: number): void {
@@ -97,8 +103,19 @@ export class ManifestSnapshots {
 
   async #write(): Promise<void> {
     const some = [...this.#waiting];
-    await this.#log.append(some.map(([path, snapshot]) => ({ path, ...snapshot })));
+    await this.#log.append(
+      some.map(([path, { bytes, modified }]) => ({
+        path,
+        bytes: bytes.length === 0 ? bytes : Buffer.concat([titleOf(path), bytes]),
+        modified,
+      })),
+    );
     // Unless it has changed meanwhile.
     for (const [path, snapshot] of some) if (this.#waiting.get(path) === snapshot) this.#waiting.delete(path);
   }
+}
+
+/** Comes before the bytes of a manifest, which the log knows by its hash only. */
+function titleOf(path: string): Buffer {
+  return Buffer.from(`${path}\n`);
 }

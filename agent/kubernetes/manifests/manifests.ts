@@ -103,10 +103,13 @@ export class ManifestSource {
 
   /**
    * Resolves when everything has been read once and, unless there is nothing at all, reported in one change.
-   * Throws SETTINGS_INVALID where a folder does not exist.
+   * Throws SETTINGS_INVALID where a folder does not exist, unless there are snapshots of what was in it.
    */
   async start(): Promise<void> {
-    for (const directory of this.#options.directories) demandFolder(directory);
+    for (const directory of this.#options.directories) {
+      const fault = folderFault(directory);
+      if (fault !== undefined && !this.#restoreFolder(directory)) throw fault;
+    }
     await this.#folders.open();
     while (this.#dirty.size > 0 && !this.#closed) {
       this.#readSome();
@@ -227,6 +230,20 @@ export class ManifestSource {
       file,
       problems.map((problem) => ({ ...problem, message: `${problem.message}; ${remains}` })),
     );
+  }
+
+  /** As if it had gone away while we ran: a disk may come later than we do. False where nothing is known of it. */
+  #restoreFolder(directory: string): boolean {
+    const paths = this.#snapshots?.pathsIn(directory) ?? [];
+    if (paths.length === 0) return false;
+    this.#goneFolders.add(directory);
+    this.#problemsTouched = true;
+    for (const path of paths) {
+      const file = newFile(path);
+      this.#files.set(path, file);
+      this.#restore(file);
+    }
+    return true;
   }
 
   #restore(file: ManifestFile): void {
@@ -388,18 +405,17 @@ function newFile(path: string): ManifestFile {
   };
 }
 
-function demandFolder(path: string): void {
+function folderFault(path: string): HeadgateError | undefined {
+  const retry = 'never';
   try {
     accessSync(path, constants.R_OK | constants.X_OK);
-    if (statSync(path).isDirectory()) return;
+    if (statSync(path).isDirectory()) return undefined;
   } catch (cause) {
-    throw new HeadgateError('SETTINGS_INVALID', `Cannot read the folder of manifests "${path}"`, {
-      retry: 'never',
-      cause,
-    });
+    const message = `Cannot read the folder of manifests "${path}"`;
+    return new HeadgateError('SETTINGS_INVALID', message, { retry, cause });
   }
-  throw new HeadgateError('SETTINGS_INVALID', `Cannot read manifests from "${path}": it is not a folder`, {
-    retry: 'never',
+  return new HeadgateError('SETTINGS_INVALID', `Cannot read manifests from "${path}": it is not a folder`, {
+    retry,
   });
 }
 

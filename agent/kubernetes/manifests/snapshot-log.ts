@@ -53,15 +53,18 @@ export class SnapshotLog {
 
   /** undefined where there is none, or where a power loss has left half of one. */
   read(path: string): Buffer | undefined {
-    const place = this.#index().get(keyOf(path));
-    if (place === undefined) return undefined;
-    return withFile(this.#path, (file) => {
-      const record = Buffer.allocUnsafe(place.length);
-      if (readSync(file, record, 0, place.length, place.at) < place.length) return undefined;
-      const bytes = record.subarray(HEADER_LENGTH);
-      const [, key, sum] = HEADER.exec(record.toString('latin1', 0, HEADER_LENGTH)) ?? [];
-      return key === keyOf(path) && sum === sumOf(bytes) ? bytes : undefined;
-    });
+    const key = keyOf(path);
+    const place = this.#index().get(key);
+    return place && withFile(this.#path, (file) => readRecord(file, key, place));
+  }
+
+  /** What is kept of all manifests; reads the whole file. */
+  contents(): readonly Buffer[] {
+    const places = [...this.#index()];
+    const records = withFile(this.#path, (file) =>
+      places.map(([key, place]) => readRecord(file, key, place)),
+    );
+    return (records ?? []).filter((bytes) => bytes !== undefined);
   }
 
   /** Whether the last record of the manifest is one of this size and time. */
@@ -212,6 +215,14 @@ function sumOf(bytes: Buffer): string {
 function headerOf({ key, bytes, modified }: Entry): Buffer {
   const [length, time] = [String(bytes.length).padStart(12), String(modified).padStart(24)];
   return Buffer.from(`${key} ${sumOf(bytes)} ${length} ${time}\n`, 'latin1');
+}
+
+function readRecord(file: number, key: string, { at, length }: Place): Buffer | undefined {
+  const record = Buffer.allocUnsafe(length);
+  if (readSync(file, record, 0, length, at) < length) return undefined;
+  const bytes = record.subarray(HEADER_LENGTH);
+  const [, its, sum] = HEADER.exec(record.toString('latin1', 0, HEADER_LENGTH)) ?? [];
+  return its === key && sum === sumOf(bytes) ? bytes : undefined;
 }
 
 /** undefined where it cannot be read. */

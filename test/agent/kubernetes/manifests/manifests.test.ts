@@ -392,6 +392,32 @@ test('A broken file falls back to its snapshot after a restart', async (t) => {
   t.deepEqual(third.problems, []);
 });
 
+test('A folder that is away when the agent starts counts on as it was last seen, until it is back', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  const snapshotDirectory = join(root, 'snapshots');
+  write(join(manifests, 'a.yaml'), yaml('web'));
+  write(join(manifests, 'sub/b.yaml'), yaml('other'));
+  await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
+  renameSync(manifests, join(root, 'away'));
+  await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  t.deepEqual(names(watched), ['other', 'web']);
+  t.deepEqual(watched.problems, [`${manifests}: Cannot read the folder; what was in it stays in force`]);
+  rmSync(join(root, 'away/sub'), { recursive: true });
+  renameSync(join(root, 'away'), manifests);
+  await watched.until(() => names(watched).length === 1);
+  t.deepEqual(removals(watched), ['default/other']);
+  t.deepEqual(watched.problems, []);
+  const elsewhere = new ManifestSource({
+    directories: [`${manifests}-2`],
+    snapshotDirectory,
+    onChange: () => t.fail(),
+    onFailure: () => t.fail(),
+  });
+  await t.throwsAsync(elsewhere.start(), { code: 'SETTINGS_INVALID' });
+  await elsewhere.close();
+});
+
 test('A file that is empty when the agent starts keeps the objects of its snapshot for a moment', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   const snapshotDirectory = join(root, 'snapshots');
