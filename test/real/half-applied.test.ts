@@ -58,7 +58,11 @@ test.serial(
       for (const line of commands.slice(0, round - 1)) await host.haproxy(line);
       await host.serve(web(round));
       const agent = await host.launch();
-      await host.until('the agent has found HAProxy', async () => agent.hasLogged('Adopted the HAProxy'));
+      await host.until(
+        'the agent has found HAProxy',
+        async () => agent.hasLogged('Adopted the HAProxy'),
+        60_000,
+      );
       const after = `after ${round - 1} of ${commands.length} commands`;
       await host.until(`all is as wanted ${after}`, () => isDesired(host, wanted(round), aclIds), 2_000);
       await agent.kill();

@@ -28,6 +28,8 @@ const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 const SOON = 12_000;
 /** Milliseconds for whatever comes to pass on a busy machine; still less than from audit to audit. */
 const PATIENCE = 25_000;
+/** Milliseconds for the start of an agent, which compiles and reads all that there is. */
+const START = 60_000;
 
 export interface HostOptions {
   /** Given to `run` and to every command, besides those of the folders. */
@@ -154,7 +156,7 @@ export class TestHost {
   /** Starts `headgate run` and returns once /readyz says so. */
   async start(flags: readonly string[] = []): Promise<RunningAgent> {
     const agent = await this.launch(flags);
-    await this.until('the agent is ready', async () => agent.hasExited || (await agent.isReady()));
+    await this.until('the agent is ready', async () => agent.hasExited || (await agent.isReady()), START);
     if (agent.hasExited) throw new Error(`The agent has ended: ${agent.text}`);
     return agent;
   }

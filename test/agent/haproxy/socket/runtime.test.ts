@@ -314,7 +314,9 @@ async function connected(
   t: ExecutionContext,
   { adminSocket, masterSocket }: RunningHaproxy,
 ): Promise<Runtime> {
-  const runtime = await Runtime.connect({ socketPath: adminSocket, masterSocketPath: masterSocket });
+  const sockets = { socketPath: adminSocket, masterSocketPath: masterSocket };
+  // A busy machine may leave HAProxy without the processor for longer than the agent would wait.
+  const runtime = await Runtime.connect({ ...sockets, timeoutMs: 30_000 });
   t.teardown(() => runtime.close());
   return runtime;
 }
