@@ -10,6 +10,9 @@ import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
 
+/** Milliseconds: two of everything starts on a machine that may be busy. */
+const PATIENCE = 60_000;
+
 interface Instance {
   readonly name: string;
   readonly host: TestHost;
@@ -24,7 +27,11 @@ test.serial('Two instances of one host serve side by side, and one does not noti
   const blue = await startInstance(t, network, 'blue', 51);
   const green = await startInstance(t, network, 'green', 52);
   for (const { name, host, vip, virtualRouter } of [blue, green]) {
-    await host.until('it is served', async () => (await network.whoServes(vip, VIP_PORT)) === 'member');
+    await host.until(
+      'it is served',
+      async () => (await network.whoServes(vip, VIP_PORT)) === 'member',
+      PATIENCE,
+    );
     t.deepEqual([...(await network.held(name))].sort(), [anchorOf(virtualRouter), vip].sort());
     const { vrrp, fault } = await host.status();
     t.deepEqual(
@@ -44,6 +51,7 @@ test.serial('Two instances of one host serve side by side, and one does not noti
   await blue.host.until(
     'its new VIP is served',
     async () => (await network.whoServes('10.9.1.99', VIP_PORT)) === 'member',
+    PATIENCE,
   );
   const after = await green.host.status();
   t.is(after.vrrp?.pid, pid);

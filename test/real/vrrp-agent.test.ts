@@ -133,5 +133,9 @@ function otherThan(host: Host, hosts: readonly [Host, Host]): Host {
 }
 
 async function isServed({ host }: Host, network: TestNetwork): Promise<void> {
-  await host.until('the client is served', async () => (await network.whoServes(VIP, VIP_PORT)) === 'member');
+  await host.until(
+    'the client is served',
+    async () => (await network.whoServes(VIP, VIP_PORT)) === 'member',
+    60_000,
+  );
 }
