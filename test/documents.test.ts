@@ -50,6 +50,18 @@ test('docs/errors.md lists every error code and every reason, and no others', (t
   t.deepEqual(firstCells(reasonTable).sort(), reasons.sort());
 });
 
+test('No document names a metric that there is not', (t) => {
+  const metrics = new Set(firstCells(readFileSync(join(root, 'docs/metrics.md'), 'utf8')));
+  t.true(metrics.has('headgate_build_info'));
+  const unknown = markdownBelow(root).flatMap((document) =>
+    [...readFileSync(document, 'utf8').matchAll(/`(headgate_[a-z0-9_]+)[`{]/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !metrics.has(name) && !metrics.has(name.replace(/_(bucket|count|sum)$/, '')))
+      .map((name) => `${relative(root, document)}: ${name}`),
+  );
+  t.deepEqual(unknown, []);
+});
+
 /** The members of a union of strings, as the source has them. */
 function unionOf(path: string, name: string): string[] {
   const [, union = ''] =
