@@ -12,6 +12,7 @@ import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
 import { apiClient, apiSource, claimHome } from './api.ts';
 import { Changes } from './changes.ts';
 import { cli } from './cli/cli.ts';
+import { HeapCompaction } from './compact-heap.ts';
 import { messageOf } from './errors.ts';
 import { HaproxyDataplane } from './haproxy/dataplane.ts';
 import { KeepalivedDataplane } from './keepalived/dataplane.ts';
@@ -40,8 +41,8 @@ const LOOP_DEADLINE = 30_000;
 
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {
-  // bin/headgate sets it for the agent alone: HAProxy's threads shall not wait for one another.
-  delete process.env.MALLOC_ARENA_MAX;
+  // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
+  for (const name of ['MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_']) delete process.env[name];
   let settings = settingsFrom(argv);
   let translating = translateSettings(settings);
   const log = createLog({ level: settings.logLevel });
@@ -67,6 +68,7 @@ async function run(argv: readonly string[]): Promise<number> {
     pair: pair?.status(),
     addresses: addresses.status(),
   }));
+  const compaction = new HeapCompaction();
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const onKnown = (): void => replan([...cluster.services()].map(({ key }) => key));
   const haproxy = new HaproxyDataplane({
@@ -276,6 +278,7 @@ async function run(argv: readonly string[]): Promise<number> {
   overview.mark(model.loadBalancers.keys());
 
   await Promise.race([haproxy.start(), stopping.promise]);
+  compaction.once(); // where HAProxy ran already
   keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
   void keepalived?.start();
   const standing = pair === undefined && keepalived && standAlone(haproxy, keepalived);

@@ -216,7 +216,12 @@ function readScalar(text: string): unknown {
   return quoted === undefined ? undefined : ownText(quoted);
 }
 
+/** Longer texts are rare. */
+const scratch = Buffer.alloc(256);
+
 /** V8 makes a longer part of a text a view of it, and the view would keep the whole file in memory. */
 function ownText(part: string): string {
-  return part.length < 13 ? part : Buffer.from(part, 'latin1').toString('latin1');
+  if (part.length < 13) return part;
+  if (part.length > scratch.length) return Buffer.from(part, 'latin1').toString('latin1');
+  return scratch.toString('latin1', 0, scratch.write(part, 'latin1'));
 }

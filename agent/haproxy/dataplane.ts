@@ -102,6 +102,8 @@ export interface HaproxyOptions {
   readonly onKnown?: () => void;
   /** Checks have found something else of members of these load balancers. */
   readonly onChecked?: (keys: readonly string[]) => void;
+  /** HAProxy boots: until it is there nobody waits for the agent. */
+  readonly onBoot?: () => void;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;
 }
@@ -196,6 +198,7 @@ export class HaproxyDataplane {
       onRepair,
       onUnwritten: (error) => persister.failed(error),
       onRefused,
+      onBoot: () => options.onBoot?.(),
       log,
     });
     this.#reloader = new Reloader({

@@ -56,6 +56,7 @@ export function haproxyPaths(
 /**
  * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,
  * HAPROXY_START with HAProxy's own words where it ends or is not serving before the deadline (milliseconds).
+ * `meanwhile` is called while HAProxy boots, when there is nothing else to do.
  */
 export async function startHaproxy(
   executable: string,
@@ -63,6 +64,7 @@ export async function startHaproxy(
   isServing: () => Promise<boolean>,
   deadline: number,
   netns = '',
+  meanwhile = (): void => undefined,
 ): Promise<void> {
   const log = await open(paths.log, 'a', 0o600);
   const from = (await log.stat()).size;
@@ -83,6 +85,7 @@ export async function startHaproxy(
     await log.close();
   }
   child.unref();
+  meanwhile();
   const until = performance.now() + deadline;
   while (!(await isServing())) {
     if (ended !== undefined || performance.now() > until) {

@@ -38,6 +38,8 @@ export interface SupervisorOptions {
   readonly onUnwritten: (error: unknown) => void;
   /** As of the candidate maker. */
   readonly onRefused: (key: string) => void;
+  /** HAProxy boots: until it is there nobody waits for the agent. */
+  readonly onBoot: () => void;
   readonly log: Log;
 }
 
@@ -273,13 +275,13 @@ export class Supervisor {
   }
 
   async #start(candidate: Candidate): Promise<ServingWorker> {
-    const { executable, netns, paths, maker } = this.#options;
+    const { executable, netns, paths, maker, onBoot } = this.#options;
     let found: ServingWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       found = await this.find(candidate, 'starting');
       return found !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns, onBoot);
     if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     maker.accept(candidate.loadBalancers);
     return found;
