@@ -72,4 +72,4 @@ docs: install
 	@for script in $(DOCS); do $(NODE) $$script || exit 1; done
 
 clean:
-	rm -rf node_modules .cache coverage bench/results.json
+	rm -rf node_modules .cache coverage dist bench/results.json

@@ -41,8 +41,8 @@ const LOOP_DEADLINE = 30_000;
 
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {
-  // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
-  for (const name of ['MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_']) delete process.env[name];
+  // bin/headgate sets it for the agent alone: HAProxy's threads shall not wait for one another.
+  delete process.env.MALLOC_ARENA_MAX;
   let settings = settingsFrom(argv);
   let translating = translateSettings(settings);
   const log = createLog({ level: settings.logLevel });

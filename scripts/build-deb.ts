@@ -23,6 +23,7 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { version } from '../agent/version.ts';
 import { bashCompletion } from './bash-completion.ts';
+import { bundle } from './bundle.ts';
 import { commandPage, settingsPage } from './man-pages.ts';
 
 interface LockedPackage {
@@ -54,6 +55,7 @@ const tree = join(work, 'tree');
 try {
   mkdirSync(tree, { mode: 0o755 });
   putProgram();
+  await bundle(join(tree, 'usr/lib/headgate/dist/agent.mjs'));
   putUnits();
   putDocuments();
   putControl();

@@ -80,6 +80,12 @@ node_is_missing() {
     [ package-lock.json -nt node_modules/.package-lock.json ]
 }
 
+# Of the agent in one file, which bin/headgate runs while nothing is newer.
+bundle_is_old() {
+  [ -e scripts/bundle.ts ] || return 1
+  [ ! -e dist/agent.mjs ] || [ -n "$(find agent health scripts/bundle.ts package-lock.json -newer dist/agent.mjs)" ]
+}
+
 # Runs as root. Debian starts a daemon as soon as it is installed; the haproxy, keepalived and prometheus that the distribution
 # would start have nothing to do with ours, so that they are neither started now nor at the next boot.
 install_packages() {
@@ -143,10 +149,16 @@ install_node_modules() {
     (cd node_modules/node && node installArchSpecificPackage.js) >&2 || :
   fi
   node_modules/node/bin/node -e '' || fail 'Cannot run node_modules/node/bin/node, which the package "node" should have brought'
-  # Compiles the agent once, so that one which may not write here starts as fast.
-  [ ! -x bin/headgate ] || bin/headgate version >/dev/null || fail 'Cannot run bin/headgate'
   # npm leaves the time of an unchanged file alone.
   touch node_modules/.package-lock.json
+}
+
+install_bundle() {
+  bundle_is_old || return 0
+  node_modules/node/bin/node scripts/bundle.ts >&2 ||
+    say 'Cannot put the agent into one file: bin/headgate runs its sources, which takes more time and memory'
+  # Compiles the agent once, so that one which may not write here starts as fast.
+  [ ! -x bin/headgate ] || bin/headgate version >/dev/null || fail 'Cannot run bin/headgate'
 }
 
 if [ "${1:-}" = --packages ]; then
@@ -155,7 +167,7 @@ if [ "${1:-}" = --packages ]; then
   exit
 fi
 
-if [ -z "$(missing_packages "$@")" ] && ! node_is_missing; then
+if [ -z "$(missing_packages "$@")" ] && ! node_is_missing && ! bundle_is_old; then
   exit 0
 fi
 # One at a time; the second finds nothing left to do.
@@ -166,3 +178,4 @@ if command -v flock >/dev/null && (mkdir -p .cache && : >>$lock) 2>/dev/null; th
 fi
 install_missing_packages "$@" 9>&-
 install_node_modules 9>&-
+install_bundle 9>&-

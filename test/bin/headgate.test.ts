@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,6 +62,21 @@ test('bin/headgate finds the agent through relative and absolute symlinks, from 
     t.is(code, 0, command);
     t.deepEqual(JSON.parse(stdout).argv, ['ok'], command);
   }
+});
+
+test('bin/headgate runs the agent in one file, but its sources where one of them is newer', async (t) => {
+  const { app } = t.context;
+  const [bundle, source] = [join(app, 'dist/agent.mjs'), join(app, 'agent/part.ts')];
+  await mkdir(join(app, 'dist'));
+  await writeFile(bundle, "console.log('in one file', process.argv[2]);");
+  await writeFile(source, '');
+  for (const folder of ['agent', 'agent/main.ts', 'agent/part.ts'])
+    await utimes(join(app, folder), 1_000, 1_000);
+  await utimes(bundle, 2_000, 2_000);
+  const run = () => ended(spawn(join(app, 'bin/headgate'), ['ok']));
+  t.is((await run()).stdout, 'in one file ok\n');
+  await utimes(source, 3_000, 3_000);
+  t.deepEqual(JSON.parse((await run()).stdout).argv, ['ok']);
 });
 
 test('bin/headgate becomes Node, so that signals reach the agent', async (t) => {

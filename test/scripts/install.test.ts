@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
 
 // The script runs in a directory of its own with nothing in PATH but these and what a test puts there.
-const TOOLS = ['cat', 'chmod', 'dirname', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
+const TOOLS = ['cat', 'chmod', 'dirname', 'find', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
 const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
 const assets = fileURLToPath(new URL('../support/kube-assets.sh', import.meta.url));
 
@@ -104,6 +104,26 @@ const APT = `
     chmod 755 "$APP/path/$name"
   done
 `;
+
+test('install.sh puts the agent into one file where there is none and where a source is newer, and goes on without', async (t) => {
+  const { app, install, journal, program } = t.context;
+  await complete(t.context, 'wrk');
+  for (const folder of ['agent', 'health', 'dist']) await mkdir(join(app, folder));
+  await writeFile(join(app, 'scripts/bundle.ts'), '');
+  const node = join(app, 'node_modules/node/bin/node');
+  await program('bundler', `: >"$APP/dist/agent.mjs"`);
+  await rm(node);
+  await symlink(join(app, 'path/bundler'), node);
+  t.deepEqual(await install(), { code: 0, stdout: '', stderr: '' });
+  t.deepEqual(await journal(), ['bundler scripts/bundle.ts']);
+  await install();
+  t.is((await journal()).length, 1);
+  await utimes(join(app, 'dist/agent.mjs'), 1_000, 1_000);
+  await program('bundler', 'exit 1');
+  const { code, stderr } = await install();
+  t.is(code, 0);
+  t.regex(stderr, /bin\/headgate runs its sources/);
+});
 
 test('install.sh is quiet and calls nothing when nothing is missing', async (t) => {
   await complete(t.context, 'wrk');

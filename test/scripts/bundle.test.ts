@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { bundle } from '../../scripts/bundle.ts';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+test('The agent in one file renders what its sources render, with nothing of agent/ beside it', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'bundle-'));
+  t.teardown(() => rm(home, { recursive: true }));
+  const file = join(home, 'dist/agent.mjs');
+  await bundle(file);
+  await mkdir(join(home, 'health'));
+  for (const part of ['templates', 'package.json', 'health/page', 'node_modules'])
+    await symlink(join(root, part), join(home, part));
+  const render = async (main: string, output: string) => {
+    const manifests = join(root, 'examples/manifests');
+    await run(process.execPath, [main, 'render', '--manifests', manifests, '--output', join(home, output)]);
+    return readFile(join(home, output, 'haproxy/haproxy.cfg'), 'utf8');
+  };
+  const text = await render(file, 'a');
+  t.true(text.includes('\nlisten '));
+  t.is(text, await render(join(root, 'agent/main.ts'), 'b'));
+  // An error that nobody catches is shown with its line.
+  const longest = Math.max(...(await readFile(file, 'utf8')).split('\n').map((line) => line.length));
+  t.true(longest < 10_000, `${longest}`);
+});
