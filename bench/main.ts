@@ -17,6 +17,7 @@ import { editToTraffic } from './rows/edit-to-traffic.ts';
 import { failover } from './rows/failover.ts';
 import { idle } from './rows/idle.ts';
 import { newService } from './rows/new-service.ts';
+import { pairFaults } from './rows/pair-faults.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { scrape } from './rows/scrape.ts';
@@ -43,6 +44,7 @@ const benchmarks: readonly Benchmark[] = [
   apiChanges,
   apiColdStart,
   failover,
+  pairFaults,
 ];
 
 const { values } = parseArgs({ options: { rows: { type: 'string' } } });

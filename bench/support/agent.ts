@@ -1,6 +1,6 @@
 // The agent as a user would run it: `bin/headgate run`, on a folder of manifests unless told otherwise.
 
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
@@ -13,7 +13,8 @@ import { processTree } from './usage.ts';
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
 export interface Agent extends Running {
-  /** Its runtime directory. */
+  /** Its state directory and its runtime directory. */
+  readonly state: string;
   readonly runtime: string;
   readonly config: string;
   readonly adminSocket: string;
@@ -34,8 +35,7 @@ export function startAgent(
   { name = 'agent', haproxy = 'haproxy', nodeArgs = '', within = [] as readonly string[] } = {},
 ): Agent {
   const [state, runtime] = [scratch.path(`${name}-s`), scratch.path(`${name}-r`)];
-  mkdirSync(state);
-  mkdirSync(runtime);
+  for (const directory of [state, runtime]) mkdirSync(directory, { recursive: true });
   const pidFile = join(runtime, 'haproxy', 'haproxy.pid');
   const config = join(state, 'haproxy', 'haproxy.cfg');
   // Before the agent's own stop in the order of undoing, after it in time: for an agent that did not do it itself.
@@ -48,6 +48,7 @@ export function startAgent(
   const running = start(scratch, name, first, rest, { env });
   return {
     ...running,
+    state,
     runtime,
     config,
     adminSocket: join(runtime, 'haproxy', 'admin.sock'),
@@ -88,6 +89,10 @@ export class ManifestFolder {
     const draft = join(this.path, `.${nameOf(spec)}.new`);
     writeFileSync(draft, manifestOf(spec));
     renameSync(draft, path);
+  }
+
+  remove(spec: Pick<ServiceSpec, 'index'>): void {
+    unlinkSync(join(this.path, `${nameOf(spec)}.yaml`));
   }
 }
 

@@ -22,7 +22,7 @@ import { reachableHaproxy } from './reachable-haproxy.ts';
 import { type Json, VIP_PORT, type Web, webObjects } from './service-objects.ts';
 import { ask, type Place } from './traffic.ts';
 
-const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
+const headgate = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
 /** Milliseconds: five times what it takes on a machine that does nothing else, and far less than from audit to audit. */
 const SOON = 12_000;
@@ -65,6 +65,8 @@ export class TestHost {
   readonly stateDir: string;
   readonly runtimeDir: string;
   readonly paths: HaproxyPaths;
+  /** The program, from the next start on: an upgrade. */
+  headgate = headgate;
   /** A loopback network of its own. */
   readonly #network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
   readonly #options: HostOptions;
@@ -143,7 +145,7 @@ export class TestHost {
   /** Starts `headgate run` without waiting for more than the process. One at a time. */
   async launch(flags: readonly string[] = []): Promise<RunningAgent> {
     const identity = this.#identity();
-    const child = spawn(program, ['run', ...this.#flags(), '--listen', '127.0.0.1:0', ...flags], {
+    const child = spawn(this.headgate, ['run', ...this.#flags(), '--listen', '127.0.0.1:0', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       ...identity,
       env: { ...identity.env, ...this.#options.env },
@@ -163,7 +165,7 @@ export class TestHost {
 
   /** Another command of `headgate`, with the flags of this host. */
   async command(name: string, args: readonly string[] = []): Promise<CommandResult> {
-    const child = spawn(program, [name, ...args, ...this.#flags()], {
+    const child = spawn(this.headgate, [name, ...args, ...this.#flags()], {
       stdio: ['ignore', 'pipe', 'pipe'],
       ...this.#identity(),
     });

@@ -1,0 +1,138 @@
+// Two hosts with Headgate, as docs/pair.md has an operator set them up, each with a folder of manifests of its own.
+
+import { agentSocketPath, askAgent } from '../../agent/agent-socket.ts';
+import { Question } from '../../agent/keepalived/ask.ts';
+import type { InstanceDump } from '../../agent/keepalived/dump.ts';
+import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
+import { keepalivedProgram } from '../../agent/keepalived/process.ts';
+import type { AgentStatus } from '../../agent/status.ts';
+import { makeCredentials } from '../../test/support/pair-credentials.ts';
+import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';
+import type { ServiceSpec } from '../support/objects.ts';
+import type { Bench } from '../support/row.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { ADVERT_INTERVAL, MEMBER_PORT, otherThan, PORT, vipAt } from './contender.ts';
+import { ANCHOR, type HostName, type PairNetwork, signal } from './network.ts';
+
+export const HOSTS: readonly HostName[] = ['a', 'b'];
+
+export class TwoAgents {
+  readonly network: PairNetwork;
+  readonly #scratch: Scratch;
+  readonly #haproxy: string;
+  readonly #count: number;
+  readonly #credentials: string;
+  readonly #folders: Readonly<Record<HostName, ManifestFolder>>;
+  readonly #agents = new Map<HostName, Agent>();
+
+  /** With `count` Services of one VIP each. */
+  static async start(
+    bench: Bench,
+    scratch: Scratch,
+    network: PairNetwork,
+    count: number,
+  ): Promise<TwoAgents> {
+    const agents = new TwoAgents(bench, scratch, network, count, await makeCredentials(scratch.directory));
+    for (const host of HOSTS) agents.start(host);
+    return agents;
+  }
+
+  private constructor(
+    { haproxy }: Bench,
+    scratch: Scratch,
+    network: PairNetwork,
+    count: number,
+    credentials: string,
+  ) {
+    this.network = network;
+    this.#scratch = scratch;
+    this.#haproxy = haproxy;
+    this.#count = count;
+    this.#credentials = credentials;
+    const specs = Array.from({ length: count }, (_, index) => this.service(index));
+    const folderOf = (host: HostName) => new ManifestFolder(scratch.path(`manifests-${host}`), specs);
+    this.#folders = { a: folderOf('a'), b: folderOf('b') };
+  }
+
+  agent(host: HostName): Agent {
+    const agent = this.#agents.get(host);
+    if (agent === undefined) throw new Error(`No agent has been started on ${host}`);
+    return agent;
+  }
+
+  folder(host: HostName): ManifestFolder {
+    return this.#folders[host];
+  }
+
+  service(index: number): ServiceSpec {
+    const members = [{ address: this.network.address('member'), port: MEMBER_PORT }];
+    return { index, vip: vipAt(index), port: PORT, members };
+  }
+
+  /** Again after it has ended: with the files that it had. */
+  start(host: HostName): void {
+    const { network } = this;
+    const vrrp = {
+      interface: 'eth0',
+      address: network.address(host),
+      peers: [network.address(otherThan(host))],
+      virtualRouterId: 51,
+      anchors: [ANCHOR],
+      advertInterval: `${ADVERT_INTERVAL}ms`,
+    };
+    const flags = ['--manifests', this.#folders[host].path, '--vrrp', JSON.stringify(vrrp)];
+    flags.push('--pair-credentials', this.#credentials, '--haproxy-user=', '--haproxy-group=');
+    const options = { name: `agent-${host}`, haproxy: this.#haproxy, within: network.within(host) };
+    this.#agents.set(host, startAgent(this.#scratch, flags, options));
+  }
+
+  /** With all that it has started, or that another agent before it has. */
+  async end(host: HostName): Promise<void> {
+    const { stop, haproxyPids } = this.agent(host);
+    const haproxy = haproxyPids();
+    await stop();
+    for (const pid of haproxy) signal(pid, 'SIGKILL');
+    for (const pid of this.network.keepalived(host)) signal(pid, 'SIGTERM');
+  }
+
+  async status(host: HostName): Promise<AgentStatus> {
+    return (await askAgent(agentSocketPath(this.agent(host).runtime), 'status')) as AgentStatus;
+  }
+
+  /** The host with the VIPs, once both are well and there is nothing to wait for. */
+  async settled(): Promise<HostName> {
+    let active: HostName | undefined;
+    const isThere = async (): Promise<boolean> => {
+      for (const host of HOSTS) {
+        const { child, said } = this.agent(host);
+        if (child.exitCode !== null) throw new Error(`The agent of ${host} has ended:\n${said()}`);
+      }
+      active = await this.#active().catch(() => undefined);
+      return active !== undefined;
+    };
+    await until('Both hosts are well', isThere, { every: 100, most: 60_000 });
+    return active ?? 'a';
+  }
+
+  /** What keepalived says of itself. */
+  async vrrp(host: HostName): Promise<InstanceDump> {
+    const { state, runtime } = this.agent(host);
+    const { dumpSignal } = await keepalivedProgram('keepalived');
+    const [dump] = (await new Question(keepalivedPaths(state, runtime)).ask(dumpSignal)) ?? [];
+    if (dump === undefined) throw new Error(`keepalived on ${host} does not answer`);
+    return dump;
+  }
+
+  async #active(): Promise<HostName | undefined> {
+    const [a, b] = await Promise.all([this.status('a'), this.status('b')]);
+    for (const { pair, vrrp } of [a, b]) {
+      // A host that has handed over says so for as long as the other one is master and well.
+      const isLowered = pair?.lowered.some(({ reason }) => reason !== 'failover') ?? true;
+      if (pair === undefined || pair.peerNotReady !== '' || isLowered) return undefined;
+      if (vrrp?.vips !== this.#count || vrrp.fault !== '' || pair.pending > 0) return undefined;
+    }
+    const states = [a, b].map(({ vrrp }) => vrrp?.instances[0]?.state).join();
+    return states === 'master,backup' ? 'a' : states === 'backup,master' ? 'b' : undefined;
+  }
+}
