@@ -23,9 +23,11 @@ export interface PreflightSettings {
   readonly vrrp: VrrpSettings;
 }
 
+/** `now` in milliseconds since the epoch. */
 export async function preflight(
   settings: PreflightSettings,
   paths: Pick<KeepalivedPaths, 'config'>,
+  now = Date.now(),
 ): Promise<readonly Finding[]> {
   const { keepalived, netns, vrrp } = settings;
   const program = await keepalivedProgram(keepalived).then(
@@ -41,7 +43,7 @@ export async function preflight(
     await ownAddress(settings),
     ...(await sysctls(netns, vrrp)),
     await routerIds(settings, paths),
-    clock(Date.now()),
+    clock(now),
   ];
 }
 

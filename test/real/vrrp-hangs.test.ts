@@ -9,7 +9,7 @@ import { inNamespace } from '../../agent/namespace.ts';
 import { signal } from '../support/agent.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
 import { requires } from '../support/requirements.ts';
-import { createPair, type Pair, type PairHost, startPair, until, vips } from '../support/vrrp-pair.ts';
+import { createPair, type Pair, type PairHost, startPair, until, vip, vips } from '../support/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 
@@ -37,6 +37,25 @@ test.serial('keepalived that hangs on the standby is ended, and the master stays
   await until('a has another one', async () => (await a.vrrpPid().catch(() => hung)) !== hung, pair);
   await until('a is backup', async () => a.state() === 'backup', pair);
   t.is((await b.ask()).becameMaster, becameMaster);
+  t.is(b.state(), 'master');
+});
+
+test.serial('A reload that keepalived does not carry out is a fault until it has', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { b } = pair;
+  // The process that takes the signals; the one that speaks VRRP goes on.
+  process.kill(await b.pid(), 'SIGSTOP');
+  b.want(vips(0, 4));
+  await until(
+    'it is said',
+    async () => /does not have what its file says/.test(b.dataplane.status().fault),
+    pair,
+  );
+  t.true((b.counted.get('reload failed') ?? 0) > 0);
+  t.is(b.dataplane.status().vips, 0);
+  process.kill(await b.pid(), 'SIGCONT');
+  await until('it is done', async () => b.dataplane.status().vips === 4, pair);
+  t.true((await b.held()).includes(vip(3)));
   t.is(b.state(), 'master');
 });
 

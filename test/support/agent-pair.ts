@@ -2,6 +2,8 @@
 // answers with `member`.
 
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders.ts';
 import type { PairStatus } from '../../agent/pair/pair.ts';
@@ -17,6 +19,8 @@ export interface Side {
   readonly name: string;
   readonly host: TestHost;
   readonly agent: RunningAgent;
+  /** Changes the setting vrrp in the host's file of settings; its agent hears of it by SIGHUP. */
+  readonly configure: (change: Readonly<Record<string, unknown>>) => Promise<void>;
 }
 
 export interface AgentPair {
@@ -28,7 +32,7 @@ export interface AgentPair {
 }
 
 export interface AgentPairOptions {
-  /** Gives a host its objects, before its agent starts. */
+  /** Gives a host its objects, or another program, before its agent starts. */
   readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
   /** For both agents. */
   readonly flags?: readonly string[];
@@ -45,6 +49,7 @@ export async function startAgentPair(
   const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
   const member = network.start('client', process.execPath, '-e', script);
   if (member.stdout !== null) await once(member.stdout, 'data');
+  const settings: Record<string, Side['configure']> = {};
   const flags: Record<string, string[]> = { a: [...common], b: [...common] };
   const a = await TestHost.create(t, { flags: flags.a ?? [], env });
   const b = await TestHost.create(t, { flags: flags.b ?? [], env });
@@ -64,8 +69,10 @@ export async function startAgentPair(
       // A busy machine may leave keepalived without the processor for longer than three of the default.
       advertInterval: '500ms',
     };
+    const file = join((name === 'a' ? a : b).directory, 'headgate.yaml');
+    settings[name] = (change) => writeFile(file, JSON.stringify({ vrrp: { ...vrrp, ...change } }));
     flags[name]?.push(
-      ...['--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp), '--pair-credentials', credentials],
+      ...['--config', file, '--netns', network.netns(name), '--pair-credentials', credentials],
       ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
       ...['--pair-lower-after', '2s', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
       ...keepalivedFlags,
@@ -76,18 +83,16 @@ export async function startAgentPair(
     ['a', a],
     ['b', b],
   ] as const) {
+    const configure = settings[name] ?? (async () => undefined);
+    await configure({});
     await prepare(host, network);
     const agent = await host.start();
     t.teardown(async () => {
       await agent.stop();
     });
-    sides.push({ name, host, agent });
+    sides.push({ name, host, agent, configure });
   }
-  for (const { host } of sides)
-    await host.until('they are alike', async () => {
-      const { peerNotReady, lowered, fault } = await pairOf(host);
-      return peerNotReady === '' && lowered.length === 0 && fault === '';
-    });
+  await areAlike(sides.map(({ host }) => host));
   await a.until('traffic flows', async () => (await network.whoServes(vip)) === 'member');
   const [first, second] = sides as [Side, Side];
   const isFirst = (await roleOf(first.host)) === 'master';
@@ -95,6 +100,16 @@ export async function startAgentPair(
   const roles = async () => `${await roleOf(active.host)},${await roleOf(standby.host)}`;
   await a.until('one is master, the other is not', async () => (await roles()) === 'master,backup');
   return { active, standby, network, roles };
+}
+
+/** Waits until each could take over from the other. */
+export async function areAlike(hosts: readonly TestHost[]): Promise<void> {
+  for (const host of hosts)
+    await host.until('they are alike', async () => {
+      const { peerNotReady, lowered, fault } = await pairOf(host);
+      // A host that has handed over says so for as long as the other one is master and well.
+      return peerNotReady === '' && fault === '' && lowered.every(({ reason }) => reason === 'failover');
+    });
 }
 
 export async function pairOf(host: TestHost): Promise<PairStatus> {

@@ -4,12 +4,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/namespace.ts';
 import { type CommandResult, runCommand } from '../../agent/run-command.ts';
-import type { Steady } from './steady-client.ts';
 
 /** Reads the names of namespaces; when its input ends it ends all that runs in them and removes them. */
 const UNDERTAKER = `
@@ -87,19 +84,6 @@ export class TestNetwork {
   serve(host: string, port = 8080): void {
     const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('${host}')).listen(${port}, '::')`;
     this.start(host, process.execPath, '-e', script);
-  }
-
-  /** Has the host `client` connect again and again; `end()` says what came of it. */
-  watch(address: string, port: number): { end(): Promise<Steady> } {
-    const words = [fileURLToPath(new URL('steady-client.ts', import.meta.url)), address, String(port)];
-    const [outer, args] = inNamespace(this.netns('client'), process.execPath, words);
-    const child = spawn(outer, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-    const said = text(child.stdout);
-    const end = async (): Promise<Steady> => {
-      child.stdin.end();
-      return JSON.parse(await said) as Steady;
-    };
-    return { end };
   }
 
   /** Who answers the host `client` at an address, '' where nobody does. */

@@ -1,0 +1,158 @@
+// What `headgate check` finds of a host's readiness for VRRP, with a real kernel and a real keepalived.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
+import { type Finding, type PreflightSettings, preflight } from '../../agent/keepalived/preflight.ts';
+import { TestNetwork } from '../support/namespaces.ts';
+import { requires } from '../support/requirements.ts';
+import { keepalivedExecutable } from '../support/vrrp-pair.ts';
+
+const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter', 'sysctl'] });
+
+const SYSCTLS = ['net.ipv4.conf.all.arp_announce=2', 'net.ipv4.conf.all.arp_ignore=1'];
+const OURS = { config: '/nowhere/keepalived.conf' };
+
+test.serial('A host that is ready for VRRP has nothing to say against it', async (t) => {
+  const { settings } = await readyHost(t);
+  const findings = await preflight(settings, OURS);
+  t.deepEqual(
+    findings.filter(({ ok }) => !ok),
+    [],
+  );
+  t.deepEqual(
+    findings.map(({ what }) => what),
+    [
+      'keepalived',
+      'interface eth0',
+      'net.ipv4.ip_nonlocal_bind',
+      'net.ipv4.conf.eth0.arp_announce',
+      'net.ipv4.conf.eth0.arp_ignore',
+      'net.ipv6.ip_nonlocal_bind',
+      'virtual router 51',
+      'clock',
+    ],
+  );
+});
+
+test.serial(
+  'Each sysctl that is not as it must be is named, with what goes wrong and what to do',
+  async (t) => {
+    const { network, settings } = await readyHost(t);
+    for (const [sysctl, what, why] of [
+      [
+        'net.ipv4.ip_nonlocal_bind=0',
+        'net.ipv4.ip_nonlocal_bind',
+        /cannot listen.*sysctl -w net\.ipv4\.ip_nonlocal_bind=1/,
+      ],
+      ['net.ipv6.ip_nonlocal_bind=0', 'net.ipv6.ip_nonlocal_bind', /cannot listen.*sysctl -w/],
+      [
+        'net.ipv4.conf.all.arp_announce=0',
+        'net.ipv4.conf.eth0.arp_announce',
+        /keep an address that has moved/,
+      ],
+      ['net.ipv4.conf.all.arp_ignore=0', 'net.ipv4.conf.eth0.arp_ignore', /its other interfaces/],
+    ] as const) {
+      await network.run('a', 'sysctl', '-qw', sysctl);
+      const bad = (await preflight(settings, OURS)).filter(({ ok }) => !ok);
+      t.deepEqual(
+        bad.map((each) => each.what),
+        [what],
+      );
+      t.regex(bad[0]?.detail ?? '', why);
+      await network.run('a', 'sysctl', '-qw', sysctl.replace(/0$/, what.includes('announce') ? '2' : '1'));
+    }
+    // What the interface has counts as much as what all have.
+    await network.run(
+      'a',
+      'sysctl',
+      '-qw',
+      'net.ipv4.conf.all.arp_ignore=0',
+      'net.ipv4.conf.eth0.arp_ignore=1',
+    );
+    t.true((await finding(settings, 'net.ipv4.conf.eth0.arp_ignore')).ok);
+  },
+);
+
+test.serial('An address on another interface, or on none, is named', async (t) => {
+  const { settings } = await readyHost(t);
+  const { vrrp } = settings;
+  const elsewhere = { ...settings, vrrp: { ...vrrp, interface: 'lo' } };
+  t.regex(await fault(elsewhere, 'interface lo'), /10\.9\.0\.11 is on eth0: correct/);
+  const nowhere = { ...settings, vrrp: { ...vrrp, address: '10.9.0.99' } };
+  t.regex(await fault(nowhere, 'interface eth0'), /10\.9\.0\.99 is not on this host/);
+});
+
+test.serial(
+  'Another keepalived with the same virtual router is found, on the same network only',
+  async (t) => {
+    const { network, settings, directory } = await readyHost(t);
+    const config = join(directory, 'other.conf');
+    await writeFile(
+      config,
+      'vrrp_instance other {\n  interface eth0\n  virtual_router_id 51\n  priority 1\n  virtual_ipaddress {\n    10.9.0.77\n  }\n}\n',
+    );
+    const files = ['-p', join(directory, 'pid'), '-r', join(directory, 'vrrp-pid')];
+    const { pid } = network.start('a', keepalivedExecutable, '-n', '-f', config, ...files);
+    const isThere = () => finding(settings, 'virtual router 51').then(({ ok }) => !ok);
+    for (let look = 0; look < 200 && !(await isThere()); look++);
+    t.is(
+      await fault(settings, 'virtual router 51'),
+      `keepalived with process id ${pid} has virtual router 51, too (${config}): choose another virtualRouterId, or stop it`,
+    );
+    t.true((await finding({ ...settings, netns: network.netns('b') }, 'virtual router 51')).ok);
+    const other = {
+      ...settings.vrrp,
+      instances: [{ virtualRouterId: 52, priority: 200, anchors: ['10.9.0.1'] }],
+    };
+    t.true((await finding({ ...settings, vrrp: other }, 'virtual router 52')).ok);
+    t.true(
+      (await preflight(settings, { config })).some(({ what, ok }) => ok && what === 'virtual router 51'),
+    );
+  },
+);
+
+test.serial('A program, a namespace or a time that cannot be is named', async (t) => {
+  const { settings } = await readyHost(t);
+  t.regex(
+    await fault({ ...settings, keepalived: '/nowhere/keepalived' }, 'keepalived'),
+    /Cannot run "\/nowhere/,
+  );
+  t.regex(await fault({ ...settings, netns: 'nowhere' }, 'netns'), /ip netns add nowhere/);
+  const epoch = (await preflight(settings, OURS, 0)).find(({ what }) => what === 'clock');
+  t.like(epoch, {
+    ok: false,
+    detail: '1970-01-01T00:00:00.000Z cannot be: have the host set its clock (NTP)',
+  });
+});
+
+async function finding(settings: PreflightSettings, name: string): Promise<Finding> {
+  const found = (await preflight(settings, OURS)).find(({ what }) => what === name);
+  if (found === undefined) throw new Error(`Nothing is found about ${name}`);
+  return found;
+}
+
+async function fault(settings: PreflightSettings, name: string): Promise<string> {
+  const { ok, detail } = await finding(settings, name);
+  return ok ? '' : detail;
+}
+
+async function readyHost(t: ExecutionContext<unknown>) {
+  const directory = await mkdtemp(join(tmpdir(), 'hg-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const network = await TestNetwork.create(t, ['a', 'b']);
+  for (const host of ['a', 'b']) await network.run(host, 'sysctl', '-qw', ...SYSCTLS);
+  const settings: PreflightSettings = {
+    keepalived: keepalivedExecutable,
+    netns: network.netns('a'),
+    vrrp: {
+      interface: 'eth0',
+      address: network.v4('a'),
+      peers: [network.v4('b')],
+      advertInterval: 200,
+      instances: [{ virtualRouterId: 51, priority: 200, anchors: ['10.9.0.1', 'fd09::1'] }],
+    },
+  };
+  return { network, settings, directory };
+}
