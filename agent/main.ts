@@ -173,7 +173,7 @@ async function run(argv: readonly string[]): Promise<number> {
     translating = translateSettings(settings);
     log.setLevel(settings.logLevel);
     haproxy.configure(settings);
-    if (settings.vrrp !== undefined) keepalived?.configure(settings.vrrp);
+    if (settings.vrrp !== undefined) keepalived?.configure({ ...settings, vrrp: settings.vrrp });
     void pair?.renew();
     addresses.configure(settings, translating);
     changes.add(

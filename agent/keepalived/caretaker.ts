@@ -20,7 +20,7 @@ export interface CaretakerOptions {
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
   /** Milliseconds. */
-  readonly auditInterval: number;
+  readonly auditInterval: () => number;
   /** Called at each look. */
   readonly onLook: () => void;
   readonly metrics: KeepalivedMetrics;
@@ -34,7 +34,9 @@ const LOG_SIZE = 4 * 1024 * 1024;
 export class Caretaker {
   readonly #options: CaretakerOptions;
   readonly #pulse: Pulse;
-  #timers: NodeJS.Timeout[] = [];
+  #looking: NodeJS.Timeout | undefined;
+  #auditing: NodeJS.Timeout | undefined;
+  #isOpen = false;
 
   constructor(options: CaretakerOptions) {
     this.#options = options;
@@ -42,19 +44,19 @@ export class Caretaker {
   }
 
   start(): void {
-    this.#timers = [
-      setInterval(() => void this.look(), LOOK).unref(),
-      setInterval(() => void this.#audit(), this.#options.auditInterval).unref(),
-    ];
+    this.#isOpen = true;
+    this.#looking = setInterval(() => void this.look(), LOOK).unref();
+    this.#auditLater();
   }
 
   close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#timers = [];
+    this.#isOpen = false;
+    clearInterval(this.#looking);
+    clearTimeout(this.#auditing);
   }
 
   get #isAtWork(): boolean {
-    return this.#timers.length > 0 && !this.#options.steps.isUnderWay;
+    return this.#isOpen && !this.#options.steps.isUnderWay;
   }
 
   /** Whether keepalived is there and does something. */
@@ -75,10 +77,18 @@ export class Caretaker {
     const hung = daemon.pid;
     const isAlive = (await daemon.ask()) !== undefined;
     this.#pulse.reset();
-    if (isAlive || this.#timers.length === 0 || daemon.pid !== hung) return;
+    if (isAlive || !this.#isOpen || daemon.pid !== hung) return;
     log.error('keepalived hangs: it is ended', { pid: hung });
     await daemon.end();
     void steps.settle();
+  }
+
+  #auditLater(): void {
+    this.#auditing = setTimeout(() => {
+      void this.#audit().finally(() => {
+        if (this.#isOpen) this.#auditLater();
+      });
+    }, this.#options.auditInterval()).unref();
   }
 
   /** Compares what keepalived, its file and its FIFO are with what they should be. */

@@ -4,57 +4,32 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type HeadgateError, messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
 import type { MetricFamily } from '../metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
 import { Caretaker } from './caretaker.ts';
 import { ConfigFile } from './config-file.ts';
-import { heldIn } from './config-text.ts';
 import { Daemon } from './daemon.ts';
-import { parseNotification } from './dump.ts';
 import { NotifyFifo } from './fifo.ts';
-import { hostAddresses } from './host-addresses.ts';
-import type { KeepalivedMetrics } from './metrics.ts';
+import { Notices } from './notices.ts';
+import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { preflight } from './preflight.ts';
 import { renderKeepalived } from './render.ts';
 import { RivalWatch } from './rival-watch.ts';
 import { StandingFile } from './standing-file.ts';
 import { Steps } from './steps.ts';
-import { type Refused, usableVips } from './usable.ts';
 import { VipBook } from './vip-book.ts';
+import { VipChoice } from './vip-choice.ts';
 import {
   instanceName,
   loweredBy,
   type StandingReason,
   type VrrpSettings,
-  type VrrpState,
   type VrrpStateName,
   type VrrpStatus,
 } from './vrrp.ts';
 import { VrrpStates } from './vrrp-states.ts';
 import { vrrpFamilies, vrrpStatus } from './vrrp-status.ts';
-
-export interface KeepalivedSettings {
-  readonly stateDir: string;
-  readonly runtimeDir: string;
-  readonly keepalived: string;
-  /** `external`: something else starts keepalived and starts it again. */
-  readonly keepalivedSupervisor: 'agent' | 'external';
-  /** A network namespace by its name in /run/netns; '' for the agent's own. */
-  readonly netns: string;
-  readonly vrrp: VrrpSettings;
-  /** Milliseconds. */
-  readonly auditInterval: number;
-}
-
-export interface KeepalivedOptions {
-  readonly settings: KeepalivedSettings;
-  readonly metrics: KeepalivedMetrics;
-  readonly log: Log;
-  /** Told of every transition of an instance, of the first one that is seen, too. */
-  readonly onState?: (state: VrrpState) => void;
-}
 
 export interface VipAddress {
   readonly address: string;
@@ -65,8 +40,6 @@ export interface VipAddress {
 const SPACING = 100;
 /** Milliseconds; doubled at each failure, up to the second. */
 const BACKOFF = [100, 5_000] as const;
-/** Milliseconds after a transition until keepalived is asked what came of it. */
-const SETTLED = 250;
 
 export class KeepalivedDataplane {
   readonly #options: KeepalivedOptions;
@@ -78,17 +51,18 @@ export class KeepalivedDataplane {
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
   readonly #daemon: Daemon;
+  readonly #choice: VipChoice;
   readonly #steps: Steps;
+  readonly #notices: Notices;
   readonly #caretaker: Caretaker;
   /** The settings that keepalived was given last; others are asked for where they have changed since. */
   #vrrp: VrrpSettings;
   #asked: VrrpSettings;
+  #auditInterval: number;
   #wanted: ReadonlySet<string> = new Set();
-  #refused: readonly Refused[] = [];
   /** undefined until somebody has said so: the file stays as it is. */
   #lowered: readonly StandingReason[] | undefined;
   #fault = 'keepalived has not been reached yet';
-  #asking: NodeJS.Timeout | undefined;
   #isOpen = false;
 
   constructor(options: KeepalivedOptions) {
@@ -100,13 +74,14 @@ export class KeepalivedDataplane {
     this.#paths = paths;
     this.#vrrp = vrrp;
     this.#asked = vrrp;
+    this.#auditInterval = settings.auditInterval;
     this.#states = new VrrpStates((state) => {
       log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
       metrics.vrrpTransition(state.instance, state.state);
       onState?.(state);
     });
     this.#rivals = new RivalWatch(advertInterval, log);
-    this.#fifo = new NotifyFifo(paths.fifo, (line) => this.#hear(line));
+    this.#fifo = new NotifyFifo(paths.fifo, (line) => this.#notices.hear(line));
     this.#file = new ConfigFile({ executable, netns, paths, metrics, log });
     this.#daemon = new Daemon({
       executable,
@@ -118,6 +93,7 @@ export class KeepalivedDataplane {
       metrics,
       log,
     });
+    this.#choice = new VipChoice({ netns, file: this.#file, daemon: this.#daemon, log });
     this.#steps = new Steps({
       step: () => this.#step(),
       onDone: () => {
@@ -127,6 +103,13 @@ export class KeepalivedDataplane {
       spacing: SPACING,
       backoff: BACKOFF,
     });
+    this.#notices = new Notices({
+      daemon: this.#daemon,
+      states: this.#states,
+      rivals: this.#rivals,
+      steps: this.#steps,
+      ask: () => void this.#daemon.tell(this.#file.text ?? ''),
+    });
     this.#caretaker = new Caretaker({
       paths,
       daemon: this.#daemon,
@@ -134,14 +117,14 @@ export class KeepalivedDataplane {
       fifo: this.#fifo,
       steps: this.#steps,
       advertInterval,
-      auditInterval: settings.auditInterval,
+      auditInterval: () => this.#auditInterval,
       onLook: () => this.#rivals.look(),
       metrics,
       log,
     });
     // keepalived tells of a change of state, but not of one of priority.
     this.#standing = new StandingFile(paths.standing, () => {
-      if (this.#isOpen) this.#tellSoon();
+      if (this.#isOpen) this.#notices.askSoon();
     });
   }
 
@@ -156,7 +139,8 @@ export class KeepalivedDataplane {
   }
 
   /** Other settings: keepalived has them as soon as it takes them; those that it refuses are a fault, and change nothing. */
-  configure(vrrp: VrrpSettings): void {
+  configure({ vrrp, auditInterval }: Pick<KeepalivedSettings, 'vrrp' | 'auditInterval'>): void {
+    this.#auditInterval = auditInterval;
     if (JSON.stringify(vrrp) === JSON.stringify(this.#asked)) return;
     this.#asked = vrrp;
     if (this.#isOpen) void this.#steps.settle();
@@ -202,7 +186,7 @@ export class KeepalivedDataplane {
       held: this.#file.held,
       lowered: this.#lowered ?? [],
       rivals: this.#rivals.instances,
-      refused: this.#refused,
+      refused: this.#choice.refused,
       fault: this.#fault || this.#rivals.fault,
     });
   }
@@ -215,7 +199,7 @@ export class KeepalivedDataplane {
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#caretaker.close();
-    clearTimeout(this.#asking);
+    this.#notices.close();
     await this.#steps.close();
     this.#fifo.close();
   }
@@ -277,7 +261,7 @@ export class KeepalivedDataplane {
 
   /** The refusal, where keepalived does not take the file that follows from these settings. */
   async #write(vrrp: VrrpSettings): Promise<HeadgateError | undefined> {
-    const text = renderKeepalived(vrrp, this.#paths, await this.#usable(vrrp));
+    const text = renderKeepalived(vrrp, this.#paths, await this.#choice.choose(this.#wanted, vrrp));
     const outcome = await this.#file.replace(text);
     if (typeof outcome !== 'string') return outcome;
     if (outcome === 'changed') this.#daemon.doubt();
@@ -293,40 +277,6 @@ export class KeepalivedDataplane {
     // Where nobody has said yet how this host stands it is lowered, as after a boot, whatever was said before.
     if (this.#options.settings.keepalivedSupervisor === 'agent') await this.#standing.lower();
     await this.#daemon.start(text);
-  }
-
-  async #usable(vrrp: VrrpSettings): Promise<readonly string[]> {
-    const { log, settings } = this.#options;
-    const daemon = this.#daemon;
-    const ours = new Set(heldIn(this.#file.text ?? ''));
-    if (daemon.pid !== 0 && !daemon.isVerified)
-      for (const { addresses } of (await daemon.ask()) ?? []) for (const each of addresses) ours.add(each);
-    const host = await hostAddresses(settings.netns);
-    const { usable, refused } = usableVips(this.#wanted, vrrp, host, ours);
-    for (const { address, reason } of refused)
-      if (!this.#refused.some((each) => each.address === address))
-        log.warn('A VIP is not given to keepalived', { address, reason });
-    this.#refused = refused;
-    return usable;
-  }
-
-  #hear(line: string): void {
-    const heard = parseNotification(line);
-    this.#daemon.spoke();
-    if (heard?.kind === 'rival') this.#rivals.heard(heard.instance);
-    else if (heard?.kind === 'state' && !this.#daemon.isReloading) {
-      this.#states.notified(heard, new Date());
-      this.#tellSoon();
-    }
-  }
-
-  #tellSoon(): void {
-    clearTimeout(this.#asking);
-    this.#asking = setTimeout(() => {
-      // A step under way asks by itself, and keepalived may not be ready for another question.
-      if (!this.#steps.isUnderWay) void this.#daemon.tell(this.#file.text ?? '');
-      else this.#tellSoon();
-    }, SETTLED).unref();
   }
 }
 

@@ -89,7 +89,7 @@ export class PairHost {
   /** As at SIGHUP. */
   configure(change: Partial<VrrpSettings>): void {
     this.#vrrp = { ...this.#vrrp, ...change };
-    this.dataplane.configure(this.#vrrp);
+    this.dataplane.configure({ vrrp: this.#vrrp, auditInterval: this.#auditInterval });
   }
 
   /** A new agent, with the old one's files; `addresses` are what its objects say. */
