@@ -1,8 +1,9 @@
-// VIPs that come and go on one host seconds before the other, at random moments, and what VRRP has counted meanwhile.
+// VIPs that come and go on one host seconds before the other, at random moments, and what VRRP has counted meanwhile. For
+// comparison, ports that change in the same way: as many reloads of HAProxy, and none of keepalived.
 
 import { randomInt } from 'node:crypto';
 import { pause } from '../support/until.ts';
-import { otherThan } from './contender.ts';
+import { otherThan, PORT } from './contender.ts';
 import type { HostName } from './network.ts';
 import { HOSTS, type TwoAgents } from './two-agents.ts';
 
@@ -19,29 +20,36 @@ export interface Churned {
   readonly transitions: number;
 }
 
-/** Of `count` VIPs the first one stays. */
+/** Of `count` VIPs the first one stays. All are as they were when it ends. */
 export async function churn(
   agents: TwoAgents,
   active: HostName,
-  count: number,
-  changes: number,
+  {
+    what,
+    count,
+    changes,
+  }: { readonly what: 'vips' | 'ports'; readonly count: number; readonly changes: number },
 ): Promise<Churned> {
+  const alter = (host: HostName, index: number): void => {
+    const service = agents.service(index);
+    if (what === 'vips') agents.folder(host).remove(service);
+    else agents.folder(host).write({ ...service, port: PORT + 1 });
+  };
   const before = await counted(agents, active);
-  const gone = new Set<number>();
+  const altered = new Set<number>();
   for (let change = 0; change < changes; change++) {
     const index = 1 + randomInt(count - 1);
-    const isBack = gone.delete(index);
-    if (!isBack) gone.add(index);
+    const isBack = altered.delete(index);
+    if (!isBack) altered.add(index);
     const first = HOSTS[randomInt(2)] ?? 'a';
     for (const host of [first, otherThan(first)]) {
-      const folder = agents.folder(host);
-      if (isBack) folder.write(agents.service(index));
-      else folder.remove(agents.service(index));
+      if (isBack) agents.folder(host).write(agents.service(index));
+      else alter(host, index);
       const [least, most] = host === first ? AHEAD : BETWEEN;
       await pause(randomInt(least, most));
     }
   }
-  for (const index of gone) for (const host of HOSTS) agents.folder(host).write(agents.service(index));
+  for (const index of altered) for (const host of HOSTS) agents.folder(host).write(agents.service(index));
   await agents.settled();
   // What was sent between the two questions to one host may or may not have been counted by the other, and on a busy
   // machine the other may count it a little later; what was missed stays missed.
