@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { type Finding, type PreflightSettings, preflight } from '../../agent/keepalived/preflight.ts';
+import { keepalivedExecutable } from '../support/keepalived.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
-import { keepalivedExecutable } from '../support/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter', 'sysctl'] });
 
