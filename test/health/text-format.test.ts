@@ -79,7 +79,8 @@ test('expose() goes no faster than the other side, and ends when that is gone', 
   const slow = new Writable({
     write(chunk: Buffer, _, done) {
       most = Math.max(most, this.writableLength);
-      chunks.push(chunk);
+      // What it has taken is written over.
+      chunks.push(Buffer.from(chunk));
       setImmediate(done);
     },
   });
@@ -97,7 +98,7 @@ test('expose() goes no faster than the other side, and ends when that is gone', 
   const packed: Buffer[] = [];
   const sink = new Writable({
     write(chunk: Buffer, _, done) {
-      packed.push(chunk);
+      packed.push(Buffer.from(chunk));
       done();
     },
   });
