@@ -111,6 +111,25 @@ test.serial('An agent that is gone is told of, and is no master that is gone', a
   t.deepEqual(pending, []);
 });
 
+test.serial(
+  'A pool whose members all fail is told of by its Service, while clients ask for it',
+  async (t) => {
+    const { host } = await hostWith(t);
+    const members = await startMembers(t, host, 2);
+    const annotations = { 'health-monitor': 'tcp', 'health-monitor-interval': '1s' };
+    await host.serve({ members: [host.address(11), host.address(12)], annotations });
+    const agent = await host.start();
+    const prometheus = await Prometheus.start(t, [new URL(agent.url ?? '').host]);
+    const load = new Load(t, host.place(), { clients: 1 });
+    await load.answered(10);
+    await prometheus.until('headgate_pool_active_members{service="web"} == 2');
+    t.deepEqual(await prometheus.query('ALERTS{alertname="HeadgatePoolDown"}'), []);
+    for (const member of members) await member.kill();
+    await prometheus.until('ALERTS{alertname="HeadgatePoolDown",namespace="default",service="web"}');
+    await prometheus.until('headgate_operating_status{kind="pool",status="ERROR"} == 1');
+  },
+);
+
 /** As Grafana asks where all hosts, namespaces and services are chosen. */
 function asGrafana(expr: string): string {
   return expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(instance|namespace|service)\b/g, '.*');
