@@ -5,6 +5,7 @@ import { messageOf } from './errors.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import type { Log } from './log.ts';
+import { HandoverKernel } from './pair/handover/kernel.ts';
 import type { OrderOutcome } from './pair/orders.ts';
 import { Pair, type PairOptions } from './pair/pair.ts';
 import { pairSettings, tablesPlace } from './pair/pair-settings.ts';
@@ -49,6 +50,7 @@ export function pairOf({
       roles: () => keepalived?.roles() ?? {},
       standing: (reasons) => keepalived?.standing(reasons),
     },
+    handover: keepalived && handoverOf(settings, keepalived),
     onProved: async (credentials) => {
       try {
         const place = tablesPlace(paired());
@@ -59,6 +61,18 @@ export function pairOf({
     },
     log,
   });
+}
+
+function handoverOf(settings: () => Settings, keepalived: KeepalivedDataplane): PairOptions['handover'] {
+  const { vrrp: atStart, netns, runtimeDir: scratch } = settings();
+  if (atStart === undefined) return undefined;
+  // Its number is this agent's alone on this network.
+  const table = `headgate_handover_${atStart.instances[0]?.virtualRouterId}`;
+  const place = () => settings().vrrp ?? atStart;
+  return {
+    kernel: new HandoverKernel({ netns, place, table, scratch }),
+    vipsOf: (names) => names.flatMap((name) => keepalived.vipsOf(name)),
+  };
 }
 
 /** What an operator may order, as the agent's socket takes it. */

@@ -149,7 +149,7 @@ Architecture: ${architecture}
 Maintainer: Headgate maintainers <headgate@example.org>
 Installed-Size: ${size}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
-Recommends: keepalived (>= 1:2.2.7)
+Recommends: keepalived (>= 1:2.2.7), nftables
 Section: net
 Priority: optional
 Homepage: https://headgate.io

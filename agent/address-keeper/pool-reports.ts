@@ -2,9 +2,9 @@
 // Knows which pools' counts have changed; the writing is PoolStatusWriter's.
 
 import type { Addresses } from '../addresses.ts';
+import { systemClock } from '../clock.ts';
 import { poolStatusManifest } from '../kubernetes/address-objects.ts';
 import type { KubernetesApi } from '../kubernetes/api/client.ts';
-import { systemClock } from '../kubernetes/clock.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
 import type { Log } from '../log.ts';
 

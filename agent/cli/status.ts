@@ -68,7 +68,7 @@ function vrrpInWords({ version, pid, instances, lowered, refused, fault }: VrrpS
 }
 
 function pairInWords(pair: PairStatus): readonly string[] {
-  const { lowered, maintenance, peer, peerAddress, peerNotReady, parity, fault } = pair;
+  const { lowered, maintenance, peer, peerAddress, peerNotReady, parity, handover, fault } = pair;
   const rolesOf = (of: PairStatus['roles']): string =>
     Object.entries(of)
       .map(([name, role]) => `${name} ${role}`)
@@ -82,8 +82,16 @@ function pairInWords(pair: PairStatus): readonly string[] {
     lines.push(`Peer:            ${peerAddress}, ${rolesOf(peer.roles)}, Headgate ${peer.version}; ${same}`);
   }
   lines.push(`Peer may take over: ${peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`}`);
+  if (handover !== undefined) lines.push(...handoverInWords(handover));
   if (fault !== '') lines.push(`Fault:           ${fault}`);
   return lines;
+}
+
+function handoverInWords({ left, until, whyNot }: NonNullable<PairStatus['handover']>): readonly string[] {
+  const lines = whyNot === '' ? [] : [`Failover:        cuts connections: ${whyNot}`];
+  if (left === 0 || until === '') return lines;
+  const count = left === -1 ? 'connections go' : left === 1 ? '1 connection goes' : `${left} connections go`;
+  return [...lines, `Handed over:     ${count} on here until ${until}`];
 }
 
 function ofAddresses({

@@ -191,6 +191,12 @@ export class KeepalivedDataplane {
     });
   }
 
+  /** The VIPs that go with an instance, without its anchors. */
+  vipsOf(instance: string): readonly string[] {
+    const anchors = new Set(this.#vrrp.instances.flatMap((each) => each.anchors));
+    return [...(this.#file.held.get(instance) ?? [])].filter((address) => !anchors.has(address));
+  }
+
   families(): readonly MetricFamily[] {
     return vrrpFamilies(this.#vrrp, this.#states);
   }

@@ -18,7 +18,13 @@ const shown = z.array(
   z.object({
     ifname: z.string().optional(),
     addr_info: z
-      .array(z.object({ local: z.string().optional(), prefixlen: z.number().optional() }))
+      .array(
+        z.object({
+          local: z.string().optional(),
+          prefixlen: z.number().optional(),
+          dynamic: z.boolean().optional(),
+        }),
+      )
       .optional(),
   }),
 );
@@ -31,11 +37,12 @@ export async function hostAddresses(netns: string): Promise<readonly HostAddress
   return parseAddresses(stdout);
 }
 
-/** From `ip -j address show`. */
+/** From `ip -j address show`, without what a planned failover has lent this host for a while. */
 export function parseAddresses(json: string): readonly HostAddress[] {
   const found: HostAddress[] = [];
   for (const { ifname = '', addr_info = [] } of shown.parse(JSON.parse(json))) {
-    for (const { local = '', prefixlen = 0 } of addr_info) {
+    for (const { local = '', prefixlen = 0, dynamic = false } of addr_info) {
+      if (ifname === 'lo' && dynamic) continue;
       const address = parseAddress(local)?.address;
       if (address !== undefined) found.push({ address, prefix: prefixlen, interface: ifname });
     }

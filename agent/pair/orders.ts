@@ -14,6 +14,9 @@ export interface OrdersOptions {
   readonly isPeerLowered: () => boolean;
   /** Why the peer could not take over now, '' where it could. */
   readonly whyNotReady: () => string;
+  /** Before this host gives way, and when it has, or has not. Neither rejects. */
+  readonly prepare: () => Promise<void>;
+  readonly done: () => void;
   /** An order has changed how this host stands. */
   readonly onChanged: () => void;
   readonly log: Log;
@@ -83,14 +86,16 @@ export class Orders {
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async lock(): Promise<OrderOutcome> {
-    const { file, log, onChanged, roles, whyNotReady } = this.#options;
+    const { file, log, onChanged, roles, whyNotReady, prepare, done } = this.#options;
     const wasActive = isActive(roles());
     const whyNot = whyNotReady();
     await file.put(true);
+    if (wasActive && whyNot === '') await prepare();
     if (!this.#isLocked) log.info('This host is locked');
     this.#isLocked = true;
     onChanged();
     const tookMs = await this.#untilAway();
+    done();
     if (tookMs === undefined)
       return this.#outcome(
         false,
@@ -115,7 +120,7 @@ export class Orders {
   }
 
   async #failover(force: boolean): Promise<OrderOutcome> {
-    const { roles, whyNotReady, onChanged, log } = this.#options;
+    const { roles, whyNotReady, onChanged, prepare, done, log } = this.#options;
     if (Object.values(roles()).every((role) => role === 'unknown'))
       return this.#outcome(false, 0, 'It is not known which host is active: VRRP does not run here');
     if (!isActive(roles()))
@@ -126,9 +131,11 @@ export class Orders {
     if (whyNot !== '' && !force)
       return this.#outcome(false, 0, `Refused: ${whyNot}; --force hands over all the same`);
     log.info('Handing over to the peer', { force, whyNotReady: whyNot });
+    await prepare();
     this.#handover = 'moving';
     onChanged();
     const tookMs = await this.#untilAway();
+    done();
     if (tookMs !== undefined) {
       this.#handover = 'moved';
       return this.#outcome(true, tookMs, 'The peer has taken over');

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import type { Log } from '../log.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import type { PairCredentials } from './credentials.ts';
+import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
+import { noHandover } from './handover/handover-report.ts';
 import { MaintenanceFile } from './maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders.ts';
 import { Parity } from './parity.ts';
@@ -31,6 +33,7 @@ export interface PairSettings {
   /** Milliseconds. */
   readonly pairLowerAfter: number;
   readonly pairRaiseAfter: number;
+  readonly pairDrainTimeout: number;
 }
 
 /** Whether what is desired comes from the sources as they are now, or from what was kept of them. */
@@ -55,9 +58,11 @@ export interface PairOptions {
     roles(): Roles;
     standing(reasons: readonly StandingReason[]): void;
   };
+  /** What keeps connections over a planned failover; undefined where this host has no VRRP. */
+  readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf'> | undefined;
   /** As of PeerLink: the HAProxies of the two hosts can share their tables. */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
-  readonly metrics: { pairRefused(why: Refusal): void };
+  readonly metrics: { pairRefused(why: Refusal): void } & HandoverOptions['metrics'];
   readonly log: Log;
 }
 
@@ -75,6 +80,8 @@ export interface PairStatus {
   readonly peer: PairReport | undefined;
   /** Why the peer could not take over now, '' where it could. */
   readonly peerNotReady: string;
+  /** Connections that outlive a planned failover; undefined where this host has no VRRP. */
+  readonly handover: HandoverStatus | undefined;
   /** When the credentials end, milliseconds since the epoch; 0 where they cannot be used. */
   readonly credentialsExpire: number;
   /** What is wrong with the pair, '' where nothing is. */
@@ -94,6 +101,7 @@ export class Pair {
   readonly #watch: Watch;
   readonly #orders: Orders;
   readonly #link: PeerLink;
+  readonly #handover: Handover | undefined;
   /** Whoever asks before anything has been looked at hears no more than is known. */
   #standing: Standing = { ...fullStanding, lowered: [{ reason: 'catching-up', message: UNREAD }] };
   #masters: MastersSeen = oneMaster;
@@ -107,7 +115,7 @@ export class Pair {
 
   constructor(options: PairOptions) {
     const { settings, wanted, haproxy, vrrp, metrics, log } = options;
-    const { pairPort, pairCredentials, stateDir } = settings();
+    const { pairPort, pairCredentials, pairDrainTimeout: drainTimeout, stateDir } = settings();
     this.#options = options;
     this.#parity = new Parity({ wanted, served: (key) => haproxy.served(key) });
     this.#watch = new Watch({
@@ -121,17 +129,33 @@ export class Pair {
       port: pairPort,
       credentials: pairCredentials,
       report: () => this.#report(),
-      onHeard: () => this.#judge(),
+      onHeard: () => {
+        this.#judge();
+        this.#handover?.heard();
+      },
       onProved: options.onProved,
       onRefused: (why) => metrics.pairRefused(why),
       log,
     });
+    this.#handover =
+      options.handover &&
+      new Handover({
+        ...options.handover,
+        roles: () => vrrp.roles(),
+        peer: () => this.#peer,
+        tell: () => this.#link.tell(),
+        drainTimeout,
+        metrics,
+        log,
+      });
     this.#orders = new Orders({
       file: new MaintenanceFile(join(stateDir, 'maintenance')),
       roles: () => vrrp.roles(),
       peerRoles: () => this.#peer?.roles,
       isPeerLowered: () => (this.#peer?.lowered.length ?? 0) > 0,
       whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
+      prepare: async () => this.#handover?.prepare(),
+      done: () => this.#handover?.done(),
       onChanged: () => this.#judge(),
       log,
     });
@@ -142,6 +166,7 @@ export class Pair {
     await this.#orders.start();
     this.#judge();
     await this.#link.renew();
+    void this.#handover?.start();
     void this.#lookAgain();
   }
 
@@ -188,6 +213,7 @@ export class Pair {
       peerAddress: this.#options.settings().pairPeer,
       peer,
       peerNotReady: whyPeerIsNotReady(own, peer),
+      handover: this.#handover?.status,
       credentialsExpire: this.#link.expires,
       fault: this.#fault,
     };
@@ -207,6 +233,7 @@ export class Pair {
     this.#closed = true;
     clearTimeout(this.#look);
     this.#orders.close();
+    this.#handover?.close();
     this.#link.close();
   }
 
@@ -236,6 +263,7 @@ export class Pair {
       pending,
       model,
       running: haproxy.isServing() ? running : '',
+      handover: this.#handover?.report ?? noHandover,
     };
   }
 

@@ -1,6 +1,7 @@
 // What the agents of a pair tell each other, one line of JSON each time. Pure: to text, and back from text that
 // somebody else has written, field by field.
 
+import { type HandoverReport, parseHandover } from './handover/handover-report.ts';
 import type { Roles, VrrpRole } from './roles.ts';
 
 export interface PairReport {
@@ -20,6 +21,7 @@ export interface PairReport {
   readonly model: string;
   /** Digest of all that HAProxy is proved to serve, equal to `model` where that is everything; '' where it does not answer. */
   readonly running: string;
+  readonly handover: HandoverReport;
 }
 
 /** Bytes of one report with its line feed; no report comes near it. */
@@ -60,7 +62,9 @@ export function parseReport(line: string): PairReport | string {
   if (!isCount(pending)) return wrong('pending', pending);
   if (model !== '' && !isText(model, DIGEST)) return wrong('model', model);
   if (running !== '' && !isText(running, DIGEST)) return wrong('running', running);
-  return { version, instance, roles, lowered, synced, loadBalancers, pending, model, running };
+  const handover = parseHandover(value.handover);
+  if (handover === undefined) return wrong('handover', value.handover);
+  return { version, instance, roles, lowered, synced, loadBalancers, pending, model, running, handover };
 }
 
 function areRoles(value: unknown): value is Roles {

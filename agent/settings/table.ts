@@ -328,6 +328,11 @@ export const settingsTable = {
     restart: false,
     doc: 'How long both must be well again before this host stands in full.',
   }),
+  pairDrainTimeout: setting(durationOrOff(SECOND, 60 * MINUTE), 'The pair', {
+    default: '1m',
+    restart: true,
+    doc: 'How long, after a [planned failover](pair.md#what-becomes-of-connections), connections that were made before go on through the host that gave the VIPs away. The same on both hosts. 0: they are cut.',
+  }),
 
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {
     default: 'member',

@@ -14,6 +14,8 @@ export type PairState =
       readonly peer: unknown;
       /** '' where it could take over now. */
       readonly peerNotReady: string;
+      /** undefined where this host has no VRRP. */
+      readonly handover: { readonly left: number } | undefined;
       /** Milliseconds since the epoch; 0 where they cannot be used. */
       readonly credentialsExpire: number;
     }
@@ -24,8 +26,12 @@ export const STANDING_REASONS = ['haproxy', 'listeners', 'maintenance', 'failove
 /** Why a connection may be refused. */
 export const PAIR_REFUSALS = ['address', 'handshake', 'message', 'silence'] as const;
 
+/** What becomes of connections in a planned failover. */
+export const HANDOVERS = ['kept', 'cut'] as const;
+
 export class PairMetrics {
   readonly #refusals: Counter;
+  readonly #handovers: Counter;
 
   constructor(registry: MetricRegistry, state: () => PairState) {
     const number = (name: string, help: string, value: (pair: NonNullable<PairState>) => number): void =>
@@ -44,6 +50,11 @@ export class PairMetrics {
     );
     number('headgate_maintenance', 'Whether an operator has locked this host', ({ maintenance }) =>
       Number(maintenance),
+    );
+    number(
+      'headgate_handover_connections',
+      'Connections to VIPs that this host has handed over and that go on here; -1 while they are not counted',
+      ({ handover }) => handover?.left ?? 0,
     );
     number(
       'headgate_pair_credentials_expiry_timestamp_seconds',
@@ -65,6 +76,16 @@ export class PairMetrics {
       ['reason'],
       PAIR_REFUSALS.map((reason) => ({ reason })),
     );
+    this.#handovers = registry.counter(
+      'headgate_handovers_total',
+      'Planned failovers from this host, by what became of its connections',
+      ['connections'],
+      HANDOVERS.map((connections) => ({ connections })),
+    );
+  }
+
+  handedOver(connections: (typeof HANDOVERS)[number]): void {
+    this.#handovers.inc({ connections });
   }
 
   pairRefused(reason: (typeof PAIR_REFUSALS)[number]): void {

@@ -170,6 +170,7 @@ const others: Readonly<Record<SettingName, string>> = {
   pairTablesPort: '9282',
   pairLowerAfter: '2s',
   pairRaiseAfter: '20s',
+  pairDrainTimeout: '2m',
   metricsDetail: 'pool',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',

@@ -41,6 +41,7 @@ const STATE = {
     peerAddress: '192.0.2.2',
     peer: undefined,
     peerNotReady: '',
+    handover: { left: 1 },
     credentialsExpire: 0,
   },
   operating: { member: { ONLINE: 1 } },

@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
+import { systemClock } from '../../agent/clock.ts';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
-import { systemClock } from '../../agent/kubernetes/clock.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { type CurrentService, readCurrentService } from '../../agent/kubernetes/writers/current-service.ts';
 import { EventRecorder } from '../../agent/kubernetes/writers/events.ts';

@@ -37,15 +37,17 @@ export interface AgentPairOptions {
   /** For both agents. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** More hosts of the network. */
+  readonly others?: readonly string[];
 }
 
 /** Both run, are alike, and the client is served at `vip`. */
 export async function startAgentPair(
   t: ExecutionContext<unknown>,
   vip: string,
-  { prepare = async () => undefined, flags: common = [], env = {} }: AgentPairOptions,
+  { prepare = async () => undefined, flags: common = [], env = {}, others = [] }: AgentPairOptions,
 ): Promise<AgentPair> {
-  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
+  const network = await TestNetwork.create(t, ['a', 'b', 'client', ...others]);
   const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
   const member = network.start('client', process.execPath, '-e', script);
   if (member.stdout !== null) await once(member.stdout, 'data');

@@ -18,7 +18,12 @@ for name in $names; do ip netns delete "$name"; done
 `;
 
 /** What a load-balancer host needs of the kernel. */
-const SYSCTLS = ['net.ipv4.ip_nonlocal_bind=1', 'net.ipv6.ip_nonlocal_bind=1'];
+const SYSCTLS = [
+  'net.ipv4.ip_nonlocal_bind=1',
+  'net.ipv6.ip_nonlocal_bind=1',
+  'net.ipv4.conf.all.arp_announce=2',
+  'net.ipv4.conf.all.arp_ignore=1',
+];
 
 /** The protocol number of VRRP. */
 const VRRP = 112;

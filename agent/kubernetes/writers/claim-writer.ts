@@ -3,13 +3,13 @@
 // not seen: after a conflict it reads, tells what is there, and asks again what shall be.
 // Owns a queue with its timer; talks only through KubernetesApi.
 
+import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { claimManifest } from '../address-objects.ts';
 import { ADDRESS_API_VERSION, type AddressClaim, type StoredClaim } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/client.ts';
-import type { Clock } from '../clock.ts';
 import { parseObject } from '../parse-object.ts';
 import { sameValue } from '../same-value.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';

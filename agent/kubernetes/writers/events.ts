@@ -3,12 +3,12 @@
 // Owns a queue with its timer and a small memory; talks only through KubernetesApi; nothing of it ever throws.
 
 import { createHash } from 'node:crypto';
+import { type Clock, microTime } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { isMapping } from '../../validate.ts';
 import { refusalText } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/client.ts';
-import { type Clock, microTime } from '../clock.ts';
 import type { EventText } from './service-events.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 

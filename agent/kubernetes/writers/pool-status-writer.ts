@@ -2,12 +2,12 @@
 // Takes names at any time; writes while this agent leads, only what differs, each pool once in a few seconds.
 // Owns a queue with its timer; talks only through KubernetesApi.
 
+import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { ADDRESS_API_VERSION } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { KubernetesApi } from '../api/client.ts';
-import type { Clock } from '../clock.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 
 export interface PoolStatusWriterOptions {

@@ -2,11 +2,11 @@
 // returns at once; writes while this agent leads, only what differs, each Service for itself, slowly enough.
 // Owns a queue with its timer; talks only through KubernetesApi.
 
+import { type Clock, secondTime } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/client.ts';
-import { type Clock, secondTime } from '../clock.ts';
 import { sameValue } from '../same-value.ts';
 import { type CurrentService, readCurrentService } from './current-service.ts';
 import { FINALIZER, type ServiceWish, servicePatch } from './service-patch.ts';

@@ -21,6 +21,8 @@ class Host {
   /** Whether the peer takes over when it is let. */
   takesOver = true;
   moves = 0;
+  /** The roles at each preparation. */
+  readonly prepared: Roles[] = [];
 
   private constructor(folder: string) {
     this.path = join(folder, 'maintenance');
@@ -30,6 +32,8 @@ class Host {
       peerRoles: () => this.peer,
       isPeerLowered: () => this.isPeerLowered,
       whyNotReady: () => this.whyNot,
+      prepare: async () => void this.prepared.push(this.roles),
+      done: () => undefined,
       onChanged: () => this.#settle(),
       log: silentLog(),
     });

@@ -41,6 +41,7 @@ class Side {
         netns: '',
         pairLowerAfter: 100,
         pairRaiseAfter: 100,
+        pairDrainTimeout: 60_000,
       }),
       version: '1.0.0',
       wanted: this.wanted,
@@ -57,8 +58,9 @@ class Side {
         roles: () => this.roles,
         standing: (reasons) => this.told.push(reasons.join() || 'full'),
       },
+      handover: undefined,
       onProved: async () => undefined,
-      metrics: { pairRefused: () => undefined },
+      metrics: { pairRefused: () => undefined, handedOver: () => undefined },
       log: silentLog(),
     });
   }

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import { silentLog } from '../../../agent/log.ts';
+import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import type { Refusal } from '../../../agent/pair/peer-ear.ts';
 import { PeerLink } from '../../../agent/pair/peer-link.ts';
 import { type PairReport, reportText } from '../../../agent/pair/report.ts';
@@ -26,6 +27,7 @@ const REPORT: PairReport = {
   pending: 0,
   model: '0'.repeat(32),
   running: '0'.repeat(32),
+  handover: noHandover,
 };
 
 interface Side {

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../agent/pair/readiness.ts';
 import type { PairReport } from '../../../agent/pair/report.ts';
 
@@ -14,6 +15,7 @@ const peer: PairReport = {
   pending: 0,
   model: A,
   running: A,
+  handover: noHandover,
 };
 
 for (const [title, change, why] of [

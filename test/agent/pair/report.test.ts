@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { type HandoverReport, noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../agent/pair/readiness.ts';
 import { LONGEST_REPORT, type PairReport, parseReport, reportText } from '../../../agent/pair/report.ts';
 import { ReportReader } from '../../../agent/pair/report-reader.ts';
@@ -15,7 +16,20 @@ const REPORT: PairReport = {
   pending: 1,
   model: 'a'.repeat(32),
   running: '',
+  handover: noHandover,
 };
+
+const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
+  can: fc.boolean(),
+  link: fc.record({
+    ether: fc.constantFrom('', '02:00:5e:10:00:ff'),
+    v4: fc.constantFrom('', '192.0.2.1'),
+    v6: fc.constantFrom('', 'fe80::1'),
+  }),
+  asks: fc.stringMatching(/^([0-9a-f]{16})?$/),
+  ready: fc.stringMatching(/^([0-9a-f]{16})?$/),
+  left: fc.integer({ min: -1 }),
+});
 
 const anyReport: fc.Arbitrary<PairReport> = fc.record({
   version: fc.stringMatching(/^[0-9A-Za-z.+-]{1,64}$/),
@@ -31,6 +45,7 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   pending: fc.maxSafeNat(),
   model: fc.stringMatching(/^[0-9a-f]{32}$/),
   running: fc.oneof(fc.constant(''), fc.stringMatching(/^[0-9a-f]{32}$/)),
+  handover: anyHandover,
 });
 
 test('Any report comes through as it was, however the stream is cut', (t) => {
@@ -64,8 +79,15 @@ test('The longest report that an agent can make fits', (t) => {
     pending: count,
     model: digest,
     running: digest,
+    handover: {
+      can: false,
+      link: { ether: 'ff:ff:ff:ff:ff:ff', v4: '255.255.255.255', v6: 'ffff:'.repeat(7).concat('ffff') },
+      asks: 'f'.repeat(16),
+      ready: 'f'.repeat(16),
+      left: count,
+    },
   };
-  t.true(reportText(report).length < LONGEST_REPORT / 2);
+  t.true(reportText(report).length < (LONGEST_REPORT * 2) / 3);
 });
 
 const altered = (change: Readonly<Record<string, unknown>>): string =>
@@ -88,6 +110,16 @@ for (const [field, value] of [
   ['pending', 0.5],
   ['model', 'a'.repeat(33)],
   ['running', 'g'.repeat(32)],
+  ['handover', 1],
+  ['handover', { can: 'yes' }],
+  ['handover', { asks: 'A'.repeat(16) }],
+  ['handover', { ready: '0' }],
+  ['handover', { left: -2 }],
+  ['handover', { link: 'eth0' }],
+  ['handover', { link: { ether: '02:00:5e:10:00:ff } accept' } }],
+  ['handover', { link: { v4: 'fe80::1' } }],
+  ['handover', { link: { v6: '192.0.2.1' } }],
+  ['handover', { link: { v6: 'fe80::1%eth0' } }],
 ] as const) {
   test(`A report is refused whose ${field} is ${JSON.stringify(value)?.slice(0, 60)}`, (t) => {
     t.regex(String(parseReport(altered({ [field]: value }))), new RegExp(`^Its ${field} cannot be`));
@@ -115,6 +147,7 @@ test('What an agent of another version does not tell is taken for what makes it 
     pending: 0,
     model: '',
     running: '',
+    handover: noHandover,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {

@@ -1,7 +1,7 @@
 import test from 'ava';
+import { systemClock } from '../../../../agent/clock.ts';
 import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
 import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-schemas.ts';
-import { systemClock } from '../../../../agent/kubernetes/clock.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
 import { silentLog } from '../../../../agent/log.ts';
 import { claim as claimOf } from '../../../support/address-requests.ts';

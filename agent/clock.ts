@@ -1,4 +1,4 @@
-// The time, as what talks to the API server takes it: tests put their own in its place. And time as the API writes it.
+// The time, as what waits takes it: tests put their own in its place. And time as the API server writes it.
 
 export interface Clock {
   /** Milliseconds that never go back; only differences mean something. */

@@ -1,0 +1,36 @@
+// The connections of clients to VIPs, as `ss` lists them. Pure.
+
+import { parseAddress } from '../../ip.ts';
+
+export interface Connection {
+  readonly client: string;
+  readonly clientPort: number;
+  readonly vip: string;
+  readonly port: number;
+}
+
+/** Numbers in place of names, no header; without sockets that listen, and those that only remember. */
+export const CONNECTIONS: readonly string[] = [
+  '-Htn',
+  'state',
+  'all',
+  ...['listening', 'closed', 'time-wait'].flatMap((state) => ['exclude', state]),
+];
+
+/** From what `ss` says with these words. A line: state, two queues, the own address and port, the other one's. */
+export function connectionsIn(text: string, vips: ReadonlySet<string>): readonly Connection[] {
+  const found: Connection[] = [];
+  for (const [, own = '', port, other = '', clientPort] of text.matchAll(LINE)) {
+    const [vip, client] = [bare(own), bare(other)];
+    if (!vips.has(vip) || parseAddress(client) === undefined) continue;
+    found.push({ client, clientPort: Number(clientPort), vip, port: Number(port) });
+  }
+  return found;
+}
+
+const LINE = /^\S+\s+\d+\s+\d+\s+(\S+):(\d+)\s+(\S+):(\d+)\s*$/gm;
+
+/** `[fd00::1]` and `10.0.0.1%eth0` as the address alone. */
+function bare(shown: string): string {
+  return shown.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
+}

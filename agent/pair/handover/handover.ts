@@ -1,0 +1,269 @@
+// A planned failover that costs no connection. Both hosts serve the VIPs for a while: the one that has them passes on to
+// its peer what was connected there, and the peer answers as if it had them still. It ends when nothing is left of
+// that, at a deadline, or by itself where an agent is gone: all that the kernel is given for it times out.
+
+import { randomBytes } from 'node:crypto';
+import { type Clock, systemClock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { PairReport } from '../report.ts';
+import { isActive, type Roles } from '../roles.ts';
+import { type HandoverReport, type Link, noLink } from './handover-report.ts';
+import type { HandoverKernel } from './kernel.ts';
+import { isSettled, type Window, whyOver } from './window.ts';
+
+export interface HandoverOptions {
+  readonly kernel: Pick<HandoverKernel, keyof HandoverKernel>;
+  /** The VIPs of these VRRP instances. */
+  readonly vipsOf: (instances: readonly string[]) => readonly string[];
+  readonly roles: () => Roles;
+  /** undefined while it is not heard. */
+  readonly peer: () => PairReport | undefined;
+  /** Something has changed that the peer should know. */
+  readonly tell: () => void;
+  /** Milliseconds for which connections may go on; 0: not at all. */
+  readonly drainTimeout: number;
+  readonly metrics: { handedOver(connections: 'kept' | 'cut'): void };
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+export interface HandoverStatus {
+  /** Why a planned failover from this host would cut connections, '' where it would not. */
+  readonly whyNot: string;
+  /** When connections to VIPs that have moved are cut at the latest, ISO 8601; '' where none go on. */
+  readonly until: string;
+  /** How many of them go on here, to VIPs that the peer has; -1 where it is not known. */
+  readonly left: number;
+}
+
+const PEER_CANNOT = 'The peer cannot pass connections on';
+const SWITCHED_OFF = 'It is switched off by "pairDrainTimeout"';
+/** Milliseconds for the peer to prepare; then the VIPs move without. */
+const PREPARE = 2_000;
+/** Milliseconds for all of it, on a machine that does not get to it. */
+const MOST = 5_000;
+/** Milliseconds between two looks. */
+const LOOK = 500;
+
+export class Handover {
+  readonly #options: HandoverOptions;
+  readonly #clock: Clock;
+  #whyNotGive = 'It has not been looked at yet';
+  #whyNotTake = this.#whyNotGive;
+  #link: Link = noLink;
+  #window: Window | undefined;
+  /** This host's order; the peer's for which it prepares, and for which it is prepared. */
+  #asks = '';
+  #prepares = '';
+  #ready = '';
+  #left = 0;
+  #giving: Promise<void> | undefined;
+  #onReady: () => void = () => undefined;
+  /** One thing is done to the kernel at a time. */
+  #last: Promise<void> = Promise.resolve();
+  #cancelLook: () => void = () => undefined;
+  #closed = false;
+
+  constructor(options: HandoverOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** What an agent before this one has begun goes on; what is left of it is tidied up when it must have ended. */
+  async start(): Promise<void> {
+    const { drainTimeout, kernel, tell, log } = this.#options;
+    if (drainTimeout === 0) {
+      this.#whyNotGive = SWITCHED_OFF;
+      return;
+    }
+    this.#whyNotGive = await kernel.whyNotLend();
+    this.#whyNotTake = await kernel.whyNotDivert();
+    this.#link = await kernel.link().catch(() => noLink);
+    if (this.#closed) return;
+    for (const why of new Set([this.#whyNotGive, this.#whyNotTake]))
+      if (why !== '') log.warn('A planned failover cuts connections', { why });
+    tell();
+    const tidy = async () => (this.#window === undefined ? kernel.endDiversion() : undefined);
+    if (this.#whyNotTake === '')
+      this.#cancelLook = this.#clock.after(drainTimeout + LOOK, () => void this.#inTurn(tidy).catch(() => 0));
+  }
+
+  get report(): HandoverReport {
+    const can = this.#whyNotTake === '';
+    return { can, link: this.#link, asks: this.#asks, ready: this.#ready, left: this.#left };
+  }
+
+  get status(): HandoverStatus {
+    const peer = this.#options.peer();
+    const whyNot = this.#whyNotGive || (peer?.handover.can === false ? PEER_CANNOT : '');
+    if (this.#window === undefined) return { whyNot, until: '', left: this.#left };
+    const until = new Date(this.#clock.wall() + this.#window.until - this.#clock.monotonic());
+    return { whyNot, until: until.toISOString(), left: this.#left };
+  }
+
+  /**
+   * Before this host gives way: prepares it and its peer. Never rejects, and takes no more than some seconds: what cannot
+   * be prepared is no reason to stay.
+   */
+  prepare(): Promise<void> {
+    this.#giving ??= this.#prepare().finally(() => {
+      this.#giving = undefined;
+    });
+    return this.#within(MOST, this.#giving);
+  }
+
+  /** The VIPs have moved, or will not. */
+  done(): void {
+    this.#asks = '';
+    if (this.#window !== undefined) this.#window = { ...this.#window, since: this.#clock.monotonic() };
+    this.#options.tell();
+  }
+
+  /** The peer has said something, or is not heard any more. */
+  heard(): void {
+    const peer = this.#options.peer();
+    if (peer === undefined || this.#closed) return;
+    if (this.#window !== undefined) this.#window = { ...this.#window, heardAt: this.#clock.monotonic() };
+    const { asks, ready } = peer.handover;
+    if (this.#asks !== '' && ready === this.#asks) this.#onReady();
+    if (asks === '' || asks === this.#prepares || this.#whyNotTake !== '') return;
+    this.#prepares = asks;
+    void this.#inTurn(() => this.#take(peer, asks)).catch((error) => this.#cut(messageOf(error)));
+  }
+
+  /** What has begun goes on without the agent, until it times out. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelLook();
+  }
+
+  async #prepare(): Promise<void> {
+    const { roles, vipsOf, drainTimeout, metrics } = this.#options;
+    const vips = vipsOf(masterOf(roles()));
+    if (drainTimeout === 0 || vips.length === 0) return;
+    const why = this.#whyNotGive || (await this.#give(vips).catch(messageOf));
+    metrics.handedOver(why === '' ? 'kept' : 'cut');
+    if (why !== '') this.#cut(why);
+  }
+
+  /** Why connections will be cut, '' where they will not. Even then this host serves on what still comes to it. */
+  async #give(vips: readonly string[]): Promise<string> {
+    const { kernel, peer, roles, tell, drainTimeout } = this.#options;
+    await this.#inTurn(async () => {
+      this.#left = -1;
+      this.#link = await kernel.link();
+      await kernel.lend(vips, secondsOf(drainTimeout));
+      this.#begin('gives', vips);
+    });
+    if (peer()?.handover.can !== true) return PEER_CANNOT;
+    if (!isActive(roles())) return `This host was not prepared within ${MOST} ms`;
+    const ready = Promise.withResolvers<void>();
+    this.#onReady = ready.resolve;
+    const order = randomBytes(8).toString('hex');
+    this.#asks = order;
+    tell();
+    await this.#within(PREPARE, ready.promise);
+    if (peer()?.handover.ready === order) return '';
+    // From now on it is too late for the peer, which would take its own new connections for this host's.
+    this.#asks = '';
+    tell();
+    return `The peer was not prepared within ${PREPARE} ms`;
+  }
+
+  /** Prepares this host to get VIPs. */
+  async #take({ roles, handover }: PairReport, order: string): Promise<void> {
+    const { kernel, vipsOf, drainTimeout, peer, tell } = this.#options;
+    const instances = masterOf(roles);
+    const vips = vipsOf(instances);
+    this.#link = await kernel.link();
+    const own = await kernel.connections(vips);
+    await kernel.divert({ peer: handover.link, vips, own, seconds: secondsOf(drainTimeout) });
+    const isMaster = masterOf(this.#options.roles()).some((name) => instances.includes(name));
+    if (isMaster || peer()?.handover.asks !== order) {
+      await kernel.endDiversion();
+      throw new Error('This host was not prepared in time');
+    }
+    this.#left = 0;
+    this.#begin('takes', this.#window?.lent ?? []);
+    this.#ready = order;
+    tell();
+  }
+
+  #begin(part: Window['part'], lent: readonly string[]): void {
+    const now = this.#clock.monotonic();
+    this.#window = { part, lent, since: now, until: now + this.#options.drainTimeout, heardAt: now };
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    this.#cancelLook();
+    if (!this.#closed)
+      this.#cancelLook = this.#clock.after(LOOK, () => void this.#inTurn(() => this.#look()));
+  }
+
+  async #look(): Promise<void> {
+    const { peer, tell } = this.#options;
+    const window = this.#window;
+    if (window === undefined || this.#closed) return;
+    this.#lookLater();
+    if (window.part === 'gives' && isSettled(window, this.#clock.monotonic())) {
+      this.#left = await this.#countLeft(window);
+      tell();
+    }
+    const left = window.part === 'gives' ? this.#left : peer()?.handover.left;
+    const why = whyOver(this.#window ?? window, left, this.#clock.monotonic());
+    if (why !== '') await this.#end(window, why);
+  }
+
+  /** None counts where the VIPs are back; while they are about to move nobody knows. */
+  async #countLeft({ lent }: Window): Promise<number> {
+    const { roles, kernel } = this.#options;
+    if (isActive(roles())) return this.#asks === '' ? 0 : -1;
+    return kernel.connections(lent).then(
+      ({ length }) => length,
+      () => -1,
+    );
+  }
+
+  async #end({ lent }: Window, why: string): Promise<void> {
+    const { kernel, tell, log } = this.#options;
+    log.info('A handover is over', { why, connections: Math.max(this.#left, 0) });
+    this.#window = undefined;
+    this.#cancelLook();
+    this.#left = 0;
+    tell();
+    try {
+      if (this.#whyNotTake === '') await kernel.endDiversion();
+      await kernel.takeBack(lent);
+    } catch (error) {
+      log.warn('What is left of a handover ends by itself', { error: messageOf(error) });
+    }
+  }
+
+  #cut(why: string): void {
+    this.#options.log.warn('A planned failover cuts connections', { why });
+  }
+
+  /** Resolves when that does, and when the time is over. */
+  #within(milliseconds: number, done: Promise<void>): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(milliseconds, over.resolve);
+    return Promise.race([done.finally(cancel), over.promise]);
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function masterOf(roles: Roles): readonly string[] {
+  return Object.keys(roles).filter((name) => roles[name] === 'master');
+}
+
+/** In which the kernel counts; a little more than the agent does. */
+function secondsOf(milliseconds: number): number {
+  return Math.ceil(milliseconds / 1_000) + 1;
+}

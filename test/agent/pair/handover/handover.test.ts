@@ -1,0 +1,231 @@
+import test, { type ExecutionContext } from 'ava';
+import { silentLog } from '../../../../agent/log.ts';
+import { Handover } from '../../../../agent/pair/handover/handover.ts';
+import { noLink } from '../../../../agent/pair/handover/handover-report.ts';
+import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
+import type { PairReport } from '../../../../agent/pair/report.ts';
+import type { Roles } from '../../../../agent/pair/roles.ts';
+import { FakeClock, settled } from '../../../support/fake-clock.ts';
+
+const VIP = '192.0.2.1';
+const CONNECTION = { client: '198.51.100.7', clientPort: 40_000, vip: VIP, port: 443 };
+const MASTER: Roles = { 'vrrp-51': 'master' };
+const BACKUP: Roles = { 'vrrp-51': 'backup' };
+
+/** A host with a kernel that only writes down what is done to it. */
+class Host {
+  readonly clock: FakeClock;
+  readonly done: string[] = [];
+  readonly handedOver: string[] = [];
+  readonly handover: Handover;
+  readonly link;
+  roles: Roles = BACKUP;
+  connections = 0;
+  whyNotDivert = '';
+  /** What an order to pass connections on waits for. */
+  diverting: Promise<void> = Promise.resolve();
+  diversion: OwnDiversion | undefined;
+  other: Host | undefined;
+  /** Whether it hears the other one. */
+  hears = true;
+
+  constructor(clock: FakeClock, number: number, drainTimeout = 60_000) {
+    this.clock = clock;
+    this.link = { ether: `02:00:00:00:00:0${number}`, v4: `192.0.2.1${number}`, v6: '' };
+    this.handover = new Handover({
+      kernel: {
+        whyNotLend: async () => '',
+        whyNotDivert: async () => this.whyNotDivert,
+        link: async () => this.link,
+        lend: async (vips, seconds) => this.#note(`lend ${vips} ${seconds}`),
+        takeBack: async (vips) => this.#note(`take back ${vips}`),
+        divert: async (diversion) => {
+          await this.diverting;
+          this.diversion = diversion;
+          this.#note(`divert ${diversion.vips} ${diversion.seconds}`);
+        },
+        endDiversion: async () => this.#note('end diversion'),
+        connections: async () => Array.from({ length: this.connections }, () => CONNECTION),
+      },
+      vipsOf: (instances) => (instances.length > 0 ? [VIP] : []),
+      roles: () => this.roles,
+      peer: () => (this.hears ? this.other?.report : undefined),
+      tell: () => setImmediate(() => this.other?.handover.heard()),
+      drainTimeout,
+      metrics: { handedOver: (connections) => this.handedOver.push(connections) },
+      log: silentLog(),
+      clock,
+    });
+  }
+
+  get report(): PairReport {
+    const { roles } = this;
+    const rest = { version: '1', instance: '0'.repeat(16), lowered: [], synced: true, loadBalancers: 1 };
+    return { ...rest, roles, pending: 0, model: '', running: '', handover: this.handover.report };
+  }
+
+  /** What has been done since this was asked last. */
+  get deeds(): string {
+    return this.done.splice(0).join('; ');
+  }
+
+  #note(deed: string): void {
+    this.done.push(deed);
+  }
+}
+
+async function pair(t: ExecutionContext, drainTimeout?: number): Promise<readonly [Host, Host, FakeClock]> {
+  const clock = new FakeClock();
+  const hosts = [new Host(clock, 1, drainTimeout), new Host(clock, 2, drainTimeout)] as const;
+  const [a, b] = hosts;
+  [a.other, b.other, a.roles] = [b, a, MASTER];
+  t.teardown(() => {
+    for (const { handover } of hosts) handover.close();
+  });
+  for (const { handover } of hosts) await handover.start();
+  await settled();
+  return [a, b, clock];
+}
+
+/** As an order does it, with a VRRP that moves the VIPs at once. */
+async function move(from: Host, to: Host): Promise<void> {
+  await from.handover.prepare();
+  [from.roles, to.roles] = [BACKUP, MASTER];
+  from.handover.done();
+  await settled();
+}
+
+test('Both hosts are prepared before the VIPs move', async (t) => {
+  const [a, b] = await pair(t);
+  a.connections = 1;
+  await a.handover.prepare();
+  t.is(a.deeds, `lend ${VIP} 61`);
+  t.is(b.deeds, `divert ${VIP} 61`);
+  t.deepEqual(b.diversion?.peer, a.link);
+  t.deepEqual(b.diversion?.own, []);
+  t.deepEqual(a.handedOver, ['kept']);
+});
+
+test('What was given is taken back when no connection is left, on both hosts', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await move(a, b);
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  await clock.advance(30_000);
+  t.is(a.handover.status.left, 1);
+  t.not(b.handover.status.until, '');
+  t.is([a.deeds, b.deeds].join(), ',');
+  a.connections = 0;
+  await clock.advance(2_000);
+  t.is(a.deeds, `end diversion; take back ${VIP}`);
+  t.is(b.deeds, 'end diversion; take back ');
+  for (const { handover } of [a, b]) t.like(handover.status, { until: '', left: 0 });
+});
+
+test('Connections that last are given up at the deadline', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await move(a, b);
+  await clock.advance(59_000);
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  await clock.advance(2_000);
+  t.is(a.deeds, `end diversion; take back ${VIP}`);
+  t.is(b.deeds, 'end diversion; take back ');
+});
+
+test('A host that gets the VIPs back knows the connections that it has served meanwhile', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await move(a, b);
+  await clock.advance(5_000);
+  b.connections = 2;
+  await move(b, a);
+  t.deepEqual(a.diversion?.own, [CONNECTION]);
+  t.deepEqual(a.diversion?.peer, b.link);
+  t.is(a.deeds, `lend ${VIP} 61; divert ${VIP} 61`);
+  t.is(b.deeds, `divert ${VIP} 61; lend ${VIP} 61`);
+  await clock.advance(30_000);
+  t.is(b.handover.status.left, 2);
+  b.connections = 0;
+  await clock.advance(2_000);
+  t.is(a.deeds, `end diversion; take back ${VIP}`);
+  t.is(b.deeds, `end diversion; take back ${VIP}`);
+});
+
+test('A peer that cannot pass connections on is not waited for', async (t) => {
+  const [a, b] = await pair(t);
+  b.whyNotDivert = 'nft is missing';
+  await b.handover.start();
+  t.is(a.handover.status.whyNot, 'The peer cannot pass connections on');
+  await a.handover.prepare();
+  t.deepEqual(a.handedOver, ['cut']);
+  t.is(b.deeds, '');
+});
+
+test('A peer that is not prepared in time does nothing any more', async (t) => {
+  const [a, b, clock] = await pair(t);
+  const slow = Promise.withResolvers<void>();
+  b.diverting = slow.promise;
+  const preparing = a.handover.prepare();
+  await clock.advance(2_000);
+  await preparing;
+  t.deepEqual(a.handedOver, ['cut']);
+  slow.resolve();
+  await settled();
+  t.is(b.deeds, `divert ${VIP} 61; end diversion`);
+  t.is(b.handover.report.ready, '');
+});
+
+test('A peer that is master by the time that it is prepared passes nothing on', async (t) => {
+  const [a, b, clock] = await pair(t);
+  const slow = Promise.withResolvers<void>();
+  b.diverting = slow.promise;
+  const preparing = a.handover.prepare();
+  await clock.advance(100);
+  b.roles = MASTER;
+  slow.resolve();
+  await settled();
+  t.is(b.deeds, `divert ${VIP} 61; end diversion`);
+  await clock.advance(2_000);
+  await preparing;
+});
+
+test('VIPs that have not moved end a handover on both hosts', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await a.handover.prepare();
+  a.handover.done();
+  await clock.advance(2_000);
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  await clock.advance(3_000);
+  t.is(a.deeds, `end diversion; take back ${VIP}`);
+  t.is(b.deeds, 'end diversion; take back ');
+});
+
+test('Clients of a peer that is dead are not made to wait until the deadline', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await move(a, b);
+  b.hears = false;
+  await clock.advance(4_000);
+  t.is(b.deeds, `divert ${VIP} 61`);
+  await clock.advance(2_000);
+  t.is(b.deeds, 'end diversion; take back ');
+});
+
+test('Switched off nothing is prepared', async (t) => {
+  const [a, b] = await pair(t, 0);
+  t.regex(a.handover.status.whyNot, /switched off/);
+  t.false(a.handover.report.can);
+  await a.handover.prepare();
+  t.is([a.deeds, b.deeds].join(), ',');
+  t.deepEqual(a.handover.report.link, noLink);
+});
+
+test('What an agent before this one has left is tidied up when its time is over', async (t) => {
+  const [a, , clock] = await pair(t);
+  await clock.advance(59_000);
+  t.is(a.deeds, '');
+  await clock.advance(2_000);
+  t.is(a.deeds, 'end diversion');
+});

@@ -1,0 +1,201 @@
+// What becomes of connections when the VIPs move from one host of a pair to the other.
+
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import ava, { type ExecutionContext } from 'ava';
+import {
+  type AgentPair,
+  type AgentPairOptions,
+  order,
+  pairOf,
+  type Side,
+  startAgentPair,
+} from '../support/agent-pair.ts';
+import type { MovingVipResult } from '../support/moving-vip-client.ts';
+import type { TestNetwork } from '../support/namespaces.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
+
+const programs = ['keepalived', 'ip', 'nft', 'ss', 'nsenter', 'sysctl', 'openssl'];
+const test = requires(ava, { haproxy: true, root: true, programs });
+
+const TABLE = 'headgate_handover_51';
+const WEB = '10.9.1.1';
+const VIPS = Array.from({ length: 10 }, (_, at) => `10.9.2.${1 + at}`);
+const OVER = 'they are done with it';
+
+test.serial('A planned failover, and one back at once, cost no connection, new or old', async (t) => {
+  const pair = await startEchoes(t);
+  const { active, standby, network } = pair;
+  const client = await startClient(t, network);
+  t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+  t.true((await rulesOn(network, standby)).includes(VIPS[0] ?? ''));
+  await standby.host.until('it may go back', async () => (await pairOf(standby.host)).peerNotReady === '');
+  t.like(await order(standby.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+  await active.host.until('a few more are made', async () => (await pairOf(active.host)).peerNotReady === '');
+  const { connections, failures, answers, end } = await client.result();
+  t.deepEqual(failures, []);
+  t.is(end, '');
+  t.true(connections > 50 && answers > 20, `${connections} connections, ${answers} answers`);
+  for (const side of [active, standby]) {
+    const { handover } = await pairOf(side.host);
+    t.is(handover?.whyNot, '');
+    await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '');
+    await side.host.until('nothing is left', async () => (await leftOn(network, side)) === '');
+    t.is((await side.agent.metrics())('headgate_handovers_total', { connections: 'kept' }), 1);
+  }
+});
+
+test.serial('A connection that lasts is cut at the deadline, and nothing is left on the hosts', async (t) => {
+  const { active, standby, network } = await startEchoes(t, '15s');
+  const client = await startClient(t, network);
+  t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true });
+  await active.host.until('it is counted', async () => (await pairOf(active.host)).handover?.left === 1);
+  t.is((await active.agent.metrics())('headgate_handover_connections'), 1);
+  t.regex((await active.host.command('status')).stdout, /^Handed over: +1 connections? goes? on here until/m);
+  for (const side of [active, standby]) {
+    await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '');
+    await side.host.until('nothing is left', async () => (await leftOn(network, side)) === '');
+  }
+  const { failures, answers, end } = await client.result();
+  t.deepEqual(failures, []);
+  t.true(answers > 20);
+  t.regex(end, /ECONNRESET|Closed/);
+});
+
+test.serial('Agents that are killed in a handover leave nothing that lasts', async (t) => {
+  const { active, standby, network } = await startEchoes(t, '8s');
+  const client = await startClient(t, network);
+  t.like(await order(active.host, 'failover'), { status: 0, ok: true });
+  for (const { agent } of [active, standby]) await agent.kill();
+  t.not(await lentOn(network, active), '');
+  await active.host.until('the addresses are gone', async () => (await lentOn(network, active)) === '');
+  await standby.host.until(
+    'the rules are empty',
+    async () => !(await rulesOn(network, standby)).includes(VIPS[0] ?? ''),
+  );
+  const { failures, end } = await client.result();
+  t.deepEqual(failures, []);
+  t.not(end, '');
+  await standby.host.start();
+  await standby.host.until('the table is gone', async () => (await leftOn(network, standby)) === '');
+});
+
+test.serial(
+  'A client keeps its member over a failover, planned and by the loss of the network',
+  async (t) => {
+    const { active, standby, network, roles } = await startPair(t);
+    const members = await startMembers(network, 5);
+    const clients = await addClients(network, 6);
+    const affine = { name: 'affine', address: '10.9.1.3', members, spec: { sessionAffinity: 'ClientIP' } };
+    for (const { host } of [active, standby]) await host.serve(affine);
+    const chosen = (): Promise<readonly string[]> =>
+      Promise.all(clients.map((client) => askFrom(network, client, affine.address)));
+    const isTaught = async ({ host }: Side): Promise<boolean> =>
+      new RegExp(` used:${clients.length}$`, 'm').test(
+        await host.haproxy('show table default:affine:tcp:17080:v4'),
+      );
+    await active.host.until('all are served', async () => (await chosen()).every((name) => name !== ''));
+    const first = await chosen();
+    t.true(new Set(first).size > 1);
+    await standby.host.until('the standby knows them', () => isTaught(standby));
+
+    t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+    t.deepEqual(await chosen(), first);
+    await active.host.until('the other one knows them', () => isTaught(active));
+
+    await network.cut(standby.name);
+    await active.host.until('it has taken over', async () => (await roles()).startsWith('master'));
+    await active.host.until('it serves', async () => (await chosen()).every((name) => name !== ''));
+    t.deepEqual(await chosen(), first);
+  },
+);
+
+/** With the member of `default/web` on the client, and another host for members. */
+function startPair(t: ExecutionContext, flags: readonly string[] = []): Promise<AgentPair> {
+  const prepare: AgentPairOptions['prepare'] = (host, network) =>
+    host.serve({ address: WEB, port: 8080, members: [network.v4('client')] });
+  return startAgentPair(t, WEB, { prepare, flags, others: ['member'] });
+}
+
+/** With ten VIPs whose member answers what it is asked. */
+async function startEchoes(t: ExecutionContext, drainTimeout = '1m'): Promise<AgentPair> {
+  const pair = await startPair(t, ['--pair-drain-timeout', drainTimeout]);
+  const { network, active, standby } = pair;
+  const script = `require('net').createServer((socket) => socket.on('error', () => 0).pipe(socket)).listen(${MEMBER_PORT}, () => console.log())`;
+  await said(network.start('member', process.execPath, '-e', script));
+  for (const { host } of [active, standby])
+    for (const [at, address] of VIPS.entries())
+      await host.serve({ name: `echo-${at}`, address, members: [network.v4('member')] });
+  for (const { host } of [active, standby])
+    await host.until('all are served', async () => {
+      const { loadBalancers, vrrp, pair: own } = await host.status();
+      return loadBalancers === 1 + VIPS.length && vrrp?.vips === loadBalancers && own?.peerNotReady === '';
+    });
+  return pair;
+}
+
+/** It makes connections until its result is asked for. */
+async function startClient(
+  t: ExecutionContext,
+  network: TestNetwork,
+): Promise<{ readonly result: () => Promise<MovingVipResult> }> {
+  const path = fileURLToPath(new URL('../support/moving-vip-client.ts', import.meta.url));
+  const child = network.start('client', process.execPath, path, String(VIP_PORT), ...VIPS);
+  t.teardown(() => void child.kill('SIGKILL'));
+  await said(child);
+  return {
+    result: async () => {
+      const answer = said(child);
+      child.kill('SIGTERM');
+      return JSON.parse(await answer) as MovingVipResult;
+    },
+  };
+}
+
+/** Each answers with its own address. */
+async function startMembers(network: TestNetwork, count: number): Promise<readonly string[]> {
+  const members = Array.from({ length: count }, (_, at) => `10.9.3.${1 + at}`);
+  for (const member of members)
+    await network.run('member', 'ip', 'address', 'add', `${member}/16`, 'dev', 'eth0');
+  const script = `require('net').createServer((socket) => socket.on('error', () => 0).end(socket.localAddress)).listen(${MEMBER_PORT}, '0.0.0.0', () => console.log())`;
+  await said(network.start('member', process.execPath, '-e', script));
+  return members;
+}
+
+async function addClients(network: TestNetwork, count: number): Promise<readonly string[]> {
+  const clients = Array.from({ length: count }, (_, at) => `10.9.4.${1 + at}`);
+  for (const client of clients)
+    await network.run('client', 'ip', 'address', 'add', `${client}/16`, 'dev', 'eth0');
+  return clients;
+}
+
+/** Who answers a client, '' where nobody does. */
+async function askFrom(network: TestNetwork, client: string, address: string): Promise<string> {
+  const script = `require('net').connect({ host: '${address}', port: ${VIP_PORT}, localAddress: '${client}', timeout: 3000 }).on('timeout', process.exit).on('error', () => 0).pipe(process.stdout)`;
+  return (await network.try('client', process.execPath, '-e', script)).stdout;
+}
+
+/** The next that a process says. */
+async function said({ stdout }: ChildProcess): Promise<string> {
+  if (stdout === null) throw new Error('Its output is not read');
+  const [chunk] = (await once(stdout, 'data')) as [Buffer];
+  return chunk.toString();
+}
+
+/** What a handover has left on a host. */
+async function leftOn(network: TestNetwork, side: Side): Promise<string> {
+  return (await lentOn(network, side)) + (await rulesOn(network, side));
+}
+
+async function lentOn(network: TestNetwork, { name }: Side): Promise<string> {
+  const text = await network.run(name, 'ip', '-o', 'address', 'show', 'dev', 'lo');
+  return VIPS.filter((vip) => text.includes(` ${vip}/32 `)).join();
+}
+
+/** The VIPs whose connections a host passes on; '' where there are no rules. */
+async function rulesOn(network: TestNetwork, { name }: Side): Promise<string> {
+  const { stdout } = await network.try(name, 'nft', 'list', 'set', 'netdev', TABLE, 'vips_v4');
+  return stdout;
+}

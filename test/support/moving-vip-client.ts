@@ -1,0 +1,82 @@
+// The client of a VIP that moves, a process in a network of its own: `moving-vip-client.ts PORT ADDRESS...`. It keeps a
+// connection to the first address, on which it asks again and again, and makes new ones to all in turn. It says `ready`,
+// and when it is told to end (SIGTERM) what came of it, as JSON.
+
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface MovingVipResult {
+  /** New connections, with a question each, and why some of them failed. */
+  readonly connections: number;
+  readonly failures: readonly string[];
+  /** Questions that were answered on the connection that is kept, and how it ended; '' where it has not. */
+  readonly answers: number;
+  readonly end: string;
+}
+
+/** Milliseconds between two new connections, between two questions, and for each answer. */
+const EVERY = 20;
+const ASK = 50;
+const PATIENCE = 15_000;
+
+const [port = '', ...addresses] = process.argv.slice(2);
+const failures: string[] = [];
+let [connections, answers, end, isOver] = [0, 0, '', false];
+
+process.once('SIGTERM', () => {
+  isOver = true;
+});
+const keeping = keep(addresses[0] ?? '');
+const making = make();
+await Promise.all([keeping, making]);
+const result: MovingVipResult = { connections, failures, answers, end };
+process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit());
+
+async function keep(address: string): Promise<void> {
+  const socket = connect(Number(port), address);
+  try {
+    for (; !isOver; await delay(ASK)) {
+      await ask(socket);
+      if (++answers === 1) console.log('ready');
+    }
+  } catch (error) {
+    end = String(error);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function make(): Promise<void> {
+  const open = new Set<Promise<void>>();
+  for (let at = 0; !isOver; at = (at + 1) % addresses.length) {
+    const began = new Date().toISOString();
+    const socket = connect(Number(port), addresses[at] ?? '');
+    connections++;
+    const one = ask(socket)
+      .catch((error) => void failures.push(`${began} ${addresses[at]}: ${error}`))
+      .finally(() => {
+        socket.destroy();
+        open.delete(one);
+      });
+    open.add(one);
+    await delay(EVERY);
+  }
+  await Promise.all(open);
+}
+
+/** Rejects where the answer is not what was asked. */
+function ask(socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = (error?: Error): void => {
+      clearTimeout(timer);
+      socket.removeAllListeners();
+      socket.on('error', () => undefined);
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    const timer = setTimeout(() => done(new Error(`No answer within ${PATIENCE} ms`)), PATIENCE);
+    socket.once('error', done).once('close', () => done(new Error('Closed')));
+    socket.once('data', () => done());
+    socket.write('?');
+  });
+}
