@@ -82,6 +82,7 @@ test('A problem and a reason that lowers have a row when nobody has them', async
       peerAddress: '192.0.2.2',
       peer: undefined,
       peerNotReady: 'It is not heard',
+      handover: undefined,
       credentialsExpire: 0,
     },
   });
