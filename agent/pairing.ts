@@ -48,6 +48,7 @@ export function pairOf({
     },
     vrrp: {
       roles: () => keepalived?.roles() ?? {},
+      holds: (address) => keepalived?.holds(address) ?? false,
       standing: (reasons) => keepalived?.standing(reasons),
     },
     handover: keepalived && handoverOf(settings, keepalived),

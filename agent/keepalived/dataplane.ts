@@ -178,6 +178,14 @@ export class KeepalivedDataplane {
     );
   }
 
+  /** Whether this host is master of the instance that an address goes with. */
+  holds(address: string): boolean {
+    if (this.#daemon.pid === 0) return false;
+    for (const [name, addresses] of this.#file.held)
+      if (addresses.has(address)) return this.#states.of(name).state === 'master';
+    return false;
+  }
+
   status(): VrrpStatus {
     return vrrpStatus({
       vrrp: this.#vrrp,

@@ -56,6 +56,8 @@ export interface PairOptions {
   };
   readonly vrrp: {
     roles(): Roles;
+    /** Whether an address is on this host. */
+    holds(address: string): boolean;
     standing(reasons: readonly StandingReason[]): void;
   };
   /** What keeps connections over a planned failover; undefined where this host has no VRRP. */
@@ -268,11 +270,11 @@ export class Pair {
   }
 
   async #lookAgain(): Promise<void> {
-    const roles = Object.values(this.#options.vrrp.roles());
-    // With several virtual routers some VIPs may be on the other host.
-    const hasAllVips = roles.length > 0 && roles.every((role) => role === 'master');
+    const { vrrp, settings } = this.#options;
+    // The agent is not where the VIPs of another network namespace are.
+    const canKnock = isActive(vrrp.roles()) && settings().netns === '';
     const began = performance.now();
-    this.#seen = await this.#watch.look(hasAllVips && this.#options.settings().netns === '');
+    this.#seen = await this.#watch.look(canKnock ? (address) => vrrp.holds(address) : undefined);
     if (this.#closed) return;
     // What did not answer was silent from the moment that it was asked.
     const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';

@@ -1,9 +1,9 @@
-// Looks at this host's own HAProxy, as its peer or a client would find it: does it answer on its socket, and, while this
-// host is the master, do its listeners take connections on the VIPs.
+// Looks at this host's own HAProxy, as its peer or a client would find it: does it answer on its socket, and do its
+// listeners take connections on the VIPs that this host holds.
 
 import { connect } from 'node:net';
 import { messageOf } from '../errors.ts';
-import type { LoadBalancer } from '../model.ts';
+import type { Listener, LoadBalancer } from '../model.ts';
 
 export interface WatchOptions {
   /** Fails where HAProxy does not answer in time. */
@@ -26,27 +26,27 @@ const SAMPLES = 3;
 
 export class Watch {
   readonly #options: WatchOptions;
-  #names: Iterator<Place> | undefined;
+  #listeners: Generator<Listener, void, void> | undefined;
 
   constructor(options: WatchOptions) {
     this.#options = options;
   }
 
-  /** `hasVips`: the VIPs are on this host; otherwise a connection to them would reach the other one. */
-  async look(hasVips: boolean): Promise<Seen> {
+  /** `holds`: whether a VIP is on this host; a connection to another would reach the other one. undefined: none is. */
+  async look(holds: ((address: string) => boolean) | undefined): Promise<Seen> {
     try {
       await this.#options.ask();
     } catch (error) {
       return { haproxy: messageOf(error), listeners: '' };
     }
-    return { haproxy: '', listeners: hasVips ? await this.#sample() : '' };
+    return { haproxy: '', listeners: holds === undefined ? '' : await this.#sample(holds) };
   }
 
   /** The next few listeners, until one takes a connection. */
-  async #sample(): Promise<string> {
+  async #sample(holds: (address: string) => boolean): Promise<string> {
     let fault = '';
     for (let sample = 0; sample < SAMPLES; sample++) {
-      const place = this.#next();
+      const place = this.#next(holds);
       if (place === undefined) return fault;
       fault = await knock(place, this.#options.patience());
       if (fault === '') return '';
@@ -55,24 +55,22 @@ export class Watch {
   }
 
   /** Goes round: each listener has its turn. */
-  #next(): Place | undefined {
+  #next(holds: (address: string) => boolean): Place | undefined {
+    const { serves } = this.#options;
     for (let round = 0; round < 2; round++) {
-      this.#names ??= this.#places();
-      const { value, done } = this.#names.next();
-      if (done !== true) return value;
-      this.#names = undefined;
+      this.#listeners ??= this.#all();
+      for (let next = this.#listeners.next(); next.done !== true; next = this.#listeners.next()) {
+        const { name, addresses, port } = next.value;
+        const address = addresses.find(holds);
+        if (address !== undefined && serves(name)) return { address, port };
+      }
+      this.#listeners = undefined;
     }
     return undefined;
   }
 
-  *#places(): Generator<Place, void, void> {
-    const { wanted, serves } = this.#options;
-    for (const { listeners } of wanted.values()) {
-      for (const { name, addresses, port } of listeners) {
-        const [address] = addresses;
-        if (address !== undefined && serves(name)) yield { address, port };
-      }
-    }
+  *#all(): Generator<Listener, void, void> {
+    for (const { listeners } of this.#options.wanted.values()) yield* listeners;
   }
 }
 

@@ -56,6 +56,7 @@ class Side {
       },
       vrrp: {
         roles: () => this.roles,
+        holds: () => true,
         standing: (reasons) => this.told.push(reasons.join() || 'full'),
       },
       handover: undefined,

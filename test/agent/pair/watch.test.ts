@@ -37,10 +37,12 @@ function watchOf(
   return new Watch({ ask, wanted, serves: (name) => name !== 'at-99', patience: () => 2_000 });
 }
 
+const all = (): boolean => true;
+
 test('Each listener has its turn', async (t) => {
   const taken = [await listen(t, 1), await listen(t, 2), await listen(t, 3)];
   const watch = watchOf(wantedAt(1, 2, 3));
-  for (let look = 0; look < 6; look++) t.deepEqual(await watch.look(true), { haproxy: '', listeners: '' });
+  for (let look = 0; look < 6; look++) t.deepEqual(await watch.look(all), { haproxy: '', listeners: '' });
   t.deepEqual(
     taken.map((each) => each()),
     [2, 2, 2],
@@ -50,22 +52,33 @@ test('Each listener has its turn', async (t) => {
 test('One listener that refuses is not the fault of the host, three in a row are', async (t) => {
   await listen(t, 11);
   const some = watchOf(wantedAt(12, 13, 11));
-  t.is((await some.look(true)).listeners, '');
+  t.is((await some.look(all)).listeners, '');
   const none = watchOf(wantedAt(12, 13, 14));
-  t.regex((await none.look(true)).listeners, /ECONNREFUSED/);
+  t.regex((await none.look(all)).listeners, /ECONNREFUSED/);
 });
 
 test('What HAProxy does not serve, and VIPs that are elsewhere, are not tried', async (t) => {
-  t.is((await watchOf(wantedAt(99)).look(true)).listeners, '');
-  t.is((await watchOf(wantedAt(12)).look(false)).listeners, '');
-  t.is((await watchOf(new Map()).look(true)).listeners, '');
+  t.is((await watchOf(wantedAt(99)).look(all)).listeners, '');
+  t.is((await watchOf(wantedAt(12)).look(undefined)).listeners, '');
+  t.is((await watchOf(wantedAt(12)).look(() => false)).listeners, '');
+  t.is((await watchOf(new Map()).look(all)).listeners, '');
+});
+
+test('Where this host holds some of the VIPs, these are tried', async (t) => {
+  const taken = await listen(t, 21);
+  const watch = watchOf(wantedAt(22, 21, 23));
+  for (let look = 0; look < 4; look++) {
+    t.deepEqual(await watch.look((held) => held === address(21)), { haproxy: '', listeners: '' });
+  }
+  t.is(taken(), 4);
+  t.regex((await watch.look((held) => held === address(23))).listeners, /ECONNREFUSED/);
 });
 
 test('A HAProxy that does not answer is reported in its own words', async (t) => {
   const silent = async (): Promise<never> => {
     throw new Error('HAProxy does not answer within 1000 ms');
   };
-  t.deepEqual(await watchOf(wantedAt(12), silent).look(true), {
+  t.deepEqual(await watchOf(wantedAt(12), silent).look(all), {
     haproxy: 'HAProxy does not answer within 1000 ms',
     listeners: '',
   });
