@@ -86,8 +86,8 @@ function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoi
     ready,
     serving: conditions?.serving ?? ready,
     terminating: conditions?.terminating ?? false,
-    nodeName: endpoint.nodeName ?? '',
-    zone: endpoint.zone ?? '',
+    nodeName: shared(endpoint.nodeName ?? ''),
+    zone: shared(endpoint.zone ?? ''),
     forZones: hints?.forZones?.map(({ name }) => name),
     forNodes: hints?.forNodes?.map(({ name }) => name),
     target: targetOf(endpoint.targetRef),
@@ -128,7 +128,7 @@ function subsetEndpoints(subset: CheckedSubset, family: Family): Endpoint[] {
     ready,
     serving: ready,
     terminating: false,
-    nodeName: address.nodeName ?? '',
+    nodeName: shared(address.nodeName ?? ''),
     zone: '',
     forZones: undefined,
     forNodes: undefined,
@@ -163,11 +163,23 @@ function familyOf(family: 'IPv4' | 'IPv6'): Family {
 /** For people and metrics only: the API server does not check it, so what is no name at all counts as absent. */
 function targetOf(target: CheckedEndpoint['targetRef']): string {
   const { kind, name } = target ?? {};
-  return kind && name && labelValue.check(kind) && subdomain.check(name) ? `${kind}/${name}` : '';
+  return kind && name && labelValue.check(kind) && subdomain.check(name) ? [kind, name].join('/') : '';
 }
 
 /** For a metric only: what cannot be read counts as absent. */
 function triggerTimeOf(annotations: CheckedSlice['metadata']['annotations']): number {
   const milliseconds = Date.parse(annotations?.['endpoints.kubernetes.io/last-change-trigger-time'] ?? '');
   return Number.isNaN(milliseconds) ? 0 : milliseconds;
+}
+
+const texts = new Map<string, string>();
+const MOST_TEXTS = 20_000;
+
+/** One copy of equal texts, for the few that stand at very many endpoints. */
+function shared(text: string): string {
+  const known = texts.get(text);
+  if (known !== undefined) return known;
+  if (texts.size >= MOST_TEXTS) texts.clear();
+  texts.set(text, text);
+  return text;
 }
