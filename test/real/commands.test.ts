@@ -49,7 +49,8 @@ test.serial('`render` names what it refuses, and fails only for settings that ca
   t.true(lines.some((line) => line.startsWith('Service default/web: ') && line.includes('999.1.1.1')));
   const json = await host.command('render', ['--output', output, '--json']);
   const { files, loadBalancers, problems } = JSON.parse(json.stdout);
-  t.deepEqual([files, loadBalancers], [[join(output, 'haproxy', 'haproxy.cfg')], 1]);
+  const written = ['haproxy.cfg', 'start.lua'].map((name) => join(output, 'haproxy', name));
+  t.deepEqual([files, loadBalancers], [written, 1]);
   t.is(problems.length, lines.length);
   for (const wrong of [
     [],
