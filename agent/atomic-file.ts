@@ -85,11 +85,13 @@ async function writeAll(file: FileHandle, pieces: readonly Buffer[]): Promise<vo
 
 function after(pieces: readonly Buffer[], written: number): readonly Buffer[] {
   let left = written;
-  for (const [at, piece] of pieces.entries()) {
-    if (left < piece.length) return [piece.subarray(left), ...pieces.slice(at + 1)];
-    left -= piece.length;
-  }
-  return [];
+  const at = pieces.findIndex(({ length }) => {
+    if (left < length) return true;
+    left -= length;
+    return false;
+  });
+  const cut = pieces[at];
+  return cut === undefined ? [] : [cut.subarray(left), ...pieces.slice(at + 1)];
 }
 
 export async function syncFolder(path: string): Promise<void> {

@@ -36,6 +36,8 @@ export class OldWorkers {
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer goes off. */
+  #wakes = Number.POSITIVE_INFINITY;
   #isAtWork = false;
   #earliest = Number.NEGATIVE_INFINITY;
   #closed = false;
@@ -89,13 +91,17 @@ export class OldWorkers {
     // In the order in which they were removed.
     const [first = 0] = this.#removed.values();
     const due = Math.max(first + this.#options.drainTimeout(), this.#earliest);
+    // Too early does no harm, and the first one changes with every removal of what had come back.
+    if (due >= this.#wakes) return;
     clearTimeout(this.#timer);
+    this.#wakes = due;
     this.#timer = setTimeout(() => void this.#work(), Math.max(0, due - this.#now()));
     this.#timer.unref();
   }
 
   async #work(): Promise<void> {
     this.#isAtWork = true;
+    this.#wakes = Number.POSITIVE_INFINITY;
     const began = this.#now();
     const due = new Set<string>();
     for (const [name, since] of this.#removed) {
