@@ -1,4 +1,5 @@
-// Keeps haproxy.cfg at desired within a second of a change (a few, where changes never end), so that a crash or a reboot comes back right.
+// Keeps haproxy.cfg at desired within a second of a change (two to five, where changes never end), so that a crash or a
+// reboot comes back right.
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
 import { messageOf } from '../../errors.ts';
@@ -22,8 +23,12 @@ export interface PersisterOptions {
 /** Milliseconds from the first change to the write. */
 const SOON = 800;
 const AGAIN = 1_000;
-/** Where changes never end, a write is followed by a rest of this many times its own length, within limits. */
+/**
+ * Where changes never end, a write is followed by a rest of this many times its own length, within limits: a whole file
+ * at every second would cost more than all the changes that are in it.
+ */
 const REST = 50;
+const SHORTEST_REST = 2_000;
 const LONGEST_REST = 5_000;
 
 export class Persister {
@@ -109,7 +114,7 @@ export class Persister {
       const { chunks } = await configText(inFileOrder(wanted), context(wanted));
       await file.write(chunks);
       const ended = performance.now();
-      this.#restsUntil = ended + Math.min(LONGEST_REST, REST * (ended - began));
+      this.#restsUntil = ended + Math.min(LONGEST_REST, Math.max(SHORTEST_REST, REST * (ended - began)));
       this.worked();
     } catch (error) {
       this.failed(error);
