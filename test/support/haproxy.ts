@@ -55,7 +55,7 @@ export async function startHaproxy(
   description ${description}
   stats socket ${adminSocket} mode 600 level admin
   stats timeout 1h
-  hard-stop-after 3s
+  hard-stop-after 20s
 ${globals}
 defaults
   mode tcp
@@ -114,12 +114,12 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Asks until `condition` holds, at most for 10 s. */
+/** Asks until `condition` holds, at most for half a minute: the machine may be busy. */
 export async function eventually<T>(ask: () => Promise<T>, condition: (value: T) => boolean): Promise<T> {
-  for (const until = performance.now() + 10_000; ; await delay(10)) {
+  for (const until = performance.now() + 30_000; ; await delay(10)) {
     const value = await ask();
     if (condition(value)) return value;
-    if (performance.now() > until) throw new Error(`Still ${JSON.stringify(value)} after 10 s`);
+    if (performance.now() > until) throw new Error(`Still ${JSON.stringify(value)} after 30 s`);
   }
 }
 
@@ -132,7 +132,7 @@ export async function connection(target: string | number): Promise<ReturnType<ty
 }
 
 async function answered<T>(child: ChildProcess, ask: () => Promise<T>): Promise<T> {
-  for (const until = performance.now() + 10_000; ; await delay(10)) {
+  for (const until = performance.now() + 30_000; ; await delay(10)) {
     try {
       return await ask();
     } catch (error) {
