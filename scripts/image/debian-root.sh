@@ -3,7 +3,8 @@
 # Headgate depends on, not yet installed: debian-root.sh [--offline]. To be copied, not to be changed; in the copy
 # policy-rc.d keeps services from being started, and dpkg.cfg.d/unsafe-io has dpkg not wait for the disk.
 # Made by debootstrap, once, below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image; brought up to date when it is a day
-# old, unless --offline says that what is there will do. HEADGATE_DEBIAN_MIRROR names another mirror. Needs root.
+# old, unless --offline says that what is there will do. HEADGATE_DEBIAN_MIRROR and
+# HEADGATE_DEBIAN_SECURITY_MIRROR name other mirrors. Needs root.
 set -eu
 
 SUITE=bookworm
@@ -23,6 +24,7 @@ inside() {
 
 make() {
   say "Making $root, once: a minute or two"
+  rm -rf "$cache"/.part.*
   part=$cache/.part.$$
   trap 'rm -rf "$part"' EXIT
   # It can be made again: not every file has to be on the disk at once.

@@ -65,6 +65,8 @@ case $step in
     exec env -i container=headgate PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -ec '
       umount -l /.host
       rmdir /.host
+      # As systemd does itself on a host: credentials are mounted by a child of it.
+      mount --make-rshared /
       exec setpriv --bounding-set=-sys_module,-sys_time,-sys_rawio,-syslog /sbin/init'
     ;;
 esac

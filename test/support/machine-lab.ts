@@ -53,8 +53,8 @@ export class MachineLab {
     return this.machine.boot();
   }
 
-  /** Settings with VRRP, alone on its network, and one Service at `VIP`. */
-  async configure(): Promise<void> {
+  /** Settings with VRRP, alone on its network, and `more` of them; one Service at `VIP`. */
+  async configure(more = ''): Promise<void> {
     const own = this.network.v4('lb');
     await this.put(
       'etc/headgate/headgate.yaml',
@@ -66,7 +66,7 @@ vrrp:
   address: ${own}
   peers: [10.9.0.99]
   instances: [{ virtualRouterId: 51, priority: 200, anchors: [${ANCHOR}] }]
-`,
+${more}`,
     );
     await this.serve('etc/headgate/manifests', VIP);
   }
