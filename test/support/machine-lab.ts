@@ -91,8 +91,19 @@ ${more}`,
 
   /** What the client is told, '' where nobody answers. */
   async ask(url = `http://${VIP}/`): Promise<string> {
-    const script = `fetch('${url}', { signal: AbortSignal.timeout(8000) }).then((response) => response.text()).then((text) => process.stdout.write(text), () => 0)`;
-    return (await this.network.try('client', process.execPath, '-e', script)).stdout;
+    const script = `fetch('${url}', { signal: AbortSignal.timeout(4000) }).then((response) => response.text()).then((text) => process.stdout.write(text), () => 0)`;
+    const [program, words] = inNamespace(this.network.netns('client'), process.execPath, ['-e', script]);
+    return (await runCommand(program, words, { timeout: 60_000 })).stdout;
+  }
+
+  /** The agent's metrics, which it serves at `address`. */
+  async metrics(address: string): Promise<string> {
+    let text = '';
+    await this.machine.until('the agent tells its metrics', async () => {
+      text = await this.ask(`http://${address}:9180/metrics`);
+      return /^headgate_build_info\{/m.test(text);
+    });
+    return text;
   }
 
   /** Waits until the client gets the member's answer. */
