@@ -65,28 +65,42 @@ export function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<read
 interface Rig {
   readonly agents: TwoAgents;
   readonly vips: number;
-  readonly ask: <T>(order: ClientOrder) => Promise<T>;
+  readonly ask: Ask;
+  /** Another client's, for the hosts themselves. */
+  readonly askHosts: Ask;
 }
+
+type Ask = <T>(order: ClientOrder) => Promise<T>;
+
+/** On each host something answers at this port that no change of the pair touches: what VRRP alone costs. */
+const HOST_PORT = 8_090;
 
 async function makeRig(bench: Bench, scratch: Scratch): Promise<Rig> {
   const vips = bench.scaled(1_000, 10);
   const network = await PairNetwork.make(scratch);
   const { body, globals } = responder(`${network.address('member')}:${MEMBER_PORT}`);
   await startHaproxy(scratch, 'member', bench.haproxy, body, { globals, within: network.within('member') });
+  const ofHost = responder(`:${HOST_PORT}`);
+  for (const host of HOSTS) {
+    const options = { globals: ofHost.globals, within: [...network.within(host), 'chrt', '--rr', '10'] };
+    await startHaproxy(scratch, `responder-${host}`, bench.haproxy, ofHost.body, options);
+  }
   const agents = await TwoAgents.start(bench, scratch, network, vips);
   const module = new URL('../pair/client-process.ts', import.meta.url);
   // In truth a client has a machine of its own: what else keeps this one busy shall not count as an outage.
   const within = [...network.within('client'), 'chrt', '--rr', '10'];
-  const client = startModule(scratch, 'client', module, [], within);
-  return { agents, vips, ask: (order) => client.ask(order) };
+  const [client, other] = ['client', 'other-client'].map((name) =>
+    startModule(scratch, name, module, [], within),
+  ) as [ReturnType<typeof startModule>, ReturnType<typeof startModule>];
+  return { agents, vips, ask: (order) => client.ask(order), askHosts: (order) => other.ask(order) };
 }
 
 /** The client's longest time without an answer while something goes on, milliseconds. */
-async function watched({ ask }: Rig, work: () => Promise<void>): Promise<number> {
-  await ask({ kind: 'watch', address: vipAt(0), port: PORT });
+async function watched(ask: Ask, work: () => Promise<void>, port = PORT): Promise<number> {
+  await ask({ kind: 'watch', address: vipAt(0), port });
   await work();
   // Without an answer at the end the time without one would not be known.
-  await ask<Reached>({ kind: 'reach', addresses: [vipAt(0)], port: PORT });
+  await ask<Reached>({ kind: 'reach', addresses: [vipAt(0)], port });
   await pause(200);
   const { outage, answers } = await ask<Watched>({ kind: 'end' });
   if (answers === 0) throw new Error('Nothing was answered');
@@ -95,7 +109,7 @@ async function watched({ ask }: Rig, work: () => Promise<void>): Promise<number>
 
 async function atRest(rig: Rig, milliseconds: number): Promise<number> {
   await rig.agents.settled();
-  return watched(rig, () => pause(milliseconds));
+  return watched(rig.ask, () => pause(milliseconds));
 }
 
 /** Milliseconds: what it cost the client, and until both agents had said that there were two masters. */
@@ -109,7 +123,7 @@ async function suffer(
   const addresses = Array.from({ length: vips }, (_, index) => vipAt(index));
   await ask<Reached>({ kind: 'reach', addresses, port: PORT });
   let struck = 0;
-  const outage = await watched(rig, async () => {
+  const outage = await watched(ask, async () => {
     await pause(500 + Math.random() * 200);
     struck = Date.now();
     fault.strike(agents, active);
@@ -210,21 +224,26 @@ async function churnRow(bench: Bench, rig: Rig): Promise<Row> {
   const active = await agents.settled();
   bench.say(`vips-churn: ${changes} changes`);
   let { missed, transitions } = { missed: Number.NaN, transitions: Number.NaN };
-  const outage = await watched(rig, async () => {
-    ({ missed, transitions } = await churn(agents, active, { what: 'vips', count, changes }));
+  let ofVrrp = Number.NaN;
+  const outage = await watched(rig.ask, async () => {
+    const work = async (): Promise<void> => {
+      ({ missed, transitions } = await churn(agents, active, { what: 'vips', count, changes }));
+    };
+    ofVrrp = await watched(rig.askHosts, work, HOST_PORT);
   });
   const few = bench.scaled(CHANGES / 4);
   bench.say(`vips-churn: ${few} changes of ports`);
-  const ofPorts = await watched(rig, async () => {
+  const ofPorts = await watched(rig.ask, async () => {
     await churn(agents, await agents.settled(), { what: 'ports', count, changes: few });
   });
   return row({
     name: 'vips-churn',
-    value: outage,
+    value: ofVrrp,
     unit: 'ms',
-    target: `≤ ${GAP} ms without an answer, no advertisement missed, no change of master`,
-    met: outage <= GAP && missed === 0 && transitions === 0,
-    reference: { name: 'ports that change instead, with as many reloads of HAProxy', value: ofPorts },
+    target: `≤ ${GAP} ms without an answer of the host, no advertisement missed, no change of master`,
+    met: ofVrrp <= GAP && missed === 0 && transitions === 0,
+    reference: { name: 'through HAProxy, which is reloaded at each change', value: outage },
+    others: [{ name: 'ports that change instead: through HAProxy', value: ofPorts }],
     details: {
       changes,
       'advertisements missed': missed,

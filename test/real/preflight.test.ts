@@ -3,6 +3,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { type Finding, type PreflightSettings, preflight } from '../../agent/keepalived/preflight.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
@@ -94,9 +95,9 @@ test.serial(
       'vrrp_instance other {\n  interface eth0\n  virtual_router_id 51\n  priority 1\n  virtual_ipaddress {\n    10.9.0.77\n  }\n}\n',
     );
     const files = ['-p', join(directory, 'pid'), '-r', join(directory, 'vrrp-pid')];
-    const { pid } = network.start('a', keepalivedExecutable, '-n', '-f', config, ...files);
+    const { pid } = network.start('a', 'keepalived', '-n', '-f', config, ...files);
     const isThere = () => finding(settings, 'virtual router 51').then(({ ok }) => !ok);
-    for (let look = 0; look < 200 && !(await isThere()); look++);
+    for (let look = 0; look < 50 && !(await isThere()); look++) await delay(20);
     t.is(
       await fault(settings, 'virtual router 51'),
       `keepalived with process id ${pid} has virtual router 51, too (${config}): choose another virtualRouterId, or stop it`,
