@@ -9,11 +9,15 @@ interface Line {
 
 /** Milliseconds since the epoch of the first line after `since` that `is` asks for; undefined where there is none. */
 export function whenSaid(log: string, since: number, is: (line: Line) => boolean): number | undefined {
-  for (const text of log.split('\n')) {
-    if (!text.startsWith('{') || !text.endsWith('}')) continue;
-    const line = JSON.parse(text) as Line;
-    const time = Date.parse(line.time);
-    if (time >= since && is(line)) return time;
-  }
-  return undefined;
+  return timesSaid(log, since, is)[0];
+}
+
+/** The same of all such lines. */
+export function timesSaid(log: string, since: number, is: (line: Line) => boolean): readonly number[] {
+  return log
+    .split('\n')
+    .filter((text) => text.startsWith('{') && text.endsWith('}'))
+    .map((text) => JSON.parse(text) as Line)
+    .filter((line) => Date.parse(line.time) >= since && is(line))
+    .map(({ time }) => Date.parse(time));
 }
