@@ -1,8 +1,5 @@
 // What becomes of connections when the VIPs move from one host of a pair to the other.
 
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import ava, { type ExecutionContext } from 'ava';
 import {
   type AgentPair,
@@ -12,7 +9,7 @@ import {
   type Side,
   startAgentPair,
 } from '../support/agent-pair.ts';
-import type { MovingVipResult } from '../support/moving-vip-client.ts';
+import { said, startMovingVipClient } from '../support/moving-vip.ts';
 import type { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
@@ -28,7 +25,7 @@ const OVER = 'they are done with it';
 test.serial('A planned failover, and one back at once, cost no connection, new or old', async (t) => {
   const pair = await startEchoes(t);
   const { active, standby, network } = pair;
-  const client = await startClient(t, network);
+  const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
   t.true((await rulesOn(network, standby)).includes(VIPS[0] ?? ''));
   await standby.host.until('it may go back', async () => (await pairOf(standby.host)).peerNotReady === '');
@@ -49,7 +46,7 @@ test.serial('A planned failover, and one back at once, cost no connection, new o
 
 test.serial('A connection that lasts is cut at the deadline, and nothing is left on the hosts', async (t) => {
   const { active, standby, network } = await startEchoes(t, '15s');
-  const client = await startClient(t, network);
+  const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true });
   await active.host.until('it is counted', async () => (await pairOf(active.host)).handover?.left === 1);
   t.is((await active.agent.metrics())('headgate_handover_connections'), 1);
@@ -66,7 +63,7 @@ test.serial('A connection that lasts is cut at the deadline, and nothing is left
 
 test.serial('Agents that are killed in a handover leave nothing that lasts', async (t) => {
   const { active, standby, network } = await startEchoes(t, '8s');
-  const client = await startClient(t, network);
+  const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'failover'), { status: 0, ok: true });
   for (const { agent } of [active, standby]) await agent.kill();
   t.not(await lentOn(network, active), '');
@@ -136,24 +133,6 @@ async function startEchoes(t: ExecutionContext, drainTimeout = '1m'): Promise<Ag
   return pair;
 }
 
-/** It makes connections until its result is asked for. */
-async function startClient(
-  t: ExecutionContext,
-  network: TestNetwork,
-): Promise<{ readonly result: () => Promise<MovingVipResult> }> {
-  const path = fileURLToPath(new URL('../support/moving-vip-client.ts', import.meta.url));
-  const child = network.start('client', process.execPath, path, String(VIP_PORT), ...VIPS);
-  t.teardown(() => void child.kill('SIGKILL'));
-  await said(child);
-  return {
-    result: async () => {
-      const answer = said(child);
-      child.kill('SIGTERM');
-      return JSON.parse(await answer) as MovingVipResult;
-    },
-  };
-}
-
 /** Each answers with its own address. */
 async function startMembers(network: TestNetwork, count: number): Promise<readonly string[]> {
   const members = Array.from({ length: count }, (_, at) => `10.9.3.${1 + at}`);
@@ -175,13 +154,6 @@ async function addClients(network: TestNetwork, count: number): Promise<readonly
 async function askFrom(network: TestNetwork, client: string, address: string): Promise<string> {
   const script = `require('net').connect({ host: '${address}', port: ${VIP_PORT}, localAddress: '${client}', timeout: 3000 }).on('timeout', process.exit).on('error', () => 0).pipe(process.stdout)`;
   return (await network.try('client', process.execPath, '-e', script)).stdout;
-}
-
-/** The next that a process says. */
-async function said({ stdout }: ChildProcess): Promise<string> {
-  if (stdout === null) throw new Error('Its output is not read');
-  const [chunk] = (await once(stdout, 'data')) as [Buffer];
-  return chunk.toString();
 }
 
 /** What a handover has left on a host. */

@@ -30,7 +30,10 @@ export function connectionsIn(text: string, vips: ReadonlySet<string>): readonly
 
 const LINE = /^\S+\s+\d+\s+\d+\s+(\S+):(\d+)\s+(\S+):(\d+)\s*$/gm;
 
-/** `[fd00::1]` and `10.0.0.1%eth0` as the address alone. */
+/** `[fd00::1]` and `10.0.0.1%eth0` as the address alone, and IPv4 of a socket of IPv6 as IPv4. */
 function bare(shown: string): string {
-  return shown.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
+  return shown
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/%.*$/, '')
+    .replace(/^::ffff:(?=\d+\.)/, '');
 }

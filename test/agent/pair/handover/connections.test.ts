@@ -13,6 +13,7 @@ test('connectionsIn() finds those to the VIPs, of both families', (t) => {
     { client: '10.9.0.13', clientPort: 44_120, vip: '10.9.1.1', port: 8080 },
     { client: '10.9.0.13', clientPort: 44_121, vip: '10.9.1.1', port: 8080 },
     { client: 'fd09::13', clientPort: 44_122, vip: 'fd09::1:1', port: 443 },
+    { client: '10.9.0.13', clientPort: 1, vip: '10.9.1.1', port: 80 },
   ]);
 });
 

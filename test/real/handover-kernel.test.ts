@@ -1,0 +1,151 @@
+// What the kernel is asked for in a planned failover, without agents: two hosts, and VIPs of both families.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { HandoverKernel } from '../../agent/pair/handover/kernel.ts';
+import { said, startMovingVipClient } from '../support/moving-vip.ts';
+import { TestNetwork } from '../support/namespaces.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { root: true, programs: ['ip', 'nft', 'ss', 'nsenter', 'sysctl'] });
+
+const VIPS = ['10.9.1.1', 'fd09::1:1'];
+const PORT = 8080;
+const TABLE = 'headgate_handover_51';
+
+test('Connections of both families go on through a host that has the VIPs no more', async (t) => {
+  const { network, a, b } = await hosts(t);
+  await give(network, 'a');
+  const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
+  t.true((await a.connections(VIPS)).length >= 2);
+  await a.lend(VIPS, 60);
+  await b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds: 60 });
+  await take(network, 'a');
+  await give(network, 'b');
+  // Whoever asks for the VIPs' Ethernet address now is told that of the one that has them.
+  await network.run('client', 'ip', 'neigh', 'flush', 'dev', 'eth0');
+  const first = await Promise.all(clients.map(({ result }) => soon(result)));
+  for (const { connections, failures, answers, end } of first) {
+    t.deepEqual(failures, []);
+    t.is(end, '');
+    t.true(connections > 10 && answers > 5);
+  }
+  const [ether, ...others] = await neighbours(network);
+  t.is(ether, (await b.link()).ether);
+  t.true(others.every((one) => one === ether));
+});
+
+test('A connection that a host has already is its own', async (t) => {
+  const { network, a, b } = await hosts(t);
+  await give(network, 'b');
+  const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
+  await b.divert({ peer: await a.link(), vips: VIPS, own: await b.connections(VIPS), seconds: 60 });
+  for (const { failures, end } of await Promise.all(clients.map(({ result }) => soon(result)))) {
+    t.deepEqual(failures, []);
+    t.is(end, '');
+  }
+});
+
+test('What neither host has is reset, and does not go round between them', async (t) => {
+  const { network, a, b } = await hosts(t);
+  await give(network, 'b');
+  const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
+  await a.lend(VIPS, 60);
+  await a.divert({ peer: await b.link(), vips: VIPS, own: [], seconds: 60 });
+  await b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds: 60 });
+  for (const { end } of await Promise.all(clients.map(({ result }) => soon(result))))
+    t.regex(end, /ECONNRESET/);
+});
+
+test('Addresses that are lent end by themselves, and those that were there before stay', async (t) => {
+  const { network, a } = await hosts(t);
+  await network.run('a', 'ip', 'address', 'add', '10.9.1.2/32', 'dev', 'lo');
+  const held = async (): Promise<readonly string[]> => {
+    const text = await network.run('a', 'ip', '-o', 'address', 'show', 'dev', 'lo');
+    return [...VIPS, '10.9.1.2', '10.9.1.3'].filter((vip) => text.includes(` ${vip}/`));
+  };
+  await a.lend(['10.9.1.2', '10.9.1.3'], 60);
+  await a.takeBack(['10.9.1.2', '10.9.1.3']);
+  t.deepEqual(await held(), ['10.9.1.2']);
+  await a.takeBack(VIPS);
+  await a.lend(VIPS, 2);
+  t.deepEqual(await held(), [...VIPS, '10.9.1.2']);
+  for (const end = performance.now() + 20_000; (await held()).length > 1; await delay(50))
+    if (performance.now() > end) break;
+  t.deepEqual(await held(), ['10.9.1.2']);
+});
+
+test('The VIPs in the rules end by themselves, and rules that are not there are no fault', async (t) => {
+  const { network, a, b } = await hosts(t);
+  await b.endDiversion();
+  await b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds: 2 });
+  const set = () => network.run('b', 'nft', 'list', 'set', 'netdev', TABLE, 'vips_v6');
+  t.true((await set()).includes('fd09::1:1'));
+  for (const end = performance.now() + 20_000; (await set()).includes('fd09::1:1'); await delay(50))
+    if (performance.now() > end) break;
+  t.false((await set()).includes('fd09::1:1'));
+  await b.endDiversion();
+  t.not((await network.try('b', 'nft', 'list', 'table', 'netdev', TABLE)).exitCode, 0);
+});
+
+test('What keeps a host from a handover is said in words', async (t) => {
+  const { network, a, folder } = await hosts(t);
+  t.is(await a.whyNotLend(), '');
+  t.is(await a.whyNotDivert(), '');
+  t.not((await network.try('a', 'nft', 'list', 'table', 'netdev', TABLE)).exitCode, 0);
+  await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=0');
+  t.regex(await a.whyNotLend(), /set net\.ipv4\.conf\.eth0\.arp_ignore to 1, it is 0/);
+  const place = () => ({ interface: 'eth9', address: '10.9.0.9' });
+  const other = new HandoverKernel({ netns: network.netns('a'), place, table: TABLE, scratch: folder });
+  t.regex(await other.whyNotDivert(), /^Program "nft" failed: /);
+});
+
+interface Hosts {
+  readonly network: TestNetwork;
+  readonly a: HandoverKernel;
+  readonly b: HandoverKernel;
+  readonly folder: string;
+}
+
+/** Two that answer on a port of whatever address they have, and a client. */
+async function hosts(t: ExecutionContext): Promise<Hosts> {
+  t.timeout(120_000);
+  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
+  const folder = await mkdtemp(join(tmpdir(), 'hg-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const script = `require('net').createServer((socket) => socket.on('error', () => 0).pipe(socket)).listen(${PORT}, '::', () => console.log())`;
+  await Promise.all(['a', 'b'].map((host) => said(network.start(host, process.execPath, '-e', script))));
+  const [a, b] = ['a', 'b'].map((host) => {
+    const place = () => ({ interface: 'eth0', address: network.v4(host) });
+    const scratch = folder;
+    return new HandoverKernel({ netns: network.netns(host), place, table: TABLE, scratch });
+  }) as [HandoverKernel, HandoverKernel];
+  return { network, a, b, folder };
+}
+
+async function give(network: TestNetwork, host: string): Promise<void> {
+  for (const vip of VIPS) await network.run(host, 'ip', 'address', 'add', ...single(vip));
+}
+
+async function take(network: TestNetwork, host: string): Promise<void> {
+  for (const vip of VIPS) await network.run(host, 'ip', 'address', 'del', ...single(vip));
+}
+
+function single(vip: string): readonly string[] {
+  return vip.includes(':') ? [`${vip}/128`, 'dev', 'eth0', 'nodad'] : [`${vip}/32`, 'dev', 'eth0'];
+}
+
+/** The Ethernet addresses that the client knows for the VIPs. */
+async function neighbours(network: TestNetwork): Promise<readonly string[]> {
+  const text = await network.run('client', 'ip', 'neigh', 'show', 'dev', 'eth0');
+  return VIPS.map((vip) => new RegExp(`^${vip} .*lladdr (\\S+)`, 'm').exec(text)?.[1] ?? '');
+}
+
+/** When there has been time for some more. */
+async function soon<T>(result: () => Promise<T>): Promise<T> {
+  await delay(1_000);
+  return result();
+}
