@@ -1,16 +1,20 @@
 // The client of a pair, a process in a network of its own. It asks one VIP again and again and tells the longest time
-// without an answer; or it goes round many VIPs until each of them has taken a connection.
+// without an answer; or it goes round many VIPs until each of them has taken a connection; or it keeps connections.
 
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonic } from '../api/monotonic.ts';
 import { answer, over } from '../support/parent.ts';
 import { request } from '../support/request.ts';
+import { KeptConnections } from './kept-connections.ts';
 
 export type ClientOrder =
   /** Until `end`. */
   | { readonly kind: 'watch'; readonly address: string; readonly port: number }
   | { readonly kind: 'end' }
+  /** Until `release`, which is answered with what has become of them (Kept). */
+  | { readonly kind: 'keep'; readonly address: string; readonly port: number; readonly count: number }
+  | { readonly kind: 'release' }
   | { readonly kind: 'reach'; readonly addresses: readonly string[]; readonly port: number };
 
 export interface Watched {
@@ -32,11 +36,17 @@ const PATIENCE = 300;
 const MOST_AT_ONCE = 64;
 const TRY = 50;
 
+let kept: KeptConnections | undefined;
 let isWatching = false;
 let watching: Promise<Watched> = Promise.resolve({ outage: Number.NaN, answers: 0 });
 
 process.on('message', async (order: ClientOrder) => {
   if (order.kind === 'reach') return answer(await reach(order.addresses, order.port));
+  if (order.kind === 'keep') {
+    kept = await KeptConnections.open(order.address, order.port, order.count);
+    return answer({});
+  }
+  if (order.kind === 'release') return answer((await kept?.close()) ?? {});
   if (order.kind === 'end') {
     isWatching = false;
     return answer(await watching);

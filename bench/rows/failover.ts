@@ -1,6 +1,6 @@
 // `failover-power`: the longest time without an answer when the active host stops and its link is cut, seen by a client
 // that opens a connection every 5 ms. `failover-planned`: new connections that fail while the active host hands over
-// under load. `vips-1k`: from the loss of power to the moment at which the last of 1,000 VIPs takes connections again.
+// under load, and those that were there before and end. `vips-1k`: from the loss of power to the moment at which the last of 1,000 VIPs takes connections again.
 // All in network namespaces, beside keepalived and HAProxy with files written by hand, with the same intervals.
 
 import { spawnSync } from 'node:child_process';
@@ -8,6 +8,7 @@ import { monotonic } from '../api/monotonic.ts';
 import { startAgentPair } from '../pair/agent-pair.ts';
 import type { ClientOrder, Reached, Watched } from '../pair/client-process.ts';
 import { MEMBER_PORT, otherThan, type PairContender, PORT, vipAt } from '../pair/contender.ts';
+import type { Kept } from '../pair/kept-connections.ts';
 import { PairNetwork } from '../pair/network.ts';
 import { startPlainPair } from '../pair/plain-pair.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
@@ -25,6 +26,8 @@ const RUNS: Readonly<Record<(typeof ROWS)[number], number>> = {
   'failover-planned': 6,
   'vips-1k': 3,
 };
+/** Connections that are there before it, and asked on throughout. */
+const KEPT = 20;
 /** New connections a second while a host hands over, and seconds of them. */
 const RATE = 200;
 const SECONDS = 4;
@@ -62,6 +65,9 @@ interface Measured {
     slowest: number;
     readonly failures: number[];
     readonly whys: Map<string, number>;
+    /** Connections that were there before, and how many of them ended. */
+    kept: number;
+    cut: number;
   };
   readonly vips: number;
 }
@@ -88,7 +94,8 @@ async function measurePair(
   const ask = <T>(order: ClientOrder): Promise<T> => client.ask<T>(order);
   const load = startLoad(scratch, within);
   const addresses = Array.from({ length: vips }, (_, index) => vipAt(index));
-  const planned = { requests: 0, slowest: 0, failures: [] as number[], whys: new Map<string, number>() };
+  const none = { requests: 0, slowest: 0, kept: 0, cut: 0 };
+  const planned = { ...none, failures: [] as number[], whys: new Map<string, number>() };
   const measured: Measured = { outages: [], takeovers: [], planned, vips };
   const say = (text: string, run: number, runs: number): void =>
     bench.say(`${text}: ${pair.name}, ${run} of ${runs}`);
@@ -101,7 +108,7 @@ async function measurePair(
       await ask<Reached>({ kind: 'reach', addresses, port: PORT });
       say(name, run, runs);
       if (name === 'failover-power') measured.outages.push(await powerLoss(network, pair, ask));
-      else if (name === 'failover-planned') await handover(pair, load, measured);
+      else if (name === 'failover-planned') await handover(pair, ask, load, measured);
       else measured.takeovers.push(await takeover(network, pair, ask, addresses));
     }
   }
@@ -125,14 +132,19 @@ async function powerLoss(network: PairNetwork, pair: PairContender, ask: Ask): P
 
 async function handover(
   pair: PairContender,
+  ask: Ask,
   load: ReturnType<typeof startLoad>,
   { planned }: Measured,
 ): Promise<void> {
   const active = await pair.settled();
+  await ask({ kind: 'keep', address: vipAt(0), port: PORT, count: KEPT });
   const loading = load({ address: vipAt(0), port: PORT, rate: RATE, seconds: SECONDS });
   await pause(1_000);
   await pair.handOver(active);
   const { requests, failures, took } = await loading;
+  const { connections, cut } = await ask<Kept>({ kind: 'release' });
+  planned.kept += connections;
+  planned.cut += cut;
   planned.requests += requests;
   planned.slowest = took.reduce((most, each) => Math.max(most, each), planned.slowest);
   planned.failures.push(failures.length);
@@ -186,11 +198,16 @@ function plannedRow({ planned: own, vips }: Measured, { planned: its }: Measured
     target: '0 failed requests',
     met: value === 0,
     reference: { name: 'keepalived by hand, stopped in order: failed requests', value: sum(its.failures) },
-    others: [{ name: 'keepalived by hand: slowest in ms', value: its.slowest }],
+    others: [
+      { name: 'keepalived by hand: slowest in ms', value: its.slowest },
+      { name: `keepalived by hand: connections cut, of ${its.kept}`, value: its.cut },
+    ],
     details: {
       requests: own.requests,
       handovers: own.failures.length,
       'slowest in ms': own.slowest,
+      'connections before': own.kept,
+      'connections cut': own.cut,
       VIPs: vips,
       ...Object.fromEntries(own.whys),
     },

@@ -40,9 +40,9 @@ export interface HandoverStatus {
 const PEER_CANNOT = 'The peer cannot pass connections on';
 const SWITCHED_OFF = 'It is switched off by "pairDrainTimeout"';
 /** Milliseconds for the peer to prepare; then the VIPs move without. */
-const PREPARE = 2_000;
+const PREPARE = 5_000;
 /** Milliseconds for all of it, on a machine that does not get to it. */
-const MOST = 5_000;
+const MOST = 7_000;
 /** Milliseconds between two looks. */
 const LOOK = 500;
 

@@ -167,7 +167,7 @@ test('A peer that is not prepared in time does nothing any more', async (t) => {
   const slow = Promise.withResolvers<void>();
   b.diverting = slow.promise;
   const preparing = a.handover.prepare();
-  await clock.advance(2_000);
+  await clock.advance(5_000);
   await preparing;
   t.deepEqual(a.handedOver, ['cut']);
   slow.resolve();
@@ -186,7 +186,7 @@ test('A peer that is master by the time that it is prepared passes nothing on', 
   slow.resolve();
   await settled();
   t.is(b.deeds, `divert ${VIP} 61; end diversion`);
-  await clock.advance(2_000);
+  await clock.advance(5_000);
   await preparing;
 });
 
