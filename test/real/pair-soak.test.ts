@@ -187,8 +187,12 @@ async function scrape({ agent }: Side): Promise<number> {
 }
 
 async function sample({ name, agent, host }: Side, series: SoakSeries): Promise<void> {
-  const add = (what: string, value: number): void =>
-    series.add(`${name} ${what}`, Math.round(value * 10) / 10);
+  const line: string[] = [];
+  const add = (what: string, value: number): void => {
+    const rounded = Math.round(value * 10) / 10;
+    series.add(`${name} ${what}`, rounded);
+    line.push(`${what} ${rounded}`);
+  };
   const resources = await activeResources(agent);
   add('agent live heap', (await liveHeap(agent)) / 1e6);
   add('agent timers', resources.get('Timeout') ?? 0);
@@ -219,6 +223,8 @@ async function sample({ name, agent, host }: Side, series: SoakSeries): Promise<
     'keepalived descriptors',
     pids.reduce((sum, pid) => sum + entriesOf(`/proc/${pid}/fd`), 0),
   );
+  // A long run shows how it goes.
+  if (SOAK_MINUTES !== undefined) console.log(`${new Date().toISOString()} ${name}: ${line.join(', ')}`);
 }
 
 /** 0 where it is gone. */
