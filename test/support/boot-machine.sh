@@ -42,6 +42,8 @@ case $step in
     ;;
   mount)
     cd "$root"
+    # Some archives leave out what is mounted over.
+    mkdir -p proc sys dev run
     mount -t proc -o nosuid,nodev,noexec proc proc
     # Only what belongs to the machine's network may be set.
     mount -t sysfs -o ro,nosuid,nodev,noexec sysfs sys

@@ -48,6 +48,7 @@ export class Machine {
       return this.#init > 0;
     });
     await this.until('systemd answers', async () => {
+      if (!this.isOn) throw new Error('The machine has ended before systemd answered');
       const { stdout } = await this.try('systemctl', 'is-system-running');
       return /^(starting|running|degraded)/.test(stdout);
     });
