@@ -1,4 +1,4 @@
-// Keeps haproxy.cfg at desired within a second of a change (two to five, where changes never end), so that a crash or a
+// Keeps haproxy.cfg at desired within a second of a change (up to five, where a big file changes without end), so that a crash or a
 // reboot comes back right.
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
@@ -28,7 +28,7 @@ const AGAIN = 1_000;
  * at every second would cost more than all the changes that are in it.
  */
 const REST = 50;
-const SHORTEST_REST = 2_000;
+const SHORTEST_REST = 1_000;
 const LONGEST_REST = 5_000;
 
 export class Persister {
