@@ -32,6 +32,8 @@ const REFLECTOR = 'agent/kubernetes/api/reflector.test.ts';
 const LEASE = 'agent/kubernetes/writers/lease.test.ts';
 const EVENTS = 'agent/kubernetes/writers/events.test.ts';
 const CLIENT = 'agent/kubernetes/api/client.test.ts';
+const LIBRARY = 'agent/kubernetes/api/library-credentials.test.ts';
+const WRITER_PROPERTY = 'agent/kubernetes/writers/status-writer.property.test.ts';
 const SNAPSHOT = 'agent/kubernetes/api/api-snapshot.test.ts';
 const ALLOCATION = 'agent/addresses/allocation.test.ts';
 const PROPERTY = 'agent/addresses/allocation.property.test.ts';
@@ -407,6 +409,9 @@ const TOLD: Section = {
         [REAL_AGENT]: [
           'What somebody else writes over a status is written again, and no Service is asked for',
         ],
+        [WRITER_PROPERTY]: [
+          'Whatever the watch shows and whenever, the API has in the end what was wished for last',
+        ],
       },
     },
     {
@@ -700,6 +705,38 @@ const WATCHING: Section = {
           'A token that is refused is read again from its file',
         ],
         [REAL_FAULTS]: ['A restart of the API server takes nothing away, and nothing is lost by it'],
+      },
+    },
+    {
+      field: 'credentials',
+      rule: [
+        'Tokens, token files, certificates, a pod’s account, credential plugins, identity providers, users who act as another, proxies.',
+        'A plugin that hangs is ended after 15 s with all that it has started, and asked again.',
+      ],
+      shownBy: {
+        [CLIENT]: [
+          'A 401 reads a token from its file again: of a kubeconfig, and of a pod',
+          'A credential plugin is asked once, again after a 401, and its output is in no error',
+        ],
+        [LIBRARY]: [
+          'The certificate that a credential plugin gives is shown to the API server',
+          'A plugin gets its arguments and variables, and is asked again when what it gave is over',
+          'A plugin that hangs is ended with what it has started, and the next one may do better',
+          'The token of an identity provider is sent while it is good',
+          'A user who acts as another says as whom',
+          'A proxy is gone through, and the API server behind it is still checked',
+        ],
+      },
+    },
+    {
+      field: 'several API servers',
+      rule: ['They are tried in turn, and the one that answers is kept.'],
+      shownBy: {
+        [CLIENT]: [
+          'Servers are tried in turn, and the one that answers is kept',
+          'A server that is not ready is passed over next time',
+        ],
+        [REAL_SOURCE]: ['The next API server is asked where one does not answer, and asked on while it does'],
       },
     },
     {

@@ -65,6 +65,8 @@ export interface ApiClientOptions {
   readonly version: string;
   /** Milliseconds for a connection and its TLS. */
   readonly connectTimeoutMs?: number;
+  /** Milliseconds for a credential plugin. */
+  readonly pluginTimeoutMs?: number;
 }
 
 const TIMEOUT = 15_000;
@@ -87,7 +89,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
 
   constructor(options: ApiClientOptions) {
     this.#options = options;
-    this.#credentials = new CredentialsSource(options.credentials);
+    this.#credentials = new CredentialsSource(options.credentials, options.pluginTimeoutMs);
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {

@@ -11,6 +11,7 @@ import { HeadgateError } from '../../errors.ts';
 import { quote } from '../../quote.ts';
 import { isMapping } from '../../validate.ts';
 import { parseYamlDocuments } from '../../yaml.ts';
+import { limitPlugins, PluginTooSlow } from './credential-plugin.ts';
 import { type Credentials, plainCredentials, podConfig, readPlainKubeconfig } from './plain-credentials.ts';
 
 export type { Credentials } from './plain-credentials.ts';
@@ -22,11 +23,14 @@ export type CredentialsPlace =
 
 /** Milliseconds that credentials are used before the files are looked at again. */
 const FRESH = 30_000;
+/** Milliseconds that a credential plugin may take. */
+const PLUGIN_TIMEOUT = 15_000;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const TLS_FIELDS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized'] as const;
 
 export class CredentialsSource {
   readonly #place: CredentialsPlace;
+  readonly #pluginTimeoutMs: number;
   readonly #now: () => number;
   #config: { readonly config: KubeConfig; readonly stamp: string } | undefined;
   #current: { readonly credentials: Credentials; readonly since: number } | undefined;
@@ -34,8 +38,13 @@ export class CredentialsSource {
   #reading: Promise<Credentials> | undefined;
 
   /** `now`: a monotonic clock in milliseconds. */
-  constructor(place: CredentialsPlace, now: () => number = () => performance.now()) {
+  constructor(
+    place: CredentialsPlace,
+    pluginTimeoutMs: number = PLUGIN_TIMEOUT,
+    now: () => number = () => performance.now(),
+  ) {
     this.#place = place;
+    this.#pluginTimeoutMs = pluginTimeoutMs;
     this.#now = now;
   }
 
@@ -100,6 +109,7 @@ export class CredentialsSource {
   async #load(): Promise<KubeConfig> {
     const { KubeConfig } = await import('@kubernetes/client-node');
     const config = new KubeConfig();
+    limitPlugins(config, this.#pluginTimeoutMs);
     if (this.#place.kind === 'Kubeconfig') {
       config.loadFromFile(this.#place.path);
       await addTokenFiles(config, this.#place.path);
@@ -163,7 +173,8 @@ async function credentialsOf(config: KubeConfig): Promise<Credentials> {
     const exec: unknown = config.getCurrentUser()?.exec;
     const command = (exec as { command?: unknown } | null | undefined)?.command;
     if (typeof command !== 'string' || isOfTheSystem(error)) throw error;
-    throw new Harmless(`the credential plugin ${quote(command)} failed`);
+    const what = error instanceof PluginTooSlow ? error.message : 'failed';
+    throw new Harmless(`the credential plugin ${quote(command)} ${what}`);
   }
   const cluster = config.getCurrentCluster();
   const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value).trim()]);

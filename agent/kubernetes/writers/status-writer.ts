@@ -257,6 +257,8 @@ export class StatusWriter {
   }
 
   #refresh(key: string): WriteOutcome {
+    // Forgotten while the answer was on its way.
+    if (!this.#wishes.has(key)) return 'done';
     this.#stale.add(key);
     this.#written.delete(key);
     return 'again';

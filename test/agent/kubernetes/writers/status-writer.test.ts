@@ -325,6 +325,29 @@ test('set() with nothing forgets the Service, also one that waits', async (t) =>
   t.is(writer.waiting, 0);
 });
 
+test('What is forgotten while a conflict is on its way leaves nothing behind', async (t) => {
+  const { api, writer, clock } = start();
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = async ({ method }) => {
+    await answered.promise;
+    return method === 'PATCH' ? refusal(409, 'Conflict') : undefined;
+  };
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  writer.set('default/web', undefined);
+  answered.resolve(undefined);
+  await clock.advance(60_000);
+  const before = api.requests.length;
+  api.fault = () => undefined;
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  // What the watch shows is good enough again: it is not asked for.
+  t.deepEqual(
+    api.requests.slice(before).map(({ method }) => method),
+    ['PATCH'],
+  );
+});
+
 test('onWritten() gets the Service before and after', async (t) => {
   const seen: string[][] = [];
   const { writer, clock } = start({
