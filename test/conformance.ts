@@ -42,6 +42,7 @@ const REAL_AGENT = 'real/kubernetes-agent.test.ts';
 const REAL_WRITER = 'real/kubernetes-writer.test.ts';
 const REAL_SOURCE = 'real/kubernetes-source.test.ts';
 const REAL_FAULTS = 'real/kubernetes-faults.test.ts';
+const REAL_POOLS = 'real/kubernetes-pools.test.ts';
 const REAL_RBAC = 'real/rbac.test.ts';
 const REAL_SERVICES = 'real/services.test.ts';
 const REAL_TRAFFIC = 'real/traffic.test.ts';
@@ -86,6 +87,7 @@ const SERVICE: Section = {
           'The class that is ours is a setting',
         ],
         [STATUS]: ['servicePatch() releases what is ours and leaves another load balancer its finalizer'],
+        [REAL_POOLS]: ['A Service that goes to another class loses all that is ours, and is then left alone'],
       },
     },
     {
@@ -273,6 +275,9 @@ const SERVICE: Section = {
         [ALLOCATION]: [
           'PreferDualStack puts up with one family and gets the other when there is one; RequireDualStack waits',
           'A Service that gives up a family keeps the other one',
+        ],
+        [REAL_POOLS]: [
+          'PreferDualStack takes the family there is and later the other one; RequireDualStack waits for both',
         ],
         [TRANSITIONS]: ['second-family-added'],
       },
@@ -872,6 +877,16 @@ const ADDRESSES: Section = {
         [PROPERTY]: [
           'Whatever happens, no address and no port is given twice, and the store holds exactly the claims',
         ],
+      },
+    },
+    {
+      field: 'pools for some',
+      rule: ['A pool may be for namespaces and labels only; what it has given stays when they change.'],
+      shownBy: {
+        [ALLOCATION]: [
+          'A pool may be for some namespaces and labels only, also when it is asked for by name or address',
+        ],
+        [REAL_POOLS]: ['A pool for a namespace and labels gives to nobody else, not even who names it'],
       },
     },
     {

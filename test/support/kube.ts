@@ -23,6 +23,8 @@ export interface KubeOptions {
   readonly emulatedVersion?: string;
   /** Keeps a record of every write, for `writes()`. */
   readonly audit?: boolean;
+  /** The ranges of cluster IPs; one of each family makes it dual-stack. */
+  readonly clusterIPs?: string;
 }
 
 /** A write that the API server has answered. */
@@ -311,7 +313,7 @@ export class Kube {
       `--service-account-signing-key-file=${at('accounts.key')}`,
       `--token-auth-file=${at('tokens.csv')}`,
       '--authorization-mode=RBAC',
-      '--service-cluster-ip-range=10.96.0.0/16',
+      `--service-cluster-ip-range=${this.#options.clusterIPs ?? '10.96.0.0/16'}`,
       // The default has room for 2,768.
       '--service-node-port-range=20000-39999',
       '--disable-admission-plugins=ServiceAccount',

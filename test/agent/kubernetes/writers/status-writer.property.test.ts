@@ -117,7 +117,7 @@ function start() {
     else if (step.kind === 'answer') held = void held?.resolve(undefined);
     else if (step.kind === 'lead') lead(true);
     else if (step.kind === 'follow') lead(false);
-    else await clock.advance(step.milliseconds);
+    else if (step.kind === 'pass') await clock.advance(step.milliseconds);
   };
   const end = async (): Promise<void> => {
     held = void held?.resolve(undefined);

@@ -1,0 +1,194 @@
+// What pools may refuse and what a Service may live without, on a real API server of both families: rules of
+// namespaces and labels, dual stack that falls back, and the end of everything when a Service goes to another class.
+
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import ava, { type ExecutionContext } from 'ava';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-schemas.ts';
+import { TestHost } from '../support/agent.ts';
+import { deployedObjects } from '../support/deploy.ts';
+import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { servicePath, until } from '../support/kube-objects.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { ...kubeNeeds(), haproxy: true });
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const POOLS = `/apis/${apiVersion}/addresspools`;
+const CLAIMS = `/apis/${apiVersion}/addressclaims`;
+const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
+
+let kube: Kube;
+test.before(async (t) => {
+  t.timeout(KUBE_BUILD_TIMEOUT);
+  kube = await startKube({ clusterIPs: '10.96.0.0/16,fd00:96::/112' });
+  for (const name of ['headgate-system', 'tenant'])
+    await kube.must('POST', '/api/v1/namespaces', { metadata: { name } });
+  for (const object of await deployedObjects())
+    if (object.kind === 'CustomResourceDefinition') await kube.must('POST', DEFINITIONS, object);
+  for (const path of [POOLS, CLAIMS])
+    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+});
+test.after.always(() => kube?.stop());
+
+test.serial(
+  'PreferDualStack takes the family there is and later the other one; RequireDualStack waits for both',
+  async (t) => {
+    const host = await started(t);
+    const [first, second] = [await freePort(), await freePort()];
+    // ::1 is all that a host surely has of IPv6: both share it.
+    const asking = { 'headgate.io/address-pool': 'both', 'headgate.io/address-sharing-key': 'both' };
+    await kube.must('POST', POOLS, pool('both', { blocks: [host.address(100)] }));
+    await create('prefer', { port: first, ipFamilyPolicy: 'PreferDualStack' }, asking);
+    await create('require', { port: second, ipFamilyPolicy: 'RequireDualStack' }, asking);
+    const own = host.address(100);
+    await until('the one has its address', async () => (await published('prefer')).join() === own);
+    await until('the other waits', async () => (await reasonOf('require')) === 'AddressPending');
+    t.deepEqual(await published('require'), []);
+
+    await kube.must('PUT', `${POOLS}/both`, {
+      ...pool('both', { blocks: [host.address(100), '::1'] }),
+      metadata: { name: 'both', resourceVersion: await versionOf(`${POOLS}/both`) },
+    });
+    for (const name of ['prefer', 'require'])
+      await until(`${name} has both`, async () => (await published(name)).join() === `${own},::1`);
+
+    const { spec } = await kube.must('GET', servicePath('default', 'prefer'));
+    await change('prefer', {
+      ipFamilyPolicy: 'SingleStack',
+      ipFamilies: spec.ipFamilies.slice(0, 1),
+      clusterIPs: spec.clusterIPs.slice(0, 1),
+    });
+    await until('one family is given up', async () => (await published('prefer')).join() === own);
+    t.deepEqual(await published('require'), [own, '::1']);
+  },
+);
+
+test.serial('A pool for a namespace and labels gives to nobody else, not even who names it', async (t) => {
+  const host = await started(t);
+  const serviceAllocation = {
+    namespaces: ['tenant'],
+    serviceSelector: { matchLabels: { tier: 'front' } },
+  };
+  await kube.must('POST', POOLS, pool('rules', { blocks: [`${host.address(100)}/31`], serviceAllocation }));
+  const asking = { 'headgate.io/address-pool': 'rules' };
+  const front = { tier: 'front' };
+  await create('elsewhere', {}, asking, { labels: front });
+  await create('unlabelled', {}, asking, { namespace: 'tenant' });
+  await create('named', {}, { 'headgate.io/load-balancer-ips': host.address(101) }, { labels: front });
+  await create('right', {}, asking, { namespace: 'tenant', labels: front });
+  await until('who may has one', async () => (await published('right', 'tenant')).length === 1);
+  for (const [name, namespace] of [
+    ['elsewhere', 'default'],
+    ['unlabelled', 'tenant'],
+    ['named', 'default'],
+  ] as const) {
+    await until(`${name} is refused`, async () => {
+      const reason = await reasonOf(name, namespace);
+      return reason !== undefined && reason !== 'Pending';
+    });
+    t.deepEqual(await published(name, namespace), [], name);
+  }
+  // The label is taken away again: the address stays.
+  const before = await published('right', 'tenant');
+  const path = servicePath('tenant', 'right');
+  await kube.must('PATCH', path, { metadata: { labels: { tier: null } } }, 'application/merge-patch+json');
+  await host.until('it says so', async () =>
+    (await host.why('tenant/right')).problems.some(({ reason }) => reason === 'AddressOutOfPool'),
+  );
+  t.deepEqual(await published('right', 'tenant'), before);
+});
+
+test.serial(
+  'A Service that goes to another class loses all that is ours, and is then left alone',
+  async (t) => {
+    const host = await started(t);
+    await kube.must('POST', POOLS, pool('classes', { blocks: [`${host.address(100)}/31`] }));
+    const asking = { 'headgate.io/address-pool': 'classes' };
+    await create('moves', { loadBalancerClass: 'headgate.io/agent' }, asking);
+    await until('it is served', async () => (await published('moves')).length === 1);
+    t.true((await host.config()).includes('default:moves'));
+
+    await change('moves', { type: 'ClusterIP', loadBalancerClass: null });
+    await change('moves', { type: 'LoadBalancer', loadBalancerClass: 'example.org/other' });
+    const read = () => kube.must('GET', servicePath('default', 'moves'));
+    await until('nothing of ours is left', async () => {
+      const { metadata, status } = await read();
+      const conditions: { type: string }[] = status.conditions ?? [];
+      return (
+        !(metadata.finalizers ?? []).includes(FINALIZER) &&
+        status.loadBalancer.ingress === undefined &&
+        conditions.every(({ type }) => !type.startsWith('headgate.io/'))
+      );
+    });
+    await host.until('no listener is left', async () => !(await host.config()).includes('default:moves'));
+    await until('its address is held', async () => {
+      const { items } = await kube.must('GET', CLAIMS);
+      return items.some(
+        ({ spec }: { spec: { service: string; heldUntil?: string } }) =>
+          spec.service === 'default/moves' && spec.heldUntil !== undefined,
+      );
+    });
+    const theirs = { status: { loadBalancer: { ingress: [{ ip: '192.0.2.77' }] } } };
+    const path = `${servicePath('default', 'moves')}/status`;
+    const { metadata } = await kube.must('PATCH', path, theirs, 'application/merge-patch+json');
+    // What comes after it has been seen and written.
+    await create('after', {}, asking);
+    await until('the next one is told', async () => (await published('after')).length === 1);
+    t.is((await read()).metadata.resourceVersion, metadata.resourceVersion);
+  },
+);
+
+async function started(t: ExecutionContext): Promise<TestHost> {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  const agent = await host.start();
+  // It gives the lead back, so that the next one need not wait for it.
+  t.teardown(async () => {
+    if (!agent.hasExited) await agent.stop();
+  });
+  await host.until('it leads', async () => (await host.status()).addresses.leading, 40_000);
+  return host;
+}
+
+const pool = (name: string, spec: object) => ({ apiVersion, kind: 'AddressPool', metadata: { name }, spec });
+
+async function create(
+  name: string,
+  { port = 8080, ...spec }: { readonly port?: number; readonly [field: string]: unknown },
+  annotations: object,
+  { namespace = 'default', labels = {} } = {},
+): Promise<void> {
+  const ports = [{ name: 'http', port, protocol: 'TCP' }];
+  const metadata = { name, annotations, labels };
+  await kube.must('POST', servicePath(namespace), {
+    metadata,
+    spec: { type: 'LoadBalancer', ports, ...spec },
+  });
+}
+
+const change = (name: string, spec: object) =>
+  kube.must('PATCH', servicePath('default', name), { spec }, 'application/merge-patch+json');
+
+const versionOf = async (path: string) => (await kube.must('GET', path)).metadata.resourceVersion;
+
+async function published(name: string, namespace = 'default'): Promise<readonly string[]> {
+  const { status } = await kube.must('GET', servicePath(namespace, name));
+  return (status.loadBalancer.ingress ?? []).map(({ ip }: { ip: string }) => ip);
+}
+
+/** Why it has no address. */
+async function reasonOf(name: string, namespace = 'default'): Promise<string | undefined> {
+  const { status } = await kube.must('GET', servicePath(namespace, name));
+  const conditions: { type: string; reason: string }[] = status.conditions ?? [];
+  return conditions.find(({ type }) => type === 'headgate.io/IPAllocated')?.reason;
+}
+
+/** One that is free on ::1, too, which tests share. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '::1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
