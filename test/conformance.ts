@@ -762,8 +762,13 @@ const WATCHING: Section = {
     },
     {
       field: 'before everything is there',
-      rule: ['Nothing is reported before Services, slices and nodes have all been listed.'],
-      shownBy: { [REAL_SOURCE]: ['What is there comes as one change, what happens then comes at once'] },
+      rule: ['Nothing is reported before Services, slices, nodes, pools and claims have all been listed.'],
+      shownBy: {
+        'agent/kubernetes/api/api-source.test.ts': [
+          'Nothing is reported as long as the list of endpointslices is under way, then all as one change',
+        ],
+        [REAL_SOURCE]: ['What is there comes as one change, what happens then comes at once'],
+      },
     },
     {
       field: 'items of a list',

@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { type ErrorCode, HeadgateError } from '../../../../agent/errors.ts';
 import { ApiSource } from '../../../../agent/kubernetes/api/api-source.ts';
+import type { ApiRequest, ApiStream } from '../../../../agent/kubernetes/api/client.ts';
+import type { ObjectsChange } from '../../../../agent/kubernetes/cluster.ts';
 
 /** A source whose every question fails so, and which has the patience of hours. */
 function failing(t: ExecutionContext, code: ErrorCode) {
@@ -41,3 +43,69 @@ test('An API server that answers, but not as asked, is waited for', async (t) =>
   await setImmediate();
   t.false(isReady);
 });
+
+for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'addressclaims']) {
+  test(`Nothing is reported as long as the list of ${plural} is under way, then all as one change`, async (t) => {
+    const held = Promise.withResolvers<void>();
+    const others = Promise.withResolvers<void>();
+    const watched = new Set<string>();
+    const changes: ObjectsChange[] = [];
+    const source = new ApiSource({
+      api: {
+        open: async ({ path, query, signal }) => {
+          const kind = path.slice(path.lastIndexOf('/') + 1);
+          if (query?.watch !== undefined) {
+            // Its list has been taken.
+            if (watched.add(kind).size === 4) others.resolve();
+            return silence(signal);
+          }
+          if (kind === plural) await held.promise;
+          return listOf(kind);
+        },
+      },
+      namespaces: [],
+      serviceSelector: '',
+      snapshotPath: undefined,
+      patience: 10_000_000,
+      onChange: (change) => changes.push(change),
+      onFailure: () => t.fail(),
+    });
+    t.teardown(() => source.close());
+    source.start();
+    await others.promise;
+    await setImmediate();
+    t.deepEqual([changes, source.isSynced], [[], false]);
+    held.resolve();
+    await source.synced;
+    t.is(await source.ready, 'api');
+    t.deepEqual(
+      changes.map(({ upserted }) => upserted.map(({ kind }) => kind)),
+      [['Service', 'Node']],
+    );
+  });
+}
+
+/** One object each of those kinds that are short to write. */
+function listOf(plural: string): ApiStream {
+  const metadata = { name: 'a', namespace: 'default', uid: `uid-${plural}`, resourceVersion: '1' };
+  const service = { metadata, spec: { type: 'LoadBalancer', ports: [{ port: 80 }] } };
+  const node = { metadata: { ...metadata, namespace: undefined } };
+  const items = plural === 'services' ? [service] : plural === 'nodes' ? [node] : [];
+  return streamOf(JSON.stringify({ metadata: { resourceVersion: '5' }, items }));
+}
+
+/** A watch that says nothing. */
+function silence(signal: ApiRequest['signal']): ApiStream {
+  const ended = new Promise<never>((_, reject) => {
+    signal?.addEventListener('abort', () => reject(new HeadgateError('API_UNREACHABLE', 'Aborted')));
+  });
+  return streamOf('', ended);
+}
+
+function streamOf(text: string, end?: Promise<never>): ApiStream {
+  const chunks = (async function* () {
+    yield Buffer.from(text);
+    await end;
+  })();
+  return { status: 200, headers: {}, chunks };
+}
