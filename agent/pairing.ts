@@ -42,6 +42,7 @@ export function pairOf({
     wanted: model.loadBalancers,
     haproxy: {
       isServing: () => haproxy.status().serving,
+      isReloading: () => haproxy.isReloading,
       ask: (timeoutMs) => haproxy.ask(timeoutMs),
       serves: (listener) => haproxy.serves(listener),
       served: (key) => haproxy.served(key),

@@ -292,6 +292,11 @@ export class HaproxyDataplane {
     await this.#obtain();
   }
 
+  /** One worker is being replaced by another, on our order. */
+  get isReloading(): boolean {
+    return this.#arbiter.isReloading;
+  }
+
   /** Whether a HAProxy answers at our sockets, started by whomever. Reads only. */
   async isRunning(): Promise<boolean> {
     const runtime = await this.#supervisor.connect().catch(() => undefined);

@@ -48,6 +48,8 @@ export interface PairOptions {
   readonly objects: () => Objects;
   readonly haproxy: {
     isServing(): boolean;
+    /** One worker is being replaced by another, on our order. */
+    isReloading(): boolean;
     /** Fails where HAProxy does not answer in time. */
     ask(timeoutMs: number): Promise<unknown>;
     serves(listener: string): boolean;
@@ -94,6 +96,9 @@ export interface PairStatus {
 const LOOK = 500;
 const LOOK_AGAIN = 100;
 
+/** Milliseconds that HAProxy may be silent while it reloads: meanwhile the worker before goes on serving. */
+const RELOAD_PATIENCE = 5_000;
+
 const UNREAD = 'The objects have not been read yet';
 
 export class Pair {
@@ -108,6 +113,8 @@ export class Pair {
   #standing: Standing = { ...fullStanding, lowered: [{ reason: 'catching-up', message: UNREAD }] };
   #masters: MastersSeen = oneMaster;
   #seen = { haproxy: '', listeners: '' };
+  /** Up to when HAProxy counts as reloading, by performance.now(): a look or two after a reload may still be of it. */
+  #reloadsUntil = 0;
   #isCatchingUp = true;
   #wasHeard = false;
   /** What VRRP has been told last of how this host stands; undefined: nothing. */
@@ -286,13 +293,16 @@ export class Pair {
   /** Everything that follows from what is known now; called whenever something of it may have changed. */
   #judge(now = performance.now()): void {
     if (this.#closed) return;
-    const { vrrp, log } = this.#options;
+    const { haproxy, vrrp, log } = this.#options;
     const settings = this.#options.settings();
     const catchingUp = this.#whyCatchingUp();
     if (catchingUp === '') this.#isCatchingUp = false;
     const { isLocked: maintenance, handsOver: failover } = this.#orders;
     const signs = { ...this.#seen, maintenance, failover, catchingUp };
-    const patience = { lowerAfter: settings.pairLowerAfter, raiseAfter: settings.pairRaiseAfter };
+    const { pairLowerAfter, pairRaiseAfter: raiseAfter } = settings;
+    if (haproxy.isReloading()) this.#reloadsUntil = now + pairLowerAfter;
+    const lowerAfter = now < this.#reloadsUntil ? Math.max(pairLowerAfter, RELOAD_PATIENCE) : pairLowerAfter;
+    const patience = { lowerAfter, raiseAfter };
     this.#standing = nextStanding(this.#standing, signs, now, patience);
     this.#stand(this.#standing.lowered);
 

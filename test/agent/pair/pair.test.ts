@@ -22,6 +22,7 @@ class Side {
   readonly wanted = new Map<string, LoadBalancer>();
   objects: Objects = 'live';
   isServing = true;
+  isReloading = false;
   isPending = false;
   /** '' where HAProxy answers. */
   silence = '';
@@ -48,6 +49,7 @@ class Side {
       objects: () => this.objects,
       haproxy: {
         isServing: () => this.isServing,
+        isReloading: () => this.isReloading,
         ask: async () => {
           if (this.silence !== '') throw new Error(this.silence);
         },
@@ -167,6 +169,20 @@ test('A host that is active when its agent starts is not lowered for catching up
   await standby.pair.start();
   standby.take(BACKUP);
   t.deepEqual(standby.told, ['catching-up']);
+});
+
+test('A HAProxy that is silent while it reloads has more time than one that is not', async (t) => {
+  const [reloading, idle] = await twoSides(t);
+  for (const side of [reloading, idle]) await side.pair.start();
+  for (const side of [reloading, idle]) await until(t, 'it stands in full', () => side.lowered === '');
+  reloading.isReloading = true;
+  for (const side of [reloading, idle]) side.silence = 'No answer';
+  await until(t, 'the other one is lowered', () => idle.lowered === 'haproxy');
+  await delay(300);
+  t.is(reloading.lowered, '');
+  // It has to come to an end, and a reload that never does is no excuse.
+  reloading.isReloading = false;
+  await until(t, 'it is lowered, too', () => reloading.lowered === 'haproxy');
 });
 
 test('An API server that is away lowers nobody', async (t) => {
