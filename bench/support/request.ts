@@ -41,19 +41,22 @@ export function request(address: string, port: number, timeout = 5_000): Promise
   });
 }
 
-/** Asks again and again until `body` comes back; milliseconds since `since` (performance.now()). */
+/**
+ * Asks again and again, `every` so many milliseconds, until `body` comes back; milliseconds since `since`
+ * (performance.now()).
+ */
 export async function untilAnswered(
   address: string,
   port: number,
   body: string,
   since: number,
-  most = 30_000,
+  { most = 30_000, every = 1 }: { readonly most?: number; readonly every?: number } = {},
 ): Promise<number> {
   for (;;) {
     const answer = await request(address, port);
     if (answer.failure === '' && answer.body === body) return performance.now() - since;
     if (performance.now() - since > most)
       throw new Error(`${address}:${port} does not answer "${body}": ${answer.failure || answer.body}`);
-    if (answer.failure !== '') await delay(1);
+    if (answer.failure !== '') await delay(every);
   }
 }
