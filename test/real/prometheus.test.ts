@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { rows } from '../../scripts/dashboard-rows.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { keepalivedFlags } from '../support/keepalived.ts';
 import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { firstCells } from '../support/markdown.ts';
@@ -172,7 +173,7 @@ async function startPair(t: ExecutionContext<unknown>): Promise<readonly Running
     };
     flags.push('--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp));
     flags.push('--pair-address', own[name], '--pair-peer', own[peer], '--pair-credentials', credentials);
-    flags.push('--haproxy-user=', '--haproxy-group=');
+    flags.push('--haproxy-user=', '--haproxy-group=', ...keepalivedFlags);
     await host.serve({ address: VIP, port: 8080, members: [network.v4('client')] });
     const agent = await host.start();
     t.teardown(() => agent.stop());
