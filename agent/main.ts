@@ -80,6 +80,7 @@ async function run(argv: readonly string[]): Promise<number> {
       operating.touched(keys);
       overview.mark(keys);
     },
+    onBoot: () => compaction.once(),
     metrics: metrics.dataplane,
     log,
   });

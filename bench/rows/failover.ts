@@ -3,11 +3,11 @@
 // under load, and those that were there before and end. `vips-1k`: from the loss of power to the moment at which the last of 1,000 VIPs takes connections again.
 // All in network namespaces, beside keepalived and HAProxy with files written by hand, with the same intervals.
 
-import { spawnSync } from 'node:child_process';
 import { monotonic } from '../api/monotonic.ts';
 import { startAgentPair } from '../pair/agent-pair.ts';
 import type { ClientOrder, Reached, Watched } from '../pair/client-process.ts';
 import { MEMBER_PORT, otherThan, type PairContender, PORT, vipAt } from '../pair/contender.ts';
+import { demandPair } from '../pair/demand-pair.ts';
 import type { Kept } from '../pair/kept-connections.ts';
 import { PairNetwork } from '../pair/network.ts';
 import { startPlainPair } from '../pair/plain-pair.ts';
@@ -35,12 +35,7 @@ const SECONDS = 4;
 export const failover: Benchmark = {
   rows: ROWS,
   run: async (bench, wanted) => {
-    if (process.getuid?.() !== 0)
-      throw new Error(
-        'A pair needs network namespaces, keepalived and its realtime priority: run this as root',
-      );
-    if (spawnSync('keepalived', ['--version']).error !== undefined)
-      throw new Error('keepalived is not installed');
+    demandPair();
     return isolated(import.meta.url, bench, wanted);
   },
 };

@@ -2,11 +2,11 @@
 // masters are reported (`two-masters`), how long two hosts that start together need (`start-together`), and what 100
 // VIPs that come or go on one host seconds before the other do to the pair (`vips-churn`). All with 1,000 VIPs.
 
-import { spawnSync } from 'node:child_process';
 import { monotonic } from '../api/monotonic.ts';
 import { timesSaid, whenSaid } from '../pair/agent-log.ts';
 import type { ClientOrder, Reached, Watched } from '../pair/client-process.ts';
 import { MEMBER_PORT, otherThan, PORT, vipAt } from '../pair/contender.ts';
+import { demandPair } from '../pair/demand-pair.ts';
 import { type Fault, faults } from '../pair/faults.ts';
 import { type HostName, PairNetwork } from '../pair/network.ts';
 import { HOSTS, TwoAgents } from '../pair/two-agents.ts';
@@ -27,12 +27,7 @@ const GAP = 50;
 export const pairFaults: Benchmark = {
   rows: [...faults.map((fault) => fault.row), 'two-masters', 'start-together', 'vips-churn'],
   run: async (bench, wanted) => {
-    if (process.getuid?.() !== 0)
-      throw new Error(
-        'A pair needs network namespaces, keepalived and its realtime priority: run this as root',
-      );
-    if (spawnSync('keepalived', ['--version']).error !== undefined)
-      throw new Error('keepalived is not installed');
+    demandPair();
     return isolated(import.meta.url, bench, wanted);
   },
 };

@@ -20,7 +20,7 @@ interface Given {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Reads settings on a machine that is made up: an ordinary user, working directory /work. */
+/** Reads settings on a machine that is made up: an ordinary user, working directory /srv. */
 function read({ argv = [], env = {}, file, uid = 1000, files = {} }: Given): Settings {
   const all: Record<string, string> = {
     ...files,
@@ -30,7 +30,7 @@ function read({ argv = [], env = {}, file, uid = 1000, files = {} }: Given): Set
     argv: file === undefined ? argv : ['--config', '/etc/headgate.yaml', ...argv],
     env: { HOME: '/home/me', ...env },
     uid,
-    cwd: '/work',
+    cwd: '/srv',
     readFile(path) {
       const content = all[path];
       if (content === undefined) throw new Error(`ENOENT: no such file, open '${path}'`);
@@ -240,20 +240,20 @@ test('Folders of manifests come from one source, defaults of annotations are mer
     env: { HEADGATE_MANIFESTS: '/x:y', HEADGATE_DEFAULTS: 'timeout-connect=2s;connection-limit=5' },
     argv: ['--defaults', 'algorithm=source-hash'],
   });
-  t.deepEqual(settings.manifests, ['/x', '/work/y']);
+  t.deepEqual(settings.manifests, ['/x', '/srv/y']);
   t.deepEqual(settings.defaults, {
     algorithm: 'source-hash',
     'timeout-connect': '2s',
     'connection-limit': '5',
   });
   t.deepEqual(read({ argv: ['--manifests', 'a', '--manifests=/b', '--manifests', 'a'] }).manifests, [
-    '/work/a',
+    '/srv/a',
     '/b',
   ]);
 });
 
 test('Relative paths start from the working directory, those of the file from where it is', (t) => {
-  t.is(read({ argv: ['--state-dir', 'state'] }).stateDir, '/work/state');
+  t.is(read({ argv: ['--state-dir', 'state'] }).stateDir, '/srv/state');
   t.like(read({ file: 'manifests: [m, ./n/]\nstateDir: ../srv\nhaproxy: ./haproxy' }), {
     manifests: ['/etc/m', '/etc/n'],
     stateDir: '/srv',
@@ -263,7 +263,7 @@ test('Relative paths start from the working directory, those of the file from wh
 });
 
 test('The settings file can be named by a variable; a flag has precedence', (t) => {
-  const files = { '/a.yaml': 'zone: a', '/work/b.yaml': 'zone: b' };
+  const files = { '/a.yaml': 'zone: a', '/srv/b.yaml': 'zone: b' };
   t.is(read({ files, env: { HEADGATE_CONFIG: '/a.yaml' } }).zone, 'a');
   t.is(read({ files, env: { HEADGATE_CONFIG: '/a.yaml' }, argv: ['--config', 'b.yaml'] }).zone, 'b');
 });
@@ -333,7 +333,7 @@ test(
   'a file that is not there',
   refused,
   { argv: ['--config', 'none.yaml'] },
-  "none.yaml: Cannot read the settings file: ENOENT: no such file, open '/work/none.yaml'",
+  "none.yaml: Cannot read the settings file: ENOENT: no such file, open '/srv/none.yaml'",
 );
 test('a file that is not YAML', refused, { file: 'zone: [' }, /^\/etc\/headgate\.yaml:1:\d+: /);
 test(

@@ -1,5 +1,5 @@
-// Keeps haproxy.cfg at desired within a second of a change (up to five, where a big file changes without end), so that a crash or a
-// reboot comes back right.
+// Keeps haproxy.cfg at desired within a second of a change (up to five, where a big file changes without end), so that a
+// crash or a reboot comes back right.
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
 import { messageOf } from '../../errors.ts';
@@ -24,8 +24,8 @@ export interface PersisterOptions {
 const SOON = 800;
 const AGAIN = 1_000;
 /**
- * Where changes never end, a write is followed by a rest of this many times its own length, within limits: a whole file
- * at every second would cost more than all the changes that are in it.
+ * Where changes never end, a write is followed by a rest of this many times its own length, within limits: the bigger
+ * the file, the more changes one write of it has to be worth.
  */
 const REST = 50;
 const SHORTEST_REST = 1_000;
