@@ -9,14 +9,12 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { rows } from '../../scripts/dashboard-rows.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { keepalivedFlags } from '../support/keepalived.ts';
+import { startAgentPair } from '../support/agent-pair.ts';
 import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { firstCells } from '../support/markdown.ts';
 import { startMembers } from '../support/members.ts';
 import { readMetrics } from '../support/metrics-text.ts';
-import { TestNetwork } from '../support/namespaces.ts';
-import { makeCredentials } from '../support/pair-credentials.ts';
 import { Prometheus } from '../support/prometheus.ts';
 import { requires } from '../support/requirements.ts';
 import { alertRules, recordingRules, selectorsOf } from '../support/rules.ts';
@@ -149,39 +147,12 @@ async function lint(text: string): Promise<string> {
   return status === 0 ? said : `${status}: ${said}`;
 }
 
-/** Two hosts in network namespaces that serve one Service; their agents talk outside of these. */
+/** Of two hosts in network namespaces that serve one Service. */
 async function startPair(t: ExecutionContext<unknown>): Promise<readonly RunningAgent[]> {
-  const network = await TestNetwork.create(t, ['a', 'b', 'client']);
-  network.serve('client');
-  const hosts = { a: await hostWith(t), b: await hostWith(t) };
-  const credentials = await makeCredentials(hosts.a.host.directory);
-  const own = { a: hosts.a.host.address(201), b: hosts.a.host.address(202) };
-  const agents: RunningAgent[] = [];
-  for (const [name, peer] of [
-    ['a', 'b'],
-    ['b', 'a'],
-  ] as const) {
-    const { host, flags } = hosts[name];
-    const vrrp = {
-      interface: 'eth0',
-      address: network.v4(name),
-      peers: [network.v4(peer)],
-      virtualRouterId: 51,
-      anchors: ['10.9.0.1'],
-      // A busy machine may leave keepalived without the processor for longer than three of the default.
-      advertInterval: '500ms',
-    };
-    flags.push('--netns', network.netns(name), '--vrrp', JSON.stringify(vrrp));
-    flags.push('--pair-address', own[name], '--pair-peer', own[peer], '--pair-credentials', credentials);
-    flags.push('--haproxy-user=', '--haproxy-group=', ...keepalivedFlags);
-    await host.serve({ address: VIP, port: 8080, members: [network.v4('client')] });
-    const agent = await host.start();
-    t.teardown(() => agent.stop());
-    agents.push(agent);
-  }
-  const { host } = hosts.a;
-  await host.until('the peer may take over', async () => (await host.status()).pair?.peerNotReady === '');
-  return agents;
+  const { active, standby } = await startAgentPair(t, VIP, {
+    prepare: (host, network) => host.serve({ address: VIP, port: 8080, members: [network.v4('client')] }),
+  });
+  return [active.agent, standby.agent];
 }
 
 async function hostWith(t: ExecutionContext<unknown>): Promise<{ host: TestHost; flags: string[] }> {
