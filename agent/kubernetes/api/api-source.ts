@@ -81,17 +81,21 @@ export class ApiSource {
     this.#options = options;
     const { kinds = ALL, namespaces, serviceSelector } = options;
     const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector, this.#parse));
-    this.#reflectors = resources.map(
-      (resource) =>
-        new Reflector({
-          api: options.api,
-          resource,
-          onChange: (change, by) => this.#take(change, by),
-          onConnected: () => this.#nudge(),
-          observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
-          ...(options.times === undefined ? {} : { times: options.times }),
-        }),
-    );
+    this.#reflectors = resources.map((resource) => {
+      const reflector: Reflector<KubernetesObject> = new Reflector({
+        api: options.api,
+        resource,
+        onChange: (change, by) => {
+          if (by === 'list' && resource.kind === 'Service')
+            this.#currentServices.listed(resource.namespace, reflector.objects());
+          this.#take(change, by);
+        },
+        onConnected: () => this.#nudge(),
+        observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
+        ...(options.times === undefined ? {} : { times: options.times }),
+      });
+      return reflector;
+    });
     if (options.snapshotPath !== undefined) {
       this.#snapshot = new ApiSnapshot({
         path: options.snapshotPath,

@@ -30,4 +30,17 @@ export class CurrentServices {
   delete({ key, uid }: { readonly key: string; readonly uid: string }): void {
     if (this.#services.get(key)?.uid === uid) this.#services.delete(key);
   }
+
+  /**
+   * A list of a namespace ('' for all) is complete: what is not among `known` was seen only in one that broke off, and
+   * has gone since.
+   */
+  listed(namespace: string, known: Iterable<{ readonly key: string; readonly uid: string }>): void {
+    const uids = new Map<string, string>();
+    for (const { key, uid } of known) uids.set(key, uid);
+    for (const [key, service] of this.#services) {
+      const isOfList = namespace === '' || service.namespace === namespace;
+      if (isOfList && uids.get(key) !== service.uid) this.#services.delete(key);
+    }
+  }
 }

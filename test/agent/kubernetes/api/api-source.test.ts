@@ -85,6 +85,40 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
   });
 }
 
+test('A Service that was seen only in a list that broke off is not there for those who write', async (t) => {
+  let lists = 0;
+  const source = new ApiSource({
+    api: {
+      open: async ({ path, query, signal }) => {
+        const kind = path.slice(path.lastIndexOf('/') + 1);
+        if (query?.watch !== undefined) return silence(signal);
+        if (kind !== 'services' || ++lists > 1) return listOf(kind);
+        const spec = { type: 'LoadBalancer', ports: [{ port: 80 }] };
+        const ghosts = ['ghost', 'a'].map((name) => {
+          const metadata = { name, namespace: 'default', uid: 'uid-ghost', resourceVersion: '1' };
+          return { metadata, spec };
+        });
+        const text = `{"metadata":{"resourceVersion":"4"},"items":${JSON.stringify(ghosts).slice(0, -1)},`;
+        return streamOf(text, Promise.reject(new HeadgateError('API_UNREACHABLE', 'Broken off')));
+      },
+    },
+    namespaces: [],
+    serviceSelector: '',
+    snapshotPath: undefined,
+    patience: 10_000_000,
+    onChange: () => undefined,
+    onFailure: () => t.fail(),
+    observer: { onFailure: () => seen.push(source.currentService('default/ghost')?.uid) },
+  });
+  const seen: unknown[] = [];
+  t.teardown(() => source.close());
+  source.start();
+  await source.synced;
+  t.deepEqual([lists, seen], [2, ['uid-ghost']]);
+  t.is(source.currentService('default/ghost'), undefined);
+  t.is(source.currentService('default/a')?.uid, 'uid-services');
+});
+
 /** One object each of those kinds that are short to write. */
 function listOf(plural: string): ApiStream {
   const metadata = { name: 'a', namespace: 'default', uid: `uid-${plural}`, resourceVersion: '1' };
