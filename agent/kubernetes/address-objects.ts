@@ -33,6 +33,7 @@ export interface AddressCount {
 /**
  * The `status` of an AddressPool, as all of what a server-side apply of the status owns. Numbers are texts, since an
  * IPv6 pool has more addresses than an int64 can count. `problem`: what overlaps, '' for nothing.
+ * The UID makes it another one for a pool that was made anew, and keeps what was meant for the old one from it.
  */
 export function poolStatusManifest(
   pool: AddressPool,
@@ -43,7 +44,7 @@ export function poolStatusManifest(
   return {
     apiVersion: ADDRESS_API_VERSION,
     kind: 'AddressPool',
-    metadata: { name: pool.name },
+    metadata: { name: pool.name, uid: pool.uid },
     status: {
       state,
       ...(problem === '' ? {} : { message: problem }),

@@ -139,6 +139,19 @@ test.serial(
   },
 );
 
+test.serial('A pool that is deleted and made again has its status again, with the same counts', async (t) => {
+  const host = await started(t);
+  const made = async () => kube.must('POST', POOLS, pool('anew', { blocks: [`${host.address(100)}/31`] }));
+  const told = async () => (await kube.must('GET', `${POOLS}/anew`)).status;
+  await made();
+  await until('its status is there', async () => (await told())?.ipv4?.free === '2');
+  const before = await told();
+  await kube.must('DELETE', `${POOLS}/anew`);
+  await made();
+  await until('it is there again', async () => (await told()) !== undefined);
+  t.deepEqual(await told(), before);
+});
+
 async function started(t: ExecutionContext): Promise<TestHost> {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   const agent = await host.start();

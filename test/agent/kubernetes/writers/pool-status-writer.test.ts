@@ -1,0 +1,137 @@
+import test from 'ava';
+import { PoolStatusWriter } from '../../../../agent/kubernetes/writers/pool-status-writer.ts';
+import { createLog } from '../../../../agent/log.ts';
+import { answer, FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const PATH = '/apis/headgate.io/v1alpha1/addresspools/public';
+
+const status = (free: number) => ({ metadata: { name: 'public' }, status: { ipv4: { free: String(free) } } });
+
+/** A writer that leads and is to write the pool `public`; the API server takes everything unless `fault` says more. */
+function start({ leads = true } = {}) {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const log: string[] = [];
+  const state = { leads, wanted: status(10) as object | undefined };
+  api.fault = () => answer(200, {});
+  const writer = new PoolStatusWriter({
+    api,
+    clock,
+    log: createLog({ level: 'info', format: 'json', destination: { write: (line) => log.push(line) } }),
+    isLeader: () => state.leads,
+    wanted: () => state.wanted,
+    random: () => 0.5,
+  });
+  if (leads) writer.lead(true);
+  const write = async (milliseconds = 0): Promise<void> => {
+    writer.write(['public']);
+    await clock.advance(milliseconds);
+  };
+  const written = () => api.requests.map(({ body }) => (body as Json).status.ipv4.free);
+  return { api, clock, log, state, writer, write, written };
+}
+
+test('The whole status is applied to the status subresource, as the one who owns it', async (t) => {
+  const { api, write } = start();
+  await write();
+  t.is(api.requests.length, 1);
+  t.like(api.requests[0], {
+    method: 'PATCH',
+    path: `${PATH}/status`,
+    query: { fieldManager: 'headgate', force: 'true' },
+    contentType: 'application/apply-patch+yaml',
+    body: status(10),
+  });
+});
+
+test('What has not changed is not written again, what changes often is written every five seconds', async (t) => {
+  const { clock, state, write, written } = start();
+  for (let count = 0; count < 3; count++) await write(10_000);
+  t.deepEqual(written(), ['10']);
+  for (const free of [9, 8, 7]) {
+    state.wanted = status(free);
+    await write();
+  }
+  t.deepEqual(written(), ['10', '9']);
+  await clock.advance(4_999);
+  t.deepEqual(written(), ['10', '9']);
+  await clock.advance(1);
+  t.deepEqual(written(), ['10', '9', '7']);
+});
+
+test('Nothing is written by whoever does not lead, and what has been written is written anew by who leads again', async (t) => {
+  const { state, writer, clock, write, written } = start({ leads: false });
+  await write(60_000);
+  t.deepEqual(written(), []);
+  state.leads = true;
+  writer.lead(true);
+  await clock.advance(0);
+  t.deepEqual(written(), ['10']);
+  state.leads = false;
+  writer.lead(false);
+  state.wanted = status(5);
+  await write(60_000);
+  t.deepEqual(written(), ['10']);
+  // Another has written meanwhile: the same as we did last is news again.
+  state.wanted = status(10);
+  state.leads = true;
+  writer.lead(true);
+  await write(10_000);
+  t.deepEqual(written(), ['10', '10']);
+});
+
+test('A lead that is lost by the clock stops a write that was due', async (t) => {
+  const { state, write, written } = start();
+  state.leads = false;
+  await write(60_000);
+  t.deepEqual(written(), []);
+});
+
+test('A pool that is gone is left alone, here and there', async (t) => {
+  const { api, state, write, written } = start();
+  api.fault = () => refusal(404, 'NotFound');
+  await write(60_000);
+  t.is(written().length, 1);
+  state.wanted = undefined;
+  await write(60_000);
+  t.is(written().length, 1);
+});
+
+test('A refusal is told once and tried again, when it was asked to, else less and less often', async (t) => {
+  const { api, clock, log, write, written } = start();
+  api.fault = () => refusal(429, 'TooManyRequests', { 'retry-after': '7' });
+  await write(6_999);
+  t.is(written().length, 1);
+  await clock.advance(1);
+  t.is(written().length, 2);
+  api.fault = () => refusal(403, 'Forbidden');
+  await clock.advance(120_000);
+  t.true(written().length > 4 && written().length < 20, String(written().length));
+  api.fault = () => answer(200, {});
+  await clock.advance(60_000);
+  const { length } = written();
+  await clock.advance(60_000);
+  t.is(written().length, length);
+  t.is(log.filter((line) => line.includes('Forbidden')).length, 1);
+  t.is(log.filter((line) => line.includes('Cannot write the status of an AddressPool')).length, 2);
+});
+
+test('An API server that cannot be reached costs no more than a later try', async (t) => {
+  const { api, clock, log, write, written } = start();
+  api.fault = () => {
+    throw new Error('Nobody there');
+  };
+  await write();
+  t.regex(log.join(''), /Nobody there/);
+  api.fault = () => answer(200, {});
+  await clock.advance(60_000);
+  t.deepEqual(written(), ['10', '10']);
+});
+
+test('After close() nothing is written', async (t) => {
+  const { writer, write, written } = start();
+  await writer.close();
+  await write(60_000);
+  t.deepEqual(written(), []);
+});
