@@ -8,7 +8,8 @@ import {
 } from '../health/operating-status.ts';
 import type { StatusBook, StatusCounts } from '../health/status-book.ts';
 import type { AddressKeeper, AddressStatus } from './address-keeper.ts';
-import type { HaproxyDataplane, HaproxyStatus } from './haproxy/dataplane.ts';
+import type { HaproxyDataplane } from './haproxy/dataplane.ts';
+import type { HaproxyStatus } from './haproxy/options.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import type { VrrpStatus } from './keepalived/vrrp.ts';
 import type { Cluster } from './kubernetes/cluster.ts';

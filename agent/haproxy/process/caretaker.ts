@@ -35,8 +35,6 @@ export interface CaretakerOptions {
   readonly requestReload: (cause: ReloadCause) => void;
   readonly replan: (keys: Iterable<string>) => void;
   readonly onRepair: (what: Repair) => void;
-  /** What HAProxy has to do, once a second. */
-  readonly onLoad: (load: Load) => void;
   readonly settings: () => {
     readonly auditInterval: number;
     readonly haproxySupervisor: 'agent' | 'external';
@@ -46,6 +44,8 @@ export interface CaretakerOptions {
 }
 
 const EVERY = 1_000;
+/** Rounds of which it is remembered what HAProxy had to do. */
+const LOADS = 120;
 /** Blocked addresses that are tried in one round. */
 const PROBES = 50;
 /** Milliseconds after which an address is tried again that HAProxy could not listen on although we could. */
@@ -62,11 +62,17 @@ export class Caretaker {
   #lastAudit = performance.now();
   #auditFrom = 0;
   #probeFrom = 0;
+  #loads: readonly Load[] = [];
   /** `address port` to when it was last freed, and how long it is left alone should HAProxy refuse it after all. */
   readonly #freed = new Map<string, { readonly at: number; readonly patience: number }>();
 
   constructor(options: CaretakerOptions) {
     this.#options = options;
+  }
+
+  /** What HAProxy had to do at each of the last rounds, the newest last; none of those in which there was no worker. */
+  get loads(): readonly Load[] {
+    return this.#loads;
   }
 
   start(): void {
@@ -98,7 +104,7 @@ export class Caretaker {
 
   async #lookAfterWorker(worker: ServingWorker): Promise<void> {
     const info = await worker.runtime.ask('show info');
-    this.#options.onLoad(parseLoad(info));
+    this.#loads = [...this.#loads.slice(1 - LOADS), parseLoad(info)];
     const { stopping } = parseInfo(info);
     if (!stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
     this.#options.log.warn('HAProxy was reloaded by someone else');

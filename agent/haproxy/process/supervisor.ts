@@ -178,6 +178,13 @@ export class Supervisor {
     }
   }
 
+  /** Whether a HAProxy answers at our sockets, started by whomever. Reads only. */
+  async isRunning(): Promise<boolean> {
+    const runtime = await this.connect().catch(() => undefined);
+    runtime?.close();
+    return runtime !== undefined;
+  }
+
   /** The worker that serves exactly this candidate; undefined where the one that answers does not. */
   async find(candidate: Candidate, phase: Phase = 'running'): Promise<ServingWorker | undefined> {
     const runtime = await this.connect(phase).catch(() => undefined);

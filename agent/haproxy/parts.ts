@@ -1,0 +1,201 @@
+// The parts of the HAProxy dataplane, put together: each is given what it works on, and what it tells the others.
+
+import { CandidateMaker } from './config/candidate.ts';
+import { ConfigFile } from './config/config-file.ts';
+import { HostPart } from './config/host-part.ts';
+import { Persister } from './config/persister.ts';
+import { Quarantine } from './config/quarantine.ts';
+import { RejectionFile } from './config/rejection-file.ts';
+import type { HaproxyOptions, HaproxySettings } from './options.ts';
+import { Caretaker, type Repair } from './process/caretaker.ts';
+import { CheckWatch } from './process/check-watch.ts';
+import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
+import { ReloadArbiter } from './process/reload-arbiter.ts';
+import { Reloader } from './process/reloader.ts';
+import { Supervisor } from './process/supervisor.ts';
+import { Serving } from './serving.ts';
+import { Statistics } from './stats/statistics.ts';
+import type { ServingWorker } from './worker.ts';
+
+export interface HaproxyParts {
+  readonly paths: HaproxyPaths;
+  /** What cannot be served now, and why. */
+  readonly quarantine: Quarantine;
+  readonly rejectionFile: RejectionFile;
+  /** What stands in haproxy.cfg beside the load balancers. */
+  readonly hostPart: HostPart;
+  /** Prepares the file for a start or a reload. */
+  readonly maker: CandidateMaker;
+  /** Keeps the file at desired. */
+  readonly persister: Persister;
+  /** Gets a worker. */
+  readonly supervisor: Supervisor;
+  /** The worker that counts. */
+  readonly serving: Serving;
+  /** Decides when to reload, and has the reloader do it. */
+  readonly arbiter: ReloadArbiter;
+  readonly reloader: Reloader;
+  /** Notices what others do to HAProxy. */
+  readonly caretaker: Caretaker;
+  readonly statistics: Statistics;
+  /** Reads what health checks find. */
+  readonly checkWatch: CheckWatch;
+}
+
+/** `settings`: as they are by then; those of the program, its paths and its place count from the start on. */
+export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
+  const { wanted, replan, metrics, log } = options;
+  const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
+  const isExternal = haproxySupervisor === 'external';
+  const paths = haproxyPaths(stateDir, runtimeDir, haproxyAccess);
+  const worker = (): ServingWorker | undefined => serving.worker;
+  const isReloading = (): boolean => arbiter.isReloading;
+  const onRepair = (what: Repair): void => metrics.repaired(what);
+  const onRefused = (key: string): void => {
+    persister.soon();
+    replan([key]);
+  };
+
+  // What stands in the file.
+  const quarantine = new Quarantine();
+  const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
+  const hostPart = new HostPart({ paths, settings, isRunning: () => supervisor.isRunning(), log });
+  const { context, aclIds } = hostPart;
+  const file = new ConfigFile(paths.config, paths.fileMode, () => {
+    log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
+    onRepair('file');
+  });
+  const maker = new CandidateMaker({
+    executable,
+    scratchFile: `${paths.config}.candidate`,
+    quarantine,
+    context,
+    bound: () => {
+      const serves = worker();
+      return serves === undefined ? new Set() : serves.bound;
+    },
+    ignoreAccess: isExternal,
+    canProbe: netns === '',
+    onRefused,
+  });
+  const persister = new Persister({
+    file,
+    loadBalancers: () => {
+      const effective = maker.effective(wanted);
+      // A reload is at it, or has to check something in it first.
+      if (isReloading() || (worker() !== undefined && !maker.isChecked(effective))) return undefined;
+      return effective;
+    },
+    context,
+    keepRejections: () => rejectionFile.save(quarantine.rejections),
+    onPersisted: (result) => metrics.persisted(result),
+    log,
+  });
+
+  // What tells how HAProxy is doing.
+  const statistics = new Statistics({
+    adminSocket: paths.adminSocket,
+    file: paths.counters,
+    wanted,
+    workerPid: () => worker()?.runtime.worker.pid,
+    detail: () => settings().metricsDetail,
+    log,
+  });
+  const checkWatch = new CheckWatch({
+    worker,
+    wanted,
+    interval: () => settings().healthReadInterval,
+    onChanged: (keys) => options.onChecked?.(keys),
+    log,
+  });
+
+  // Who serves: the first worker, and its successors.
+  const supervisor = new Supervisor({
+    executable,
+    netns,
+    paths,
+    maker,
+    quarantine,
+    file,
+    context,
+    wanted,
+    startsHaproxy: !isExternal,
+    isReloading,
+    onRepair,
+    onUnwritten: (error) => persister.failed(error),
+    onRefused,
+    onBoot: () => options.onBoot?.(),
+    log,
+  });
+  const serving: Serving = new Serving({
+    masterSocket: paths.masterSocket,
+    settings,
+    wanted,
+    supervisor,
+    persister,
+    quarantine,
+    statistics,
+    aclIds,
+    isReloading,
+    requestReload: (cause) => arbiter.request(cause),
+    replan,
+    onKnown: () => options.onKnown?.(),
+    log,
+  });
+  const reloader = new Reloader({
+    paths,
+    maker,
+    supervisor,
+    file,
+    persister,
+    wanted,
+    worker,
+    take: (next) => serving.take(next),
+    onReload: (causes, result) => {
+      for (const cause of causes) metrics.reloaded(cause, result);
+    },
+    log,
+  });
+  const arbiter: ReloadArbiter = new ReloadArbiter({
+    interval: () => settings().reloadInterval,
+    reload: async (causes) => {
+      const result = await reloader.reload(causes);
+      serving.reloadEnded();
+      return result;
+    },
+    pressure: () => {
+      const { maxOldWorkers, oldWorkerMemory } = settings();
+      return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
+    },
+  });
+  const caretaker = new Caretaker({
+    paths,
+    file,
+    persister,
+    quarantine,
+    wanted,
+    worker,
+    isReloading,
+    onReplaced: (old) => serving.lose(old, 'HAProxy was reloaded by someone else'),
+    requestReload: (cause) => arbiter.request(cause),
+    replan,
+    onRepair,
+    settings,
+    log,
+  });
+  return {
+    paths,
+    quarantine,
+    rejectionFile,
+    hostPart,
+    maker,
+    persister,
+    supervisor,
+    serving,
+    arbiter,
+    reloader,
+    caretaker,
+    statistics,
+    checkWatch,
+  };
+}

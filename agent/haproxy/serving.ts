@@ -1,0 +1,199 @@
+// The HAProxy worker that counts: gets hold of one, puts its successor in its place after a reload, and looks for
+// another where it is lost. Whoever leaves is followed to its end; what the next one lacks is planned again.
+
+import { messageOf } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { LoadBalancer } from '../model.ts';
+import type { AclIds } from './config/acl-ids.ts';
+import type { Persister } from './config/persister.ts';
+import type { Quarantine } from './config/quarantine.ts';
+import { OldWorkers } from './old-workers.ts';
+import type { HaproxySettings } from './options.ts';
+import type { Supervisor } from './process/supervisor.ts';
+import { Reaper } from './reaper.ts';
+import type { Command } from './socket/commands.ts';
+import type { Statistics } from './stats/statistics.ts';
+import type { ServingWorker } from './worker.ts';
+
+export interface ServingOptions {
+  readonly masterSocket: string;
+  readonly settings: () => Pick<HaproxySettings, 'haproxySupervisor' | 'drainTimeout' | 'hardStopAfter'>;
+  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly supervisor: Supervisor;
+  readonly persister: Persister;
+  readonly quarantine: Quarantine;
+  readonly statistics: Statistics;
+  readonly aclIds: AclIds;
+  readonly isReloading: () => boolean;
+  readonly requestReload: (cause: 'adopted' | 'settings') => void;
+  readonly replan: (keys: Iterable<string>) => void;
+  /** As of HaproxyOptions. */
+  readonly onKnown: () => void;
+  readonly log: Log;
+}
+
+/** Milliseconds in which a worker that ends during a reload is expected to be followed by another. */
+const SUCCESSION = 500;
+
+export class Serving {
+  readonly #options: ServingOptions;
+  readonly #oldWorkers: OldWorkers;
+  #worker: ServingWorker | undefined;
+  #reaper: Reaper | undefined;
+  /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
+  readonly #afterReload = new Set<string>();
+  /** The global part has changed while a worker that had booted, or was booting, was not yet taken. */
+  #isGlobalLate = false;
+  #isObtaining = false;
+  #closed = false;
+
+  constructor(options: ServingOptions) {
+    const { masterSocket, settings, log } = options;
+    this.#options = options;
+    this.#oldWorkers = new OldWorkers({
+      masterSocket,
+      drainTimeout: () => settings().drainTimeout,
+      hardStopAfter: () => settings().hardStopAfter,
+      onEnded: (sessions) => log.info('Ended connections of old workers to removed members', { sessions }),
+      onError: (error) => log.debug('Cannot look after old workers now', { error }),
+    });
+  }
+
+  /** undefined while there is none. */
+  get worker(): ServingWorker | undefined {
+    return this.#worker;
+  }
+
+  /** Members that are out of use, and still to be deleted from it. */
+  get serversToDelete(): number {
+    return this.#reaper?.waiting ?? 0;
+  }
+
+  /** Returns once there is a worker, or the first attempt to get one has failed. One at a time. */
+  obtain(): Promise<void> {
+    if (this.#isObtaining) return Promise.resolve();
+    this.#isObtaining = true;
+    const { supervisor, persister, settings } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onAttempt = async (): Promise<void> => {
+      // Someone else starts HAProxy: it shall find a file to start from.
+      if (settings().haproxySupervisor === 'external') await persister.now();
+      resolve();
+    };
+    const run = async (): Promise<void> => {
+      const worker = await supervisor.obtain(onAttempt);
+      this.#isObtaining = false;
+      if (worker !== undefined) this.take(worker);
+      resolve();
+    };
+    void run();
+    return promise;
+  }
+
+  /** From now on this worker is the one that counts. */
+  take(next: ServingWorker): void {
+    const { statistics, persister, requestReload, onKnown } = this.#options;
+    const old = this.#worker;
+    if (this.#closed || old?.runtime.worker.pid === next.runtime.worker.pid) {
+      next.runtime.close();
+      return;
+    }
+    this.#worker = next;
+    this.#reaper?.close();
+    this.#reaper = this.#reaperOf(next);
+    this.#oldWorkers.succeed(next, old);
+    if (old !== undefined) statistics.retire(old.runtime);
+    void next.runtime.closed.then((error) => this.lose(next, messageOf(error)));
+    if (next.structure === '') requestReload('adopted');
+    if (this.#isGlobalLate) requestReload('settings');
+    this.#isGlobalLate = false;
+    persister.catchUp();
+    this.#replan(next, old);
+    this.#releaseAcls(next, old);
+    if (next.structure !== '' && (old?.structure ?? '') === '') onKnown();
+  }
+
+  /** This worker is gone, or serves no more: another is looked for, unless a reload is about to bring it. */
+  lose(worker: ServingWorker, why: string): void {
+    if (worker !== this.#worker || this.#closed) return;
+    const { statistics, supervisor, isReloading, log } = this.#options;
+    this.#worker = undefined;
+    statistics.retire(worker.runtime);
+    const obtain = (): void => {
+      if (this.#worker !== undefined || this.#closed) return;
+      log.warn('Lost the HAProxy worker', { why });
+      supervisor.lose(why);
+      void this.obtain();
+    };
+    // A worker without connections ends as soon as its successor is there: the reload is about to bring that one.
+    if (isReloading()) setTimeout(obtain, SUCCESSION);
+    else obtain();
+  }
+
+  /** Something stands in the global part that the worker may not have. */
+  globalChanged(): void {
+    if (this.#worker === undefined) this.#isGlobalLate = true;
+    else this.#options.requestReload('settings');
+  }
+
+  /** Takes note of what `worker` has acknowledged: members that are out of use are ended in it and in older ones. */
+  acknowledged(worker: ServingWorker, commands: readonly Command[]): void {
+    if (worker === this.#worker) this.#reaper?.watch(commands);
+    this.#oldWorkers.watch(commands);
+  }
+
+  /** These are planned again once the reload that is under way has come to an end. */
+  planAfterReload(keys: Iterable<string>): void {
+    for (const key of keys) this.#afterReload.add(key);
+  }
+
+  /** A reload has come to an end, whatever has become of it. */
+  reloadEnded(): void {
+    this.#options.replan([...this.#afterReload]);
+    this.#afterReload.clear();
+    if (this.#worker === undefined) void this.obtain();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#reaper?.close();
+    this.#oldWorkers.close();
+  }
+
+  #reaperOf(worker: ServingWorker): Reaper {
+    const { settings, log } = this.#options;
+    return new Reaper(worker, {
+      drainTimeout: () => settings().drainTimeout,
+      onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
+      onError: (error) => log.debug('Stopped deleting servers', { error }),
+    });
+  }
+
+  #replan(next: ServingWorker, old: ServingWorker | undefined): void {
+    const { wanted, quarantine, replan } = this.#options;
+    // What an adopted worker runs may differ everywhere from the file it booted from; one that we booted differs only
+    // in what has changed since.
+    const isBehind = (each: LoadBalancer): boolean =>
+      next.booted.get(each.key) !== quarantine.effective(each);
+    // Nothing is left to do for these, but perhaps to be told: what was out of service is served now.
+    const isNew = ({ key }: LoadBalancer): boolean => next.booted.get(key) !== old?.booted.get(key);
+    if (old === undefined) replan(wanted.keys());
+    else replan([...wanted.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
+    // Gone from the worker, or still to go from it.
+    const others = new Set([...next.booted.keys(), ...(old?.booted.keys() ?? [])]);
+    replan([...others].filter((key) => !wanted.has(key)));
+  }
+
+  /** Of listeners that neither the worker has any more nor anybody wants. */
+  #releaseAcls(next: ServingWorker, old: ServingWorker | undefined): void {
+    const { wanted, aclIds } = this.#options;
+    for (const [key, before] of old?.booted ?? []) {
+      const after = next.booted.get(key);
+      if (after === before) continue;
+      const still = new Set(
+        [after, wanted.get(key)].flatMap((each) => each?.listeners ?? []).map(({ name }) => name),
+      );
+      for (const { name } of before.listeners) if (!still.has(name)) aclIds.release(name);
+    }
+  }
+}
