@@ -1,0 +1,33 @@
+// What the agent's gauges show, read from its parts at each scrape.
+
+import type { AgentState } from '../health/metrics.ts';
+import type { Changes } from './changes.ts';
+import { problemCounts } from './problem-log.ts';
+import type { Reporter } from './reporter.ts';
+import type { Sources } from './sources.ts';
+import { allProblems, type StatusSources } from './status.ts';
+
+export interface StateSources {
+  readonly parts: StatusSources;
+  readonly changes: Changes;
+  readonly sources: Pick<Sources, 'api'>;
+  /** undefined where there is no cluster. */
+  readonly reporter: Reporter | undefined;
+}
+
+export function agentState({ parts, changes, sources, reporter }: StateSources): AgentState {
+  const { cluster, model, haproxy, operating, keepalived, pair, addresses } = parts;
+  return {
+    objects: cluster.counts(),
+    loadBalancers: model.loadBalancers.size,
+    ignoredServices: model.ignored.size,
+    waiting: changes.waiting,
+    problems: problemCounts(allProblems(parts)),
+    haproxy: haproxy.status(),
+    operating: operating.counts,
+    api: reporter && { ...reporter.leadership(), watches: sources.api?.status() ?? [] },
+    vrrp: keepalived?.status(),
+    pair: pair?.status(),
+    addresses: addresses.status(),
+  };
+}

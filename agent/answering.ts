@@ -1,0 +1,75 @@
+// Answers those who ask: operators by the commands, Prometheus and people over HTTP, and systemd.
+
+import type { Metrics } from '../health/metrics.ts';
+import { startHealthServer } from '../health/server.ts';
+import { ServiceNotifier } from '../health/service-notifier.ts';
+import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
+import { messageOf } from './errors.ts';
+import type { Log } from './log.ts';
+import type { Overview } from './overview.ts';
+import { pairOrders } from './pairing.ts';
+import type { Settings } from './settings.ts';
+import type { Sources } from './sources.ts';
+import { agentStatus, explainService, type StatusSources } from './status.ts';
+
+export interface AnsweringOptions {
+  readonly settings: Pick<Settings, 'runtimeDir' | 'listen'>;
+  readonly parts: StatusSources;
+  readonly sources: Pick<Sources, 'objects'>;
+  readonly overview: Overview;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+export interface Answering {
+  /** Of the HTTP server. */
+  readonly address: string;
+  /** Resolves once systemd knows that the agent stops. */
+  stopping(): Promise<void>;
+  close(): void;
+}
+
+/** Milliseconds for one round of the loop, after which the agent no longer counts as alive. */
+const LOOP_DEADLINE = 30_000;
+
+/** Errors: AGENT_RUNNING where another agent answers there already; those of listening. */
+export async function startAnswering({
+  settings,
+  parts,
+  sources,
+  overview,
+  metrics,
+  log,
+}: AnsweringOptions): Promise<Answering> {
+  const { model, haproxy, keepalived, pair } = parts;
+  const answers = {
+    status: () => agentStatus(parts),
+    why: (query: URLSearchParams) => explainService(query.get('service') ?? '', parts),
+  };
+  const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), answers, pairOrders(pair));
+  const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
+  const ready = (): string =>
+    sources.objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
+  const families = async () => {
+    const [own, ofHaproxy] = await Promise.all([metrics.families(), haproxy.families()]);
+    return [...own, ...ofHaproxy, ...(keepalived?.families() ?? [])];
+  };
+  const look = (asked: URLSearchParams) => overview.look(asked);
+  const health = await startHealthServer(settings.listen, { families, alive, ready, look });
+  const notifier = new ServiceNotifier({
+    env: process.env,
+    alive,
+    ready,
+    status: () => `Serving ${model.loadBalancers.size} load balancers`,
+    onFailure: (error) => log.warn('Cannot tell systemd how the agent is', { error: messageOf(error) }),
+  });
+  notifier.start();
+  return {
+    address: health.address,
+    stopping: () => notifier.close(),
+    close: () => {
+      health.server.close();
+      agentSocket.close();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// The desired state that the agent begins with: everything that was read at the start, translated at once. Where nobody
+// says what to serve it waits: what a HAProxy serves already is not taken back because of that.
+
+import type { HaproxyDataplane } from './haproxy/dataplane.ts';
+import type { Log } from './log.ts';
+import type { LoopOptions } from './loop.ts';
+import type { Sources } from './sources.ts';
+import { translateChanged } from './translate.ts';
+
+export interface FirstStateOptions
+  extends Pick<LoopOptions, 'changes' | 'cluster' | 'model' | 'settings' | 'addresses'> {
+  readonly sources: Pick<Sources, 'api' | 'areTranslated'>;
+  /** What the sources have been read by. */
+  readonly readBy: Awaited<ReturnType<Sources['start']>>;
+  readonly haproxy: Pick<HaproxyDataplane, 'runningListeners'>;
+  /** Resolves when the agent is to end. */
+  readonly stopping: Promise<unknown>;
+  readonly log: Log;
+}
+
+export async function translateFirst(options: FirstStateOptions): Promise<void> {
+  const { model, sources, readBy, haproxy, stopping, log } = options;
+  translateAll(options);
+  if (readBy === 'nothing') {
+    const known = new Set(
+      [...model.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
+    );
+    const others = (await haproxy.runningListeners()).filter((name) => !known.has(name));
+    if (others.length > 0) {
+      log.warn('Neither the API server nor a snapshot says what to serve: HAProxy serves on as it is', {
+        listeners: others.length,
+      });
+      await Promise.race([sources.api?.synced, stopping]);
+      translateAll(options);
+    }
+  }
+  sources.areTranslated();
+}
+
+function translateAll({ changes, cluster, model, settings, addresses }: FirstStateOptions): void {
+  const keys = changes.takeAll();
+  const dirty = new Set([...keys, ...addresses.assign(keys)]);
+  translateChanged(cluster, model, dirty, settings(), addresses.ofPools);
+}
