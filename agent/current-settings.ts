@@ -12,7 +12,7 @@ export class CurrentSettings {
   #now: Settings;
   #translating: TranslateSettings;
 
-  /** Errors: SETTINGS_INVALID, SETTINGS_UNREADABLE. */
+  /** Errors: SETTINGS_INVALID. */
   constructor(argv: readonly string[]) {
     this.#argv = argv;
     this.#now = this.#read();
