@@ -6,6 +6,7 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { PairCredentials } from './credentials.ts';
+import { Patience } from './patience.ts';
 import type { PairReport } from './report.ts';
 import { ReportReader } from './report-reader.ts';
 
@@ -23,6 +24,8 @@ export interface PeerEarOptions {
   readonly credentials: PairCredentials;
   /** Milliseconds without a report after which the peer counts as unknown. */
   readonly patience: number;
+  /** Milliseconds for a handshake, and without a report after which a connection is ended: its host may be very busy. */
+  readonly silencePatience: number;
   /** It listens: the address is this host's. */
   readonly onListening: () => Promise<void>;
   /** Something else is known of the peer, or nothing any more. */
@@ -42,10 +45,13 @@ export class PeerEar {
   /** Lets in by address; the other one shakes hands with those who were let in. */
   #server: Server | undefined;
   readonly #handshakes: TlsServer;
+  readonly #tooOld = new Patience(() => {
+    this.#report = undefined;
+    this.#options.onHeard();
+  });
   /** The connection whose reports count: the last one that was let in. */
   #counting: TLSSocket | undefined;
   #report: PairReport | undefined;
-  #tooOld: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
   #fault = '';
   #closed = false;
@@ -98,7 +104,7 @@ export class PeerEar {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#again);
-    clearTimeout(this.#tooOld);
+    this.#tooOld.end();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -126,7 +132,7 @@ export class PeerEar {
       minVersion: 'TLSv1.3',
       requestCert: true,
       rejectUnauthorized: true,
-      handshakeTimeout: this.#options.patience,
+      handshakeTimeout: this.#options.silencePatience,
     });
     server.on('tlsClientError', (error, socket) => {
       this.#refuse('handshake', messageOf(error));
@@ -140,12 +146,15 @@ export class PeerEar {
     const reader = new ReportReader();
     this.#counting?.destroy();
     this.#counting = socket;
-    socket.setTimeout(this.#options.patience, () => {
+    const { silencePatience } = this.#options;
+    const silence = new Patience(() => {
       this.#refuse('silence', 'nothing was told in time');
       socket.destroy();
     });
+    silence.wait(silencePatience);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
+      silence.wait(silencePatience);
       try {
         for (const report of reader.push(chunk)) if (socket === this.#counting) this.#take(report);
         // The peer sees by any answer that it is heard.
@@ -156,16 +165,13 @@ export class PeerEar {
       }
     });
     socket.once('close', () => {
+      silence.end();
       if (socket === this.#counting) this.#counting = undefined;
     });
   }
 
   #take(report: PairReport): void {
-    clearTimeout(this.#tooOld);
-    this.#tooOld = setTimeout(() => {
-      this.#report = undefined;
-      this.#options.onHeard();
-    }, this.#options.patience);
+    this.#tooOld.wait(this.#options.patience);
     this.#report = report;
     this.#options.onHeard();
   }

@@ -34,6 +34,8 @@ export interface PairAddresses {
 /** Milliseconds between two reports, and without one after which the peer counts as unknown. */
 const BEAT = 500;
 const PATIENCE = 2_000;
+/** Milliseconds for a peer whose host is there, but which has hardly any processor. */
+const LONG_PATIENCE = 10_000;
 
 export class PeerLink {
   readonly #options: PeerLinkOptions;
@@ -125,6 +127,7 @@ export class PeerLink {
       peerAddress: peer,
       credentials,
       patience: PATIENCE,
+      silencePatience: LONG_PATIENCE,
       onListening: () => onProved(this.#credentials ?? credentials),
       onHeard: () => {
         this.#mouth?.hurry();
@@ -140,8 +143,10 @@ export class PeerLink {
       report,
       beat: BEAT,
       patience: PATIENCE,
+      handshakePatience: LONG_PATIENCE,
     });
-    await this.#ear.start();
+    const listening = this.#ear.start();
     this.#mouth.start();
+    await listening;
   }
 }

@@ -5,6 +5,7 @@ import type { TcpNetConnectOpts } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { messageOf } from '../errors.ts';
 import type { PairCredentials } from './credentials.ts';
+import { Patience } from './patience.ts';
 import type { EndPoint } from './peer-ear.ts';
 import { type PairReport, reportText } from './report.ts';
 
@@ -15,8 +16,10 @@ export interface PeerMouthOptions {
   readonly report: () => PairReport;
   /** Milliseconds between two reports while nothing changes. */
   readonly beat: number;
-  /** Milliseconds in which a connection must be there, and an answer to a report. */
+  /** Milliseconds in which the peer's kernel must take a connection, and the peer answer a report. */
   readonly patience: number;
+  /** Milliseconds for the handshake between the two: the peer's host is there then, but may be very busy. */
+  readonly handshakePatience: number;
   /** 0 to 1. */
   readonly random?: () => number;
 }
@@ -29,12 +32,14 @@ const TOGETHER = 20;
 
 export class PeerMouth {
   readonly #options: PeerMouthOptions;
+  readonly #patience = new Patience(() => this.#tooLate());
   #credentials: PairCredentials;
   #socket: TLSSocket | undefined;
-  #isConnected = false;
-  /** For the next attempt to connect. */
-  #isWaiting = false;
+  #state: 'connecting' | 'shaking hands' | 'telling' | 'waiting' = 'waiting';
+  /** The peer has let this host in: with TLS 1.3 it may refuse a certificate after the handshake. */
+  #isHeard = false;
   #wait = SHORTEST_WAIT;
+  /** The next attempt to connect while there is no connection, the next report while there is one. */
   #next: NodeJS.Timeout | undefined;
   #soon: NodeJS.Timeout | undefined;
   #fault = 'Not connected yet';
@@ -47,7 +52,7 @@ export class PeerMouth {
 
   /** Why the peer cannot be told, '' where it can. */
   get fault(): string {
-    return this.#isConnected ? '' : this.#fault;
+    return this.#isHeard ? '' : this.#fault;
   }
 
   /** From the next connection on. */
@@ -57,8 +62,7 @@ export class PeerMouth {
 
   start(): void {
     if (this.#closed) return;
-    this.#isWaiting = false;
-    const { ownAddress, peer, patience } = this.#options;
+    const { ownAddress, peer, patience, handshakePatience } = this.#options;
     const { identity, trusted } = this.#credentials;
     const options: ConnectionOptions & TcpNetConnectOpts = {
       host: peer.address,
@@ -71,66 +75,91 @@ export class PeerMouth {
       // The certificate is known itself, or by who signed it; it names no host.
       checkServerIdentity: () => undefined,
     };
+    this.#state = 'connecting';
     const socket = connect(options);
     this.#socket = socket;
-    const tooLate = setTimeout(
-      () =>
-        socket.destroy(new Error(`${peer.address} port ${peer.port} does not answer within ${patience} ms`)),
-      patience,
-    );
+    // A host without power ends no connection, and TCP would wait for it for minutes: only an answer counts.
+    this.#patience.wait(patience);
+    socket.once('connect', () => {
+      this.#state = 'shaking hands';
+      this.#patience.wait(handshakePatience);
+    });
     socket.once('secureConnect', () => {
-      this.#isConnected = true;
-      this.#wait = SHORTEST_WAIT;
+      this.#state = 'telling';
+      this.#patience.end();
       this.#tell();
     });
+    let fault = 'The connection has ended';
     socket.on('error', (error) => {
-      this.#fault = messageOf(error);
+      fault = messageOf(error);
     });
-    // A host without power ends no connection, and TCP would wait for it for minutes: only an answer counts.
-    socket.on('data', () => tooLate.refresh());
-    socket.once('close', () => {
-      clearTimeout(tooLate);
-      this.#lost();
+    socket.on('data', () => {
+      this.#patience.end();
+      this.#isHeard = true;
+      this.#wait = SHORTEST_WAIT;
     });
+    socket.once('close', () => this.#lost(fault));
   }
 
   /** The peer is known to be there: a wait for the next attempt is over. */
   hurry(): void {
-    if (!this.#isWaiting) return;
+    if (this.#state !== 'waiting' || this.#next === undefined) return;
     clearTimeout(this.#next);
     this.start();
   }
 
   /** Something has changed. */
   tell(): void {
-    if (!this.#isConnected) return;
-    this.#soon ??= setTimeout(() => this.#tell(), TOGETHER);
+    if (this.#state === 'telling') this.#soon ??= setTimeout(() => this.#tell(), TOGETHER);
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#next);
-    clearTimeout(this.#soon);
+    this.#stop();
     this.#socket?.destroy();
   }
 
   #tell(): void {
-    clearTimeout(this.#next);
-    clearTimeout(this.#soon);
-    this.#soon = undefined;
-    if (!this.#isConnected || this.#closed) return;
-    if (this.#socket?.writableNeedDrain === false) this.#socket.write(reportText(this.#options.report()));
-    this.#next = setTimeout(() => this.#tell(), this.#options.beat);
+    this.#stopTimers();
+    const { report, beat, patience } = this.#options;
+    if (this.#socket?.writableNeedDrain === false) this.#socket.write(reportText(report()));
+    // The oldest report that has no answer yet counts.
+    if (!this.#patience.isWaiting) this.#patience.wait(patience);
+    this.#next = setTimeout(() => this.#tell(), beat);
   }
 
-  #lost(): void {
-    if (this.#isConnected) this.#fault = 'The connection has ended';
-    this.#isConnected = false;
-    clearTimeout(this.#next);
+  #tooLate(): void {
+    const { peer, patience, handshakePatience } = this.#options;
+    const what = {
+      connecting: `takes no connection within ${patience} ms`,
+      'shaking hands': `does not shake hands within ${handshakePatience} ms`,
+      telling: `does not answer within ${patience} ms`,
+      waiting: 'is not there',
+    }[this.#state];
+    this.#socket?.destroy(new Error(`${peer.address} port ${peer.port} ${what}`));
+  }
+
+  /** From now on there is nothing to tell until the next connection is there. */
+  #lost(fault: string): void {
+    this.#stop();
+    this.#fault = fault;
+    this.#isHeard = false;
+    this.#state = 'waiting';
     if (this.#closed) return;
     const { random = Math.random } = this.#options;
-    this.#isWaiting = true;
     this.#next = setTimeout(() => this.start(), this.#wait * (0.5 + random() / 2));
     this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
+  }
+
+  #stop(): void {
+    this.#stopTimers();
+    this.#patience.end();
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#next);
+    clearTimeout(this.#soon);
+    this.#next = undefined;
+    this.#soon = undefined;
   }
 }
