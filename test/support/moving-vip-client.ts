@@ -1,12 +1,13 @@
-// The client of a VIP that moves, a process in a network of its own: `moving-vip-client.ts PORT ADDRESS...`. It keeps a
-// connection to the first address, on which it asks again and again, and makes new ones to all in turn. It says `ready`,
-// and when it is told to end (SIGTERM) what came of it, as JSON.
+// The client of a VIP that moves, a process in a network of its own: `moving-vip-client.ts PORT KIND ADDRESS...`. It keeps
+// a connection to the first address, on which it asks again and again, and, where the kind is `both`, makes new ones to
+// all in turn. It says what has come of it so far, a line of JSON each time, for the last time when it is told to end
+// (SIGTERM).
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface MovingVipResult {
-  /** New connections, with a question each, and why some of them failed. */
+  /** New connections on which the question was answered, and why others failed. */
   readonly connections: number;
   readonly failures: readonly string[];
   /** Questions that were answered on the connection that is kept, and how it ended; '' where it has not. */
@@ -14,30 +15,36 @@ export interface MovingVipResult {
   readonly end: string;
 }
 
-/** Milliseconds between two new connections, between two questions, and for each answer. */
+/** Milliseconds between two new connections, between two questions, between two lines, and for each answer. */
 const EVERY = 20;
 const ASK = 50;
+const TELL = 100;
 const PATIENCE = 15_000;
 
-const [port = '', ...addresses] = process.argv.slice(2);
+const [port = '', kind = '', ...addresses] = process.argv.slice(2);
 const failures: string[] = [];
 let [connections, answers, end, isOver] = [0, 0, '', false];
 
 process.once('SIGTERM', () => {
   isOver = true;
 });
-const keeping = keep(addresses[0] ?? '');
-const making = make();
-await Promise.all([keeping, making]);
-const result: MovingVipResult = { connections, failures, answers, end };
-process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit());
+const telling = setInterval(tell, TELL);
+await Promise.all([keep(addresses[0] ?? ''), kind === 'both' ? make() : undefined]);
+clearInterval(telling);
+tell();
+process.stdout.end(() => process.exit());
+
+function tell(): void {
+  const result: MovingVipResult = { connections, failures, answers, end };
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+}
 
 async function keep(address: string): Promise<void> {
   const socket = connect(Number(port), address);
   try {
     for (; !isOver; await delay(ASK)) {
       await ask(socket);
-      if (++answers === 1) console.log('ready');
+      answers++;
     }
   } catch (error) {
     end = String(error);
@@ -51,8 +58,8 @@ async function make(): Promise<void> {
   for (let at = 0; !isOver; at = (at + 1) % addresses.length) {
     const began = new Date().toISOString();
     const socket = connect(Number(port), addresses[at] ?? '');
-    connections++;
     const one = ask(socket)
+      .then(() => void connections++)
       .catch((error) => void failures.push(`${began} ${addresses[at]}: ${error}`))
       .finally(() => {
         socket.destroy();

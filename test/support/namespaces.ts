@@ -23,6 +23,8 @@ const SYSCTLS = [
   'net.ipv6.ip_nonlocal_bind=1',
   'net.ipv4.conf.all.arp_announce=2',
   'net.ipv4.conf.all.arp_ignore=1',
+  // Link-local addresses can be used at once, as on a host that has been there for a while.
+  'net.ipv6.conf.eth0.accept_dad=0',
 ];
 
 /** The protocol number of VRRP. */
