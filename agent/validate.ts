@@ -1,66 +1,211 @@
-// Checks the shape of what others wrote. The only file that imports the package zod: gives the few rules that our
-// schemas are made of, and the text that a failed check has for people.
+// Checks the shape of what others wrote: rules for texts, numbers, lists and mappings, put together to schemas, which
+// give the value that is right or every fault with its place. Where nothing is wrong it costs next to nothing, because
+// every object of the cluster passes through here when the agent starts. Pure.
 // Every message of a rule begins with "is not", so that it reads on from the value: `70000 is not a whole number ...`.
 
-import { z } from 'zod';
+import type { Fault } from './faults.ts';
 import { quote } from './quote.ts';
 
-export { z };
+/** Adds its faults, each with the path from `value`, and gives a value that is of no use where there are any. */
+type Read<T> = (value: unknown, faults: Fault[]) => T;
 
-/** A text that `check` accepts; `not` says what it is otherwise: `is not a DNS label`. */
-export function textRule(check: (text: string) => boolean, not: string) {
-  return z.string(not).refine(check, not);
+/** What is wrong, with the path from the value that was given. */
+type Refuse = (path: Fault['path'], message: string) => void;
+
+/** What the API server is told of it in a definition (OpenAPI 3.0). */
+type OpenApi = Readonly<Record<string, unknown>>;
+
+export type Judgement<T> =
+  | { readonly success: true; readonly data: T }
+  | { readonly success: false; readonly faults: readonly Fault[] };
+
+/** What a rule gives. */
+export type Valid<R> = R extends Rule<infer T> ? T : never;
+
+export class Rule<T> {
+  readonly read: Read<T>;
+  readonly openApi: OpenApi;
+  readonly isOptional: boolean;
+
+  constructor(read: Read<T>, openApi: OpenApi = {}, isOptional = false) {
+    this.read = read;
+    this.openApi = openApi;
+    this.isOptional = isOptional;
+  }
+
+  judge(value: unknown): Judgement<T> {
+    const faults: Fault[] = [];
+    const data = this.read(value, faults);
+    return faults.length === 0 ? { success: true, data } : { success: false, faults };
+  }
+
+  /** For what no user writes. Throws where there is any fault. */
+  parse(value: unknown): T {
+    const judgement = this.judge(value);
+    if (judgement.success) return judgement.data;
+    const [{ path, message } = { path: [], message: '' }] = judgement.faults;
+    throw new TypeError(`${path.join('.')} ${message}`);
+  }
+
+  /** Nothing and null are right, too, and give undefined. */
+  nullish(): Rule<T | undefined> {
+    return new Rule(
+      (value, faults) => (value === undefined || value === null ? undefined : this.read(value, faults)),
+      this.openApi,
+      true,
+    );
+  }
+
+  /** Nothing gives `value`. */
+  default(value: T): Rule<T> {
+    return new Rule(
+      (given, faults) => (given === undefined ? value : this.read(given, faults)),
+      this.openApi,
+      true,
+    );
+  }
+
+  /** Makes something else of a value that is right, or refuses it. */
+  as<U>(make: (value: T, refuse: Refuse) => U): Rule<U> {
+    const read: Read<U> = (value, faults) => {
+      const before = faults.length;
+      const right = this.read(value, faults);
+      if (faults.length > before) return right as unknown as U;
+      return make(right, (path, message) => faults.push({ path, message }));
+    };
+    return new Rule(read, this.openApi, this.isOptional);
+  }
+
+  /** Looks once more at a value that is right by itself. */
+  also(check: (value: T, refuse: Refuse) => void): Rule<T> {
+    return this.as((value, refuse) => {
+      check(value, refuse);
+      return value;
+    });
+  }
+
+  /** Says more to the API server. */
+  meta(openApi: OpenApi): Rule<T> {
+    return new Rule(this.read, { ...this.openApi, ...openApi }, this.isOptional);
+  }
 }
 
-/** A text that `read` can make something of; undefined from `read` means that it cannot. */
-export function textReader<T>(read: (text: string) => T | undefined, not: string) {
-  return z.string(not).transform((text, context) => {
-    const value = read(text);
-    if (value !== undefined) return value;
-    context.addIssue({ code: 'custom', message: not });
-    return z.NEVER;
+/** Of a single value; `read` gives undefined for what it refuses. */
+function leaf<T>(read: (value: unknown) => T | undefined, not: string, openApi?: OpenApi): Rule<T> {
+  return new Rule((value, faults) => {
+    const right = read(value);
+    if (right === undefined) faults.push({ path: [], message: not });
+    return right as T;
+  }, openApi);
+}
+
+/** A text that `check` accepts; `not` says what it is otherwise: `is not a DNS label`. */
+export function textRule(check: (text: string) => boolean, not: string): Rule<string> {
+  return leaf((value) => (typeof value === 'string' && check(value) ? value : undefined), not, {
+    type: 'string',
   });
 }
 
-export function wholeNumber(from: number, to: number) {
+/** A text that `read` can make something of; undefined from `read` means that it cannot. */
+export function textReader<T>(read: (text: string) => T | undefined, not: string): Rule<T> {
+  return leaf((value) => (typeof value === 'string' ? read(value) : undefined), not);
+}
+
+export function text(): Rule<string> {
+  return textRule(() => true, 'is not a text');
+}
+
+export function number(): Rule<number> {
+  return leaf((value) => (Number.isFinite(value) ? (value as number) : undefined), 'is not a number');
+}
+
+export function wholeNumber(from: number, to: number): Rule<number> {
   const not = `is not a whole number from ${from} to ${to}`;
-  return z.number(not).refine((value) => Number.isInteger(value) && value >= from && value <= to, not);
+  const isRight = (value: unknown): value is number =>
+    Number.isInteger(value) && (value as number) >= from && (value as number) <= to;
+  return leaf((value) => (isRight(value) ? value : undefined), not);
 }
 
-export function truth() {
-  return z.boolean('is not true or false');
+export function truth(): Rule<boolean> {
+  return leaf((value) => (typeof value === 'boolean' ? value : undefined), 'is not true or false', {
+    type: 'boolean',
+  });
 }
 
-export function oneOf<const T extends string>(...words: readonly T[]) {
-  return z.enum(words, `is not one of ${words.join(', ')}`);
+export function oneOf<const T extends string>(...words: readonly T[]): Rule<T> {
+  const not = `is not one of ${words.join(', ')}`;
+  return leaf((value) => (words.includes(value as T) ? (value as T) : undefined), not, {
+    type: 'string',
+    enum: words,
+  });
 }
 
-export function listOf<T extends z.ZodType>(item: T) {
-  return z.array(item, 'is not a list');
+export function listOf<T>(item: Rule<T>): Rule<T[]> {
+  const read: Read<T[]> = (value, faults) => {
+    const list: T[] = [];
+    if (!Array.isArray(value)) {
+      faults.push({ path: [], message: 'is not a list' });
+      return list;
+    }
+    for (let at = 0; at < value.length; at++) {
+      const before = faults.length;
+      list.push(item.read(value[at], faults));
+      if (faults.length > before) place(faults, before, at);
+    }
+    return list;
+  };
+  return new Rule(read, { type: 'array', items: item.openApi });
 }
 
-export function mappingOf<T extends z.ZodRawShape>(shape: T) {
-  return z.object(shape, 'is not a mapping');
+/** `what`: of what there has to be one at least. */
+export function someOf<T>(item: Rule<T>, what: string): Rule<T[]> {
+  return listOf(item).also((list, refuse) => {
+    if (list.length === 0) refuse([], `is not a list of at least one ${what}`);
+  });
+}
+
+type Shape = Readonly<Record<string, Rule<unknown>>>;
+
+/** Fields that the shape does not name are passed over. */
+export function mappingOf<S extends Shape>(
+  shape: S,
+): Rule<{ [K in keyof S]: Valid<S[K]> }> & { readonly keys: readonly string[] } {
+  const fields = Object.entries(shape);
+  const read: Read<{ [K in keyof S]: Valid<S[K]> }> = (value, faults) => {
+    const mapping: Record<string, unknown> = {};
+    if (isMapping(value)) {
+      for (const [name, rule] of fields) {
+        const before = faults.length;
+        mapping[name] = rule.read(value[name], faults);
+        if (faults.length > before) place(faults, before, name);
+      }
+    } else faults.push({ path: [], message: 'is not a mapping' });
+    return mapping as { [K in keyof S]: Valid<S[K]> };
+  };
+  const required = fields.filter(([, { isOptional }]) => !isOptional).map(([name]) => name);
+  const openApi = {
+    type: 'object',
+    properties: Object.fromEntries(fields.map(([name, rule]) => [name, rule.openApi])),
+    ...(required.length === 0 ? {} : { required }),
+  };
+  return Object.assign(new Rule(read, openApi), { keys: fields.map(([name]) => name) });
 }
 
 /** Names and texts, each of which has a rule; for labels and annotations. */
 export function textsByName(
   name: { readonly check: (text: string) => boolean; readonly not: string },
   value: { readonly check: (text: string) => boolean; readonly not: string },
-) {
-  return z.unknown().transform((input, context): Readonly<Record<string, string>> => {
-    if (!isMapping(input)) {
-      context.addIssue({ code: 'custom', message: 'is not a mapping' });
-      return z.NEVER;
-    }
+): Rule<Readonly<Record<string, string>>> {
+  return new Rule((input, faults) => {
     const texts: Record<string, string> = {};
-    for (const [key, text] of Object.entries(input)) {
-      if (!name.check(key)) {
-        context.addIssue({ code: 'custom', message: `${quote(key)} ${name.not}` });
-      } else if (typeof text !== 'string' || !value.check(text)) {
-        context.addIssue({ code: 'custom', path: [key], message: value.not });
-      } else texts[key] = text;
-    }
+    if (!isMapping(input)) faults.push({ path: [], message: 'is not a mapping' });
+    else
+      for (const [key, one] of Object.entries(input)) {
+        if (!name.check(key)) faults.push({ path: [], message: `${quote(key)} ${name.not}` });
+        else if (typeof one !== 'string' || !value.check(one))
+          faults.push({ path: [key], message: value.not });
+        else texts[key] = one;
+      }
     return texts;
   });
 }
@@ -70,45 +215,10 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** One line for people: `spec.ports[0].port: 70000 is not a whole number from 1 to 65535; ...`, the first three faults. */
-export function faultsOf(error: z.ZodError, input: unknown): string {
-  const shown = error.issues.slice(0, 3).map((issue) => faultOf(issue, input));
-  const more = error.issues.length - shown.length;
-  return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
-}
-
-function faultOf({ path, message }: z.core.$ZodIssue, input: unknown): string {
-  const place = path.length === 0 ? '' : `${pathText(path)}: `;
-  if (!message.startsWith('is not ')) return `${place}${message}`;
-  const value = valueAt(input, path);
-  if (value === undefined) return `${place}missing, has to be ${message.slice('is not '.length)}`;
-  return `${place}${shownValue(value)} ${message}`;
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else if (/^[A-Za-z][A-Za-z0-9]{0,59}$/.test(String(step)))
-      text += `${text === '' ? '' : '.'}${String(step)}`;
-    else text += `[${quote(String(step))}]`;
+/** The faults from `first` on were found at `step` of what is being read. */
+function place(faults: Fault[], first: number, step: string | number): void {
+  for (let at = first; at < faults.length; at++) {
+    const { path, message } = faults[at] as Fault;
+    faults[at] = { path: [step, ...path], message };
   }
-  return text;
-}
-
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input;
-  for (const step of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = (value as Record<PropertyKey, unknown>)[step];
-  }
-  return value;
-}
-
-/** What a user wrote, short enough for a message. */
-export function shownValue(value: unknown): string {
-  if (typeof value === 'string') return quote(value);
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : 'a list';
-  if (typeof value === 'object' && value !== null) return 'a mapping';
-  return String(value).slice(0, 60);
 }

@@ -1,7 +1,7 @@
 // The definitions of our two kinds of object as texts, made from the schemas that read them. Pure.
 
-import { ADDRESS_GROUP, claimSchema, poolSpecSchema } from '../agent/kubernetes/address-schemas.ts';
-import { z } from '../agent/validate.ts';
+import { ADDRESS_GROUP, claimSpecSchema, poolSpecSchema } from '../agent/kubernetes/address-schemas.ts';
+import type { Rule } from '../agent/validate.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 type Mapping = { readonly [name: string]: Json };
@@ -74,7 +74,7 @@ export function crdFiles(): ReadonlyMap<string, string> {
       crd(
         'AddressClaim',
         'Who has an address of a pool, or part of it; or, made by a user, whom it is kept for.',
-        claimSchema.shape.spec,
+        claimSpecSchema,
         claimStatus,
         [
           ['Address', 'string', '.spec.address'],
@@ -91,7 +91,7 @@ export function crdFiles(): ReadonlyMap<string, string> {
 function crd(
   kind: string,
   description: string,
-  spec: z.ZodType,
+  { openApi }: Rule<unknown>,
   status: Mapping,
   columns: readonly (readonly [name: string, type: string, jsonPath: string])[],
 ): string {
@@ -105,7 +105,7 @@ function crd(
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: structural(z.toJSONSchema(spec, { target: 'openapi-3.0', io: 'input' }) as Mapping),
+      spec: openApi as Mapping,
       status,
     },
   };
@@ -130,19 +130,6 @@ function crd(
     },
   };
   return `# Written by scripts/write-crds.ts from agent/kubernetes/address-schemas.ts: change it there.\n${yaml(definition)}`;
-}
-
-/** Without what the API server does not take, or what would have it take null. */
-function structural(schema: Mapping): Mapping {
-  const cleaned = (value: Json): Json => {
-    if (Array.isArray(value)) return value.map(cleaned);
-    if (typeof value !== 'object' || value === null) return value;
-    const entries = Object.entries(value).filter(
-      ([name, one]) => name !== 'nullable' && !(name === 'additionalProperties' && one === false),
-    );
-    return Object.fromEntries(entries.map(([name, one]) => [name, cleaned(one)]));
-  };
-  return cleaned(schema) as Mapping;
 }
 
 /** Block style; texts in quotes wherever they could be read as something else. */

@@ -1,11 +1,12 @@
 // Pools from the settings: a list of pools, each as the `spec` of an AddressPool with its name beside it.
 // Pure: every fault comes back with its place.
 
+import { faultsOf, shownValue } from '../faults.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-schemas.ts';
 import { subdomain } from '../kubernetes/object-names.ts';
 import { near } from '../nearest.ts';
 import { quote } from '../quote.ts';
-import { faultsOf, isMapping, shownValue } from '../validate.ts';
+import { isMapping } from '../validate.ts';
 
 export type { AddressPool } from '../kubernetes/address-schemas.ts';
 
@@ -36,12 +37,12 @@ function readPool(item: unknown): { name: string; faults: readonly string[]; poo
     const fault = name === undefined ? 'missing, every pool has one' : `${shownValue(name)} ${subdomain.not}`;
     return { name: '', faults: [`name: ${fault}`] };
   }
-  const faults = unknownKeys(spec, Object.keys(poolSpecSchema.shape), '');
+  const faults = unknownKeys(spec, poolSpecSchema.keys, '');
   const { serviceAllocation } = spec;
   if (isMapping(serviceAllocation))
     faults.push(...unknownKeys(serviceAllocation, ['namespaces', 'serviceSelector'], 'serviceAllocation.'));
-  const checked = poolSpecSchema.safeParse(spec);
-  if (!checked.success) faults.push(faultsOf(checked.error, spec));
+  const checked = poolSpecSchema.judge(spec);
+  if (!checked.success) faults.push(faultsOf(checked.faults, spec));
   if (!checked.success || faults.length > 0) return { name, faults };
   return { name, faults, pool: poolOf(name, 'settings', '', checked.data) };
 }

@@ -1,7 +1,7 @@
 // What keepalived tells of itself: the JSON that it writes on a signal, and the lines that it writes to its FIFO.
 // Pure; all versions from 2.2.
 
-import { z } from '../validate.ts';
+import { isMapping, listOf, mappingOf, number, text } from '../validate.ts';
 import type { VrrpStateName } from './vrrp.ts';
 
 export interface InstanceDump {
@@ -23,21 +23,21 @@ export interface InstanceDump {
   readonly becameMaster: number;
 }
 
-const instance = z.object({
-  data: z.object({
-    iname: z.string(),
-    state: z.number(),
-    last_transition: z.number(),
-    base_priority: z.number(),
-    effective_priority: z.number(),
-    adver_int: z.number(),
-    vips: z.array(z.string()).optional(),
-    evips: z.array(z.string()).optional(),
+const dump = listOf(
+  mappingOf({
+    data: mappingOf({
+      iname: text(),
+      state: number(),
+      last_transition: number(),
+      base_priority: number(),
+      effective_priority: number(),
+      adver_int: number(),
+      vips: listOf(text()).nullish(),
+      evips: listOf(text()).nullish(),
+    }),
+    stats: mappingOf({ advert_rcvd: number(), advert_sent: number(), become_master: number() }),
   }),
-  stats: z.object({ advert_rcvd: z.number(), advert_sent: z.number(), become_master: z.number() }),
-});
-/** A list, or, from 2.3 on where its file says so, a mapping with that list. */
-const dump = z.union([z.array(instance), z.object({ vrrp: z.array(instance) })]);
+);
 
 /** undefined where it is not whole (yet), or not what keepalived writes. */
 export function parseDump(text: string): readonly InstanceDump[] | undefined {
@@ -47,10 +47,10 @@ export function parseDump(text: string): readonly InstanceDump[] | undefined {
   } catch {
     return undefined;
   }
-  const parsed = dump.safeParse(json);
+  // A list, or, from 2.3 on where its file says so, a mapping with that list.
+  const parsed = dump.judge(isMapping(json) ? json.vrrp : json);
   if (!parsed.success) return undefined;
-  const instances = Array.isArray(parsed.data) ? parsed.data : parsed.data.vrrp;
-  return instances.map(({ data, stats }) => {
+  return parsed.data.map(({ data, stats }) => {
     const words = [...(data.vips ?? []), ...(data.evips ?? [])].map((each) => each.split(' '));
     return {
       name: data.iname,

@@ -5,7 +5,7 @@ import { HeadgateError } from '../errors.ts';
 import { parseAddress } from '../ip.ts';
 import { inNamespace } from '../namespace.ts';
 import { runCommand } from '../run-command.ts';
-import { z } from '../validate.ts';
+import { listOf, mappingOf, number, text, truth } from '../validate.ts';
 
 export interface HostAddress {
   /** Canonical. */
@@ -14,18 +14,12 @@ export interface HostAddress {
   readonly interface: string;
 }
 
-const shown = z.array(
-  z.object({
-    ifname: z.string().optional(),
-    addr_info: z
-      .array(
-        z.object({
-          local: z.string().optional(),
-          prefixlen: z.number().optional(),
-          dynamic: z.boolean().optional(),
-        }),
-      )
-      .optional(),
+const shown = listOf(
+  mappingOf({
+    ifname: text().nullish(),
+    addr_info: listOf(
+      mappingOf({ local: text().nullish(), prefixlen: number().nullish(), dynamic: truth().nullish() }),
+    ).nullish(),
   }),
 );
 

@@ -4,15 +4,16 @@
 import { parseAddress } from '../ip.ts';
 import { type AddressRange, parseBlock } from '../ip-range.ts';
 import type { Family, Protocol } from '../model.ts';
-import type { z } from '../validate.ts';
 import {
   listOf,
   mappingOf,
   oneOf,
+  someOf,
   textReader,
   textRule,
   textsByName,
   truth,
+  type Valid,
   wholeNumber,
 } from '../validate.ts';
 import { label, labelValue, qualifiedName, subdomain } from './object-names.ts';
@@ -96,8 +97,6 @@ export interface ClaimedPort {
   readonly port: number;
 }
 
-type Checked<T extends z.ZodType> = z.output<T>;
-
 const blockNot =
   'is not a CIDR without host bits (192.0.2.0/24), a range (192.0.2.10-192.0.2.20) or an address, of unicast addresses';
 
@@ -133,11 +132,11 @@ const expression = mappingOf({
   key: textRule(qualifiedName.check, qualifiedName.not),
   operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist'),
   values: listOf(labelText()).nullish(),
-}).superRefine(({ operator, values }, context) => {
+}).also(({ operator, values }, refuse) => {
   const wantsValues = operator === 'In' || operator === 'NotIn';
   if (wantsValues !== (values ?? []).length > 0) {
     const message = wantsValues ? `missing, ${operator} needs at least one` : `${operator} takes none`;
-    context.addIssue({ code: 'custom', path: ['values'], message });
+    refuse(['values'], message);
   }
 });
 
@@ -150,7 +149,7 @@ const selector = mappingOf({
 
 /** The `spec` of an AddressPool; in the settings, the pool without its name. */
 export const poolSpecSchema = mappingOf({
-  blocks: listOf(block).min(1, 'is not a list of at least one block').meta({
+  blocks: someOf(block, 'block').meta({
     description:
       'What the pool may give: CIDRs, ranges of addresses as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
     minItems: 1,
@@ -210,7 +209,7 @@ export function poolOf(
   name: string,
   source: AddressPool['source'],
   uid: string,
-  spec: Checked<typeof poolSpecSchema>,
+  spec: Valid<typeof poolSpecSchema>,
 ): AddressPool {
   const { namespaces, serviceSelector } = spec.serviceAllocation ?? {};
   const blocks = spec.blocks.map(({ range, isCidr }) =>
@@ -257,77 +256,79 @@ const time = (description: string) =>
     .meta({ type: 'string', format: 'date-time', description })
     .nullish();
 
+/** The `spec` of an AddressClaim. */
+export const claimSpecSchema = mappingOf({
+  address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
+    type: 'string',
+    maxLength: 45,
+    description: 'The address; it cannot be changed.',
+    'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
+  }),
+  family: oneOf('IPv4', 'IPv6').meta({ description: 'That of the address.' }).nullish(),
+  pool: textRule((text) => text === '' || subdomain.check(text), subdomain.not)
+    .meta({ description: 'The pool that the address came from.' })
+    .nullish(),
+  service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
+    .meta({
+      maxLength: 127,
+      description:
+        'NAMESPACE/NAME of the Service that has the address; in a reservation, the one that it is for.',
+    })
+    .nullish(),
+  serviceUID: textRule((text) => text.length <= 128, 'is not a UID')
+    .meta({ description: 'Of the Service that had the address last.' })
+    .nullish(),
+  sharingKey: labelText()
+    .meta({ description: 'Services with the same key share the address, each with ports of its own.' })
+    .nullish(),
+  ports: listOf(
+    mappingOf({
+      protocol: oneOf('TCP', 'UDP', 'SCTP'),
+      port: wholeNumber(1, 65535).meta({ type: 'integer', minimum: 1, maximum: 65535 }),
+    }),
+  )
+    .meta({ description: 'What of the address is claimed. Empty: all of it.' })
+    .nullish(),
+  since: time('When the Service got the address.'),
+  heldUntil: time('Set once the Service is gone: until then the address is kept for it.'),
+  reserved: truth()
+    .meta({
+      description:
+        'True in what users make: keeps the address out of use, but for the Service or the namespace that it names.',
+    })
+    .nullish(),
+  namespace: textRule((text) => text === '' || label.check(text), label.not)
+    .meta({ description: 'Of a reservation: Services of this namespace may ask for the address.' })
+    .nullish(),
+})
+  .also(({ reserved, service }, refuse) => {
+    if (reserved || service) return;
+    refuse(['service'], 'missing, only a claim with "reserved: true" may do without');
+  })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
+        message: 'only a claim with "reserved: true" may do without a service',
+      },
+    ],
+  });
+
 export const claimSchema = mappingOf({
   metadata: mappingOf({
     name: textRule(subdomain.check, subdomain.not),
     uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
     resourceVersion: textRule((text) => text.length <= 128, 'is not a version').nullish(),
   }),
-  spec: mappingOf({
-    address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
-      type: 'string',
-      maxLength: 45,
-      description: 'The address; it cannot be changed.',
-      'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
-    }),
-    family: oneOf('IPv4', 'IPv6').meta({ description: 'That of the address.' }).nullish(),
-    pool: textRule((text) => text === '' || subdomain.check(text), subdomain.not)
-      .meta({ description: 'The pool that the address came from.' })
-      .nullish(),
-    service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
-      .meta({
-        maxLength: 127,
-        description:
-          'NAMESPACE/NAME of the Service that has the address; in a reservation, the one that it is for.',
-      })
-      .nullish(),
-    serviceUID: textRule((text) => text.length <= 128, 'is not a UID')
-      .meta({ description: 'Of the Service that had the address last.' })
-      .nullish(),
-    sharingKey: labelText()
-      .meta({ description: 'Services with the same key share the address, each with ports of its own.' })
-      .nullish(),
-    ports: listOf(
-      mappingOf({
-        protocol: oneOf('TCP', 'UDP', 'SCTP'),
-        port: wholeNumber(1, 65535).meta({ type: 'integer', minimum: 1, maximum: 65535 }),
-      }),
-    )
-      .meta({ description: 'What of the address is claimed. Empty: all of it.' })
-      .nullish(),
-    since: time('When the Service got the address.'),
-    heldUntil: time('Set once the Service is gone: until then the address is kept for it.'),
-    reserved: truth()
-      .meta({
-        description:
-          'True in what users make: keeps the address out of use, but for the Service or the namespace that it names.',
-      })
-      .nullish(),
-    namespace: textRule((text) => text === '' || label.check(text), label.not)
-      .meta({ description: 'Of a reservation: Services of this namespace may ask for the address.' })
-      .nullish(),
-  })
-    .superRefine(({ reserved, service }, context) => {
-      if (reserved || service) return;
-      const message = 'missing, only a claim with "reserved: true" may do without';
-      context.addIssue({ code: 'custom', path: ['service'], message });
-    })
-    .meta({
-      'x-kubernetes-validations': [
-        {
-          rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
-          message: 'only a claim with "reserved: true" may do without a service',
-        },
-      ],
-    }),
+  spec: claimSpecSchema,
 });
 
 /** Of the API, or of a manifest. */
-export function storedPoolOf({ metadata, spec }: Checked<typeof poolSchema>): AddressPool {
+export function storedPoolOf({ metadata, spec }: Valid<typeof poolSchema>): AddressPool {
   return poolOf(metadata.name, 'api', metadata.uid ?? '', spec);
 }
 
-export function storedClaimOf(checked: Checked<typeof claimSchema>): StoredClaim {
+export function storedClaimOf(checked: Valid<typeof claimSchema>): StoredClaim {
   const { name, uid, resourceVersion } = checked.metadata;
   return {
     kind: 'AddressClaim',
@@ -339,7 +340,7 @@ export function storedClaimOf(checked: Checked<typeof claimSchema>): StoredClaim
 }
 
 /** `since` is 0 where the object does not say: then it counts as the oldest. */
-function claimOf({ metadata, spec }: Checked<typeof claimSchema>): AddressClaim {
+function claimOf({ metadata, spec }: Valid<typeof claimSchema>): AddressClaim {
   const { address, family } = spec.address;
   return {
     kind: 'AddressClaim',

@@ -8,12 +8,13 @@ import {
   listOf,
   mappingOf,
   oneOf,
+  someOf,
+  text,
   textReader,
   textRule,
   textsByName,
   truth,
   wholeNumber,
-  z,
 } from '../validate.ts';
 import { label, labelValue, type NameForm, qualifiedName, subdomain } from './object-names.ts';
 
@@ -27,7 +28,6 @@ const maybeNamed = (form: NameForm) => named(form).nullish();
 const raw = () =>
   textRule((text) => text.length <= LONGEST_RAW, `is not a text of at most ${LONGEST_RAW} characters`);
 
-const text = () => z.string('is not a text');
 const port = () => wholeNumber(1, 65535);
 const protocol = () => oneOf('TCP', 'UDP', 'SCTP').nullish();
 /** '' stands for no name. */
@@ -77,24 +77,17 @@ const servicePort = mappingOf({
 });
 
 /** Names and numbers are what listeners are told apart by. */
-const servicePorts = listOf(servicePort).superRefine((ports, context) => {
+const servicePorts = listOf(servicePort).also((ports, refuse) => {
   const seen = new Set<string>();
   const once = (index: number, field: string, text: string) => {
-    if (seen.has(text)) {
-      context.addIssue({ code: 'custom', path: [index, field], message: `${text} is there twice` });
-    }
+    if (seen.has(text)) refuse([index, field], `${text} is there twice`);
     seen.add(text);
   };
   for (const [index, { name, protocol: spoken, port: number }] of ports.entries()) {
     once(index, 'port', `${number}/${spoken ?? 'TCP'}`);
     if (name) once(index, 'name', `"${name}"`);
-    else if (ports.length > 1) {
-      context.addIssue({
-        code: 'custom',
-        path: [index, 'name'],
-        message: 'missing, has to be given where there are several ports',
-      });
-    }
+    else if (ports.length > 1)
+      refuse([index, 'name'], 'missing, has to be given where there are several ports');
   }
 });
 
@@ -141,7 +134,9 @@ export const serviceSchema = mappingOf({
     ipFamilies: listOf(oneOf('IPv4', 'IPv6')).nullish(),
     ipFamilyPolicy: oneOf('SingleStack', 'PreferDualStack', 'RequireDualStack').nullish(),
     ports: servicePorts.nullish(),
-  }).refine(hasPorts, { path: ['ports'], error: 'is not a list of at least one port' }),
+  }).also((spec, refuse) => {
+    if (!hasPorts(spec)) refuse(['ports'], 'is not a list of at least one port');
+  }),
   status: mappingOf({
     loadBalancer: mappingOf({
       ingress: listOf(
@@ -178,7 +173,7 @@ const sliceSchema = (family: Family) =>
     ports: listOf(mappingOf({ name: portName(), protocol: protocol(), port: port().nullish() })).nullish(),
     endpoints: listOf(
       mappingOf({
-        addresses: listOf(memberAddress(family)).min(1, 'is not a list of at least one address'),
+        addresses: someOf(memberAddress(family), 'address'),
         conditions: mappingOf({
           ready: truth().nullish(),
           serving: truth().nullish(),
@@ -235,12 +230,11 @@ export const nodeSchema = mappingOf({
   }).nullish(),
   status: mappingOf({
     addresses: listOf(
-      mappingOf({ type: text(), address: text() }).transform((entry, context) => {
+      mappingOf({ type: text(), address: text() }).as((entry, refuse) => {
         if (entry.type !== 'InternalIP') return undefined;
         const parsed = parseAddress(entry.address);
-        if (parsed !== undefined) return parsed.address;
-        context.addIssue({ code: 'custom', path: ['address'], message: 'is not an IP address' });
-        return z.NEVER;
+        if (parsed === undefined) refuse(['address'], 'is not an IP address');
+        return parsed?.address;
       }),
     ).nullish(),
   }).nullish(),

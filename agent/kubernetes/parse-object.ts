@@ -2,8 +2,9 @@
 // Nodes, AddressPools, AddressClaims and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
 // Pure: never throws, a fault is a Problem and costs only its own object.
 
+import { faultsOf, shownValue } from '../faults.ts';
 import type { Problem, ProblemReason } from '../model.ts';
-import { faultsOf, isMapping, shownValue, type z } from '../validate.ts';
+import { isMapping, type Judgement, type Rule } from '../validate.ts';
 import {
   ADDRESS_API_VERSION,
   claimSchema,
@@ -110,12 +111,10 @@ function addObject(json: unknown, where: string, item: string, found: Found): vo
   }
   const read = readKind(kind, json);
   if (read.success) found.objects.push(read.data);
-  else refuse('InvalidObject', object, `${subject}${faultsOf(read.error, json)}`);
+  else refuse('InvalidObject', object, `${subject}${faultsOf(read.faults, json)}`);
 }
 
-type Read = { success: true; data: KubernetesObject } | { success: false; error: z.ZodError };
-
-function readKind(kind: string, json: Readonly<Record<string, unknown>>): Read {
+function readKind(kind: string, json: Readonly<Record<string, unknown>>): Judgement<KubernetesObject> {
   if (kind === 'Service') return read(serviceSchema, json, serviceOf);
   if (kind === 'Node') return read(nodeSchema, json, nodeOf);
   if (kind === 'AddressPool') return read(poolSchema, json, storedPoolOf);
@@ -124,13 +123,13 @@ function readKind(kind: string, json: Readonly<Record<string, unknown>>): Read {
   return read(json.addressType === 'IPv6' ? sliceSchemas.IPv6 : sliceSchemas.IPv4, json, sliceOf);
 }
 
-function read<T extends z.ZodType>(
-  schema: T,
+function read<T>(
+  schema: Rule<T>,
   json: unknown,
-  prune: (checked: z.output<T>) => KubernetesObject,
-): Read {
-  const result = schema.safeParse(json);
-  return result.success ? { success: true, data: prune(result.data) } : result;
+  prune: (checked: T) => KubernetesObject,
+): Judgement<KubernetesObject> {
+  const judgement = schema.judge(json);
+  return judgement.success ? { success: true, data: prune(judgement.data) } : judgement;
 }
 
 /** `Service default/web`, '' where the object has no usable name. */

@@ -2,15 +2,14 @@
 // applies the nil rules of endpoint conditions, drops what nobody reads. Pure.
 
 import type { Family } from '../model.ts';
-import type { z } from '../validate.ts';
+import type { Valid } from '../validate.ts';
 import { labelValue, subdomain } from './object-names.ts';
 import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';
 
-type Checked<T extends z.ZodType> = z.output<T>;
-type CheckedSlice = Checked<typeof sliceSchemas.IPv4>;
+type CheckedSlice = Valid<typeof sliceSchemas.IPv4>;
 type CheckedEndpoint = NonNullable<CheckedSlice['endpoints']>[number];
-type CheckedSubset = NonNullable<Checked<typeof endpointsSchema>['subsets']>[number];
+type CheckedSubset = NonNullable<Valid<typeof endpointsSchema>['subsets']>[number];
 type CheckedAddress = NonNullable<CheckedSubset['addresses']>[number];
 
 /** Kubernetes' default of `timeoutSeconds`: three hours. */
@@ -21,7 +20,7 @@ const KUBECTL_COPY = 'kubectl.kubernetes.io/last-applied-configuration';
 /** What the node lifecycle controller sets while a node does not answer: no reason to take it away (KEP-3458). */
 const CONDITION_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
-export function serviceOf({ metadata, spec, status }: Checked<typeof serviceSchema>): Service {
+export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema>): Service {
   const namespace = metadata.namespace ?? 'default';
   const { [KUBECTL_COPY]: _, ...annotations } = metadata.annotations ?? {};
   const clusterIPs = spec.clusterIPs?.length ? spec.clusterIPs : spec.clusterIP ? [spec.clusterIP] : [];
@@ -100,7 +99,7 @@ function portOf(port: NonNullable<CheckedSlice['ports']>[number]): EndpointPort[
   return [{ name: port.name ?? '', protocol: port.protocol ?? 'TCP', port: port.port }];
 }
 
-export function endpointsOf({ metadata, subsets }: Checked<typeof endpointsSchema>): Endpoints {
+export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>): Endpoints {
   const namespace = metadata.namespace ?? 'default';
   const identity = {
     key: `${namespace}/${metadata.name}`,
@@ -141,7 +140,7 @@ function subsetEndpoints(subset: CheckedSubset, family: Family): Endpoint[] {
   ];
 }
 
-export function nodeOf({ metadata, spec, status }: Checked<typeof nodeSchema>): Node {
+export function nodeOf({ metadata, spec, status }: Valid<typeof nodeSchema>): Node {
   return {
     kind: 'Node',
     key: metadata.name,

@@ -1,9 +1,10 @@
 // The setting `vrrp`: a mapping in the file, the same as YAML text in a flag or a variable. Pure.
 
 import { duration as durationKind, SECOND } from '../annotations/kinds.ts';
+import { faultsOf } from '../faults.ts';
 import { familyOf, parseAddress } from '../ip.ts';
 import { nearest } from '../nearest.ts';
-import { faultsOf, isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../validate.ts';
+import { isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../validate.ts';
 import { parseYamlDocuments } from '../yaml.ts';
 import type { Kind, Reading } from './kinds.ts';
 
@@ -73,9 +74,9 @@ function read(raw: unknown): Reading<VrrpSetting | undefined> {
   if (!isOne && INSTANCE_KEYS.some((key) => given[key] !== undefined))
     return { errors: [`${INSTANCE_KEYS.join(', ')} stand in each of the instances, or beside none`] };
   const whole = isOne ? { ...common, instances: [defined({ virtualRouterId, priority, anchors })] } : given;
-  const parsed = rules.safeParse(whole);
+  const parsed = rules.judge(whole);
   if (!parsed.success) {
-    const faults = faultsOf(parsed.error, whole);
+    const faults = faultsOf(parsed.faults, whole);
     return { errors: [isOne ? faults.replaceAll('instances[0].', '') : faults] };
   }
   const errors = conflicts(parsed.data);

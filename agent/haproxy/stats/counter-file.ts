@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { writeAtomically } from '../../atomic-file.ts';
 import { Slice } from '../../slice.ts';
-import { z } from '../../validate.ts';
+import { listOf, mappingOf, number, text, truth, wholeNumber } from '../../validate.ts';
 import { counterColumns } from './columns.ts';
 import { infoCounters } from './process-info.ts';
 import { newReading, type Reading, type WorkerReadings } from './totals.ts';
@@ -25,17 +25,19 @@ export interface Counts {
   readonly workers: ReadonlyMap<string, WorkerCounts>;
 }
 
-const numbers = z.array(z.number().nonnegative());
-const head = z.object({
-  version: z.literal(1),
-  isClean: z.boolean(),
-  columns: z.array(z.string()),
-  info: z.array(z.string()),
-  process: numbers,
-  workers: z.array(z.object({ id: z.string(), process: numbers })),
+const count = number().also((value, refuse) => {
+  if (value < 0) refuse([], 'is not a count');
 });
-/** Key, totals, and what each worker had counted. */
-const line = z.tuple([z.string(), numbers, z.array(numbers)]);
+const numbers = listOf(count);
+const head = mappingOf({
+  version: wholeNumber(1, 1),
+  isClean: truth(),
+  columns: listOf(text()),
+  info: listOf(text()),
+  process: numbers,
+  workers: listOf(mappingOf({ id: text(), process: numbers })),
+});
+const line = mappingOf({ key: text(), totals: numbers, readings: listOf(numbers) });
 
 /** Errors: FILE_WRITE. */
 export async function writeCounts(path: string, counts: Counts): Promise<void> {
@@ -77,9 +79,9 @@ export async function readCounts(path: string): Promise<Counts | undefined> {
       series: new Map<string, Reading>(),
     }));
     const slice = new Slice();
-    for (const text of rest) {
-      if (text === '') continue;
-      const [key, totals, readings] = line.parse(JSON.parse(text));
+    for (const row of rest) {
+      if (row === '') continue;
+      const { key, totals, readings } = lineOf(JSON.parse(row));
       series.set(key, inOrder(counterColumns, columns, totals));
       for (const [at, own] of byWorker.entries()) {
         const reading = readings[at] ?? [];
@@ -96,4 +98,10 @@ export async function readCounts(path: string): Promise<Counts | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Key, totals, and what each worker had counted. */
+function lineOf(json: unknown) {
+  const [key, totals, readings] = Array.isArray(json) ? json : [];
+  return line.parse({ key, totals, readings });
 }

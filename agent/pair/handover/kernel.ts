@@ -6,7 +6,7 @@ import { HeadgateError, messageOf } from '../../errors.ts';
 import { parseAddress } from '../../ip.ts';
 import { inNamespace } from '../../namespace.ts';
 import { runCommand } from '../../run-command.ts';
-import { z } from '../../validate.ts';
+import { listOf, mappingOf, number, text, truth } from '../../validate.ts';
 import { CONNECTIONS, type Connection, connectionsIn } from './connections.ts';
 import { type Diversion, renderDiversion, renderRemoval } from './diversion.ts';
 import type { Link } from './handover-report.ts';
@@ -136,19 +136,17 @@ function single(vip: string): string {
   return vip.includes(':') ? `${vip}/128 dev lo nodad` : `${vip}/32 dev lo scope host`;
 }
 
-const shownInterfaces = z.array(
-  z.object({
-    address: z.string().optional(),
-    addr_info: z
-      .array(
-        z.object({
-          local: z.string().optional(),
-          prefixlen: z.number().optional(),
-          scope: z.string().optional(),
-          dynamic: z.boolean().optional(),
-        }),
-      )
-      .optional(),
+const shownInterfaces = listOf(
+  mappingOf({
+    address: text().nullish(),
+    addr_info: listOf(
+      mappingOf({
+        local: text().nullish(),
+        prefixlen: number().nullish(),
+        scope: text().nullish(),
+        dynamic: truth().nullish(),
+      }),
+    ).nullish(),
   }),
 );
 
