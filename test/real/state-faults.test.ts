@@ -2,7 +2,17 @@
 // go on, and everything is back at desired within two seconds of it being possible.
 
 import { execFile } from 'node:child_process';
-import { appendFile, chmod, readdir, readFile, rm, truncate, unlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  truncate,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
@@ -163,6 +173,42 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
   await rm(ballast);
   await healed(t, host, agent);
 });
+
+asRoot.serial(
+  'A folder of manifests whose disk goes, and is not there yet at a start, costs neither traffic nor a reload',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const disk = join(host.directory, 'disk');
+    await mkdir(disk);
+    const unmount = () => run('umount', ['--lazy', host.manifestDir]);
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', disk]);
+    t.teardown(async () => {
+      await unmount().catch(() => undefined);
+      await run('umount', ['--lazy', disk]);
+    });
+    const mount = () => run('mount', ['--bind', disk, host.manifestDir]);
+    await mount();
+    await startMembers(t, host, 2);
+    await host.serve();
+    const first = await host.start();
+    const before = [await host.worker(), await host.reloads()];
+    const load = new Load(t, host.place());
+    const isEmpty = async () =>
+      (await host.status()).problems.some(({ message }) => message.includes('The folder is empty'));
+    await unmount();
+    await host.until('the folder is found empty', isEmpty);
+    await first.stop();
+    await host.start();
+    t.true(await isEmpty());
+    await load.answered(50);
+    await mount();
+    await host.soon('the folder is there again', async () => !(await isEmpty()));
+    await host.serve({ members: [host.address(12)] });
+    await host.soon('a change is taken', async () => (await ask(host.place())) === host.address(12));
+    t.deepEqual((await load.stop()).failures, []);
+    t.deepEqual([await host.worker(), await host.reloads()], before);
+  },
+);
 
 /** An endpoint change is carried out, a new Service waits, and everybody is told. */
 async function goesOnUnpersisted(

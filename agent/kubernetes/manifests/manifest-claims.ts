@@ -1,5 +1,6 @@
 // Which file's object counts where several files hold the same one: the first in path order, and one that is in its
-// file right now before one that has just gone from it. Owns an index of the contested and the uncontested; no more.
+// file right now before one that has just gone from it. Owns an index of the contested, the uncontested and the missing;
+// no more.
 
 import type { Problem } from '../../model.ts';
 import type { KubernetesObject } from '../objects.ts';
@@ -17,6 +18,10 @@ export class ManifestClaims {
   readonly #claimants = new Map<string, readonly Claimant[]>();
   /** Identities that two or more files hold right now. */
   readonly #contested = new Set<string>();
+  /** Identities that count, but that no file holds right now. */
+  readonly #missing = new Set<string>();
+  /** Kind → how many identities count, and how many of them are missing. */
+  readonly #kinds = new Map<string, { all: number; missing: number }>();
 
   /** To be called whenever one of the two maps of `file` has changed; true where the problems may differ now. */
   update(identity: string, file: Claimant): boolean {
@@ -26,9 +31,26 @@ export class ManifestClaims {
     all.sort((a, b) => order(identity, a, b));
     if (all.length === 0) this.#claimants.delete(identity);
     else this.#claimants.set(identity, all);
-    if (all.filter(({ missing }) => !missing.has(identity)).length > 1) this.#contested.add(identity);
+    const holders = all.filter(({ missing }) => !missing.has(identity)).length;
+    if (holders > 1) this.#contested.add(identity);
     else this.#contested.delete(identity);
+    this.#count(identity, before.length > 0, all.length > 0, all.length > 0 && holders === 0);
     return Math.max(before.length, all.length) > 1;
+  }
+
+  /** Whether more than half of some kind is missing that has `many` objects or more. */
+  isMostMissing(many: number): boolean {
+    return [...this.#kinds.values()].some(({ all, missing }) => all >= many && missing * 2 > all);
+  }
+
+  #count(identity: string, did: boolean, does: boolean, isMissing: boolean): void {
+    const [kind = ''] = identity.split(' ', 1);
+    const counts = this.#kinds.get(kind) ?? { all: 0, missing: 0 };
+    counts.all += Number(does) - Number(did);
+    counts.missing += Number(isMissing) - Number(this.#missing.has(identity));
+    this.#kinds.set(kind, counts);
+    if (isMissing) this.#missing.add(identity);
+    else this.#missing.delete(identity);
   }
 
   /** The object that counts. */

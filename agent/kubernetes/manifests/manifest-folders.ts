@@ -11,12 +11,17 @@ export interface FolderReports {
   /** The file may have changed, appeared or gone. Once a folder is gone, each of its files is named. */
   onFile(path: string): void;
   /** One of the folders given at the start is gone, or there again, or another one than before. */
-  onFolder(folder: string, there: boolean): void;
+  onFolder(folder: string, state: FolderState): void;
+  /** Whether something of one of these folders counts that would not if the folder were empty. */
+  isMissed(folder: string): boolean;
   /** A folder cannot be watched: it is looked through more often instead. */
   onFailure(error: HeadgateError): void;
   /** Whether a file of this stamp (`stampOf`) has been read already. */
   isRead(path: string, stamp: string): boolean;
 }
+
+/** Empty where the folder is missed: what a mount point is while its disk is away. */
+export type FolderState = 'there' | 'gone' | 'empty';
 
 export interface FolderTimes {
   /** Milliseconds between two looks at everything. */
@@ -148,12 +153,14 @@ export class ManifestFolders {
   #enter(path: string, parent: Folder | undefined): Folder | undefined {
     const stat = statOf(path);
     const known = this.#folders.get(path);
-    if (!isFolder(stat) || !isReadable(path)) {
+    const identity = isFolder(stat) && isReadable(path) ? identityOf(stat) : undefined;
+    const isNewRoot = this.#roots.includes(path) && known?.identity !== identity;
+    const isEmpty = identity !== undefined && isNewRoot && this.#reports.isMissed(path) && isBare(path);
+    if (identity === undefined || isEmpty) {
       this.#leave(known);
-      if (this.#there.delete(path)) this.#reports.onFolder(path, false);
+      if (this.#there.delete(path)) this.#reports.onFolder(path, isEmpty ? 'empty' : 'gone');
       return undefined;
     }
-    const identity = identityOf(stat);
     if (known?.identity === identity && known.watcher !== undefined) return known;
     known?.watcher?.close();
     const folder: Folder = {
@@ -165,9 +172,9 @@ export class ManifestFolders {
       subfolders: known?.subfolders ?? new Set(),
     };
     this.#folders.set(path, folder);
-    if (this.#roots.includes(path) && known?.identity !== identity) {
+    if (isNewRoot) {
       this.#there.add(path);
-      this.#reports.onFolder(path, true);
+      this.#reports.onFolder(path, 'there');
     }
     return folder;
   }
@@ -256,6 +263,11 @@ export class ManifestFolders {
 /** What tells that a file has changed without reading it. */
 export function stampOf(stat: Stats | string): string {
   return typeof stat === 'string' ? stat : `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+}
+
+/** Nothing is in it but what is passed over by its name. */
+export function isBare(folder: string): boolean {
+  return namesIn(folder).every((name) => name.startsWith('.'));
 }
 
 function isManifestName(name: string): boolean {

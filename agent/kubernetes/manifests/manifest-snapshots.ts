@@ -55,9 +55,9 @@ export class ManifestSnapshots {
     return this.#log.has(path, titleOf(path).length + size, modified);
   }
 
-  /** The manifests in a folder, or below it, of which there are snapshots on the disk. */
-  pathsIn(folder: string): readonly string[] {
-    const paths = this.#log.contents().map((bytes) => bytes.toString('utf8', 0, bytes.indexOf('\n')));
+  /** The manifests in a folder, or below it, of which there are snapshots on the disk; `others` than these. */
+  pathsIn(folder: string, others: Iterable<string> = []): readonly string[] {
+    const paths = this.#log.contents(others).map((bytes) => bytes.toString('utf8', 0, bytes.indexOf('\n')));
     return paths.filter((path) => path.startsWith(join(folder, '/'))).sort();
   }
 

@@ -13,8 +13,9 @@ import type { KubernetesObject } from '../objects.ts';
 import { sameValue } from '../same-value.ts';
 import { ManifestClaims } from './manifest-claims.ts';
 import { fileProblem, type Manifest, noDocuments, parseManifest } from './manifest-file.ts';
-import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
+import { type FolderState, type FolderTimes, isBare, ManifestFolders } from './manifest-folders.ts';
 import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
+import { type Loss, MANY, Patience } from './patience.ts';
 import { type ManifestContent, readManifest } from './read-manifest.ts';
 
 export interface ManifestSourceOptions {
@@ -36,8 +37,8 @@ interface ManifestFile {
   readonly path: string;
   /** What counts of it. */
   readonly objects: Map<string, KubernetesObject>;
-  /** Objects that are not in it any more but still count → when they stop doing so, by performance.now(). */
-  readonly missing: Map<string, number>;
+  /** Objects that are not in it any more but still count. */
+  readonly missing: Map<string, Loss>;
   /** undefined where no content has been good yet. */
   lastGood: 'Read' | 'Restored' | undefined;
   /** How the last good content ended. */
@@ -60,13 +61,9 @@ interface ManifestFile {
 /** Milliseconds that reading files may hold up everything else. */
 const SLICE = 4;
 
-/** Objects in a file, from which on the loss of more than half of them is believed only after longer. */
-const MANY = 10;
-const MASS_PATIENCE = 20;
-
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
-  readonly #patience: number;
+  readonly #patience: Patience;
   readonly #folders: ManifestFolders;
   readonly #snapshots: ManifestSnapshots | undefined;
   readonly #files = new Map<string, ManifestFile>();
@@ -77,7 +74,8 @@ export class ManifestSource {
   readonly #dirty = new Set<string>();
   /** Identities whose object may have to be reported. */
   readonly #touched = new Set<string>();
-  readonly #goneFolders = new Set<string>();
+  /** Folders that are away → how. */
+  readonly #goneFolders = new Map<string, Exclude<FolderState, 'there'>>();
   #problems: readonly Problem[] = [];
   #problemsTouched = false;
   #started = false;
@@ -87,14 +85,15 @@ export class ManifestSource {
   constructor(options: ManifestSourceOptions) {
     const { directories, snapshotDirectory, onFailure, folderTimes, snapshotTimes } = options;
     this.#options = options;
-    this.#patience = options.patience ?? 100;
+    this.#patience = new Patience(options.patience ?? 100);
     this.#snapshots =
       snapshotDirectory === undefined
         ? undefined
         : new ManifestSnapshots(snapshotDirectory, onFailure, snapshotTimes);
     const reports = {
       onFile: (path: string) => this.#onFile(path),
-      onFolder: (folder: string, there: boolean) => this.#onFolder(folder, there),
+      onFolder: (folder: string, state: FolderState) => this.#onFolder(folder, state),
+      isMissed: (folder: string) => this.#isMissed(folder),
       onFailure,
       isRead: (path: string, stamp: string) => this.#files.get(path)?.stamp === stamp,
     };
@@ -108,7 +107,9 @@ export class ManifestSource {
   async start(): Promise<void> {
     for (const directory of this.#options.directories) {
       const fault = folderFault(directory);
-      if (fault !== undefined && !this.#restoreFolder(directory)) throw fault;
+      if (fault === undefined && !isBare(directory)) continue;
+      const isRestored = this.#restoreFolder(directory, fault === undefined ? 'empty' : 'gone');
+      if (fault !== undefined && !isRestored) throw fault;
     }
     await this.#folders.open();
     while (this.#dirty.size > 0 && !this.#closed) {
@@ -116,6 +117,7 @@ export class ManifestSource {
       await nextTurn();
     }
     if (this.#closed) return;
+    this.#doubtLosses();
     this.#started = true;
     this.#report();
     this.#snapshots?.keepOnly(this.#files.keys());
@@ -135,9 +137,9 @@ export class ManifestSource {
   }
 
   /** While a folder is away what was in it counts on; once it is back its files get another chance to be there. */
-  #onFolder(folder: string, there: boolean): void {
-    if (there) this.#goneFolders.delete(folder);
-    else this.#goneFolders.add(folder);
+  #onFolder(folder: string, state: FolderState): void {
+    if (state === 'there') this.#goneFolders.delete(folder);
+    else this.#goneFolders.set(folder, state);
     this.#problemsTouched = true;
     for (const file of this.#files.values()) {
       if (!isIn(file.path, folder)) continue;
@@ -174,6 +176,9 @@ export class ManifestSource {
     const file = this.#files.get(path) ?? newFile(path);
     this.#files.set(path, file);
     file.stamp = reading.stamp;
+    const isBack = file.absent && reading.kind !== 'Absent';
+    if (isBack && [...file.missing.values()].some(({ doubted }) => doubted))
+      this.#patience.fileReturned(performance.now());
     file.absent = reading.kind === 'Absent';
     if (reading.kind === 'Content') {
       this.#judge(file, reading);
@@ -193,7 +198,7 @@ export class ManifestSource {
     }
     const manifest = parseManifest(file.path, content.bytes, file.documents);
     if (this.#isDoubtful(file, manifest)) {
-      file.doubtEnds ??= performance.now() + this.#patience;
+      file.doubtEnds ??= performance.now() + this.#patience.short;
       if (performance.now() < file.doubtEnds) {
         this.#keepAll(file);
         this.#wake(file);
@@ -233,17 +238,40 @@ export class ManifestSource {
   }
 
   /** As if it had gone away while we ran: a disk may come later than we do. False where nothing is known of it. */
-  #restoreFolder(directory: string): boolean {
-    const paths = this.#snapshots?.pathsIn(directory) ?? [];
-    if (paths.length === 0) return false;
-    this.#goneFolders.add(directory);
+  #restoreFolder(directory: string, state: 'gone' | 'empty'): boolean {
+    const files = this.#restoreFiles(directory);
+    if (files.length === 0) return false;
+    this.#goneFolders.set(directory, state);
     this.#problemsTouched = true;
-    for (const path of paths) {
+    return true;
+  }
+
+  /** What has gone from a folder since the agent before us is gone, but not at once where that is most of a kind. */
+  #doubtLosses(): void {
+    const folders = this.#options.directories.filter((directory) => !this.#goneFolders.has(directory));
+    const lost = folders.flatMap((directory) => this.#restoreFiles(directory));
+    for (const file of lost) {
+      file.absent = true;
+      for (const identity of file.objects.keys()) {
+        file.missing.set(identity, { since: performance.now(), doubted: true });
+        this.#touch(file, identity);
+      }
+    }
+    const isMost = this.#claims.isMostMissing(1);
+    for (const file of lost) {
+      if (isMost) this.#wake(file);
+      else this.#dropMissing(file, Number.POSITIVE_INFINITY);
+    }
+  }
+
+  /** Those below the folder that nothing has been read of, as they were before the start. */
+  #restoreFiles(directory: string): readonly ManifestFile[] {
+    return (this.#snapshots?.pathsIn(directory, this.#files.keys()) ?? []).map((path) => {
       const file = newFile(path);
       this.#files.set(path, file);
       this.#restore(file);
-    }
-    return true;
+      return file;
+    });
   }
 
   #restore(file: ManifestFile): void {
@@ -270,10 +298,9 @@ export class ManifestSource {
     const missing = [...file.objects.keys()].filter((identity) => !objects.has(identity));
     // A large file that is being written again (`kubectl get ... > FILE` takes its time) is empty meanwhile.
     const isMass = !file.absent && file.objects.size >= MANY && missing.length * 2 > file.objects.size;
-    const patience = this.#patience * (isMass ? MASS_PATIENCE : 1);
     for (const identity of missing) {
       if (file.missing.has(identity)) continue;
-      file.missing.set(identity, performance.now() + patience);
+      file.missing.set(identity, { since: performance.now(), doubted: isMass });
       this.#touch(file, identity);
     }
     if (file.missing.size > 0) this.#wake(file);
@@ -291,13 +318,13 @@ export class ManifestSource {
   /** Sees to it that the file is looked at again when its patience ends. */
   #wake(file: ManifestFile): void {
     let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
-    for (const missed of file.missing.values()) due = Math.min(due, missed);
+    for (const loss of file.missing.values()) due = Math.min(due, this.#patience.ends(loss));
     if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#isFolderGone(file)) return;
     file.timer = setTimeout(
       () => {
         file.timer = undefined;
         this.#read(file.path);
-        this.#dropMissing(file);
+        this.#dropMissing(file, performance.now());
         this.#wake(file);
         this.#report();
       },
@@ -305,11 +332,13 @@ export class ManifestSource {
     ).unref();
   }
 
-  #dropMissing(file: ManifestFile): void {
+  #dropMissing(file: ManifestFile, now: number): void {
     if (file.missing.size === 0 || this.#isFolderGone(file)) return;
-    const now = performance.now();
-    for (const [identity, due] of file.missing) {
-      if (due > now) continue;
+    for (const [identity, loss] of file.missing) {
+      if (this.#patience.ends(loss) > now) continue;
+      // Of many files, or of all, as where a folder is made anew.
+      loss.doubted ||= this.#claims.isMostMissing(MANY);
+      if (this.#patience.ends(loss) > now) continue;
       file.missing.delete(identity);
       file.objects.delete(identity);
       this.#touch(file, identity);
@@ -367,8 +396,8 @@ export class ManifestSource {
   #allProblems(): readonly Problem[] {
     if (!this.#problemsTouched) return this.#problems;
     this.#problemsTouched = false;
-    const folders = [...this.#goneFolders].map((folder) =>
-      fileProblem(folder, 'Cannot read the folder; what was in it stays in force'),
+    const folders = [...this.#goneFolders].map(([folder, state]) =>
+      fileProblem(folder, `${AWAY[state]}; what was in it stays in force`),
     );
     const files = [...this.#files.values()].flatMap(({ problems }) => problems);
     const all = [...folders, ...files, ...this.#claims.problems()];
@@ -377,9 +406,15 @@ export class ManifestSource {
   }
 
   #isFolderGone(file: ManifestFile): boolean {
-    return [...this.#goneFolders].some((folder) => isIn(file.path, folder));
+    return [...this.#goneFolders.keys()].some((folder) => isIn(file.path, folder));
+  }
+
+  #isMissed(folder: string): boolean {
+    return [...this.#files.values()].some(({ path, objects }) => objects.size > 0 && isIn(path, folder));
   }
 }
+
+const AWAY = { gone: 'Cannot read the folder', empty: 'The folder is empty' } as const;
 
 const REMAINS = {
   Read: 'the last good content of the file stays in force',

@@ -58,11 +58,13 @@ export class SnapshotLog {
     return place && withFile(this.#path, (file) => readRecord(file, key, place));
   }
 
-  /** What is kept of all manifests; reads the whole file. */
-  contents(): readonly Buffer[] {
-    const places = [...this.#index()];
+  /** What is kept of all manifests but these; reads no more than that. */
+  contents(except: Iterable<string>): readonly Buffer[] {
+    const places = new Map(this.#index());
+    for (const path of except) places.delete(keyOf(path));
+    if (places.size === 0) return [];
     const records = withFile(this.#path, (file) =>
-      places.map(([key, place]) => readRecord(file, key, place)),
+      [...places].map(([key, place]) => readRecord(file, key, place)),
     );
     return (records ?? []).filter((bytes) => bytes !== undefined);
   }

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { ManifestSource } from '../../../../agent/kubernetes/manifests/manifests.ts';
 import { listJson, serviceJson, sliceJson } from '../../../support/kubernetes-json.ts';
@@ -155,7 +155,7 @@ test('What was in a file before it became half written stays, however long it st
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 500 });
+  const watched = await watchManifests(t, manifests, { patience: 2000 });
   truncateSync(file);
   write(join(manifests, 'sign.yaml'), yaml('sign'));
   await watched.until(() => names(watched).includes('sign'));
@@ -428,12 +428,123 @@ test('A file that is empty when the agent starts keeps the objects of its snapsh
   const patient = await watchManifests(t, manifests, { snapshotDirectory });
   t.is(portOf(patient), 80);
   await patient.source.close();
-  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 1_000 });
   t.is(portOf(second), 80);
   await second.until(() => second.objects.size === 0);
   await second.source.close();
   const third = await watchManifests(t, manifests, { snapshotDirectory });
   t.is(third.objects.size, 0);
+});
+
+/** A folder that an agent has read before, one Service in each file. */
+async function readBefore(t: ExecutionContext, count: number) {
+  const { root, manifests } = temporaryFolder(t);
+  const snapshotDirectory = join(root, 'snapshots');
+  const files = Array.from({ length: count }, (_, at) => join(manifests, `s${at}.yaml`));
+  for (const [at, file] of files.entries()) write(file, yaml(`s${at}`));
+  await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
+  return { root, manifests, snapshotDirectory, files };
+}
+
+test('A folder that is empty when the agent starts counts on, until there is a manifest', async (t) => {
+  const { manifests, snapshotDirectory, files } = await readBefore(t, 2);
+  for (const file of files) rmSync(file);
+  write(join(manifests, '.hidden'), 'is passed over');
+  await (await watchManifests(t, manifests, { snapshotDirectory, patience: 1 })).source.close();
+  const folderTimes = { interval: 50, unwatchedInterval: 50 };
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience: 1, folderTimes });
+  t.deepEqual(names(watched), ['s0', 's1']);
+  t.deepEqual(watched.problems, [`${manifests}: The folder is empty; what was in it stays in force`]);
+  write(join(manifests, 'none.yaml'), '');
+  await watched.until(() => watched.objects.size === 0);
+  t.deepEqual(watched.problems, []);
+  await watched.source.close();
+  t.is((await watchManifests(t, manifests, { snapshotDirectory })).objects.size, 0);
+});
+
+test('An empty folder in the place of another one takes nothing away', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(manifests, 'a.yaml'), yaml('a'));
+  const folderTimes = { interval: 50, unwatchedInterval: 50 };
+  const watched = await watchManifests(t, manifests, { patience: 1, folderTimes });
+  renameSync(manifests, join(root, 'away'));
+  mkdirSync(manifests);
+  await watched.until(() => /: The folder is empty; /.test(watched.problems[0] ?? ''));
+  rmSync(manifests, { recursive: true });
+  renameSync(join(root, 'away'), manifests);
+  await watched.until(() => watched.problems.length === 0);
+  write(join(manifests, 'a.yaml'), yaml('a', 81));
+  await watched.until(() => portOf(watched, 'a') === 81);
+  t.deepEqual(removals(watched), []);
+});
+
+test('What is missing at the start is gone at once, unless it is more than half', async (t) => {
+  const { manifests, snapshotDirectory, files } = await readBefore(t, 5);
+  const start = () => watchManifests(t, manifests, { snapshotDirectory });
+  for (const file of files.slice(3)) rmSync(file);
+  const fewer = await start();
+  t.deepEqual(names(fewer), ['s0', 's1', 's2']);
+  await fewer.source.close();
+  for (const file of files.slice(1, 3)) rmSync(file);
+  const doubting = await start();
+  t.deepEqual(names(doubting), ['s0', 's1', 's2']);
+  t.deepEqual(doubting.problems, []);
+  await doubting.source.close();
+  const begin = performance.now();
+  const patient = await watchManifests(t, manifests, { snapshotDirectory, patience: 20 });
+  t.deepEqual(names(patient), ['s0', 's1', 's2']);
+  await patient.until(() => names(patient).length === 1);
+  t.true(performance.now() - begin >= 20 * 20);
+  await patient.source.close();
+  t.deepEqual(names(await start()), ['s0']);
+});
+
+test('A Service that has moved to another file while no agent ran is no loss', async (t) => {
+  const { manifests, snapshotDirectory, files } = await readBefore(t, 2);
+  for (const file of files) rmSync(file);
+  write(join(manifests, 'all.yaml'), `${yaml('s0', 81)}---\n${yaml('s1')}`);
+  const watched = await watchManifests(t, manifests, { snapshotDirectory });
+  t.deepEqual([portOf(watched, 's0'), portOf(watched, 's1')], [81, 80]);
+  t.is(watched.changes.length, 1);
+  write(join(manifests, 'all.yaml'), `${yaml('s0', 82)}---\n${yaml('s1')}`);
+  await watched.until(() => portOf(watched, 's0') === 82);
+  t.deepEqual(removals(watched), []);
+});
+
+test('While the files of a folder come back one after the other the rest of them stays in force', async (t) => {
+  const { manifests, snapshotDirectory, files } = await readBefore(t, 6);
+  for (const file of files) rmSync(file);
+  write(files[0] ?? '', yaml('s0', 81));
+  const patience = 100;
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience });
+  const begin = performance.now();
+  for (const [at, file] of files.entries()) {
+    if (at === 0 || at === 5) continue;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    write(file, yaml(`s${at}`, 81));
+    await watched.until(() => portOf(watched, `s${at}`) === 81);
+  }
+  t.true(performance.now() - begin > 20 * patience);
+  t.deepEqual(removals(watched), []);
+  await watched.until(() => names(watched).length === 5);
+  t.deepEqual(removals(watched), ['default/s5']);
+});
+
+test('Many files that are removed at once are believed to be gone only after a longer time', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
+  for (const [at, file] of files.entries()) write(file, `${yaml(`s${at}`)}---\n${yaml(`t${at}`)}`);
+  const patience = 100;
+  const watched = await watchManifests(t, manifests, { patience });
+  const begin = performance.now();
+  for (const file of files.slice(0, 8)) rmSync(file);
+  await watched.until(() => watched.objects.size === 24);
+  t.true(performance.now() - begin < 20 * patience);
+  const next = performance.now();
+  for (const file of files.slice(8, 18)) rmSync(file);
+  await watched.until(() => watched.objects.size < 24);
+  t.true(performance.now() - next >= 20 * patience);
+  await watched.until(() => watched.objects.size === 4);
 });
 
 test('Of an object in two files the first in path order counts, and the other takes over', async (t) => {
