@@ -30,6 +30,8 @@ export interface HostPartOptions {
 export class HostPart {
   readonly aclIds = new AclIds();
   readonly #options: HostPartOptions;
+  /** Nobody changes it while we run. */
+  readonly #fileLimit = fileLimit();
   #tables: SharedTables | undefined;
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
 
@@ -51,7 +53,7 @@ export class HostPart {
     const { paths, log } = this.#options;
     const settings = this.#options.settings();
     const before = this.#limit.problem;
-    this.#limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers.values()));
+    this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needsOf(loadBalancers.values()));
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
     return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);

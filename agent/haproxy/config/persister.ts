@@ -1,5 +1,5 @@
-// Keeps haproxy.cfg at desired within a second of a change (up to five, where a big file changes without end), so that a
-// crash or a reboot comes back right.
+// Keeps haproxy.cfg at desired within a second of a change (up to five, where changes never end), so that a crash or a
+// reboot comes back right.
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
 import { messageOf } from '../../errors.ts';
@@ -8,6 +8,7 @@ import type { LoadBalancer } from '../../model.ts';
 import type { ConfigFile } from './config-file.ts';
 import { configText, inFileOrder } from './config-text.ts';
 import type { RenderContext } from './render-context.ts';
+import { WritePace } from './write-pace.ts';
 
 export interface PersisterOptions {
   readonly file: ConfigFile;
@@ -20,23 +21,14 @@ export interface PersisterOptions {
   readonly log: Log;
 }
 
-/** Milliseconds from the first change to the write. */
-const SOON = 800;
+/** Milliseconds to the next attempt. */
 const AGAIN = 1_000;
-/**
- * Where changes never end, a write is followed by a rest of this many times its own length, within limits: the bigger
- * the file, the more changes one write of it has to be worth.
- */
-const REST = 50;
-const SHORTEST_REST = 1_000;
-const LONGEST_REST = 5_000;
 
 export class Persister {
   readonly #options: PersisterOptions;
+  readonly #pace = new WritePace();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** When the next write may begin, by performance.now(). */
-  #restsUntil = 0;
   #fault = '';
   #closed = false;
 
@@ -54,11 +46,9 @@ export class Persister {
     if (!this.#options.file.isKnown) this.soon();
   }
 
-  /** Once for all changes of the next moment; less often where a big file is written again and again. */
-  soon(delay = SOON): void {
-    if (this.#closed || this.#timer !== undefined) return;
-    const rest = this.#restsUntil - performance.now();
-    this.#timer = setTimeout(() => void this.now(), Math.max(delay, rest));
+  /** Once for all changes of the next moment; less often where they never end. */
+  soon(): void {
+    if (this.#timer === undefined) this.#in(this.#pace.delay(performance.now()));
   }
 
   /** Writes after what is being written already. Never rejects. */
@@ -81,7 +71,7 @@ export class Persister {
       this.#options.log.error('Cannot keep the state on disk; traffic goes on', { error: messageOf(error) });
     }
     this.#fault = messageOf(error);
-    this.soon(AGAIN);
+    this.#in(AGAIN);
   }
 
   /** Takes note of a write that was done, here or elsewhere. */
@@ -101,20 +91,25 @@ export class Persister {
     await this.#writing;
   }
 
+  #in(milliseconds: number): void {
+    if (this.#closed || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => void this.now(), milliseconds);
+  }
+
   async #write(): Promise<void> {
     const { file, loadBalancers, context, keepRejections } = this.#options;
     try {
       await keepRejections();
       const wanted = loadBalancers();
       if (wanted === undefined) {
-        this.soon(AGAIN);
+        this.#in(AGAIN);
         return;
       }
       const began = performance.now();
+      this.#pace.begins(began);
       const { chunks } = await configText(inFileOrder(wanted), context(wanted));
       await file.write(chunks);
-      const ended = performance.now();
-      this.#restsUntil = ended + Math.min(LONGEST_REST, Math.max(SHORTEST_REST, REST * (ended - began)));
+      this.#pace.wrote(began, performance.now());
       this.worked();
     } catch (error) {
       this.failed(error);
