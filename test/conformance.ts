@@ -33,6 +33,7 @@ const LEASE = 'agent/kubernetes/writers/lease.test.ts';
 const EVENTS = 'agent/kubernetes/writers/events.test.ts';
 const CLIENT = 'agent/kubernetes/api/client.test.ts';
 const LIBRARY = 'agent/kubernetes/api/library-credentials.test.ts';
+const PROVIDERS = 'agent/kubernetes/api/auth-provider.test.ts';
 const WRITER_PROPERTY = 'agent/kubernetes/writers/status-writer.property.test.ts';
 const SNAPSHOT = 'agent/kubernetes/api/api-snapshot.test.ts';
 const ALLOCATION = 'agent/addresses/allocation.test.ts';
@@ -41,6 +42,8 @@ const REQUEST = 'agent/addresses/request.test.ts';
 const REAL_AGENT = 'real/kubernetes-agent.test.ts';
 const REAL_WRITER = 'real/kubernetes-writer.test.ts';
 const REAL_SOURCE = 'real/kubernetes-source.test.ts';
+const REAL_CREDENTIALS = 'real/kubernetes-credentials.test.ts';
+const REAL_DEAD = 'real/kubernetes-dead-haproxy.test.ts';
 const REAL_FAULTS = 'real/kubernetes-faults.test.ts';
 const REAL_POOLS = 'real/kubernetes-pools.test.ts';
 const REAL_RBAC = 'real/rbac.test.ts';
@@ -404,6 +407,10 @@ const TOLD: Section = {
           'claimed() puts the finalizer there first; deletion then waits for the teardown, and no longer',
           'A teardown that is never confirmed does not keep a Service for ever',
         ],
+        [REAL_DEAD]: [
+          'A HAProxy that hangs holds up the deletion of a namespace for two minutes, not for ever',
+          'A HAProxy that has died and cannot be started does not, either',
+        ],
       },
     },
     {
@@ -715,10 +722,22 @@ const WATCHING: Section = {
     {
       field: 'credentials',
       rule: [
-        'Tokens, token files, certificates, a pod’s account, credential plugins, identity providers, users who act as another, proxies.',
+        'Tokens, token files, certificates, a pod’s account, credential plugins, identity providers, commands that print tokens, users who act as another, proxies.',
         'A plugin that hangs is ended after 15 s with all that it has started, and asked again.',
       ],
       shownBy: {
+        [REAL_CREDENTIALS]: [
+          'A token, and a token file',
+          'A client certificate, in the file and beside it',
+          'The certificate and the token of a credential plugin',
+          'The identity token of an OpenID Connect provider, which is renewed when it is over',
+          'The token that a command prints for the auth provider gcp',
+          'Who acts as another is seen as that one, with the groups that are said',
+          'The server is checked by the name that is said, and not at all where that is said',
+          'An HTTP proxy that the kubeconfig names, and says who we are to it',
+          'An HTTP proxy that the environment names is not for the loopback, nor for whom NO_PROXY names',
+          'A SOCKS proxy that the kubeconfig names',
+        ],
         [CLIENT]: [
           'A 401 reads a token from its file again: of a kubeconfig, and of a pod',
           'A credential plugin is asked once, again after a 401, and its output is in no error',
@@ -727,9 +746,10 @@ const WATCHING: Section = {
           'The certificate that a credential plugin gives is shown to the API server',
           'A plugin gets its arguments and variables, and is asked again when what it gave is over',
           'A plugin that hangs is ended with what it has started, and the next one may do better',
-          'The token of an identity provider is sent while it is good',
-          'A user who acts as another says as whom',
-          'A proxy is gone through, and the API server behind it is still checked',
+        ],
+        [PROVIDERS]: [
+          'A token that is over is renewed, again before the next is over, each time with the last refresh token',
+          'A token that is refused is renewed, but not twice in half a minute',
         ],
       },
     },

@@ -25,6 +25,8 @@ export interface KubeOptions {
   readonly audit?: boolean;
   /** The ranges of cluster IPs; one of each family makes it dual-stack. */
   readonly clusterIPs?: string;
+  /** More flags of kube-apiserver. */
+  readonly flags?: readonly string[];
 }
 
 /** A write that the API server has answered. */
@@ -322,6 +324,7 @@ export class Kube {
       ...(this.#options.audit
         ? [`--audit-policy-file=${at('audit.yaml')}`, `--audit-log-path=${at('audit.log')}`]
         : []),
+      ...(this.#options.flags ?? []),
     ]);
   }
 

@@ -4,11 +4,13 @@
 
 import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
-import { HeadgateError } from '../../errors.ts';
+import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import { HeadgateError, messageOf } from '../../errors.ts';
 import { http } from '../../node-http.ts';
 import { quote } from '../../quote.ts';
 import { type Credentials, type CredentialsPlace, CredentialsSource } from './credentials.ts';
 import { Lines } from './lines.ts';
+import { type Environment, proxyOf, throughProxy } from './proxy.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -67,6 +69,8 @@ export interface ApiClientOptions {
   readonly connectTimeoutMs?: number;
   /** Milliseconds for a credential plugin. */
   readonly pluginTimeoutMs?: number;
+  /** Says where there is a proxy; default process.env. */
+  readonly env?: Environment;
 }
 
 const TIMEOUT = 15_000;
@@ -82,9 +86,8 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   readonly #credentials: CredentialsSource;
   /** The server that answered last, as an index into #servers(). */
   #at = 0;
-  #agents:
-    | { readonly tls: Credentials['tls']; readonly http: Agent; readonly https: https.Agent }
-    | undefined;
+  /** By the URL of the proxy, '' for none. */
+  readonly #agents = new Map<string, Agents>();
   #closed = false;
 
   constructor(options: ApiClientOptions) {
@@ -120,8 +123,10 @@ export class ApiClient implements KubernetesApi, ApiStreams {
 
   close(): void {
     this.#closed = true;
-    this.#agents?.http.destroy();
-    this.#agents?.https.destroy();
+    for (const { http, https } of this.#agents.values()) {
+      http.destroy();
+      https.destroy();
+    }
   }
 
   /** Each server once, beginning with the one that answered last. */
@@ -218,20 +223,47 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     return {
       method: request.method,
       headers,
-      agent: credentials.proxyAgent ?? this.#agent(url, credentials.tls),
+      ...(credentials.proxyAgent === undefined
+        ? { agent: this.#agent(url, credentials) }
+        : { agent: credentials.proxyAgent, ...checkingName(url, credentials.tls) }),
       maxHeaderSize: LARGEST_HEADERS,
       ...(credentials.basic === undefined ? {} : { auth: credentials.basic }),
     };
   }
 
   /** A new one only where a certificate has changed; requests under way over the old one end as they will. */
-  #agent({ protocol }: URL, tls: Credentials['tls']): Agent {
-    if (this.#agents === undefined || !sameTls(this.#agents.tls, tls)) {
-      for (const socket of Object.values(this.#agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
+  #agent(url: URL, { tls, proxy }: Credentials): Agent {
+    const through = proxy ?? proxyOfEnvironment(url, this.#options.env ?? process.env);
+    let agents = this.#agents.get(through ?? '');
+    if (agents === undefined || !sameTls(agents.tls, tls)) {
+      for (const socket of Object.values(agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
       const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE, scheduling: 'lifo' } as const;
-      this.#agents = { tls, http: new http.Agent(kept), https: new https.Agent({ ...kept, ...tls }) };
+      const options = { ...kept, ...throughProxy(through) };
+      agents = { tls, http: new http.Agent(options), https: new https.Agent({ ...options, ...tls }) };
+      this.#agents.set(through ?? '', agents);
     }
-    return protocol === 'http:' ? this.#agents.http : this.#agents.https;
+    return url.protocol === 'http:' ? agents.http : agents.https;
+  }
+}
+
+interface Agents {
+  readonly tls: Credentials['tls'];
+  readonly http: Agent;
+  readonly https: https.Agent;
+}
+
+/** The agent for SOCKS checks a server that has an address in place of a name by the name "localhost". */
+function checkingName({ hostname }: URL, { servername }: Credentials['tls']): ConnectionOptions {
+  const name = typeof servername === 'string' ? servername : hostname.replace(/^\[(.*)\]$/, '$1');
+  return { checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate) };
+}
+
+function proxyOfEnvironment(url: URL, env: Environment): string | undefined {
+  try {
+    return proxyOf(url, env);
+  } catch (error) {
+    const message = `Cannot go through the proxy of the environment: ${messageOf(error)}`;
+    throw new HeadgateError('API_CREDENTIALS', message);
   }
 }
 

@@ -1,6 +1,6 @@
 // Who we are to the API server, and where it is: kubeconfig or the service account of a pod, with every kind of
 // credential that the Kubernetes client library knows. Follows files that rotate. The only file that imports
-// @kubernetes/client-node, and only for what plain-credentials.ts leaves to it (plugins, proxies): it costs 90 MB.
+// @kubernetes/client-node, and only for what plain-credentials.ts leaves to it (plugins, SOCKS): it costs 90 MB.
 // No error here quotes a file, a plugin's output or a token.
 
 import { readFile, stat } from 'node:fs/promises';
@@ -11,8 +11,11 @@ import { HeadgateError } from '../../errors.ts';
 import { quote } from '../../quote.ts';
 import { isMapping } from '../../validate.ts';
 import { parseYamlDocuments } from '../../yaml.ts';
+import { type AuthProvider, AuthProviderTokens, readAuthProvider } from './auth-provider.ts';
+import { CredentialFault } from './credential-fault.ts';
 import { limitPlugins, PluginTooSlow } from './credential-plugin.ts';
 import { type Credentials, plainCredentials, podConfig, readPlainKubeconfig } from './plain-credentials.ts';
+import { proxyUrl } from './proxy.ts';
 
 export type { Credentials } from './plain-credentials.ts';
 
@@ -32,7 +35,8 @@ export class CredentialsSource {
   readonly #place: CredentialsPlace;
   readonly #pluginTimeoutMs: number;
   readonly #now: () => number;
-  #config: { readonly config: KubeConfig; readonly stamp: string } | undefined;
+  readonly #tokens: AuthProviderTokens;
+  #config: (Loaded & { readonly stamp: string }) | undefined;
   #current: { readonly credentials: Credentials; readonly since: number } | undefined;
   /** One at a time, for all who ask. */
   #reading: Promise<Credentials> | undefined;
@@ -45,6 +49,7 @@ export class CredentialsSource {
   ) {
     this.#place = place;
     this.#pluginTimeoutMs = pluginTimeoutMs;
+    this.#tokens = new AuthProviderTokens({ timeoutMs: pluginTimeoutMs });
     this.#now = now;
   }
 
@@ -80,7 +85,7 @@ export class CredentialsSource {
 
   async #readNow(anew: boolean): Promise<Credentials> {
     try {
-      const credentials = (await this.#plain()) ?? (await this.#byLibrary(anew));
+      const credentials = (await this.#plain(anew)) ?? (await this.#byLibrary(anew));
       this.#current = { credentials, since: this.#now() };
       return credentials;
     } catch (error) {
@@ -89,24 +94,26 @@ export class CredentialsSource {
   }
 
   /** undefined for a kubeconfig that takes the library. */
-  async #plain(): Promise<Credentials | undefined> {
+  async #plain(anew: boolean): Promise<Credentials | undefined> {
     if (this.#place.kind === 'InCluster') {
       const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
       if (!host || !port)
-        throw new Harmless('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
+        throw new CredentialFault('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
       return plainCredentials(podConfig(host, port, join(this.#place.root ?? '/', SERVICE_ACCOUNT)));
     }
     const config = readPlainKubeconfig(await readFile(this.#place.path, 'utf8'), this.#place.path);
-    return config && plainCredentials(config);
+    return config && plainCredentials(config, (provider) => this.#tokens.token(provider, anew));
   }
 
   async #byLibrary(anew: boolean): Promise<Credentials> {
     const stamp = await this.#stamp();
-    if (anew || this.#config?.stamp !== stamp) this.#config = { config: await this.#load(), stamp };
-    return credentialsOf(this.#config.config);
+    if (anew || this.#config?.stamp !== stamp) this.#config = { ...(await this.#load()), stamp };
+    const { config, provider } = this.#config;
+    const token = provider && (await this.#tokens.token(provider, anew));
+    return credentialsOf(config, token);
   }
 
-  async #load(): Promise<KubeConfig> {
+  async #load(): Promise<Loaded> {
     const { KubeConfig } = await import('@kubernetes/client-node');
     const config = new KubeConfig();
     limitPlugins(config, this.#pluginTimeoutMs);
@@ -114,9 +121,13 @@ export class CredentialsSource {
       config.loadFromFile(this.#place.path);
       await addTokenFiles(config, this.#place.path);
     }
-    if (!config.getCurrentCluster()?.server) throw new Harmless('it names no API server');
-    if (config.getCurrentUser() === null) throw new Harmless('its current context names no user');
-    return config;
+    if (!config.getCurrentCluster()?.server) throw new CredentialFault('it names no API server');
+    if (config.getCurrentUser() === null) throw new CredentialFault('its current context names no user');
+    refuseUnusable(config);
+    return {
+      config,
+      provider: this.#place.kind === 'Kubeconfig' ? takeProvider(config, this.#place.path) : undefined,
+    };
   }
 
   /** Differs when a file has changed that the library reads only once. */
@@ -144,6 +155,38 @@ export class CredentialsSource {
   }
 }
 
+interface Loaded {
+  readonly config: KubeConfig;
+  /** Taken out of the library's hands. */
+  readonly provider: AuthProvider | undefined;
+}
+
+/** What the library would say in words that we could not repeat, or would pass over without a word. */
+function refuseUnusable(config: KubeConfig): void {
+  const { server = '', skipTLSVerify } = config.getCurrentCluster() ?? {};
+  if (/^http:/i.test(server) && !skipTLSVerify) {
+    throw new CredentialFault(
+      'its server has no TLS, and "insecure-skip-tls-verify" does not say that this is meant',
+    );
+  }
+  const { authProvider, exec } = config.getCurrentUser() ?? {};
+  if (!authProvider) return;
+  if (exec) throw new CredentialFault('its user has both "exec" and "auth-provider"');
+  const { name, config: own } = authProvider as { readonly name?: unknown; readonly config?: unknown };
+  const [isOurs, isPlugin] = [readAuthProvider(authProvider, '') !== undefined, name === 'exec'];
+  const isKnown = isOurs || isPlugin || (isMapping(own) && (own.exec || own.tokenFile));
+  if (!isKnown) throw new CredentialFault(`its auth provider ${quote(String(name))} is not known`);
+}
+
+/** The library's own ways with these are not ours, see auth-provider.ts. */
+function takeProvider(config: KubeConfig, path: string): AuthProvider | undefined {
+  const own = config.getCurrentUser();
+  const provider = readAuthProvider(own?.authProvider, dirname(path));
+  if (provider !== undefined)
+    config.users = config.users.map((user) => (user === own ? { ...user, authProvider: undefined } : user));
+  return provider;
+}
+
 /** `tokenFile` of a user (client-go's api/v1, AuthInfo) is unknown to the library: we tell it in words it knows. */
 async function addTokenFiles(config: KubeConfig, path: string): Promise<void> {
   const root: unknown = parseYamlDocuments(await readFile(path, 'utf8')).documents[0]?.value;
@@ -162,10 +205,8 @@ async function addTokenFiles(config: KubeConfig, path: string): Promise<void> {
   });
 }
 
-/** Says something that we wrote ourselves. */
-class Harmless extends Error {}
-
-async function credentialsOf(config: KubeConfig): Promise<Credentials> {
+/** `token`: counts where the library has none. */
+async function credentialsOf(config: KubeConfig, token = ''): Promise<Credentials> {
   const options: RequestOptions = { headers: {} };
   try {
     await config.applyToHTTPSOptions(options);
@@ -174,26 +215,29 @@ async function credentialsOf(config: KubeConfig): Promise<Credentials> {
     const command = (exec as { command?: unknown } | null | undefined)?.command;
     if (typeof command !== 'string' || isOfTheSystem(error)) throw error;
     const what = error instanceof PluginTooSlow ? error.message : 'failed';
-    throw new Harmless(`the credential plugin ${quote(command)} ${what}`);
+    throw new CredentialFault(`the credential plugin ${quote(command)} ${what}`);
   }
   const cluster = config.getCurrentCluster();
   const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value).trim()]);
+  const bearer = token === '' ? {} : { Authorization: `Bearer ${token}` };
+  const isSocks = cluster?.proxyUrl?.startsWith('socks') === true;
   const tls = TLS_FIELDS.filter((field) => options[field] !== undefined).map((field) => [
     field,
     options[field],
   ]);
   return {
     server: cluster?.server ?? '',
-    headers: Object.fromEntries(headers),
+    headers: { ...bearer, ...Object.fromEntries(headers) },
     basic: options.auth ?? undefined,
     tls: Object.fromEntries(tls),
-    proxyAgent: cluster?.proxyUrl ? (options.agent as Agent) : undefined,
+    proxy: cluster?.proxyUrl && !isSocks ? proxyUrl(cluster.proxyUrl, 'its "proxy-url"') : undefined,
+    proxyAgent: isSocks ? (options.agent as Agent) : undefined,
   };
 }
 
 /** Parsers and plugins quote what they read; the system does not. */
 function harmless(error: unknown): string {
-  if (error instanceof Harmless || isOfTheSystem(error)) return error.message;
+  if (error instanceof CredentialFault || isOfTheSystem(error)) return error.message;
   return 'it cannot be read as one';
 }
 

@@ -9,6 +9,12 @@ import test, { type ExecutionContext } from 'ava';
 import { HeadgateError, messageOf } from '../../../../agent/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
 
+// To load it holds up everything for as long as an answer may take, on a busy machine.
+test.before(async () => void (await import('@kubernetes/client-node')));
+
+/** Milliseconds that a connection may take on a machine that has much else to do. */
+const BUSY = 60_000;
+
 type Reply = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
 interface Place {
@@ -53,7 +59,8 @@ async function clientOf(
 ): Promise<ApiClient> {
   const path = join(await directoryOf(t), 'kubeconfig');
   await writeFile(path, kubeconfigOf(url, user));
-  const client = new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '1.2.3', ...options });
+  const patient = { connectTimeoutMs: BUSY, ...options };
+  const client = new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '1.2.3', ...patient });
   t.teardown(() => client.close());
   return client;
 }

@@ -1,23 +1,25 @@
 // Credentials that are left to the client library, against a server of the test's own that says who came: plugins with
-// certificates and plugins that hang, an identity provider, a user who acts as another, a proxy.
+// certificates and plugins that hang, who act as another, or go through a proxy; and what cannot be used.
 
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { HeadgateError, messageOf } from '../../../../agent/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
+import { certificate } from '../../../support/certificate.ts';
+import { httpProxy, socksProxy } from '../../../support/proxies.ts';
 
 // To load it holds up everything for as long as a connection may take, on a busy machine.
 test.before(async () => void (await import('@kubernetes/client-node')));
 
+/** Milliseconds that a connection or a plugin may take on a machine that has much else to do. */
+const BUSY = 60_000;
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
 test('The certificate that a credential plugin gives is shown to the API server', async (t) => {
@@ -75,50 +77,68 @@ test('A plugin that asks a person finds nobody', async (t) => {
   t.is((await place.ask({ exec: { apiVersion: API_VERSION, command } })).authorization, 'Bearer unasked');
 });
 
-test('The token of an identity provider is sent while it is good', async (t) => {
+test('A user who acts as another says as whom, also where a plugin says who it is', async (t) => {
   const place = await placeOf(t);
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const token = `${part({ alg: 'none' })}.${part({ exp: Math.floor(Date.now() / 1000) + 3600 })}.x`;
-  const config = {
-    'id-token': token,
-    'client-id': 'headgate',
-    'refresh-token': 'r',
-    'idp-issuer-url': 'https://127.0.0.1:1',
-  };
-  t.is((await place.ask({ 'auth-provider': { name: 'oidc', config } })).authorization, `Bearer ${token}`);
-});
-
-test('A user who acts as another says as whom', async (t) => {
-  const place = await placeOf(t);
-  const seen = await place.ask({ token: 'own', as: 'another' });
+  await writeFile(join(place.directory, 'answer'), credential({ token: 'own' }));
+  const command = await place.program('plugin', `cat ${place.directory}/answer`);
+  const seen = await place.ask({ exec: { apiVersion: API_VERSION, command }, as: 'another' });
   t.deepEqual([seen.authorization, seen.as], ['Bearer own', 'another']);
 });
 
-test('A proxy is gone through, and the API server behind it is still checked', async (t) => {
-  const place = await placeOf(t);
-  const targets: string[] = [];
-  const proxy = createServer();
-  proxy.on('connect', ({ url = '' }, client, head) => {
-    targets.push(url);
-    const [host, port] = url.split(':');
-    const server = connect(Number(port), host, () => {
-      client.write('HTTP/1.1 200 OK\r\n\r\n');
-      server.write(head);
-      server.pipe(client).pipe(server);
-    });
-    for (const socket of [client, server]) socket.on('error', () => undefined);
-    client.on('close', () => server.destroy());
+for (const [name, start] of [
+  ['http', httpProxy],
+  ['socks5', socksProxy],
+] as const)
+  test(`A proxy by ${name} is gone through with a plugin's token, and the API server behind it is still checked`, async (t) => {
+    const place = await placeOf(t);
+    const proxy = await start();
+    t.teardown(proxy.close);
+    await writeFile(join(place.directory, 'answer'), credential({ token: 'through' }));
+    const command = await place.program('plugin', `cat ${place.directory}/answer`);
+    const user = { exec: { apiVersion: API_VERSION, command } };
+    const cluster = { 'proxy-url': `${name}://127.0.0.1:${proxy.port}` };
+    t.is((await place.ask(user, cluster)).authorization, 'Bearer through');
+    t.deepEqual(proxy.targets, [`127.0.0.1:${new URL(place.url).port}`]);
+    const other = await certificate(place.directory, 'stranger');
+    const unknown = { ...cluster, 'certificate-authority-data': Buffer.from(other.cert).toString('base64') };
+    const client = await place.client(user, {}, unknown);
+    const error = await client.request({ method: 'GET', path: '/' }).then(() => undefined, asFailure);
+    t.is(error?.code, 'API_UNREACHABLE');
   });
-  const url = await listening(t, proxy);
-  const cluster = { 'proxy-url': `http://127.0.0.1:${url.port}` };
-  t.is((await place.ask({ token: 'through' }, cluster)).authorization, 'Bearer through');
-  t.deepEqual(targets, [`127.0.0.1:${new URL(place.url).port}`]);
-  const other = await certificate(place.directory, 'stranger');
-  const unknown = { ...cluster, 'certificate-authority-data': Buffer.from(other.cert).toString('base64') };
-  const client = await place.client({ token: 'through' }, {}, unknown);
-  const error = await client.request({ method: 'GET', path: '/' }).then(() => undefined, asFailure);
-  t.is(error?.code, 'API_UNREACHABLE');
+
+const refused = test.macro({
+  async exec(t, user: object, cluster: object, why: RegExp) {
+    const place = await placeOf(t);
+    const client = await place.client(user, {}, cluster);
+    const error = await client.request({ method: 'GET', path: '/' }).then(() => undefined, asFailure);
+    t.is(error?.code, 'API_CREDENTIALS');
+    t.regex(messageOf(error), why);
+    t.notRegex(messageOf(error), /secret/);
+  },
+  title: (what) => `What cannot be used says why: ${what}`,
 });
+
+test(
+  'an auth provider that nobody knows',
+  refused,
+  { 'auth-provider': { name: 'openstack' } },
+  {},
+  /"openstack" is not known/,
+);
+test(
+  'a plugin beside an auth provider',
+  refused,
+  { exec: { apiVersion: API_VERSION, command: 'true' }, 'auth-provider': { name: 'gcp', config: {} } },
+  {},
+  /both "exec" and "auth-provider"/,
+);
+test(
+  'a server without TLS',
+  refused,
+  { token: 'secret' },
+  { server: 'http://127.0.0.1:1' },
+  /has no TLS, and "insecure-skip-tls-verify" does not say/,
+);
 
 interface Seen {
   readonly authorization: string | undefined;
@@ -156,7 +176,8 @@ async function placeOf(t: ExecutionContext) {
       users: [{ name: 'u', user }],
     };
     await writeFile(path, JSON.stringify(config));
-    const made = new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '1', ...options });
+    const patient = { connectTimeoutMs: BUSY, pluginTimeoutMs: BUSY, ...options };
+    const made = new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '1', ...patient });
     t.teardown(() => made.close());
     return made;
   };
@@ -181,14 +202,6 @@ async function listening(t: ExecutionContext, server: Server): Promise<AddressIn
     server.close();
   });
   return server.address() as AddressInfo;
-}
-
-async function certificate(directory: string, name: string): Promise<{ cert: string; key: string }> {
-  const [cert, key] = ['crt', 'key'].map((end) => join(directory, `${name}.${end}`)) as [string, string];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '3650'];
-  const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'];
-  await promisify(execFile)('openssl', ['req', '-x509', ...curve, ...names, '-keyout', key, '-out', cert]);
-  return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
 }
 
 function credential(status: object): string {

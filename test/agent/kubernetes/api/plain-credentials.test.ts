@@ -57,6 +57,7 @@ async function byLibrary(config: KubeConfig): Promise<Credentials> {
     ),
     basic: options.auth ?? undefined,
     tls: Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined)),
+    proxy: undefined,
     proxyAgent: undefined,
   };
 }
@@ -97,6 +98,25 @@ test(
 );
 test('empty texts', asTheLibrary, { 'certificate-authority': '' }, { token: '', username: '' });
 test('extensions', asTheLibrary, { extensions: [{ name: 'x', extension: {} }] }, { token: 'secret' });
+
+test('a user who acts as another', asTheLibrary, {}, { token: 'secret', as: 'other' });
+
+test('The groups and more of whom a user acts as are said, too, as client-go says them', async (t) => {
+  const user = {
+    as: 'other',
+    'as-uid': '7',
+    'as-groups': ['a', 'b'],
+    'as-user-extra': { 'x/y': ['1', '2'] },
+  };
+  const config = readPlainKubeconfig(kubeconfig({ server: SERVER }, user), '/kubeconfig');
+  if (config === undefined) return t.fail('It is not plain');
+  t.deepEqual((await plainCredentials(config)).headers, {
+    'Impersonate-User': 'other',
+    'Impersonate-Uid': '7',
+    'Impersonate-Group': ['a', 'b'],
+    'Impersonate-Extra-x%2Fy': ['1', '2'],
+  });
+});
 
 test('The token file of a user has precedence over a token, and a relative one is beside the kubeconfig', async (t) => {
   const text = kubeconfig({ server: SERVER }, { token: 'other', tokenFile: 'token' });
@@ -143,9 +163,9 @@ const cluster = { server: SERVER };
 const user = { token: 'secret' };
 
 test('a credential plugin', left, kubeconfig(cluster, { exec: { command: 'login' } }));
-test('an auth provider', left, kubeconfig(cluster, { 'auth-provider': { name: 'oidc' } }));
-test('a user who acts as another', left, kubeconfig(cluster, { ...user, as: 'other' }));
-test('a proxy', left, kubeconfig({ ...cluster, 'proxy-url': 'http://192.0.2.7:3128' }, user));
+test('an auth provider of another kind', left, kubeconfig(cluster, { 'auth-provider': { name: 'other' } }));
+test('groups without the user who has them', left, kubeconfig(cluster, { ...user, 'as-groups': ['a'] }));
+test('a SOCKS proxy', left, kubeconfig({ ...cluster, 'proxy-url': 'socks5://192.0.2.7:1080' }, user));
 test('a token that is a number', left, kubeconfig(cluster, { token: 1 }));
 test('a name without a password', left, kubeconfig(cluster, { username: 'one' }));
 test('a switch that is a text', left, kubeconfig({ ...cluster, 'insecure-skip-tls-verify': 'true' }, user));
