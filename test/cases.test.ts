@@ -1,13 +1,14 @@
 // Golden cases: cases/*.txt hold manifests, the haproxy.cfg they become, and the problems they have, if any.
 // Each file is also shown to the real HAProxy.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
 import type { RenderContext } from '../agent/haproxy/config/render-context.ts';
+import { sharedTables } from '../agent/haproxy/config/shared-tables.ts';
 import type { KubernetesObject } from '../agent/kubernetes/objects.ts';
 import { runCommand } from '../agent/run-command.ts';
 import type { TranslateSettings } from '../agent/translate.ts';
@@ -15,10 +16,12 @@ import { clusterOf } from './support/build.ts';
 import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
 import { haproxyExecutable } from './support/haproxy.ts';
 import { objectsOf, settingsOf } from './support/manifests.ts';
+import { makeCredentials } from './support/pair-credentials.ts';
 import { requires } from './support/requirements.ts';
 import { translateCluster } from './support/translated.ts';
 
 const test = requires(ava, { haproxy: true });
+const withOpenssl = requires(ava, { haproxy: true, programs: ['openssl'] });
 
 const CONTEXT: RenderContext = {
   adminSocket: '/run/headgate/haproxy/admin.sock',
@@ -40,10 +43,11 @@ const CONTEXT: RenderContext = {
 async function rendered(
   objects: readonly KubernetesObject[],
   settings: Partial<TranslateSettings>,
+  context = CONTEXT,
 ): Promise<readonly [string, string]> {
   const model = translateCluster(clusterOf(objects), settings);
   const loadBalancers = inFileOrder(model.loadBalancers);
-  const { chunks, structure } = await configText(loadBalancers, CONTEXT);
+  const { chunks, structure } = await configText(loadBalancers, context);
   const problems = loadBalancers.flatMap((loadBalancer) =>
     loadBalancer.problems.map(({ object, reason, message }) => `${object}: ${reason}: ${message}\n`),
   );
@@ -57,19 +61,23 @@ const golden = test.macro(async (t, file: CaseFile) => {
   else t.is(config, expected);
   if (!isUpdating) t.is(problems, expectedProblems);
 
-  const folder = await mkdtemp(join(tmpdir(), 'headgate-case-'));
-  t.teardown(() => rm(folder, { recursive: true }));
-  const path = join(folder, 'haproxy.cfg');
-  // HAProxy warns where the file is missing that the agent keeps there for it.
-  const serverState = join(folder, 'servers.state');
-  await writeFile(serverState, '1\n');
-  await writeFile(path, config.replace(CONTEXT.serverState, serverState));
-  const { exitCode, stderr } = await runCommand(haproxyExecutable, ['-c', '-f', path], { timeout: 30_000 });
-  t.is(exitCode, 0, stderr);
-  t.notRegex(stderr, /WARNING/);
+  await isTakenWithoutWarning(t, await temporaryFolder(t), config);
 });
 
 for (const file of readCases(new URL('cases/', import.meta.url))) test(`Case: ${file.title}`, golden, file);
+
+withOpenssl('What a pair, a user and a number of threads add to the file gives no warning', async (t) => {
+  const folder = await temporaryFolder(t);
+  const ends = { address: '127.0.0.1', peerAddress: '::1', port: 17_090 };
+  const tables = sharedTables(ends, '', join(folder, 'haproxy.cfg'));
+  await copyFile(await makeCredentials(folder), tables.trustedFile);
+  const of = { localPeer: tables.ownName, user: 'nobody', group: 'nogroup', threads: 1 };
+  const context = { ...CONTEXT, ...of, sharedTables: tables };
+  const affinity = readCases(new URL('cases/', import.meta.url)).find(({ title }) => /affinity/.test(title));
+  const [config] = await rendered(objectsOf(affinity?.parts[0] ?? ''), {}, context);
+  t.regex(config, /server ::1:17090 \[::1\]:17090\n[\s\S]*stick-table/);
+  await isTakenWithoutWarning(t, folder, config);
+});
 
 test('The same objects in another order become the same file', async (t) => {
   for (const { parts } of readCases(new URL('cases/', import.meta.url))) {
@@ -79,3 +87,22 @@ test('The same objects in another order become the same file', async (t) => {
     t.deepEqual(await rendered([...objects].reverse(), settings), await rendered(objects, settings));
   }
 });
+
+async function temporaryFolder(t: ExecutionContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-case-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** Warnings count as errors: what one version warns of, the next one refuses. */
+async function isTakenWithoutWarning(t: ExecutionContext, folder: string, config: string): Promise<void> {
+  const path = join(folder, 'haproxy.cfg');
+  // HAProxy warns where the file is missing that the agent keeps there for it.
+  const serverState = join(folder, 'servers.state');
+  await writeFile(serverState, '1\n');
+  await writeFile(path, config.replace(CONTEXT.serverState, serverState));
+  const args = ['-c', '-dW', '-f', path];
+  const { exitCode, stderr } = await runCommand(haproxyExecutable, args, { timeout: 30_000 });
+  t.is(exitCode, 0, stderr);
+  t.notRegex(stderr, /WARNING/);
+}

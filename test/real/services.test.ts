@@ -1,6 +1,6 @@
 // What a Service may ask for, on real traffic: what it costs HAProxy, and what the agent says where it cannot be had.
 
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
@@ -32,6 +32,23 @@ test.serial('A new Service is one reload, and so is its end', async (t) => {
   const metric = await agent.metrics();
   t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-added', result: 'done' }), 1);
   t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-removed', result: 'done' }), 1);
+});
+
+test.serial('HAProxy warns of nothing at its start and at a reload', async (t) => {
+  const host = await withMembers(t);
+  await host.serve({ spec: { sessionAffinity: 'ClientIP' } });
+  await host.start();
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('it is served', () => host.answers(2));
+  const log = () => readFile(host.paths.log, 'utf8');
+  await host.until('the old worker has ended', async () => / stopped \(/.test(await log()));
+  const warnings = (await log()).split('\n').filter((line) => /WARNING/.test(line));
+  // Of the old worker's end, and from 3.4 on where root starts it, which systemd does not.
+  const usual = /: (?:Former worker|Proxy \S+ stopped) |without any 'chroot' directive/;
+  t.deepEqual(
+    warnings.filter((line) => !usual.test(line)),
+    [],
+  );
 });
 
 test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
