@@ -74,37 +74,35 @@ const structures = new WeakMap<Listener, string>();
 export function structureOf(listener: Listener): string {
   let structure = structures.get(listener);
   if (structure === undefined) {
-    const {
-      name,
-      port,
-      family,
-      addresses,
-      mode,
-      acceptProxy,
-      connectionLimit,
-      rateLimit,
-      clientTimeout,
-      pool,
-    } = listener;
-    const { algorithm, persistence, monitor, proxyProtocol, timeouts, memberConnectionLimit, whenAllDown } =
-      pool;
-    structure = JSON.stringify([
-      name,
-      port,
-      family,
-      addresses,
-      mode,
-      acceptProxy,
-      // At runtime it could kill HAProxy 2.6.12 (issue #2726), and 0 would close the frontend instead of opening it.
-      connectionLimit,
-      rateLimit,
-      clientTimeout,
-      [algorithm, persistence, monitor ?? null, proxyProtocol, timeouts, memberConnectionLimit],
-      monitor === undefined ? '' : whenAllDown,
-    ]);
+    structure = JSON.stringify(staticPartsOf(listener));
     structures.set(listener, structure);
   }
   return structure;
+}
+
+function staticPartsOf(listener: Listener): readonly unknown[] {
+  const { pool } = listener;
+  return [
+    listener.name,
+    listener.port,
+    listener.family,
+    listener.addresses,
+    listener.mode,
+    listener.acceptProxy,
+    // At runtime it could kill HAProxy 2.6.12 (issue #2726), and 0 would close the frontend instead of opening it.
+    listener.connectionLimit,
+    listener.rateLimit,
+    listener.clientTimeout,
+    [
+      pool.algorithm,
+      pool.persistence,
+      pool.monitor ?? null,
+      pool.proxyProtocol,
+      pool.timeouts,
+      pool.memberConnectionLimit,
+    ],
+    pool.monitor === undefined ? '' : pool.whenAllDown,
+  ];
 }
 
 /** The words of a server after its address, the same in the file and in `add server`, but for the weight of one that drains. */
