@@ -2,12 +2,12 @@
 // its FIFO are as they should be. What is not is left to the next step.
 
 import type { Log } from '../log.ts';
+import { trimLog } from '../log-file.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
 import type { NotifyFifo } from './fifo.ts';
 import type { KeepalivedMetrics } from './metrics.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { trimLog } from './process.ts';
 import { Pulse } from './pulse.ts';
 import type { Steps } from './steps.ts';
 

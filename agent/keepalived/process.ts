@@ -1,10 +1,9 @@
-// Finds, starts, signals and stops keepalived. Started by the agent it is detached, so that it outlives the agent, and
-// writes its messages to a file of its own.
+// Finds, starts, signals and stops keepalived. Started by the agent it outlives it.
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { open, readFile, rm, stat, truncate } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pidIn, startDetached } from '../detached-process.ts';
 import { HeadgateError } from '../errors.ts';
 import { inNamespace } from '../namespace.ts';
 import { quote } from '../quote.ts';
@@ -57,29 +56,16 @@ export async function startKeepalived(
   // What a keepalived that was killed leaves behind can keep the next one from starting.
   for (const file of [paths.pidFile, paths.vrrpPidFile]) await rm(file, { force: true });
   const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
-  const [program, args] = (await canBeRealtime())
+  const program = (await canBeRealtime())
     ? inNamespace(netns, 'chrt', ['--rr', '50', executable, ...words])
     : inNamespace(netns, executable, words);
-  const log = await open(paths.log, 'a', 0o600);
-  const from = (await log.stat()).size;
   const env = { ...process.env, TMPDIR: paths.directory };
-  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
-  let ended = false;
-  child.once('exit', () => {
-    ended = true;
-  });
-  try {
-    await once(child, 'spawn');
-  } catch (cause) {
-    throw new HeadgateError('KEEPALIVED_MISSING', `Cannot start "${program}"`, { retry: 'later', cause });
-  } finally {
-    await log.close();
-  }
-  child.unref();
+  const start = { log: paths.log, env, missing: 'KEEPALIVED_MISSING' } as const;
+  const { child, ended, said } = await startDetached(program, start);
   for (const until = performance.now() + START_TIMEOUT; (await keepalivedPid(paths)) === undefined; ) {
-    if (ended || performance.now() > until) {
-      const said = (await readFile(paths.log)).subarray(from).toString('utf8').trim();
-      throw new HeadgateError('KEEPALIVED_START', `keepalived does not start\n${said.slice(-2_000)}`);
+    if (ended() !== undefined || performance.now() > until) {
+      const words = (await said()).trim().slice(-2_000);
+      throw new HeadgateError('KEEPALIVED_START', `keepalived does not start\n${words}`);
     }
     await delay(10);
   }
@@ -99,15 +85,8 @@ function canBeRealtime(): Promise<boolean> {
 }
 
 /** The pid of keepalived's parent process, if the pid file names a process that runs keepalived with our file. */
-export async function keepalivedPid(paths: KeepalivedPaths): Promise<number | undefined> {
-  try {
-    const pid = Number.parseInt(await readFile(paths.pidFile, 'utf8'), 10);
-    if (!(pid > 1)) return undefined;
-    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-    return words.includes(paths.config) ? pid : undefined;
-  } catch {
-    return undefined;
-  }
+export function keepalivedPid(paths: KeepalivedPaths): Promise<number | undefined> {
+  return pidIn(paths.pidFile, paths.config);
 }
 
 /** Milliseconds since a process was started; 0 where it is gone. */
@@ -159,13 +138,4 @@ export async function endKeepalived(paths: KeepalivedPaths): Promise<void> {
   for (const pid of [parent, child]) if (pid !== undefined) signalKeepalived(pid, 'SIGKILL');
   const until = performance.now() + 5_000;
   while (performance.now() < until && (await keepalivedPid(paths)) !== undefined) await delay(10);
-}
-
-/** keepalived appends to its log for ever; what is older than `most` bytes is dropped. */
-export async function trimLog(path: string, most: number): Promise<void> {
-  const size = await stat(path).then(
-    (found) => found.size,
-    () => 0,
-  );
-  if (size > most) await truncate(path, 0).catch(() => undefined);
 }

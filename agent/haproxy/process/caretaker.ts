@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { trimLog } from '../../log-file.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { audit } from '../audit.ts';
 import { probeBind } from '../config/bind-probe.ts';
@@ -17,7 +18,7 @@ import { keepStartScript } from '../config/start-script.ts';
 import { type Load, parseInfo, parseLoad } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
 import { keepSocket } from './kept-socket.ts';
-import { type HaproxyPaths, trimLog } from './process.ts';
+import type { HaproxyPaths } from './process.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
 
 export type Repair = 'listener' | 'audit' | 'file' | 'process' | 'worker' | 'socket';

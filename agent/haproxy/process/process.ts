@@ -1,11 +1,9 @@
-// Finds, starts and stops the HAProxy master process. Started by the agent it is detached: it is nobody's child in
-// spirit, outlives the agent, and writes its messages to a file of its own.
+// Finds, starts and stops the HAProxy master process. Started by the agent it outlives it.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { open, readFile, stat, truncate } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pidIn, startDetached } from '../../detached-process.ts';
 import { HeadgateError } from '../../errors.ts';
 import { inNamespace } from '../../namespace.ts';
 
@@ -66,46 +64,26 @@ export async function startHaproxy(
   netns = '',
   meanwhile = (): void => undefined,
 ): Promise<void> {
-  const log = await open(paths.log, 'a', 0o600);
-  const from = (await log.stat()).size;
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
-  const [program, args] = inNamespace(netns, executable, words);
   // HAProxy 2.6 sets it itself, but only after it has read the file, in which the start script depends on it.
   const env = { ...process.env, HAPROXY_MWORKER: '1' };
-  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
-  let ended: string | undefined;
-  child.once('exit', (code, signal) => {
-    ended = signal === null ? `exit status ${code}` : `signal ${signal}`;
-  });
-  try {
-    await once(child, 'spawn');
-  } catch (cause) {
-    throw new HeadgateError('HAPROXY_MISSING', `Cannot start "${executable}"`, { retry: 'later', cause });
-  } finally {
-    await log.close();
-  }
-  child.unref();
+  const program = inNamespace(netns, executable, words);
+  const { ended, said } = await startDetached(program, { log: paths.log, env, missing: 'HAPROXY_MISSING' });
   meanwhile();
   const until = performance.now() + deadline;
   while (!(await isServing())) {
-    if (ended !== undefined || performance.now() > until) {
-      const why = ended === undefined ? `does not serve after ${deadline} ms` : `ended with ${ended}`;
-      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${await logSince(paths.log, from)}`);
+    const end = ended();
+    if (end !== undefined || performance.now() > until) {
+      const why = end === undefined ? `does not serve after ${deadline} ms` : `ended with ${end}`;
+      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${await said()}`);
     }
     await delay(10);
   }
 }
 
 /** The master's pid, if the pid file names a process that runs HAProxy with our file. */
-export async function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
-  try {
-    const pid = Number.parseInt(await readFile(paths.pidFile, 'utf8'), 10);
-    if (!(pid > 1)) return undefined;
-    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-    return words.includes(paths.config) ? pid : undefined;
-  } catch {
-    return undefined;
-  }
+export function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
+  return pidIn(paths.pidFile, paths.config);
 }
 
 /** Lets connections end for up to `grace` milliseconds, then stops the rest. */
@@ -126,26 +104,6 @@ export async function stopHaproxy(paths: HaproxyPaths, grace: number): Promise<v
     const until = performance.now() + patience;
     while (performance.now() < until && (await masterPid(paths)) !== undefined) await delay(20);
   }
-}
-
-/** Where the log ends now, to read later what was added. */
-export async function logSize(path: string): Promise<number> {
-  return stat(path).then(
-    ({ size }) => size,
-    () => 0,
-  );
-}
-
-export async function logSince(path: string, from: number): Promise<string> {
-  return readFile(path).then(
-    (bytes) => bytes.subarray(from > bytes.length ? 0 : from).toString('utf8'),
-    () => '',
-  );
-}
-
-/** HAProxy appends to its log for ever; what is older than `most` bytes is dropped. */
-export async function trimLog(path: string, most: number): Promise<void> {
-  if ((await logSize(path)) > most) await truncate(path, 0).catch(() => undefined);
 }
 
 /** Bytes of memory that a process really takes; 0 where it is gone. */
