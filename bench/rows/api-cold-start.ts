@@ -6,9 +6,10 @@ import { Prober } from '../api/prober.ts';
 import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services } from '../api/services.ts';
 import { settled } from '../api/settled.ts';
+import { type ColdSize, coldNames, coldRow, rssRow } from '../support/cold-rows.ts';
 import { isolated } from '../support/isolated.ts';
 import type { Running } from '../support/processes.ts';
-import { type Bench, type Benchmark, type Reference, type Row, row } from '../support/row.ts';
+import type { Bench, Benchmark, Reference, Row } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
 import { pause, until } from '../support/until.ts';
@@ -19,24 +20,13 @@ const NAMESPACE = 'bench';
 /** Milliseconds for one to serve. */
 const MOST = 120_000;
 
-interface Size {
-  readonly suffix: '1k-api' | '5k-api';
-  readonly count: number;
-  readonly size: number;
-  readonly runs: number;
-  /** Seconds. */
-  readonly cold: number;
-  /** MB. */
-  readonly rss: number;
-}
-
-const sizes: readonly Size[] = [
+const sizes: readonly ColdSize[] = [
   { suffix: '1k-api', count: 1_000, size: 10, runs: 5, cold: 1, rss: 110 },
   { suffix: '5k-api', count: 5_000, size: 20, runs: 2, cold: 6, rss: 250 },
 ];
 
 export const apiColdStart: Benchmark = {
-  rows: sizes.flatMap(({ suffix }) => [`cold-${suffix}`, `rss-${suffix}`]),
+  rows: sizes.flatMap(coldNames),
   run: async (bench, wanted) => {
     await buildPrograms();
     return isolated(import.meta.url, bench, wanted);
@@ -46,12 +36,19 @@ export const apiColdStart: Benchmark = {
 export async function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const size of sizes) {
-    const [cold, rss] = [`cold-${size.suffix}`, `rss-${size.suffix}`];
+    const [cold, rss] = coldNames(size);
     if (!wanted.has(cold) && !wanted.has(rss)) continue;
     const runs = wanted.has(cold) ? bench.scaled(size.runs) : 1;
     const measured = await withScratch((scratch) => measureSize(bench, scratch, size, runs));
-    if (wanted.has(cold)) rows.push(coldRow(size, measured));
-    if (wanted.has(rss)) rows.push(rssRow(size, measured));
+    const { agent, bound, 'kube-proxy': kubeProxy } = measured;
+    if (wanted.has(cold))
+      rows.push(
+        coldRow(size, agent.cold, bound.cold, {
+          others: others(median(kubeProxy.cold)),
+          details: { 'in a fresh cluster': agent.cold[0] ?? Number.NaN },
+        }),
+      );
+    if (wanted.has(rss)) rows.push(rssRow(size, agent, bound.rss, { others: others(kubeProxy.rss) }));
   }
   return rows;
 }
@@ -67,7 +64,7 @@ interface Measured {
 type Contender = 'agent' | 'bound' | 'kube-proxy';
 type All = Readonly<Record<Contender, Measured>>;
 
-async function measureSize(bench: Bench, scratch: Scratch, size: Size, runs: number): Promise<All> {
+async function measureSize(bench: Bench, scratch: Scratch, size: ColdSize, runs: number): Promise<All> {
   bench.say(`cold-${size.suffix}: starting the API server, filling it`);
   const rig = await Rig.start(bench, scratch);
   const options = {
@@ -145,39 +142,6 @@ async function once(
   await settled(running);
   measured.rss = residentMemory(running.pid);
   measured.peak = peakMemory(running.pid);
-}
-
-function coldRow({ suffix, cold }: Size, all: All): Row {
-  const own = all.agent.cold;
-  const value = median(own);
-  return row({
-    name: `cold-${suffix}`,
-    value,
-    unit: 's',
-    target: `≤ ${cold} s`,
-    met: value <= cold,
-    reference: { name: 'the bound', value: median(all.bound.cold) },
-    others: others(median(all['kube-proxy'].cold)),
-    details: {
-      fastest: Math.min(...own),
-      slowest: Math.max(...own),
-      'in a fresh cluster': own[0] ?? Number.NaN,
-      runs: own.length,
-    },
-  });
-}
-
-function rssRow({ suffix, rss }: Size, { agent, bound, 'kube-proxy': kubeProxy }: All): Row {
-  return row({
-    name: `rss-${suffix}`,
-    value: agent.rss,
-    unit: 'MB',
-    target: `≤ ${rss} MB`,
-    met: agent.rss <= rss,
-    reference: { name: 'the bound', value: bound.rss },
-    others: others(kubeProxy.rss),
-    details: { 'most ever': agent.peak },
-  });
 }
 
 function others(ofKubeProxy: number): readonly Reference[] {

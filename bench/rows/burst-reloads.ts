@@ -2,15 +2,13 @@
 // cannot do: how many reloads does it take until all are served. Beside it a controller that reloads everything as
 // soon as it can, and takes what has come meanwhile into the next reload.
 
-import { showProc } from '../../agent/haproxy/socket/master.ts';
-import type { Reloads } from '../reference/full-reload-process.ts';
-import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
+import { ManifestFolder } from '../support/agent.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { Addresses, type ServiceSpec, services } from '../support/objects.ts';
-import { startModule } from '../support/processes.ts';
+import { type Serve, servedByAgent, servedByReloads } from '../support/reload-counts.ts';
 import { request } from '../support/request.ts';
 import { type Bench, type Benchmark, row } from '../support/row.ts';
-import { type Scratch, withScratch } from '../support/scratch.ts';
+import { withScratch } from '../support/scratch.ts';
 import { pause, until } from '../support/until.ts';
 import { listeningSockets } from '../support/usage.ts';
 
@@ -27,11 +25,7 @@ interface Side {
   readonly writing: number;
 }
 
-async function measure(
-  bench: Bench,
-  port: number,
-  serve: (scratch: Scratch, folder: ManifestFolder, count: number) => Promise<() => Promise<number>>,
-): Promise<Side> {
+async function measure(bench: Bench, port: number, serve: Serve): Promise<Side> {
   return withScratch(async (scratch) => {
     const addresses = new Addresses();
     const count = bench.scaled(1_000, 5);
@@ -80,23 +74,9 @@ export const burstReloads: Benchmark = {
   rows: ['burst-reloads'],
   run: async (bench) => {
     bench.say('burst-reloads: the agent');
-    const own = await measure(bench, 8080, async (scratch, folder, count) => {
-      const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
-      await serving(agent, count);
-      return async () => (await showProc(agent.masterSocket)).master.reloads;
-    });
+    const own = await measure(bench, 8080, servedByAgent(bench));
     bench.say('burst-reloads: the controller that reloads');
-    const its = await measure(bench, 8081, async (scratch, folder) => {
-      const module = new URL('../reference/full-reload-process.ts', import.meta.url);
-      const controller = startModule(scratch, 'full-reload', module, [folder.path, bench.haproxy]);
-      let total = 0;
-      const reloads = async (): Promise<number> => {
-        total += (await controller.ask<Reloads>({})).reloads.length;
-        return total;
-      };
-      await reloads();
-      return reloads;
-    });
+    const its = await measure(bench, 8081, servedByReloads(bench));
     return [
       row({
         name: 'burst-reloads',

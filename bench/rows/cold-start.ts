@@ -3,13 +3,13 @@
 // seen some changes. Beside it the bound on the same manifests.
 
 import { ManifestFolder, startAgent } from '../support/agent.ts';
+import { type ColdSize, coldNames, coldRow, rssRow } from '../support/cold-rows.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { Addresses, type ServiceSpec, services } from '../support/objects.ts';
 import { type Running, startModule } from '../support/processes.ts';
 import { untilAnswered } from '../support/request.ts';
-import { type Bench, type Benchmark, type Row, row } from '../support/row.ts';
+import type { Bench, Benchmark, Row } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
-import { median } from '../support/statistics.ts';
 import { pause, until } from '../support/until.ts';
 import { listeningSockets, peakMemory, residentMemory } from '../support/usage.ts';
 
@@ -20,18 +20,7 @@ const MEMBER_PORT = 9000;
 /** Milliseconds between two requests: who asks every millisecond takes a third of a core from what is measured. */
 const ASKING = 10;
 
-interface Size {
-  readonly suffix: '1k' | '5k';
-  readonly count: number;
-  readonly size: number;
-  readonly runs: number;
-  /** Seconds. */
-  readonly cold: number;
-  /** MB. */
-  readonly rss: number;
-}
-
-const sizes: readonly Size[] = [
+const sizes: readonly ColdSize[] = [
   { suffix: '1k', count: 1_000, size: 10, runs: 5, cold: 1, rss: 110 },
   { suffix: '5k', count: 5_000, size: 20, runs: 3, cold: 6, rss: 250 },
 ];
@@ -39,8 +28,9 @@ const sizes: readonly Size[] = [
 interface Measured {
   /** Seconds. */
   readonly cold: number[];
-  readonly rss: number[];
-  readonly peak: number[];
+  /** MB, of the first run. */
+  rss: number;
+  peak: number;
 }
 
 /** Seconds from `start` to serving. */
@@ -77,7 +67,12 @@ async function settle(bench: Bench, folder: ManifestFolder, specs: readonly Serv
   for (const spec of specs.slice(1, bench.scaled(100, 3))) folder.write(spec);
 }
 
-async function measure(bench: Bench, scratch: Scratch, { suffix, count, size, runs }: Size, isRss: boolean) {
+async function measure(
+  bench: Bench,
+  scratch: Scratch,
+  { suffix, count, size, runs }: ColdSize,
+  isRss: boolean,
+) {
   const addresses = new Addresses();
   const folders = [AGENT_PORT, BOUND_PORT].map((port) => {
     const specs = services(addresses, bench.scaled(count, 5), size, { port, memberPort: MEMBER_PORT });
@@ -85,8 +80,8 @@ async function measure(bench: Bench, scratch: Scratch, { suffix, count, size, ru
     const one = specs.map((spec, at) => (at === 0 ? { ...spec, members: spec.members.slice(0, 1) } : spec));
     return { specs: one, folder: new ManifestFolder(scratch.path(`${suffix}-${port}`), one) };
   });
-  const agent: Measured = { cold: [], rss: [], peak: [] };
-  const bound: Measured = { cold: [], rss: [], peak: [] };
+  const agent: Measured = { cold: [], rss: Number.NaN, peak: Number.NaN };
+  const bound: Measured = { cold: [], rss: Number.NaN, peak: Number.NaN };
   const [own, its] = folders;
   if (own === undefined || its === undefined) throw new Error('No folders');
   for (let run = 1; run <= bench.scaled(runs); run++) {
@@ -111,8 +106,8 @@ async function measure(bench: Bench, scratch: Scratch, { suffix, count, size, ru
       measured.cold.push(seconds);
       if (isRss && run === 1) {
         await settle(bench, folder, specs);
-        measured.rss.push(residentMemory(running.pid));
-        measured.peak.push(peakMemory(running.pid));
+        measured.rss = residentMemory(running.pid);
+        measured.peak = peakMemory(running.pid);
       }
       await running.stop();
       const vips = specs.map(({ vip }) => vip);
@@ -123,11 +118,11 @@ async function measure(bench: Bench, scratch: Scratch, { suffix, count, size, ru
 }
 
 export const coldStart: Benchmark = {
-  rows: ['cold-1k', 'rss-1k', 'cold-5k', 'rss-5k'],
+  rows: sizes.flatMap(coldNames),
   run: async (bench, wanted) => {
     const rows: Row[] = [];
     for (const size of sizes) {
-      const [cold, rss] = [`cold-${size.suffix}`, `rss-${size.suffix}`];
+      const [cold, rss] = coldNames(size);
       if (!wanted.has(cold) && !wanted.has(rss)) continue;
       const runs = wanted.has(cold) ? size.runs : 1;
       const { agent, bound } = await withScratch(async (scratch) => {
@@ -135,34 +130,8 @@ export const coldStart: Benchmark = {
         await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
         return measure(bench, scratch, { ...size, runs }, wanted.has(rss));
       });
-      if (wanted.has(cold)) {
-        const value = median(agent.cold);
-        rows.push(
-          row({
-            name: cold,
-            value,
-            unit: 's',
-            target: `≤ ${size.cold} s`,
-            met: value <= size.cold,
-            reference: { name: 'the bound', value: median(bound.cold) },
-            details: { fastest: Math.min(...agent.cold), slowest: Math.max(...agent.cold), runs },
-          }),
-        );
-      }
-      if (wanted.has(rss)) {
-        const [value = Number.NaN] = agent.rss;
-        rows.push(
-          row({
-            name: rss,
-            value,
-            unit: 'MB',
-            target: `≤ ${size.rss} MB`,
-            met: value <= size.rss,
-            reference: { name: 'the bound', value: bound.rss[0] ?? Number.NaN },
-            details: { 'most ever': agent.peak[0] ?? Number.NaN },
-          }),
-        );
-      }
+      if (wanted.has(cold)) rows.push(coldRow(size, agent.cold, bound.cold));
+      if (wanted.has(rss)) rows.push(rssRow(size, agent, bound.rss));
     }
     return rows;
   },

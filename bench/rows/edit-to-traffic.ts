@@ -2,17 +2,13 @@
 // the first answer of the new member, with 1,000 Services × 10 endpoints present and nothing else going on. Beside it
 // the bound on manifests of the same size; the two take turns.
 
-import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
-import { responder, startHaproxy } from '../support/haproxy.ts';
-import { Addresses, services } from '../support/objects.ts';
-import { startModule } from '../support/processes.ts';
 import { untilAnswered } from '../support/request.ts';
 import { type Benchmark, row } from '../support/row.ts';
 import { withScratch } from '../support/scratch.ts';
 import { median, percentile } from '../support/statistics.ts';
+import { MEMBER_PORT, twoSides } from '../support/two-sides.ts';
 import { pause } from '../support/until.ts';
 
-const MEMBER_PORT = 9000;
 /** Milliseconds between changes: time enough for what follows from one. */
 const BETWEEN = 450;
 
@@ -20,29 +16,11 @@ export const editToTraffic: Benchmark = {
   rows: ['edit-to-traffic'],
   run: (bench) =>
     withScratch(async (scratch) => {
-      const addresses = new Addresses();
-      const count = bench.scaled(1_000, 5);
-      const member = responder(`0.0.0.0:${MEMBER_PORT}`);
-      await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
-      const sides = [8080, 8081].map((port) => {
-        const specs = services(addresses, count, 10, { port, memberPort: MEMBER_PORT });
-        return {
-          specs,
-          folder: new ManifestFolder(scratch.path(`m${port}`), specs),
-          samples: [] as number[],
-        };
-      });
-      const [own, its] = sides;
-      if (own === undefined || its === undefined) throw new Error('Two sides');
-      const agent = startAgent(scratch, own.folder.path, { haproxy: bench.haproxy });
-      await serving(agent, count);
-      const module = new URL('../reference/bound-process.ts', import.meta.url);
-      await startModule(scratch, 'bound', module, [its.folder.path, bench.haproxy]).ask({});
-
+      const { addresses, own, its } = await twoSides(bench, scratch, 'bound-process');
       const samples = bench.scaled(45, 3);
       bench.say(`edit-to-traffic: ${samples} changes each`);
       for (let n = -3; n < samples; n++) {
-        for (const { specs, folder, samples } of sides) {
+        for (const { specs, folder, samples } of [own, its]) {
           const spec = specs[(n + 3) % specs.length];
           if (spec === undefined) continue;
           const address = addresses.pod(100_000 + n + 3);

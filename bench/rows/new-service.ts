@@ -2,17 +2,14 @@
 // answered, with 1,000 Services × 10 endpoints present. Needs one reload. Beside it a controller that renders, checks
 // and reloads everything; the two take turns.
 
-import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
-import { responder, startHaproxy } from '../support/haproxy.ts';
-import { Addresses, services } from '../support/objects.ts';
-import { startModule } from '../support/processes.ts';
+import { services } from '../support/objects.ts';
 import { untilAnswered } from '../support/request.ts';
 import { type Benchmark, row } from '../support/row.ts';
 import { withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
+import { MEMBER_PORT, twoSides } from '../support/two-sides.ts';
 import { pause } from '../support/until.ts';
 
-const MEMBER_PORT = 9000;
 /** Milliseconds: more than the least time between two reloads. */
 const BETWEEN = 1_300;
 
@@ -20,31 +17,17 @@ export const newService: Benchmark = {
   rows: ['new-service'],
   run: (bench) =>
     withScratch(async (scratch) => {
-      const addresses = new Addresses();
-      const count = bench.scaled(1_000, 5);
-      const member = responder(`0.0.0.0:${MEMBER_PORT}`);
-      await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
-      const sides = [8080, 8081].map((port) => {
-        const specs = services(addresses, count, 10, { port, memberPort: MEMBER_PORT });
-        return { port, folder: new ManifestFolder(scratch.path(`m${port}`), specs), samples: [] as number[] };
-      });
-      const [own, its] = sides;
-      if (own === undefined || its === undefined) throw new Error('Two sides');
-      const agent = startAgent(scratch, own.folder.path, { haproxy: bench.haproxy });
-      await serving(agent, count);
-      const module = new URL('../reference/full-reload-process.ts', import.meta.url);
-      const controller = startModule(scratch, 'full-reload', module, [its.folder.path, bench.haproxy]);
-      await controller.ask({});
+      const { addresses, own, its } = await twoSides(bench, scratch, 'full-reload-process');
       await pause(BETWEEN);
 
       const samples = bench.scaled(10, 2);
       bench.say(`new-service: ${samples} Services each`);
       for (let n = -1; n < samples; n++) {
-        for (const { port, folder, samples } of sides) {
+        for (const { port, specs, folder, samples } of [own, its]) {
           const [spec] = services(addresses, 1, 1, {
             port,
             memberPort: MEMBER_PORT,
-            from: count + n + 1,
+            from: specs.length + n + 1,
           });
           if (spec === undefined) continue;
           folder.write(spec);

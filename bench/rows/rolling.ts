@@ -2,15 +2,13 @@
 // Deployment does it: the new one is added, the old one terminates, serves for another second, ends and is removed.
 // Beside it a controller that checks and reloads everything, with the same.
 
-import { showProc } from '../../agent/haproxy/socket/master.ts';
-import type { Reloads } from '../reference/full-reload-process.ts';
-import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
+import { ManifestFolder } from '../support/agent.ts';
 import { startLoad } from '../support/load.ts';
 import { Members } from '../support/members.ts';
 import { Addresses, type MemberSpec, type ServiceSpec, services } from '../support/objects.ts';
-import { startModule } from '../support/processes.ts';
+import { type Serve, servedByAgent, servedByReloads } from '../support/reload-counts.ts';
 import { type Bench, type Benchmark, row } from '../support/row.ts';
-import { type Scratch, withScratch } from '../support/scratch.ts';
+import { withScratch } from '../support/scratch.ts';
 import { percentile } from '../support/statistics.ts';
 import { pause } from '../support/until.ts';
 
@@ -58,11 +56,7 @@ interface Side {
   readonly p99: number;
 }
 
-async function measure(
-  bench: Bench,
-  port: number,
-  serve: (scratch: Scratch, folder: ManifestFolder, count: number) => Promise<() => Promise<number>>,
-): Promise<Side> {
+async function measure(bench: Bench, port: number, serve: Serve): Promise<Side> {
   return withScratch(async (scratch) => {
     const addresses = new Addresses();
     const count = bench.scaled(1_000, 5);
@@ -94,23 +88,9 @@ export const rolling: Benchmark = {
   rows: ['rolling'],
   run: async (bench) => {
     bench.say('rolling: the agent');
-    const own = await measure(bench, 8080, async (scratch, folder, count) => {
-      const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
-      await serving(agent, count);
-      return async () => (await showProc(agent.masterSocket)).master.reloads;
-    });
+    const own = await measure(bench, 8080, servedByAgent(bench));
     bench.say('rolling: the controller that reloads');
-    const its = await measure(bench, 8081, async (scratch, folder) => {
-      const module = new URL('../reference/full-reload-process.ts', import.meta.url);
-      const controller = startModule(scratch, 'full-reload', module, [folder.path, bench.haproxy]);
-      let total = 0;
-      const reloads = async (): Promise<number> => {
-        total += (await controller.ask<Reloads>({})).reloads.length;
-        return total;
-      };
-      await reloads();
-      return reloads;
-    });
+    const its = await measure(bench, 8081, servedByReloads(bench));
     const name = 'a controller that checks and reloads everything';
     return [
       row({
