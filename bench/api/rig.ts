@@ -2,7 +2,7 @@
 // namespace of its own. All of it goes with the scratch.
 
 import { writeFileSync } from 'node:fs';
-import { type Kube, kubePrograms, startKube } from '../../test/support/kube.ts';
+import { Kube, kubePrograms } from '../../test/support/kube.ts';
 import { startKubeProxy } from '../reference/kube-proxy.ts';
 import { type Agent, startAgent } from '../support/agent.ts';
 import { type Running, startModule } from '../support/processes.ts';
@@ -36,7 +36,7 @@ export class Rig {
 
   static async start(bench: Bench, scratch: Scratch): Promise<Rig> {
     const { api, networks } = await startNetworks(scratch, bench.haproxy, async () => {
-      const kube = await startKube();
+      const kube = await Kube.start();
       scratch.defer(() => kube.stop());
       return kube;
     });

@@ -1,14 +1,12 @@
 // Our definitions and objects on a real API server: what it takes, what it refuses, what it gives back.
 
-import { readFileSync } from 'node:fs';
 import ava from 'ava';
 import { allocate } from '../../agent/addresses.ts';
 import { claimManifest, poolStatusManifest } from '../../agent/kubernetes/address-objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
-import { parseYamlDocuments } from '../../agent/yaml.ts';
 import { pool, readClaim, request, tcp } from '../support/address-requests.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { until } from '../support/kube-objects.ts';
+import { deployDefinitions } from '../support/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';
 
 const test = requires(ava, kubeNeeds());
@@ -20,15 +18,8 @@ const apiVersion = 'headgate.io/v1alpha1';
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
-  for (const name of ['addresspools', 'addressclaims']) {
-    const text = readFileSync(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8');
-    const [document] = parseYamlDocuments(text).documents;
-    await kube.must('POST', DEFINITIONS, document?.value);
-  }
-  for (const path of [POOLS, CLAIMS])
-    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+  kube = await startKube(t);
+  await deployDefinitions(kube);
 });
 test.after.always(() => kube?.stop());
 

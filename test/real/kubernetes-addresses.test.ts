@@ -3,23 +3,20 @@
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-schemas.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { deployedObjects } from '../support/deploy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { deployDefinitions } from '../support/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, until } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const POOLS = `/apis/${apiVersion}/addresspools`;
 const CLAIMS = `/apis/${apiVersion}/addressclaims`;
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
-  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+  kube = await startKube(t, { leaseNamespace: true });
 });
 test.after.always(() => kube?.stop());
 
@@ -47,13 +44,6 @@ async function claims(): Promise<readonly ClaimSpec[]> {
 }
 
 const claimOf = async (name: string) => (await claims()).find((spec) => spec.service === `default/${name}`);
-
-async function define(): Promise<void> {
-  for (const object of await deployedObjects())
-    if (object.kind === 'CustomResourceDefinition') await kube.must('POST', DEFINITIONS, object);
-  for (const path of [POOLS, CLAIMS])
-    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
-}
 
 const pool = (name: string, ...blocks: string[]) => ({
   apiVersion,
@@ -94,7 +84,7 @@ test.serial(
     await until('the status says it', async () => (await published('early'))[0] === address);
     t.like((await host.status()).addresses, { home: 'file', leading: true });
 
-    await define();
+    await deployDefinitions(kube);
     await host.until(
       'the cluster has the claim',
       async () => (await claimOf('early'))?.address === address,

@@ -2,7 +2,7 @@
 
 import ava from 'ava';
 import { TestHost } from '../support/agent.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
@@ -11,9 +11,7 @@ const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
-  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+  kube = await startKube(t, { leaseNamespace: true });
 });
 test.after.always(() => kube?.stop());
 // The agent of the test before was killed: nobody need wait until its Lease expires.

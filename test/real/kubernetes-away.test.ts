@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
 import { processesOf, signal, TestHost } from '../support/agent.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { createNodeService, nodePath } from '../support/node-service.ts';
 import { requires } from '../support/requirements.ts';
@@ -20,8 +20,7 @@ const MANY = SOAK_MINUTES === undefined ? 100 : 200 * 60 * Number(SOAK_MINUTES);
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
+  kube = await startKube(t);
 });
 test.after.always(() => kube?.stop());
 

@@ -8,7 +8,7 @@ import { processorTime, residentMemory } from '../../bench/support/usage.ts';
 import { TestHost } from '../support/agent.ts';
 import { Churn } from '../support/churn.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { INSPECTED, liveHeap } from '../support/live-heap.ts';
 import { requires } from '../support/requirements.ts';
 
@@ -21,8 +21,7 @@ const GROWTH = 3;
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
+  kube = await startKube(t);
 });
 test.after.always(() => kube?.stop());
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 
@@ -17,8 +17,7 @@ const KEY = 'kube-system/control-plane';
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
+  kube = await startKube(t);
 });
 test.after.always(() => kube?.stop());
 

@@ -3,7 +3,7 @@
 import ava from 'ava';
 import type { ApiRequest } from '../../agent/kubernetes/api/client.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import {
   each,
   Reported,
@@ -21,8 +21,7 @@ const test = requires(ava, kubeNeeds());
 let kube: Kube;
 let proxy: FaultProxy;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
+  kube = await startKube(t);
 });
 test.beforeEach(async () => {
   proxy = await FaultProxy.start({ host: '127.0.0.1', port: Number(new URL(kube.url).port) });

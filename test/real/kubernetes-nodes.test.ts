@@ -3,7 +3,7 @@
 
 import ava, { type ExecutionContext } from 'ava';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { slicePath } from '../support/kube-objects.ts';
 import { createNodeService, nodePath } from '../support/node-service.ts';
 import { requires } from '../support/requirements.ts';
@@ -15,8 +15,7 @@ const EXCLUDE = 'node.kubernetes.io/exclude-from-external-load-balancers';
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
+  kube = await startKube(t);
 });
 test.after.always(() => kube?.stop());
 

@@ -6,28 +6,22 @@ import { type AddressInfo, createServer } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-schemas.ts';
 import { TestHost } from '../support/agent.ts';
-import { deployedObjects } from '../support/deploy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { deployDefinitions } from '../support/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, until } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const POOLS = `/apis/${apiVersion}/addresspools`;
 const CLAIMS = `/apis/${apiVersion}/addressclaims`;
 const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube({ clusterIPs: '10.96.0.0/16,fd00:96::/112' });
-  for (const name of ['headgate-system', 'tenant'])
-    await kube.must('POST', '/api/v1/namespaces', { metadata: { name } });
-  for (const object of await deployedObjects())
-    if (object.kind === 'CustomResourceDefinition') await kube.must('POST', DEFINITIONS, object);
-  for (const path of [POOLS, CLAIMS])
-    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+  kube = await startKube(t, { clusterIPs: '10.96.0.0/16,fd00:96::/112', leaseNamespace: true });
+  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'tenant' } });
+  await deployDefinitions(kube);
 });
 test.after.always(() => kube?.stop());
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { FaultProxy } from '../support/fault-proxy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import {
   each,
   Reported,
@@ -22,8 +22,7 @@ const test = requires(ava, kubeNeeds());
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube({ users: { stranger: [] } });
+  kube = await startKube(t, { users: { stranger: [] } });
 });
 test.after.always(() => kube?.stop());
 

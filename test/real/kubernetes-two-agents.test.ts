@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import ava from 'ava';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { haproxyExecutable } from '../support/haproxy.ts';
-import { type AuditedWrite, KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type AuditedWrite, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 
@@ -22,10 +22,8 @@ const LEASE = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/he
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
   const groups = ['system:masters'];
-  kube = await startKube({ audit: true, users: { one: groups, two: groups } });
-  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+  kube = await startKube(t, { audit: true, users: { one: groups, two: groups }, leaseNamespace: true });
 });
 test.after.always(() => kube?.stop());
 

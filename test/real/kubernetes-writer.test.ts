@@ -15,7 +15,7 @@ import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/w
 import { silentLog } from '../../agent/log.ts';
 import type { Protocol } from '../../agent/model.ts';
 import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';
 import { loadBalancerOf, translated } from '../support/translated.ts';
 
@@ -31,8 +31,7 @@ let api: ApiClient;
 const created = new Map<string, unknown>();
 
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
+  kube = await startKube(t);
   await deploy(kube);
   api = await agentClient(kube);
 });

@@ -10,7 +10,7 @@ import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
 import { residentMemory } from '../../bench/support/usage.ts';
 import { type AgentPair, order, roleOf, type Side, startAgentPair } from '../support/agent-pair.ts';
 import { Churn } from '../support/churn.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, slicePath } from '../support/kube-objects.ts';
 import { activeResources, INSPECTED, liveHeap } from '../support/live-heap.ts';
 import { requires } from '../support/requirements.ts';
@@ -54,9 +54,7 @@ const ALLOWED: Readonly<Record<string, number>> = {
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
-  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+  kube = await startKube(t, { leaseNamespace: true });
 });
 test.after.always(() => kube?.stop());
 

@@ -10,7 +10,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { rows } from '../../scripts/dashboard-rows.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { startAgentPair } from '../support/agent-pair.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { firstCells } from '../support/markdown.ts';
 import { startMembers } from '../support/members.ts';
@@ -33,9 +33,7 @@ const VIP = '10.9.1.1';
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
-  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+  kube = await startKube(t, { leaseNamespace: true });
 });
 test.after.always(() => kube?.stop());
 

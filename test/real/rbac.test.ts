@@ -5,7 +5,7 @@ import ava from 'ava';
 import type { ApiClient, ApiRequest } from '../../agent/kubernetes/api/client.ts';
 import { TestHost } from '../support/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { until } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
@@ -103,8 +103,7 @@ let kube: Kube;
 let api: ApiClient;
 
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube({ audit: true });
+  kube = await startKube(t, { audit: true });
   await deploy(kube);
   api = await agentClient(kube);
 });

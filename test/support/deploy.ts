@@ -3,10 +3,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ADDRESS_API_VERSION } from '../../agent/kubernetes/address-schemas.ts';
 import { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import { isMapping } from '../../agent/validate.ts';
 import { parseYamlDocuments } from '../../agent/yaml.ts';
 import type { Kube } from './kube.ts';
+import { until } from './kube-objects.ts';
 
 export const deployFolder = fileURLToPath(new URL('../../deploy', import.meta.url));
 export const NAMESPACE = 'headgate-system';
@@ -34,6 +36,16 @@ export interface DeployedObject {
 
 export async function deploy(kube: Kube): Promise<void> {
   for (const object of await deployedObjects()) await kube.must('POST', collectionOf(object), object);
+}
+
+/** The kinds of objects that are our own, and nothing else; returns once they are served. */
+export async function deployDefinitions(kube: Kube): Promise<void> {
+  const definitions = (await deployedObjects()).filter(({ kind }) => kind === 'CustomResourceDefinition');
+  for (const definition of definitions) await kube.must('POST', collectionOf(definition), definition);
+  for (const { metadata } of definitions) {
+    const path = `/apis/${ADDRESS_API_VERSION}/${metadata.name.split('.', 1)[0]}`;
+    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+  }
 }
 
 /** As the service account that `deploy/` makes. */

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
 import type { Needs } from './requirements.ts';
 
 export interface KubeOptions {
@@ -420,8 +421,17 @@ export class Kube {
   }
 }
 
-export function startKube(options: KubeOptions = {}): Promise<Kube> {
-  return Kube.start(options);
+/** For the tests of one file, in a hook before them, which may take as long as the programs take to build. */
+export async function startKube(
+  t: Pick<ExecutionContext<unknown>, 'timeout'>,
+  { leaseNamespace = false, ...options }: KubeOptions & { readonly leaseNamespace?: boolean } = {},
+): Promise<Kube> {
+  t.timeout(KUBE_BUILD_TIMEOUT);
+  const kube = await Kube.start(options);
+  // Where agents keep their Lease, as deploy/ makes it.
+  if (leaseNamespace)
+    await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
+  return kube;
 }
 
 /** For `requires()`: Go is needed only where the programs are yet to be built. */
@@ -434,8 +444,8 @@ export function kubeNeeds(...more: readonly string[]): Needs {
   return { programs: ['setpriv', ...(canBuild ? [] : ['go'])] };
 }
 
-/** Milliseconds for a test or hook that may have to build them first. */
-export const KUBE_BUILD_TIMEOUT = 30 * 60_000;
+/** Milliseconds for a hook that may have to build them first. */
+const KUBE_BUILD_TIMEOUT = 30 * 60_000;
 
 /** Name → path; builds what is missing, which may take minutes, and says so on stderr. */
 export async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
