@@ -52,11 +52,6 @@ export function createLog({ level, destination = descriptor(1), format = formatO
   return logWith(root, {});
 }
 
-/** Discards everything, for tests and for commands that answer on stdout. */
-export function silentLog(): Log {
-  return createLog({ level: 'error', destination: { write: () => undefined }, format: 'json' });
-}
-
 /** What descriptor `fd` suggests; journald says which descriptor it reads: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/ */
 export function formatOf(fd: number, env: NodeJS.ProcessEnv = process.env): LogFormat {
   if (isatty(fd)) return 'terminal';

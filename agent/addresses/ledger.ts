@@ -260,7 +260,7 @@ export class Ledger {
   }
 }
 
-export function isFor(reservation: AddressClaim | undefined, service: string, namespace: string): boolean {
+function isFor(reservation: AddressClaim | undefined, service: string, namespace: string): boolean {
   if (reservation === undefined) return false;
   return reservation.service === '' ? reservation.namespace === namespace : reservation.service === service;
 }

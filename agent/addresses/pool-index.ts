@@ -103,7 +103,7 @@ export class PoolIndex {
   }
 }
 
-export function byPrecedence(a: AddressPool, b: AddressPool): number {
+function byPrecedence(a: AddressPool, b: AddressPool): number {
   if (a.priority !== b.priority) return b.priority - a.priority;
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }

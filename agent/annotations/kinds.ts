@@ -51,7 +51,7 @@ export function wholeNumber(least: number, most: number): Kind<number> {
 export const MILLISECOND = 1;
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
-export const HOUR = 60 * MINUTE;
+const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 const UNITS: Readonly<Record<string, number>> = { d: DAY, h: HOUR, m: MINUTE, s: SECOND, ms: MILLISECOND };

@@ -8,7 +8,7 @@ import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from '
 import { sameValue } from './same-value.ts';
 
 /** In order of precedence: of an object that two of them hold, the first one's counts. */
-export const objectSources = ['manifests', 'api'] as const;
+const objectSources = ['manifests', 'api'] as const;
 export type ObjectSource = (typeof objectSources)[number];
 
 /** Names an object; an object names itself. */

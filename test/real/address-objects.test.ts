@@ -1,10 +1,10 @@
 // Our definitions and objects on a real API server: what it takes, what it refuses, what it gives back.
 
 import ava from 'ava';
-import { allocate } from '../../agent/addresses.ts';
 import { claimManifest, poolStatusManifest } from '../../agent/kubernetes/address-objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { pool, readClaim, request, tcp } from '../support/address-requests.ts';
+import { allocate } from '../support/allocate.ts';
 import { deployDefinitions } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';

@@ -12,11 +12,11 @@ import { writtenEvents } from '../../agent/kubernetes/writers/service-events.ts'
 import { FINALIZER, type ServiceWish } from '../../agent/kubernetes/writers/service-patch.ts';
 import { type DataplaneFacts, wantedStatus } from '../../agent/kubernetes/writers/service-status.ts';
 import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/writers/status-writer.ts';
-import { silentLog } from '../../agent/log.ts';
 import type { Protocol } from '../../agent/model.ts';
 import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { requires } from '../support/requirements.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { loadBalancerOf, translated } from '../support/translated.ts';
 
 const test = requires(ava, kubeNeeds());

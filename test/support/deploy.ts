@@ -10,11 +10,11 @@ import { parseYamlDocuments } from '../../agent/yaml.ts';
 import type { Kube } from './kube.ts';
 import { until } from './kube-objects.ts';
 
-export const deployFolder = fileURLToPath(new URL('../../deploy', import.meta.url));
+const deployFolder = fileURLToPath(new URL('../../deploy', import.meta.url));
 export const NAMESPACE = 'headgate-system';
 
 /** Objects of `deploy/*.yaml` and, where there are some, of `deploy/crds/`, those first that others need. */
-export async function deployedObjects(): Promise<readonly DeployedObject[]> {
+async function deployedObjects(): Promise<readonly DeployedObject[]> {
   const objects: DeployedObject[] = [];
   for (const folder of ['crds', '.']) {
     const directory = join(deployFolder, folder);
@@ -28,7 +28,7 @@ export async function deployedObjects(): Promise<readonly DeployedObject[]> {
   return objects;
 }
 
-export interface DeployedObject {
+interface DeployedObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };

@@ -15,7 +15,7 @@ import { Machine } from './machine.ts';
 import { TestNetwork } from './namespaces.ts';
 import { MEMBER_PORT, webObjects } from './service-objects.ts';
 
-export const ANCHOR = '10.9.0.1';
+const ANCHOR = '10.9.0.1';
 export const VIP = '10.9.1.1';
 const DEMO_LOAD = fileURLToPath(new URL('../../examples/demo-load.ts', import.meta.url));
 const MEMBER = `require('http').createServer({ keepAliveTimeout: 0 }, (_, response) => response.end('the member')).listen(${MEMBER_PORT})`;

@@ -27,7 +27,7 @@ export const counterColumns = [
   'dses',
 ] as const;
 
-export const gaugeColumns = [
+const gaugeColumns = [
   'type',
   'scur',
   'slim',

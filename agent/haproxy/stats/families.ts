@@ -93,7 +93,7 @@ const toMembers = (of: string): readonly Metric[] => [
 const [limit, waiting] = [raw('slim'), raw('qcur')];
 const responseTime = average('rtime');
 
-export const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
+const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
   listener: [
     gauge('headgate_listener_up', 'Whether it takes connections', ({ status }) => Number(status === 'OPEN')),
     gauge('headgate_listener_connection_limit', 'How many connections it takes', raw('slim')),

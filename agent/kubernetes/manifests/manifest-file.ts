@@ -58,7 +58,7 @@ export function parseManifest(path: string, bytes: Buffer, known = noDocuments):
 }
 
 /** Names an object among all kinds, as a message does. */
-export function identityOf({ kind, key }: Pick<KubernetesObject, 'kind' | 'key'>): string {
+function identityOf({ kind, key }: Pick<KubernetesObject, 'kind' | 'key'>): string {
   return `${kind} ${key}`;
 }
 

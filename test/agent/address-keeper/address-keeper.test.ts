@@ -8,11 +8,11 @@ import { AddressKeeper, type AddressSettings, CLAIM_FILE } from '../../../agent/
 import { claimManifest } from '../../../agent/kubernetes/address-objects.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
-import { silentLog } from '../../../agent/log.ts';
 import { claim, pool } from '../../support/address-requests.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { until } from '../../support/kube-objects.ts';
 import { parsedObject, serviceJson } from '../../support/kubernetes-json.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { SETTINGS } from '../../support/translated.ts';
 
 const TRANSLATING = { ...SETTINGS, handleUnclassed: true };

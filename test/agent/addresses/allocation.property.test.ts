@@ -1,8 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { Addresses, type AddressRequest, allocate } from '../../../agent/addresses.ts';
+import { Addresses, type AddressRequest } from '../../../agent/addresses.ts';
 import type { AddressClaim, AddressPool } from '../../../agent/kubernetes/address-schemas.ts';
 import { claim, doubles, pool, request, tcp, textsOf } from '../../support/address-requests.ts';
+import { allocate } from '../../support/allocate.ts';
 
 const RELEASE_AFTER = 100;
 

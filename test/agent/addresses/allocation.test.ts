@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Addresses, allocate } from '../../../agent/addresses.ts';
+import { Addresses } from '../../../agent/addresses.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-schemas.ts';
 import {
   ask,
@@ -13,6 +13,7 @@ import {
   tcp,
   textsOf,
 } from '../../support/address-requests.ts';
+import { allocate } from '../../support/allocate.ts';
 
 const MINUTE = 60_000;
 const HELD = 10 * MINUTE;

@@ -2,10 +2,10 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { silentLog } from '../../../agent/log.ts';
 import { MaintenanceFile } from '../../../agent/pair/maintenance-file.ts';
 import { Orders } from '../../../agent/pair/orders.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const master: Roles = { 'vrrp-51': 'master' };
 const backup: Roles = { 'vrrp-51': 'backup' };

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { silentLog } from '../../../agent/log.ts';
 import type { LoadBalancer } from '../../../agent/model.ts';
 import { type Objects, Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
 import { requires } from '../../support/requirements.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
 

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
-import { silentLog } from '../../../agent/log.ts';
 import { readCredentials } from '../../../agent/pair/credentials.ts';
 import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import { PeerEar, type PeerEarOptions, type Refusal } from '../../../agent/pair/peer-ear.ts';
@@ -16,6 +15,7 @@ import { PeerMouth, type PeerMouthOptions } from '../../../agent/pair/peer-mouth
 import { type PairReport, reportText } from '../../../agent/pair/report.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
 import { requires } from '../../support/requirements.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
 

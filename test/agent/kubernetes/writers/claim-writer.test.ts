@@ -3,10 +3,10 @@ import { systemClock } from '../../../../agent/clock.ts';
 import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
 import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-schemas.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
-import { silentLog } from '../../../../agent/log.ts';
 import { claim as claimOf } from '../../../support/address-requests.ts';
 import { FakeApi, refusal } from '../../../support/fake-api.ts';
 import { until } from '../../../support/kube-objects.ts';
+import { silentLog } from '../../../support/silent-log.ts';
 
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
 const NAME = '192-0-2-1';

@@ -5,10 +5,10 @@ import {
   problemEvents,
   writtenEvents,
 } from '../../../../agent/kubernetes/writers/service-events.ts';
-import { silentLog } from '../../../../agent/log.ts';
 import type { Problem } from '../../../../agent/model.ts';
 import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { silentLog } from '../../../support/silent-log.ts';
 
 const WEB: EventSubject = {
   apiVersion: 'v1',

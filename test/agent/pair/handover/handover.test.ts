@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
-import { silentLog } from '../../../../agent/log.ts';
 import { Handover } from '../../../../agent/pair/handover/handover.ts';
 import { noLink } from '../../../../agent/pair/handover/handover-report.ts';
 import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
 import type { PairReport } from '../../../../agent/pair/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { FakeClock, settled } from '../../../support/fake-clock.ts';
+import { silentLog } from '../../../support/silent-log.ts';
 
 const VIP = '192.0.2.1';
 const CONNECTION = { client: '198.51.100.7', clientPort: 40_000, vip: VIP, port: 443 };
