@@ -9,7 +9,7 @@ import { messageOf } from '../../agent/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../agent/kubernetes/api/client.ts';
 import { certificate } from '../support/certificate.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { httpProxy, socksProxy } from '../support/proxies.ts';
 import { requires } from '../support/requirements.ts';
 
@@ -25,12 +25,11 @@ let directory: string;
 let idp: IdentityProvider;
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
   directory = await mkdtemp(join(tmpdir(), 'headgate-credentials-'));
   idp = await startIdentityProvider(directory);
   const clients = await Promise.all(['first', 'second'].map((name) => certificate(directory, name)));
   await writeFile(join(directory, 'clients.crt'), clients.map(({ cert }) => cert).join(''));
-  kube = await startKube({
+  kube = await startKube(t, {
     users: { named: ['headgate:group'] },
     flags: [
       `--client-ca-file=${join(directory, 'clients.crt')}`,

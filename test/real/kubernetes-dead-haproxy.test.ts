@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { signal, TestHost } from '../support/agent.ts';
 import { haproxyExecutable } from '../support/haproxy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
@@ -19,8 +19,7 @@ const BESIDES = 60_000;
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube({ controllerManager: true });
+  kube = await startKube(t, { controllerManager: true });
 });
 test.after.always(() => kube?.stop());
 
