@@ -17,7 +17,7 @@ interface Place {
 
 const ROOMS = ['kubernetes', 'haproxy', 'nftables', 'keepalived', 'pair', 'health'];
 const BASE =
-  /^agent\/(errors|log|clock|ip|ip-range|quote|nearest|faults|validate|yaml|template|slice|metric-family|atomic-file|run-command|detached-process|log-file|node-http|namespace)\.ts$/;
+  /^agent\/(errors|log|clock|ip|ip-range|quote|nearest|faults|validate|plain-yaml|yaml|template|slice|metric-family|atomic-file|run-command|detached-process|log-file|node-http|namespace)\.ts$/;
 
 const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'base', 'model'];
 
