@@ -17,6 +17,7 @@ import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../agent/haproxy/socket/master.ts';
 import { parseInfo, parseServersState, type ServerState } from '../../agent/haproxy/socket/readings.ts';
 import type { AgentStatus, ServiceExplanation } from '../../agent/status.ts';
+import { Deadline } from './deadline.ts';
 import { haproxyExecutable } from './haproxy.ts';
 import { reachableHaproxy } from './reachable-haproxy.ts';
 import { type Json, VIP_PORT, type Web, webObjects } from './service-objects.ts';
@@ -26,7 +27,7 @@ const headgate = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
 /** Milliseconds: five times what it takes on a machine that does nothing else, and far less than from audit to audit. */
 const SOON = 12_000;
-/** Milliseconds for whatever comes to pass on a busy machine; still less than from audit to audit. */
+/** Milliseconds for whatever comes to pass on a busy machine; unless that is starved, less than from audit to audit. */
 const PATIENCE = 25_000;
 /** Milliseconds for the start of an agent, which compiles and reads all that there is. */
 const START = 60_000;
@@ -76,7 +77,7 @@ export class TestHost {
 
   /** Everything is ended and removed when the test is over, however it ends. */
   static async create(t: ExecutionContext<unknown>, options: HostOptions = {}): Promise<TestHost> {
-    t.timeout(180_000);
+    t.timeout(270_000);
     const directory = await mkdtemp(join(tmpdir(), 'hg-'));
     const ofAll = options.uid === undefined ? haproxyExecutable : reachableHaproxy;
     const { haproxy = ofAll } = options;
@@ -228,26 +229,35 @@ export class TestHost {
     return readFile(join(this.stateDir, name), 'utf8');
   }
 
-  /** Asks until it holds; fails after `timeout` milliseconds with what the agent and HAProxy have said. */
-  async until(what: string, condition: () => Promise<boolean>, timeout = PATIENCE): Promise<void> {
-    let last: unknown = 'the condition does not hold';
-    for (const end = performance.now() + timeout; performance.now() < end; await delay(10)) {
+  /** Asks until it holds; fails after `timeout` milliseconds, on a starved machine later, with what both have said. */
+  until(what: string, condition: () => Promise<boolean>, timeout = PATIENCE): Promise<void> {
+    return this.#until(what, condition, timeout, new Deadline(timeout, 30));
+  }
+
+  /** The same for what the agent does by itself as soon as it can: nobody waits for the next audit, however busy it is. */
+  soon(what: string, condition: () => Promise<boolean>): Promise<void> {
+    return this.#until(what, condition, SOON, new Deadline(SOON, SOON));
+  }
+
+  async #until(
+    what: string,
+    condition: () => Promise<boolean>,
+    timeout: number,
+    deadline: Deadline,
+  ): Promise<void> {
+    for (let last: unknown; ; await delay(10)) {
       try {
         if (await condition()) return;
         last = 'the condition does not hold';
       } catch (error) {
         last = error;
       }
+      if (!deadline.isOver) continue;
+      const said = (await readFile(this.paths.log, 'utf8').catch(() => '')).slice(-2_000);
+      throw new Error(
+        `Not within ${timeout} ms: ${what} (${last})\n${this.#agent?.text.slice(-6_000)}\nHAProxy:\n${said}`,
+      );
     }
-    const said = (await readFile(this.paths.log, 'utf8').catch(() => '')).slice(-2_000);
-    throw new Error(
-      `Not within ${timeout} ms: ${what} (${last})\n${this.#agent?.text.slice(-6_000)}\nHAProxy:\n${said}`,
-    );
-  }
-
-  /** The same for what the agent does by itself as soon as it can: nobody waits for the next audit. */
-  soon(what: string, condition: () => Promise<boolean>): Promise<void> {
-    return this.until(what, condition, SOON);
   }
 
   #flags(): readonly string[] {

@@ -1,5 +1,5 @@
 // Starts a real HAProxy (master and worker) in a directory of its own, for tests. `HAPROXY` names the executable:
-// test/support/haproxy-matrix.sh has other versions than the installed one.
+// test/support/debian-matrix.sh has other versions than the installed one.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,6 +12,7 @@ import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../agent/haproxy/socket/master.ts';
 import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
 import type { Version } from '../../agent/haproxy/socket/version.ts';
+import { Deadline } from './deadline.ts';
 
 export const haproxyExecutable = process.env.HAPROXY ?? 'haproxy';
 
@@ -116,10 +117,10 @@ export async function freePort(): Promise<number> {
 
 /** Asks until `condition` holds, at most for half a minute: the machine may be busy. */
 export async function eventually<T>(ask: () => Promise<T>, condition: (value: T) => boolean): Promise<T> {
-  for (const until = performance.now() + 30_000; ; await delay(10)) {
+  for (const deadline = new Deadline(30_000, 30); ; await delay(10)) {
     const value = await ask();
     if (condition(value)) return value;
-    if (performance.now() > until) throw new Error(`Still ${JSON.stringify(value)} after 30 s`);
+    if (deadline.isOver) throw new Error(`Still ${JSON.stringify(value)} after 30 s`);
   }
 }
 
@@ -132,11 +133,11 @@ export async function connection(target: string | number): Promise<ReturnType<ty
 }
 
 async function answered<T>(child: ChildProcess, ask: () => Promise<T>): Promise<T> {
-  for (const until = performance.now() + 30_000; ; await delay(10)) {
+  for (const deadline = new Deadline(30_000, 30); ; await delay(10)) {
     try {
       return await ask();
     } catch (error) {
-      if (performance.now() > until || child.exitCode !== null || child.signalCode !== null) throw error;
+      if (deadline.isOver || child.exitCode !== null || child.signalCode !== null) throw error;
     }
   }
 }

@@ -12,6 +12,7 @@ import { type KeepalivedPaths, keepalivedPaths } from '../../agent/keepalived/pa
 import { keepalivedProgram } from '../../agent/keepalived/process.ts';
 import type { VrrpInstanceSettings, VrrpSettings } from '../../agent/keepalived/vrrp.ts';
 import { createLog } from '../../agent/log.ts';
+import { Deadline } from './deadline.ts';
 import { keepalivedExecutable } from './keepalived.ts';
 import { TestNetwork } from './namespaces.ts';
 
@@ -212,7 +213,10 @@ export async function until(
   { a, b }: Pick<Pair, 'a' | 'b'>,
   timeout = 30_000,
 ): Promise<void> {
-  for (const end = performance.now() + timeout; performance.now() < end; await delay(20))
+  const deadline = new Deadline(timeout, 60);
+  do {
     if (await condition()) return;
+    await delay(20);
+  } while (!deadline.isOver);
   throw new Error(`Not within ${timeout} ms: ${what}\na: ${a.log}\nb: ${b.log}`);
 }
