@@ -11,7 +11,7 @@ import { type Plan, planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { readRunning } from '../agent/haproxy/readback.ts';
 import { Running } from '../agent/haproxy/running.ts';
 import { commandText } from '../agent/haproxy/socket/command-text.ts';
-import { parseServersState } from '../agent/haproxy/socket/readings.ts';
+import { parseServersState } from '../agent/haproxy/socket/servers-state.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
 import type { Worker } from '../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../agent/model.ts';

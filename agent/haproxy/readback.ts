@@ -5,8 +5,9 @@ import type { LoadBalancer } from '../model.ts';
 import { Slice } from '../slice.ts';
 import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
-import { isAtHome, parseAcl, parseAclList, parseServersState, type ServerState } from './socket/readings.ts';
+import { parseAcl, parseAclList } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
+import { isAtHome, parseServersState, type ServerState } from './socket/servers-state.ts';
 import type { Worker } from './worker.ts';
 
 /**

@@ -8,7 +8,7 @@ import { statSync } from 'node:fs';
 import { writeAtomically } from '../../atomic-file.ts';
 import type { Listener, LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
-import { keptRows } from '../socket/readings.ts';
+import { keptRows } from '../socket/servers-state.ts';
 import type { ServingWorker } from '../worker.ts';
 import type { HaproxyPaths } from './process.ts';
 

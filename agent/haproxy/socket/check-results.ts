@@ -1,6 +1,6 @@
 // Reads the results of health checks out of `show servers state BACKEND`. Pure.
 
-import { parseServersState } from './readings.ts';
+import { parseServersState } from './servers-state.ts';
 
 export interface CheckResult {
   /** False also while HAProxy has yet to check it: until then it takes it for up. */

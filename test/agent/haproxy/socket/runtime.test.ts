@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
-import { parseAcl, parseServersState, type ServerState } from '../../../../agent/haproxy/socket/readings.ts';
+import { parseAcl } from '../../../../agent/haproxy/socket/readings.ts';
 import type { Failure, Reply } from '../../../../agent/haproxy/socket/reply.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
+import { parseServersState, type ServerState } from '../../../../agent/haproxy/socket/servers-state.ts';
 import { connection, eventually, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
 
 const BODY = (directory: string): string => `

@@ -1,0 +1,193 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { HeadgateError } from '../../../../agent/errors.ts';
+import { keptRows, parseServersState } from '../../../../agent/haproxy/socket/servers-state.ts';
+
+// Texts of 2.6.12, 3.2.26 and 3.4.7, some shortened.
+const HEADER =
+  '# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight srv_time_since_last_change srv_check_status srv_check_result srv_check_health srv_check_state srv_agent_state bk_f_forced_id srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr srv_agent_addr srv_agent_port';
+const STATE = `1
+${HEADER}
+3 be:one 77 10.0.0.1:80 10.0.0.1 2 0 100 100 0 1 0 2 0 0 0 1 - 80 - 0 0 - - 0
+3 be:one 2 2001:db8::1:80 2001:db8::1 0 5 50 50 0 1 0 0 8 0 0 0 - 80 - 0 0 - - 0
+3 be:one 5 10.0.0.2:81 10.0.0.2 0 1 20 10 0 1 0 0 0 0 0 1 - 81 - 0 0 - - 0
+3 be:one 6 was-disabled 10.0.0.3 2 4 50 50 0 1 0 0 8 0 0 0 - 80 - 0 0 - - 0
+3 be:one 7 drained 10.0.0.4 2 8 20 10 0 1 0 0 0 0 0 1 - 81 - 0 0 - - 0
+3 be:one 1 checked 2001:db8::2 2 0 10 10 0 6 3 4 6 0 0 0 - 81 - 0 8080 - - 8080
+3 be:one 8 unresolved - 0 32 1 1 0 1 0 0 0 0 0 0 db.example.com 81 - 0 0 - - 0
+5 src 3 c 10.0.0.1 0 0 1 1 0 8 2 0 2 0 0 0 - 83 - 0 0 - - 0
+`;
+
+test('parseServersState() reads every server of every backend', (t) => {
+  t.deepEqual([...parseServersState(STATE)], [
+    {
+      backend: 'be:one',
+      server: '10.0.0.1:80',
+      id: 77,
+      address: '10.0.0.1',
+      port: 80,
+      weight: 100,
+      state: 'ready',
+      operational: 'up',
+      check: 'none',
+      checkStatus: 1,
+    },
+    {
+      backend: 'be:one',
+      server: '2001:db8::1:80',
+      id: 2,
+      address: '2001:db8::1',
+      port: 80,
+      weight: 50,
+      state: 'maint',
+      operational: 'down',
+      check: 'none',
+      checkStatus: 1,
+    },
+    {
+      backend: 'be:one',
+      server: '10.0.0.2:81',
+      id: 5,
+      address: '10.0.0.2',
+      port: 81,
+      weight: 20,
+      state: 'maint',
+      operational: 'down',
+      check: 'none',
+      checkStatus: 1,
+    },
+    {
+      backend: 'be:one',
+      server: 'was-disabled',
+      id: 6,
+      address: '10.0.0.3',
+      port: 80,
+      weight: 50,
+      state: 'ready',
+      operational: 'up',
+      check: 'none',
+      checkStatus: 1,
+    },
+    {
+      backend: 'be:one',
+      server: 'drained',
+      id: 7,
+      address: '10.0.0.4',
+      port: 81,
+      weight: 20,
+      state: 'drain',
+      operational: 'up',
+      check: 'none',
+      checkStatus: 1,
+    },
+    {
+      backend: 'be:one',
+      server: 'checked',
+      id: 1,
+      address: '2001:db8::2',
+      port: 81,
+      weight: 10,
+      state: 'ready',
+      operational: 'up',
+      check: 'on',
+      checkStatus: 6,
+    },
+    {
+      backend: 'be:one',
+      server: 'unresolved',
+      id: 8,
+      address: '',
+      port: 81,
+      weight: 1,
+      state: 'maint',
+      operational: 'down',
+      check: 'none',
+      checkStatus: 1,
+    },
+    {
+      backend: 'src',
+      server: 'c',
+      id: 3,
+      address: '10.0.0.1',
+      port: 83,
+      weight: 1,
+      state: 'ready',
+      operational: 'down',
+      check: 'off',
+      checkStatus: 8,
+    },
+  ] as never);
+});
+
+test('parseServersState() finds columns by their names', (t) => {
+  const reversed = STATE.split('\n').map((line) => {
+    const isHeader = line.startsWith('# ');
+    const words = line.replace(/^# /, '').split(' ').reverse().join(' ');
+    return isHeader ? `# ${words}` : words;
+  });
+  t.deepEqual([...parseServersState(reversed.join('\n'))], [...parseServersState(STATE)]);
+});
+
+test('parseServersState() of a backend without servers is empty', (t) => {
+  t.deepEqual([...parseServersState(`1\n${HEADER}\n`)], []);
+});
+
+const unreadable: readonly (readonly [string, RegExp])[] = [
+  ["Can't find backend.\n", /Cannot read HAProxy's servers state: "Can't find backend\."/],
+  ['', /servers state/],
+  [`2\n${HEADER}\n`, /servers state/],
+  [`1\n${HEADER.replace('srv_uweight', 'weight')}\n`, /no column "srv_uweight"/],
+  [`1\n${HEADER}\n3 be:one 77\n`, /too few fields/],
+  [`1\n${HEADER}\n${'x '.repeat(25)}\n`, /"x" is not a number/],
+];
+for (const [text, message] of unreadable) {
+  test(`parseServersState() throws on ${JSON.stringify(text.slice(0, 20))}: ${message.source}`, (t) => {
+    t.throws(() => [...parseServersState(text)], { code: 'RUNTIME_REPLY', message });
+  });
+}
+
+test('parseServersState() reads 50,000 servers in steps that are short', (t) => {
+  const row =
+    '3 default:web:tcp:80:v4 77 10.0.0.1:80 10.0.0.1 2 0 100 100 0 1 0 2 0 0 0 1 - 80 - 0 0 - - 0\n';
+  const text = `1\n${HEADER}\n${row.repeat(50_000)}`;
+  let rows = 0;
+  const steps: number[] = [];
+  let begun = performance.now();
+  for (const _ of parseServersState(text)) {
+    if (++rows % 1_000 === 0) {
+      steps.push(performance.now() - begun);
+      begun = performance.now();
+    }
+  }
+  t.is(rows, 50_000);
+  const median = steps.sort((a, b) => a - b)[25] ?? Infinity;
+  t.true(median < 5, `1,000 rows take ${median} ms`);
+});
+
+test('keptRows() gives the rows of servers that checks have found down or up, as they are, but for those somebody has changed', (t) => {
+  const row = (name: string, operational: number, admin: number, address = '10.0.0.1', weight = 16): string =>
+    `3 web 7 ${name} ${address} ${operational} ${admin} ${weight} 16 2 8 2 0 6 0 0 1 - 80 - 0 0 - - 0`;
+  const [down, drained] = [row('10.0.0.1:80', 0, 0), row('2001:db8::1:80', 0, 8, '2001:db8::1')];
+  const [up, out] = [row('10.0.0.1:80', 2, 0), row('10.0.0.1:80', 0, 1)];
+  const moved = row('10.0.0.9:80', 0, 0);
+  const reweighted = row('10.0.0.1:80', 2, 0, '10.0.0.1', 8);
+  const text = ['1', HEADER, down, up, out, moved, reweighted, drained, ''].join('\n');
+  t.deepEqual(keptRows(text), { header: HEADER, rows: [down, up, drained] });
+  t.deepEqual(keptRows("Can't find backend.\n"), { header: '', rows: [] });
+  t.throws(() => keptRows('2\n'), { message: /Cannot read HAProxy's servers state/ });
+});
+
+test('No text whatever makes parseServersState() throw anything but an error of ours', (t) => {
+  const lines = fc.oneof(fc.string(), fc.constantFrom(...STATE.split('\n')));
+  fc.assert(
+    fc.property(fc.array(lines), (words) => {
+      try {
+        return [...parseServersState(words.join('\n'))].length >= 0;
+      } catch (error) {
+        return error instanceof HeadgateError && error.message.startsWith('Cannot ');
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+  t.pass();
+});
