@@ -46,6 +46,7 @@ const REAL_CREDENTIALS = 'real/kubernetes-credentials.test.ts';
 const REAL_DEAD = 'real/kubernetes-dead-haproxy.test.ts';
 const REAL_FAULTS = 'real/kubernetes-faults.test.ts';
 const REAL_POOLS = 'real/kubernetes-pools.test.ts';
+const REAL_PROVISIONER = 'real/kubernetes-provisioner.test.ts';
 const REAL_RBAC = 'real/rbac.test.ts';
 const REAL_SERVICES = 'real/services.test.ts';
 const REAL_TRAFFIC = 'real/traffic.test.ts';
@@ -918,6 +919,25 @@ const ADDRESSES: Section = {
       field: 'counts',
       rule: ['Free, used and held addresses of each pool and family are counted.'],
       shownBy: { [ALLOCATION]: ['Counts add up, and a /64 counts as what it is'] },
+    },
+    {
+      field: 'a network that has to be told of addresses',
+      rule: [
+        'A program of the operator’s is told of each address once its claim is kept, until it succeeds, and of its release; by who writes only.',
+      ],
+      shownBy: {
+        [REAL_PROVISIONER]: [
+          'The program is told once the cluster has the claim, again until it succeeds, and of the release when the hold is over',
+          'Whoever takes over tells the program of every address in use; who follows tells it nothing',
+        ],
+      },
+    },
+    {
+      field: 'a pool that is deleted and made again',
+      rule: ['Its status names the pool by UID, so that a new one of the name gets its own.'],
+      shownBy: {
+        [REAL_POOLS]: ['A pool that is deleted and made again has its status again, with the same counts'],
+      },
     },
     {
       field: 'an address that somebody else has',
