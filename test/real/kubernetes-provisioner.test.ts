@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-schemas.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { deployedObjects } from '../support/deploy.ts';
-import { KUBE_BUILD_TIMEOUT, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { deployDefinitions } from '../support/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, until } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
@@ -15,19 +15,13 @@ import { VIP_PORT } from '../support/service-objects.ts';
 const needs = kubeNeeds();
 const test = requires(ava, { programs: [...(needs.programs ?? []), 'curl'], haproxy: true });
 
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const POOLS = `/apis/${apiVersion}/addresspools`;
 const CLAIMS = `/apis/${apiVersion}/addressclaims`;
 
 let kube: Kube;
 test.before(async (t) => {
-  t.timeout(KUBE_BUILD_TIMEOUT);
-  kube = await startKube();
-  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
-  for (const object of await deployedObjects())
-    if (object.kind === 'CustomResourceDefinition') await kube.must('POST', DEFINITIONS, object);
-  for (const path of [POOLS, CLAIMS])
-    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+  kube = await startKube(t, { leaseNamespace: true });
+  await deployDefinitions(kube);
 });
 test.after.always(() => kube?.stop());
 
