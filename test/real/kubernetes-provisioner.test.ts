@@ -8,7 +8,7 @@ import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/addres
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { deployDefinitions } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, until } from '../support/kube-objects.ts';
+import { servicePath } from '../support/kube-objects.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
 
