@@ -6,6 +6,8 @@ import { dirname } from 'node:path';
 import { type HeadgateError, messageOf } from '../errors.ts';
 import type { MetricFamily } from '../metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
+import { AdvertAges } from './advert-ages.ts';
+import { BetweenAdverts } from './between-adverts.ts';
 import { Caretaker } from './caretaker.ts';
 import { ConfigFile } from './config-file.ts';
 import { Daemon } from './daemon.ts';
@@ -51,6 +53,7 @@ export class KeepalivedDataplane {
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
   readonly #daemon: Daemon;
+  readonly #betweenAdverts: BetweenAdverts;
   readonly #choice: VipChoice;
   readonly #steps: Steps;
   readonly #notices: Notices;
@@ -93,6 +96,8 @@ export class KeepalivedDataplane {
       metrics,
       log,
     });
+    const ages = new AdvertAges(netns, vrrp);
+    this.#betweenAdverts = new BetweenAdverts({ ages, vrrp: () => this.#vrrp, states: this.#states, log });
     this.#choice = new VipChoice({ netns, file: this.#file, daemon: this.#daemon, log });
     this.#steps = new Steps({
       step: () => this.#step(),
@@ -249,7 +254,7 @@ export class KeepalivedDataplane {
     const isStarted = daemon.pid === 0;
     const isReloaded = !isStarted && !daemon.isVerified;
     if (isStarted) await this.#start(text);
-    else if (isReloaded) await daemon.reload(text);
+    else if (isReloaded) await this.#betweenAdverts.run(() => daemon.reload(text));
     if (refusal !== undefined) throw refusal;
     return isStarted || isReloaded;
   }
