@@ -38,7 +38,8 @@ export function apiSource(
     serviceSelector,
     snapshotPath: join(stateDir, 'api', 'objects.json'),
     ...on,
-    onFailure: (error) => log.warn('Keeping the objects of the API server', { error: messageOf(error) }),
+    onFailure: (error) =>
+      log.warn('The snapshot of the API server has a fault, traffic goes on', { error: messageOf(error) }),
     observer: observerOf(metrics, log),
   });
 }

@@ -49,7 +49,8 @@ export class Sources {
       directories: settings.manifests,
       snapshotDirectory: join(settings.stateDir, 'manifests'),
       onChange: this.#taker('manifests'),
-      onFailure: (error) => log.warn('Reading manifests', { error: messageOf(error) }),
+      onFailure: (error) =>
+        log.warn('The manifests have a fault, traffic goes on', { error: messageOf(error) }),
     });
   }
 

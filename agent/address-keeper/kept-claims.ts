@@ -101,7 +101,7 @@ export class KeptClaims {
     if (home === this.#home && leads === this.#leads) return false;
     const { addresses, cluster, log } = this.#options;
     if (home !== this.#home) {
-      log.info('Claims on addresses', { home });
+      log.info('Claims on addresses have their home', { home });
       for (const claim of addresses.claims()) {
         const stored = home === 'cluster' ? cluster.claim(claim.name) : undefined;
         const isStored = stored !== undefined && stored.uid !== '' && sameRecord(stored.claim, claim);

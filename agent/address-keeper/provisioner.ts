@@ -196,8 +196,8 @@ export class Provisioner {
         this.#children.delete(child);
         const stderr = errors();
         const fields = { program, action, address, service, ...(stderr === '' ? {} : { stderr }) };
-        if (failure === undefined) log.info('Provisioner is done', fields);
-        else if (!this.#isClosed) log.warn(`Provisioner ${failure}`, fields);
+        if (failure === undefined) log.info('The provisioner is done', fields);
+        else if (!this.#isClosed) log.warn(`The provisioner ${failure}`, fields);
         resolve(failure);
       };
       child.on('error', (error: NodeJS.ErrnoException) => {

@@ -97,7 +97,7 @@ export class Caretaker {
       if (performance.now() - this.#lastAudit >= this.#options.settings().auditInterval) await this.#audit();
     } catch (error) {
       // A lost connection says so itself.
-      this.#options.log.debug('Looked after HAProxy in vain', { error: messageOf(error) });
+      this.#options.log.debug('Cannot look after HAProxy now', { error: messageOf(error) });
     } finally {
       this.#isBusy = false;
     }

@@ -54,7 +54,7 @@ export class CheckWatch {
       await this.#read();
     } catch (error) {
       // A lost connection says so itself.
-      log.debug('Read the results of health checks in vain', { error: messageOf(error) });
+      log.debug('Cannot read the results of health checks now', { error: messageOf(error) });
     }
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.#round(), interval());
   }
