@@ -6,11 +6,11 @@ import { ServiceNotifier } from '../health/service-notifier.ts';
 import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
 import { messageOf } from './errors.ts';
 import type { Log } from './log.ts';
-import type { Overview } from './overview.ts';
 import { pairOrders } from './pairing.ts';
+import type { Overview } from './report/overview.ts';
+import { agentStatus, explainService, type StatusSources } from './report/status.ts';
 import type { Settings } from './settings.ts';
 import type { Sources } from './sources.ts';
-import { agentStatus, explainService, type StatusSources } from './status.ts';
 
 export interface AnsweringOptions {
   readonly settings: Pick<Settings, 'runtimeDir' | 'listen'>;

@@ -7,7 +7,7 @@ import type { Outcome } from './haproxy/apply.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { Plan } from './haproxy/plan.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
-import type { ProgrammingLatency } from './programming-latency.ts';
+import type { ProgrammingLatency } from './report/programming-latency.ts';
 import { type ClusterView, type Model, type TranslateSettings, translateChanged } from './translate.ts';
 
 export interface LoopOptions {

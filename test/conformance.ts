@@ -608,7 +608,7 @@ const SLICES: Section = {
         'The beginning of [network programming latency](metrics.md#network-programming-latency), counted as kube-proxy counts it.',
       ],
       shownBy: {
-        'agent/programming-latency.test.ts': [
+        'agent/report/programming-latency.test.ts': [
           'What commands make live is counted when they are acknowledged, each change by itself',
           'What needs a listener is counted when a worker with that listener is there',
           'A change from the future took no time',

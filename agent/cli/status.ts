@@ -4,7 +4,7 @@ import type { AddressStatus } from '../address-keeper.ts';
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
 import type { VrrpStatus } from '../keepalived/vrrp.ts';
 import type { PairStatus } from '../pair/pair.ts';
-import type { AgentStatus } from '../status.ts';
+import type { AgentStatus } from '../report/status.ts';
 import { readQuestion } from './arguments.ts';
 
 export async function status(argv: readonly string[]): Promise<number> {

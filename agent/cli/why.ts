@@ -2,7 +2,7 @@
 
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
 import { HeadgateError } from '../errors.ts';
-import type { ServiceExplanation } from '../status.ts';
+import type { ServiceExplanation } from '../report/status.ts';
 import { readQuestion } from './arguments.ts';
 
 export async function why(argv: readonly string[]): Promise<number> {

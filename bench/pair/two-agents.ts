@@ -5,7 +5,7 @@ import { Question } from '../../agent/keepalived/ask.ts';
 import type { InstanceDump } from '../../agent/keepalived/dump.ts';
 import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
 import { keepalivedProgram } from '../../agent/keepalived/process.ts';
-import type { AgentStatus } from '../../agent/status.ts';
+import type { AgentStatus } from '../../agent/report/status.ts';
 import { makeCredentials } from '../../test/support/pair-credentials.ts';
 import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';
 import type { ServiceSpec } from '../support/objects.ts';

@@ -8,7 +8,7 @@ import { Cluster } from '../../agent/kubernetes/cluster.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { createLog } from '../../agent/log.ts';
 import { loop } from '../../agent/loop.ts';
-import { ProgrammingLatency } from '../../agent/programming-latency.ts';
+import { ProgrammingLatency } from '../../agent/report/programming-latency.ts';
 import { readSettings } from '../../agent/settings.ts';
 import { emptyModel, translateChanged, translateSettings } from '../../agent/translate.ts';
 import { AckFeed, type AckOrder, serveAck } from './ack-feed.ts';

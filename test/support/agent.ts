@@ -17,7 +17,7 @@ import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../agent/haproxy/socket/master.ts';
 import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
 import { parseServersState, type ServerState } from '../../agent/haproxy/socket/servers-state.ts';
-import type { AgentStatus, ServiceExplanation } from '../../agent/status.ts';
+import type { AgentStatus, ServiceExplanation } from '../../agent/report/status.ts';
 import { Deadline } from './deadline.ts';
 import { haproxyExecutable } from './haproxy.ts';
 import { reachableHaproxy } from './reachable-haproxy.ts';

@@ -29,7 +29,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'loop',
     files:
-      /^agent\/(loop|status|operating|overview|overview-row|api|reporter|pairing|programming-latency|stand-alone|address-keeper|current-settings|sources|first-state|telling|answering|agent-state)\.ts$|^agent\/address-keeper\//,
+      /^agent\/(loop|sources|first-state|current-settings|answering|api|pairing|stand-alone|address-keeper)\.ts$|^agent\/(address-keeper|report)\//,
     imports: BELOW_LOOP,
   },
   { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'addresses', 'base', 'model'] },

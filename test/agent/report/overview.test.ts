@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { RunningServer } from '../../agent/haproxy/running.ts';
-import type { Listener, LoadBalancer, Member, Problem } from '../../agent/model.ts';
-import { Overview } from '../../agent/overview.ts';
-import type { StatusSources } from '../../agent/status.ts';
-import { stableId } from '../../agent/translate/members.ts';
-import type { PageView } from '../../health/page-model.ts';
+import type { RunningServer } from '../../../agent/haproxy/running.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../../../agent/model.ts';
+import { Overview } from '../../../agent/report/overview.ts';
+import type { StatusSources } from '../../../agent/report/status.ts';
+import { stableId } from '../../../agent/translate/members.ts';
+import type { PageView } from '../../../health/page-model.ts';
 
 const PROBLEM: Problem = { object: 'Service a/b', reason: 'InvalidAnnotation', message: 'It is wrong' };
 

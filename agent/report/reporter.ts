@@ -1,23 +1,23 @@
 // Tells the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does it,
 // the holder of a Lease, and only after the dataplane has acknowledged.
 
-import type { LoadBalancerStatus } from '../health/operating-status.ts';
-import type { StatusBook } from '../health/status-book.ts';
-import { systemClock } from './clock.ts';
-import type { HaproxyDataplane } from './haproxy/dataplane.ts';
-import type { KubernetesApi } from './kubernetes/api/client.ts';
-import type { Cluster } from './kubernetes/cluster.ts';
-import type { Service } from './kubernetes/objects.ts';
-import type { CurrentService } from './kubernetes/writers/current-service.ts';
-import { EventRecorder, type EventSubject } from './kubernetes/writers/events.ts';
-import { Lease } from './kubernetes/writers/lease.ts';
-import { problemEvents, writtenEvents } from './kubernetes/writers/service-events.ts';
-import type { ServiceWish } from './kubernetes/writers/service-patch.ts';
-import { type DataplaneFacts, wantedStatus } from './kubernetes/writers/service-status.ts';
-import { StatusWriter } from './kubernetes/writers/status-writer.ts';
-import type { Log } from './log.ts';
-import type { Problem } from './model.ts';
-import type { Model } from './translate.ts';
+import type { LoadBalancerStatus } from '../../health/operating-status.ts';
+import type { StatusBook } from '../../health/status-book.ts';
+import { systemClock } from '../clock.ts';
+import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { KubernetesApi } from '../kubernetes/api/client.ts';
+import type { Cluster } from '../kubernetes/cluster.ts';
+import type { Service } from '../kubernetes/objects.ts';
+import type { CurrentService } from '../kubernetes/writers/current-service.ts';
+import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
+import { Lease } from '../kubernetes/writers/lease.ts';
+import { problemEvents, writtenEvents } from '../kubernetes/writers/service-events.ts';
+import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
+import { type DataplaneFacts, wantedStatus } from '../kubernetes/writers/service-status.ts';
+import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
+import type { Log } from '../log.ts';
+import type { Problem } from '../model.ts';
+import type { Model } from '../translate.ts';
 
 export interface ReporterOptions {
   readonly api: KubernetesApi;

@@ -1,9 +1,9 @@
 // One row of the status page: a load balancer, with what is served of it and what is wrong. Pure, but for what it asks
 // of HAProxy's state as the agent knows it.
 
-import { type OperatingStatus, operatingStatus } from '../health/operating-status.ts';
-import type { PageProblem, PageRow } from '../health/page-model.ts';
-import type { LoadBalancer, Problem } from './model.ts';
+import { type OperatingStatus, operatingStatus } from '../../health/operating-status.ts';
+import type { PageProblem, PageRow } from '../../health/page-model.ts';
+import type { LoadBalancer, Problem } from '../model.ts';
 import { dataplaneFacts } from './operating.ts';
 import type { StatusSources } from './status.ts';
 

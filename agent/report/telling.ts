@@ -1,12 +1,12 @@
 // Tells what became of load balancers to all who want to know: the cluster, the peer, the log and the status page.
 
-import type { HaproxyDataplane } from './haproxy/dataplane.ts';
+import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { Pair } from '../pair/pair.ts';
+import type { Model } from '../translate.ts';
 import type { Operating } from './operating.ts';
 import type { Overview } from './overview.ts';
-import type { Pair } from './pair/pair.ts';
 import type { ProblemLog } from './problem-log.ts';
 import type { Reporter } from './reporter.ts';
-import type { Model } from './translate.ts';
 
 export interface TellingOptions {
   readonly model: Model;

@@ -5,19 +5,19 @@ import {
   type LoadBalancerStatus,
   type OperatingStatus,
   operatingStatus,
-} from '../health/operating-status.ts';
-import type { StatusBook, StatusCounts } from '../health/status-book.ts';
-import type { AddressKeeper, AddressStatus } from './address-keeper.ts';
-import type { HaproxyDataplane } from './haproxy/dataplane.ts';
-import type { HaproxyStatus } from './haproxy/options.ts';
-import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
-import type { VrrpStatus } from './keepalived/vrrp.ts';
-import type { Cluster } from './kubernetes/cluster.ts';
-import type { Listener, LoadBalancer, Problem } from './model.ts';
+} from '../../health/operating-status.ts';
+import type { StatusBook, StatusCounts } from '../../health/status-book.ts';
+import type { AddressKeeper, AddressStatus } from '../address-keeper.ts';
+import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { HaproxyStatus } from '../haproxy/options.ts';
+import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
+import type { VrrpStatus } from '../keepalived/vrrp.ts';
+import type { Cluster } from '../kubernetes/cluster.ts';
+import type { Listener, LoadBalancer, Problem } from '../model.ts';
+import type { Pair, PairStatus } from '../pair/pair.ts';
+import { selectEndpoints } from '../translate/select-endpoints.ts';
+import type { Model } from '../translate.ts';
 import { dataplaneFacts } from './operating.ts';
-import type { Pair, PairStatus } from './pair/pair.ts';
-import { selectEndpoints } from './translate/select-endpoints.ts';
-import type { Model } from './translate.ts';
 
 export interface StatusSources {
   readonly version: string;

@@ -2,9 +2,9 @@
 // the moment when HAProxy has acknowledged the change, by commands or by the reload that brought it to life.
 // Owns the times of changes that are not live yet; its work is proportional to what changed.
 
-import type { Change } from './changes.ts';
-import type { Outcome } from './haproxy/apply.ts';
-import type { Plan } from './haproxy/plan.ts';
+import type { Change } from '../changes.ts';
+import type { Outcome } from '../haproxy/apply.ts';
+import type { Plan } from '../haproxy/plan.ts';
 
 /** What made a change live: commands, or the worker that a reload (or, where there was none, a start) brought. */
 export type ProgrammingPath = 'runtime' | 'reload';

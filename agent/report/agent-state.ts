@@ -1,10 +1,10 @@
 // What the agent's gauges show, read from its parts at each scrape.
 
-import type { AgentState } from '../health/metrics.ts';
-import type { Changes } from './changes.ts';
+import type { AgentState } from '../../health/metrics.ts';
+import type { Changes } from '../changes.ts';
+import type { Sources } from '../sources.ts';
 import { problemCounts } from './problem-log.ts';
 import type { Reporter } from './reporter.ts';
-import type { Sources } from './sources.ts';
 import { allProblems, type StatusSources } from './status.ts';
 
 export interface StateSources {

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { HeadgateError } from '../../agent/errors.ts';
-import type { Outcome, Refusal } from '../../agent/haproxy/apply.ts';
-import type { Plan, ReloadReason } from '../../agent/haproxy/plan.ts';
-import type { Command } from '../../agent/haproxy/socket/commands.ts';
-import { ProgrammingLatency } from '../../agent/programming-latency.ts';
+import { HeadgateError } from '../../../agent/errors.ts';
+import type { Outcome, Refusal } from '../../../agent/haproxy/apply.ts';
+import type { Plan, ReloadReason } from '../../../agent/haproxy/plan.ts';
+import type { Command } from '../../../agent/haproxy/socket/commands.ts';
+import { ProgrammingLatency } from '../../../agent/report/programming-latency.ts';
 
 const KEY = 'default/web';
 const COMMAND: Command = { kind: 'SetServerState', backend: 'b', server: 's', state: 'ready' };

@@ -1,11 +1,11 @@
 // Keeps the operating status of all load balancers up to date, behind everything that is urgent: who touches one, or
 // finds something else by a check, only says so.
 
-import type { DataplaneFacts, MemberFacts } from '../health/operating-status.ts';
-import { StatusBook } from '../health/status-book.ts';
-import type { HaproxyDataplane } from './haproxy/dataplane.ts';
-import type { LoadBalancer } from './model.ts';
-import { Slice } from './slice.ts';
+import type { DataplaneFacts, MemberFacts } from '../../health/operating-status.ts';
+import { StatusBook } from '../../health/status-book.ts';
+import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { LoadBalancer } from '../model.ts';
+import { Slice } from '../slice.ts';
 
 export interface OperatingOptions {
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;

@@ -14,9 +14,10 @@ import type {
   PageSummary,
   PageView,
   Verdict,
-} from '../health/page-model.ts';
-import type { ServerStats } from './haproxy/socket/listener-stats.ts';
-import type { Problem } from './model.ts';
+} from '../../health/page-model.ts';
+import type { ServerStats } from '../haproxy/socket/listener-stats.ts';
+import type { Problem } from '../model.ts';
+import { Slice } from '../slice.ts';
 import {
   cut,
   type Entry,
@@ -28,7 +29,6 @@ import {
   PROBLEMS,
   takesConnections,
 } from './overview-row.ts';
-import { Slice } from './slice.ts';
 import { explainService, type ListenerExplanation, type StatusSources } from './status.ts';
 
 /** How much one page gets at most; what is left out is counted. */
