@@ -25,7 +25,7 @@ export async function bundle(file: string): Promise<void> {
     format: 'esm',
     target: 'node22',
     external: SELDOM,
-    plugins: [ownPlaces],
+    plugins: [ownPlaces, withoutUnused],
     // Names and lines stay, so that the stack of an error can be read.
     minifyWhitespace: true,
     minifySyntax: true,
@@ -52,6 +52,17 @@ const ownPlaces: Plugin = {
       const here = `new URL(${JSON.stringify(`../${place}`)}, import.meta.url).href`;
       return { contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', here), loader: 'ts' };
     });
+  },
+};
+
+/** What packages load for what nobody here does: gateways to push metrics to, loggers in threads, traces. */
+const UNUSED = /^(?:\.\/lib\/pushgateway|thread-stream|@opentelemetry\/api)$/;
+
+const withoutUnused: Plugin = {
+  name: 'without unused',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: UNUSED }, ({ path }) => ({ path, namespace: 'unused' }));
+    onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {};', loader: 'js' }));
   },
 };
 

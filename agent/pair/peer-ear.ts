@@ -2,9 +2,10 @@
 // shows a certificate that is trusted (TLS 1.3, both sides), and keeps what was told last, until it is too old.
 
 import { createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
+import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { tls } from '../node-http.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Patience } from './patience.ts';
 import type { PairReport } from './report.ts';
@@ -125,7 +126,7 @@ export class PeerEar {
   }
 
   #handshakeServer({ identity, trusted }: PairCredentials): TlsServer {
-    const server = createTlsServer({
+    const server = tls().createServer({
       key: identity,
       cert: identity,
       ca: trusted,

@@ -2,8 +2,9 @@
 // does. Connects by itself, and again, with a wait that doubles, whenever the connection ends.
 
 import type { TcpNetConnectOpts } from 'node:net';
-import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { messageOf } from '../errors.ts';
+import { tls } from '../node-http.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Patience } from './patience.ts';
 import type { EndPoint } from './peer-ear.ts';
@@ -76,7 +77,7 @@ export class PeerMouth {
       checkServerIdentity: () => undefined,
     };
     this.#state = 'connecting';
-    const socket = connect(options);
+    const socket = tls().connect(options);
     this.#socket = socket;
     // A host without power ends no connection, and TCP would wait for it for minutes: only an answer counts.
     this.#patience.wait(patience);

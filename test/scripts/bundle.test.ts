@@ -30,3 +30,25 @@ test('The agent in one file renders what its sources render, with nothing of age
   const longest = Math.max(...(await readFile(file, 'utf8')).split('\n').map((line) => line.length));
   t.true(longest < 10_000, `${longest}`);
 });
+
+test('The agent in one file loads neither TLS nor HTTPS before they are spoken, nor what packages have for others', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'bundle-'));
+  t.teardown(() => rm(home, { recursive: true }));
+  const file = join(home, 'dist/agent.mjs');
+  await bundle(file);
+  for (const part of ['templates', 'package.json', 'node_modules'])
+    await symlink(join(root, part), join(home, part));
+  await mkdir(join(home, 'health'));
+  await symlink(join(root, 'health/page'), join(home, 'health/page'));
+  const tell = 'process.on("exit", () => console.log(process.moduleLoadList.join("\\n")))';
+  const { stdout } = await run(process.execPath, [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(tell)}`,
+    file,
+    'help',
+  ]);
+  const loaded = stdout.split('\n');
+  t.true(loaded.includes('NativeModule http'));
+  for (const name of ['tls', 'https', 'internal/deps/undici/undici', 'cluster'])
+    t.false(loaded.includes(`NativeModule ${name}`), name);
+});

@@ -3,10 +3,10 @@
 // Owns connections and close().
 
 import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
-import https from 'node:https';
-import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import type { Agent as TlsAgent } from 'node:https';
+import type { ConnectionOptions } from 'node:tls';
 import { HeadgateError, messageOf } from '../../errors.ts';
-import { http } from '../../node-http.ts';
+import { http, https, tls } from '../../node-http.ts';
 import { quote } from '../../quote.ts';
 import { type Credentials, type CredentialsPlace, CredentialsSource } from './credentials.ts';
 import { Lines } from './lines.ts';
@@ -166,7 +166,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const url = urlOf(server, request);
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
-    const message = (url.protocol === 'http:' ? http : https).request(
+    const message = (url.protocol === 'http:' ? http : https()).request(
       url,
       this.#requestOptions(url, request, body, credentials),
     );
@@ -239,7 +239,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
       for (const socket of Object.values(agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
       const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE, scheduling: 'lifo' } as const;
       const options = { ...kept, ...throughProxy(through) };
-      agents = { tls, http: new http.Agent(options), https: new https.Agent({ ...options, ...tls }) };
+      agents = { tls, http: new http.Agent(options), https: new (https().Agent)({ ...options, ...tls }) };
       this.#agents.set(through ?? '', agents);
     }
     return url.protocol === 'http:' ? agents.http : agents.https;
@@ -249,13 +249,13 @@ export class ApiClient implements KubernetesApi, ApiStreams {
 interface Agents {
   readonly tls: Credentials['tls'];
   readonly http: Agent;
-  readonly https: https.Agent;
+  readonly https: TlsAgent;
 }
 
 /** The agent for SOCKS checks a server that has an address in place of a name by the name "localhost". */
 function checkingName({ hostname }: URL, { servername }: Credentials['tls']): ConnectionOptions {
   const name = typeof servername === 'string' ? servername : hostname.replace(/^\[(.*)\]$/, '$1');
-  return { checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate) };
+  return { checkServerIdentity: (_, certificate) => tls().checkServerIdentity(name, certificate) };
 }
 
 function proxyOfEnvironment(url: URL, env: Environment): string | undefined {

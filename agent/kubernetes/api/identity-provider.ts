@@ -1,7 +1,7 @@
 // Gets a new identity token for a refresh token from an OpenID Connect provider: discovery, then the token endpoint
 // (OpenID Connect Core 1.0, section 12), over TLS only and through the proxy of the environment.
 
-import https from 'node:https';
+import { https } from '../../node-http.ts';
 import { isMapping } from '../../validate.ts';
 import { CredentialFault } from './credential-fault.ts';
 import { type Environment, proxyOf, throughProxy } from './proxy.ts';
@@ -80,10 +80,13 @@ async function answerOf(text: string, question: Question): Promise<Answer> {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:') throw new CredentialFault('its identity provider has no "https://" URL');
   const { timeoutMs, env, ca, form, authorization } = question;
-  const agent = new https.Agent({ ...(ca === undefined ? {} : { ca }), ...throughProxy(proxyOf(url, env)) });
+  const agent = new (https().Agent)({
+    ...(ca === undefined ? {} : { ca }),
+    ...throughProxy(proxyOf(url, env)),
+  });
   try {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const request = https.request(url, {
+    const request = https().request(url, {
       agent,
       method: form === undefined ? 'GET' : 'POST',
       signal: AbortSignal.timeout(timeoutMs),
