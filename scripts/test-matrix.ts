@@ -1,5 +1,5 @@
 // Runs the tests with a real HAProxy or keepalived against the installed one and each other version that Debian has, one
-// after the other, and ends with a line for each: `haproxy 3.2.26: N passed, N failed, N skipped`.
+// after the other, and ends with a line for each: `haproxy 3.2.26: N passed, N failed, N skipped in 9 min`.
 // test-matrix.ts [haproxy|keepalived [VERSION]]. A version that cannot be had counts as skipped tests do: the run fails,
 // unless ALLOW_SKIP=1.
 
@@ -44,10 +44,12 @@ for (const daemon of daemons) {
     }
     const version = versionOf(program) ?? name;
     console.log(`${daemon} ${version}: ${files.length} files of tests`);
+    const begin = performance.now();
     const { output, exitCode } = await runAva(root, files, { [VARIABLES[daemon]]: program });
     const tally = tallyTap(output, exitCode);
     const { line, good } = verdictOf(tally, allowSkip);
-    lines.push(`${daemon} ${version}: ${line}`);
+    const minutes = Math.ceil((performance.now() - begin) / 60_000);
+    lines.push(`${daemon} ${version}: ${line} in ${minutes} min`);
     lines.push(...tally.failed.map((title) => `  FAILED: ${title}`));
     lines.push(...tally.skipped.map((title) => `  SKIPPED: ${title}`));
     isGood &&= good;

@@ -62,6 +62,15 @@ test.serial(
   { code: 0, last: '1 passed, 0 failed, 0 skipped' },
 );
 test.serial(
+  'names the tests that take long',
+  ends,
+  {
+    'a.test.ts': `${good}test('Two is slow', async (t) => { await new Promise((r) => setTimeout(r, 1_100)); t.pass(); });`,
+  },
+  {},
+  { code: 0, last: '2 passed, 0 failed, 0 skipped', says: /^# {3}[1-9]\.\d s {2}Two is slow$/m },
+);
+test.serial(
   'fails with a test that fails',
   ends,
   { 'a.test.ts': `${good}test('Two fails', (t) => t.fail());` },
