@@ -126,7 +126,8 @@ async function startEchoes(t: ExecutionContext, drainTimeout = '1m'): Promise<Ag
   for (const { host } of [active, standby])
     await host.until('all are served', async () => {
       const { loadBalancers, vrrp, pair: own } = await host.status();
-      return loadBalancers === 1 + VIPS.length && vrrp?.vips === loadBalancers && own?.peerNotReady === '';
+      const isAlike = own?.peerNotReady === '' && own.pending === 0; // two that are both behind are alike, too
+      return loadBalancers === 1 + VIPS.length && vrrp?.vips === loadBalancers && isAlike;
     });
   return pair;
 }
