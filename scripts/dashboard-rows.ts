@@ -1,6 +1,6 @@
 // What the Grafana dashboard shows, row by row. Values only.
 
-import type { DashboardPanel, DashboardRow } from './dashboard.ts';
+import type { DashboardPanel, DashboardRow } from './dashboard-panel.ts';
 
 const HOST = 'instance=~"$instance"';
 const OF = `${HOST},namespace=~"$namespace",service=~"$service"`;

@@ -1,27 +1,8 @@
-// The Grafana dashboard as a table: rows, their panels, and what each asks Prometheus for. Gives the JSON that Grafana
-// imports. Pure.
+// The Grafana dashboard: places the panels of dashboard-rows.ts and gives the JSON that Grafana imports. Pure.
 // https://grafana.com/docs/grafana/latest/visualizations/dashboards/build-dashboards/view-dashboard-json-model/
 
+import type { DashboardPanel } from './dashboard-panel.ts';
 import { rows } from './dashboard-rows.ts';
-
-export interface DashboardRow {
-  readonly title: string;
-  readonly panels: readonly DashboardPanel[];
-}
-
-export interface DashboardPanel {
-  readonly title: string;
-  /** What one sees, and what is good. */
-  readonly description: string;
-  /** `stat`: a number; `graph`: over time; `table`: a line for each series. */
-  readonly kind: 'stat' | 'graph' | 'table';
-  /** Of Grafana's units: `short`, `s`, `percentunit`, `Bps`. */
-  readonly unit: string;
-  /** Legend to expression. */
-  readonly targets: Readonly<Record<string, string>>;
-  /** Values from which on it is green, yellow, red; `[0, 1]` where 0 is bad and 1 good. */
-  readonly colors?: readonly (readonly [color: 'green' | 'yellow' | 'red', from: number | null])[];
-}
 
 /** Grafana of today, which takes older ones as well; older ones take it, too. */
 const SCHEMA_VERSION = 42;

@@ -2,7 +2,7 @@
 
 import type { AgentState } from '../../health/metrics.ts';
 import type { Changes } from '../changes.ts';
-import type { Sources } from '../sources.ts';
+import type { ApiSource } from '../kubernetes/api/api-source.ts';
 import { problemCounts } from './problem-log.ts';
 import type { Reporter } from './reporter.ts';
 import { allProblems, type StatusSources } from './status.ts';
@@ -10,7 +10,7 @@ import { allProblems, type StatusSources } from './status.ts';
 export interface StateSources {
   readonly parts: StatusSources;
   readonly changes: Changes;
-  readonly sources: Pick<Sources, 'api'>;
+  readonly sources: { readonly api: ApiSource | undefined };
   /** undefined where there is no cluster. */
   readonly reporter: Reporter | undefined;
 }
