@@ -11,12 +11,15 @@ import type { Problem } from '../../model.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { sameValue } from '../same-value.ts';
+import { AwayFolders, isIn } from './away-folders.ts';
+import { type KnownFile, newFile } from './known-file.ts';
 import { ManifestClaims } from './manifest-claims.ts';
-import { fileProblem, type Manifest, noDocuments, parseManifest } from './manifest-file.ts';
+import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
 import { type FolderState, type FolderTimes, isBare, ManifestFolders } from './manifest-folders.ts';
 import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
-import { type Loss, MANY, Patience } from './patience.ts';
+import { MANY, Patience } from './patience.ts';
 import { type ManifestContent, readManifest } from './read-manifest.ts';
+import { ReportedObjects } from './reported-objects.ts';
 
 export interface ManifestSourceOptions {
   /** Absolute paths. */
@@ -32,32 +35,6 @@ export interface ManifestSourceOptions {
   readonly snapshotTimes?: SnapshotTimes;
 }
 
-/** Two maps keyed by identity, as `Claimant` says. */
-interface ManifestFile {
-  readonly path: string;
-  /** What counts of it. */
-  readonly objects: Map<string, KubernetesObject>;
-  /** Objects that are not in it any more but still count. */
-  readonly missing: Map<string, Loss>;
-  /** undefined where no content has been good yet. */
-  lastGood: 'Read' | 'Restored' | undefined;
-  /** How the last good content ended. */
-  unfinished: boolean;
-  /** The documents it knows already, `Manifest.documents`. */
-  documents: Manifest['documents'];
-  /** Of the content last judged; '' where there was none. */
-  digest: string;
-  /** Of the file when it was last read. */
-  stamp: string;
-  absent: boolean;
-  /** When a content that looks half written is judged all the same, by performance.now(). */
-  doubtEnds: number | undefined;
-  problems: readonly Problem[];
-  /** Good content that no snapshot has been made of yet. */
-  unsaved: ManifestContent | undefined;
-  timer: NodeJS.Timeout | undefined;
-}
-
 /** Milliseconds that reading files may hold up everything else. */
 const SLICE = 4;
 
@@ -66,16 +43,12 @@ export class ManifestSource {
   readonly #patience: Patience;
   readonly #folders: ManifestFolders;
   readonly #snapshots: ManifestSnapshots | undefined;
-  readonly #files = new Map<string, ManifestFile>();
+  readonly #files = new Map<string, KnownFile>();
   readonly #claims = new ManifestClaims();
-  /** Identity → the object as it was last reported. */
-  readonly #reported = new Map<string, KubernetesObject>();
+  readonly #reported = new ReportedObjects();
   /** Paths of files to read. */
   readonly #dirty = new Set<string>();
-  /** Identities whose object may have to be reported. */
-  readonly #touched = new Set<string>();
-  /** Folders that are away → how. */
-  readonly #goneFolders = new Map<string, Exclude<FolderState, 'there'>>();
+  readonly #away = new AwayFolders();
   #problems: readonly Problem[] = [];
   #problemsTouched = false;
   #started = false;
@@ -138,8 +111,7 @@ export class ManifestSource {
 
   /** While a folder is away what was in it counts on; once it is back its files get another chance to be there. */
   #onFolder(folder: string, state: FolderState): void {
-    if (state === 'there') this.#goneFolders.delete(folder);
-    else this.#goneFolders.set(folder, state);
+    this.#away.set(folder, state);
     this.#problemsTouched = true;
     for (const file of this.#files.values()) {
       if (!isIn(file.path, folder)) continue;
@@ -190,7 +162,7 @@ export class ManifestSource {
     else this.#take(file, new Map(), []);
   }
 
-  #judge(file: ManifestFile, content: ManifestContent): void {
+  #judge(file: KnownFile, content: ManifestContent): void {
     const digest = hash('sha256', content.bytes, 'base64');
     if (digest === file.digest) {
       file.doubtEnds = undefined;
@@ -221,13 +193,13 @@ export class ManifestSource {
   }
 
   /** Whether its writer may not have come to the end. */
-  #isDoubtful(file: ManifestFile, manifest: Manifest): boolean {
+  #isDoubtful(file: KnownFile, manifest: Manifest): boolean {
     if (manifest.broken) return this.#started;
     return manifest.unfinished && !file.unfinished && file.objects.size > 0;
   }
 
   /** The last good content stays; where there has not been any since the start, that of the snapshot comes back. */
-  #refuse(file: ManifestFile, problems: readonly Problem[]): void {
+  #refuse(file: KnownFile, problems: readonly Problem[]): void {
     this.#keepAll(file);
     if (file.lastGood === undefined) this.#restore(file);
     const remains = REMAINS[file.lastGood ?? 'Nothing'];
@@ -241,14 +213,14 @@ export class ManifestSource {
   #restoreFolder(directory: string, state: 'gone' | 'empty'): boolean {
     const files = this.#restoreFiles(directory);
     if (files.length === 0) return false;
-    this.#goneFolders.set(directory, state);
+    this.#away.set(directory, state);
     this.#problemsTouched = true;
     return true;
   }
 
   /** What has gone from a folder since the agent before us is gone, but not at once where that is most of a kind. */
   #doubtLosses(): void {
-    const folders = this.#options.directories.filter((directory) => !this.#goneFolders.has(directory));
+    const folders = this.#options.directories.filter((directory) => !this.#away.has(directory));
     const lost = folders.flatMap((directory) => this.#restoreFiles(directory));
     for (const file of lost) {
       file.absent = true;
@@ -265,7 +237,7 @@ export class ManifestSource {
   }
 
   /** Those below the folder that nothing has been read of, as they were before the start. */
-  #restoreFiles(directory: string): readonly ManifestFile[] {
+  #restoreFiles(directory: string): readonly KnownFile[] {
     return (this.#snapshots?.pathsIn(directory, this.#files.keys()) ?? []).map((path) => {
       const file = newFile(path);
       this.#files.set(path, file);
@@ -274,7 +246,7 @@ export class ManifestSource {
     });
   }
 
-  #restore(file: ManifestFile): void {
+  #restore(file: KnownFile): void {
     const bytes = this.#snapshots?.load(file.path);
     const manifest = bytes === undefined ? undefined : parseManifest(file.path, bytes);
     if (manifest === undefined || manifest.broken) return;
@@ -283,11 +255,7 @@ export class ManifestSource {
   }
 
   /** Makes these the file's objects; those that are missing now stay for a while. */
-  #take(
-    file: ManifestFile,
-    objects: ReadonlyMap<string, KubernetesObject>,
-    problems: readonly Problem[],
-  ): void {
+  #take(file: KnownFile, objects: ReadonlyMap<string, KubernetesObject>, problems: readonly Problem[]): void {
     this.#setProblems(file, problems);
     for (const [identity, object] of objects) {
       const wasMissing = file.missing.delete(identity);
@@ -308,7 +276,7 @@ export class ManifestSource {
   }
 
   /** Nothing is missing any more, whatever the file says. */
-  #keepAll(file: ManifestFile): void {
+  #keepAll(file: KnownFile): void {
     for (const identity of file.missing.keys()) {
       file.missing.delete(identity);
       this.#touch(file, identity);
@@ -316,10 +284,10 @@ export class ManifestSource {
   }
 
   /** Sees to it that the file is looked at again when its patience ends. */
-  #wake(file: ManifestFile): void {
+  #wake(file: KnownFile): void {
     let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
     for (const loss of file.missing.values()) due = Math.min(due, this.#patience.ends(loss));
-    if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#isFolderGone(file)) return;
+    if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#away.hold(file.path)) return;
     file.timer = setTimeout(
       () => {
         file.timer = undefined;
@@ -332,8 +300,8 @@ export class ManifestSource {
     ).unref();
   }
 
-  #dropMissing(file: ManifestFile, now: number): void {
-    if (file.missing.size === 0 || this.#isFolderGone(file)) return;
+  #dropMissing(file: KnownFile, now: number): void {
+    if (file.missing.size === 0 || this.#away.hold(file.path)) return;
     for (const [identity, loss] of file.missing) {
       if (this.#patience.ends(loss) > now) continue;
       // Of many files, or of all, as where a folder is made anew.
@@ -347,7 +315,7 @@ export class ManifestSource {
   }
 
   /** Nothing is missing: what counts is what the file holds, so that may be kept. */
-  #settle(file: ManifestFile): void {
+  #settle(file: KnownFile): void {
     const { path, unsaved } = file;
     if (file.absent) this.#files.delete(path);
     if (file.objects.size === 0) {
@@ -359,33 +327,19 @@ export class ManifestSource {
     file.unsaved = undefined;
   }
 
-  #touch(file: ManifestFile, identity: string): void {
-    this.#touched.add(identity);
+  #touch(file: KnownFile, identity: string): void {
+    this.#reported.touch(identity);
     if (this.#claims.update(identity, file)) this.#problemsTouched = true;
   }
 
-  #setProblems(file: ManifestFile, problems: readonly Problem[]): void {
+  #setProblems(file: KnownFile, problems: readonly Problem[]): void {
     if (file.problems.length > 0 || problems.length > 0) this.#problemsTouched = true;
     file.problems = problems;
   }
 
   #report(): void {
     if (!this.#started) return;
-    const upserted: KubernetesObject[] = [];
-    const removed: KubernetesObject[] = [];
-    for (const identity of this.#touched) {
-      const before = this.#reported.get(identity);
-      const now = this.#claims.winner(identity);
-      if (sameValue(before, now)) continue;
-      if (now !== undefined) {
-        this.#reported.set(identity, now);
-        upserted.push(now);
-      } else if (before !== undefined) {
-        this.#reported.delete(identity);
-        removed.push(before);
-      }
-    }
-    this.#touched.clear();
+    const { upserted, removed } = this.#reported.changes((identity) => this.#claims.winner(identity));
     const problems = this.#allProblems();
     if (upserted.length === 0 && removed.length === 0 && problems === this.#problems) return;
     this.#problems = problems;
@@ -396,17 +350,10 @@ export class ManifestSource {
   #allProblems(): readonly Problem[] {
     if (!this.#problemsTouched) return this.#problems;
     this.#problemsTouched = false;
-    const folders = [...this.#goneFolders].map(([folder, state]) =>
-      fileProblem(folder, `${AWAY[state]}; what was in it stays in force`),
-    );
     const files = [...this.#files.values()].flatMap(({ problems }) => problems);
-    const all = [...folders, ...files, ...this.#claims.problems()];
+    const all = [...this.#away.problems(), ...files, ...this.#claims.problems()];
     all.sort((a, b) => (a.message < b.message ? -1 : 1));
     return sameValue(all, this.#problems) ? this.#problems : all;
-  }
-
-  #isFolderGone(file: ManifestFile): boolean {
-    return [...this.#goneFolders.keys()].some((folder) => isIn(file.path, folder));
   }
 
   #isMissed(folder: string): boolean {
@@ -414,31 +361,11 @@ export class ManifestSource {
   }
 }
 
-const AWAY = { gone: 'Cannot read the folder', empty: 'The folder is empty' } as const;
-
 const REMAINS = {
   Read: 'the last good content of the file stays in force',
   Restored: 'the last good content of the file, kept from before the start, stays in force',
   Nothing: 'nothing of the file is in force',
 } as const;
-
-function newFile(path: string): ManifestFile {
-  return {
-    path,
-    objects: new Map(),
-    missing: new Map(),
-    lastGood: undefined,
-    unfinished: false,
-    documents: noDocuments,
-    digest: '',
-    stamp: '',
-    absent: false,
-    doubtEnds: undefined,
-    problems: [],
-    unsaved: undefined,
-    timer: undefined,
-  };
-}
 
 function folderFault(path: string): HeadgateError | undefined {
   const retry = 'never';
@@ -452,8 +379,4 @@ function folderFault(path: string): HeadgateError | undefined {
   return new HeadgateError('SETTINGS_INVALID', `Cannot read manifests from "${path}": it is not a folder`, {
     retry,
   });
-}
-
-function isIn(path: string, folder: string): boolean {
-  return path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }
