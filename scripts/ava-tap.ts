@@ -1,44 +1,51 @@
 // AVA's own command line, with one repair: its TAP reporter crashes on a test that hangs or ends the process, and
-// then names neither that test nor any after it (https://github.com/avajs/ava/issues/3461). And it ends with the tests
-// that took longest: '#   12.3 s  TITLE'.
+// then names neither that test nor any after it (https://github.com/avajs/ava/issues/3461). And it ends with the files
+// that took longest: '#   12.3 s  test/a.test.ts'.
 
 const ava = new URL('../node_modules/ava/', import.meta.url);
 
 interface TestEvent {
   readonly err?: unknown;
-  readonly testFile: string;
-  readonly title: string;
-  /** Milliseconds. */
-  readonly duration?: number;
+}
+
+interface StateChange {
+  readonly type: string;
+  readonly testFile?: string;
 }
 
 interface TapReporter {
   readonly reportStream: NodeJS.WritableStream;
-  prefixTitle(testFile: string, title: string): string;
+  relativeFile(file: string): string;
+  consumeStateChange(change: StateChange): void;
   writeTest(event: TestEvent, flags: unknown): void;
   endRun(): void;
 }
 
-/** Milliseconds. */
-const LONG = 1_000;
 const LONGEST = 20;
 
 const reporter: { readonly default: { readonly prototype: TapReporter } } = await import(
   new URL('lib/reporters/tap.js', ava).href
 );
 const { prototype } = reporter.default;
-const { writeTest, endRun } = prototype;
-const took: { readonly duration: number; readonly title: string }[] = [];
+const { consumeStateChange, writeTest, endRun } = prototype;
+/** By file, performance.now(). */
+const begun = new Map<string, number>();
+const took = new Map<string, number>();
+prototype.consumeStateChange = function (change) {
+  const { type, testFile } = change;
+  const begin = testFile && begun.get(testFile);
+  if (testFile && begin === undefined) begun.set(testFile, performance.now());
+  else if (testFile && begin && type.startsWith('worker-f')) took.set(testFile, performance.now() - begin);
+  consumeStateChange.call(this, change);
+};
 prototype.writeTest = function (event, flags) {
-  const { duration = 0, testFile, title } = event;
-  if (duration >= LONG) took.push({ duration, title: this.prefixTitle(testFile, title) });
   writeTest.call(this, { ...event, err: serialised(event.err) }, flags);
 };
 prototype.endRun = function () {
   endRun.call(this);
-  const longest = took.sort((a, b) => b.duration - a.duration).slice(0, LONGEST);
-  for (const { duration, title } of longest)
-    this.reportStream.write(`#   ${(duration / 1_000).toFixed(1)} s  ${title}\n`);
+  const longest = [...took].sort(([, a], [, b]) => b - a).slice(0, LONGEST);
+  for (const [file, time] of longest)
+    this.reportStream.write(`#   ${(time / 1_000).toFixed(1)} s  ${this.relativeFile(file)}\n`);
 };
 
 /** The reporter makes such errors itself, and then takes them for what a worker has sent. */

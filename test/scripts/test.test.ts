@@ -62,13 +62,18 @@ test.serial(
   { code: 0, last: '1 passed, 0 failed, 0 skipped' },
 );
 test.serial(
-  'names the tests that take long',
+  'names the files that took longest',
   ends,
   {
-    'a.test.ts': `${good}test('Two is slow', async (t) => { await new Promise((r) => setTimeout(r, 1_100)); t.pass(); });`,
+    'a.test.ts': good,
+    'b.test.ts': `${good}test('Two is slow', (t) => new Promise((r) => setTimeout(r, 1_500)).then(() => t.pass()));`,
   },
   {},
-  { code: 0, last: '2 passed, 0 failed, 0 skipped', says: /^# {3}[1-9]\.\d s {2}Two is slow$/m },
+  {
+    code: 0,
+    last: '3 passed, 0 failed, 0 skipped',
+    says: /^# {3}[1-9]\d*\.\d s {2}b\.test\.ts\n# {3}\d+\.\d s {2}a\.test\.ts$/m,
+  },
 );
 test.serial(
   'fails with a test that fails',
