@@ -16,6 +16,8 @@ export interface MetricPart {
   /** Besides the row's own: `code="2xx"`, escaped; '' for none. */
   readonly labels: string;
   readonly rows: readonly MetricRow[];
+  /** The same array comes again at the next scrape, for as long as it has the same rows with the same labels. */
+  readonly isKept?: boolean;
   /** NaN: the row has no such sample. */
   readonly value: (row: unknown) => number;
 }

@@ -1,116 +1,132 @@
 // Writes families of metrics to whoever scrapes: in slices, so that nothing else in the agent waits for more than one,
-// and no faster than the other side takes them. Its bytes go into two pieces of memory that take turns, and nothing is
-// left of them that the garbage collector would have to look at.
+// and no faster than the other side takes them.
 
 import type { Writable } from 'node:stream';
-import { constants, createGzip } from 'node:zlib';
-import type { MetricFamily } from '../agent/metric-family.ts';
+import type { MetricFamily, MetricPart } from '../agent/metric-family.ts';
 import { Slice } from '../agent/slice.ts';
-import { familyHead, numeral, sampleHead, type TextFormat } from './text-format.ts';
+import { GzipFile, packed, type Segment } from './gzip-segments.ts';
+import type { KeptSamples } from './kept-samples.ts';
+import { type Filling, lineHeads, lookUp, writeLines } from './sample-lines.ts';
+import { familyHead, type TextFormat } from './text-format.ts';
 
-/** Bytes of one write. */
-const PIECE = 128 * 1024;
-/** Most samples are small numbers: what follows a line's labels is then there already. */
-const SMALL: readonly Buffer[] = Array.from({ length: 1_024 }, (_, number) => Buffer.from(`} ${number}\n`));
+/** Bytes of one write, and of text that is made or packed at a stretch: a fraction of a millisecond. */
+const PIECE = 64 * 1024;
+/** Numbers that are looked up at a time. */
+const RUN = 256;
 /** Bytes of a character at most. */
 const WIDEST = 3;
 
-/** Ends `sink` after the last family. Resolves as well where the other side has gone. */
+/**
+ * Ends `sink` after the last family. Resolves as well where the other side has gone. Packed with gzip where `kept` is
+ * given, which has what is still as it was packed before.
+ */
 export async function expose(
   families: Iterable<MetricFamily>,
   format: TextFormat,
   sink: Writable,
-  { gzip = false } = {},
+  kept?: KeptSamples,
 ): Promise<void> {
-  const target = gzip ? compressing(sink) : sink;
   const gone = new Promise<void>((resolve) => sink.once('close', resolve));
   const slice = new Slice();
-  let [filled, other] = [newPiece(), newPiece()];
-  for (const bytes of pieces(families, format, () => filled.memory)) {
-    if (target.destroyed || sink.destroyed) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    target.write(bytes, () => resolve());
-    filled.taken = promise;
-    [filled, other] = [other, filled];
-    // One is being taken while the next one is filled.
-    await Promise.race([filled.taken, gone]);
+  const write = async (bytes: Buffer): Promise<void> => {
+    const taken = new Promise<void>((resolve) => sink.write(bytes, () => resolve()));
+    // What was taken is written over.
+    await Promise.race([taken, gone]);
+  };
+  const into: Filling = { memory: Buffer.allocUnsafeSlow(PIECE), at: 0 };
+  const parts = kept === undefined ? pieces(families, format) : packedPieces(families, format, kept);
+  for (const bytes of parts) {
+    if (into.at + bytes.length > PIECE) {
+      await write(into.memory.subarray(0, into.at));
+      into.at = 0;
+    }
+    if (sink.destroyed) return;
+    if (bytes.length > PIECE / 2) await write(bytes);
+    else into.at += bytes.copy(into.memory, into.at);
     if (slice.isOver) await slice.breathe();
   }
-  target.end();
+  if (!sink.destroyed) sink.end(into.memory.subarray(0, into.at));
 }
 
-interface Piece {
-  readonly memory: Buffer;
-  /** Its bytes have been taken: it may be filled again. */
-  taken: Promise<void>;
+/** The text, in pieces that each take less than a millisecond to make; each is written over by the next one. */
+export function* pieces(families: Iterable<MetricFamily>, format: TextFormat): Generator<Buffer, void, void> {
+  const text = newText();
+  for (const family of families) {
+    yield* writeHead(text, family, format);
+    for (const part of family.parts) yield* writePart(text, family, part);
+  }
+  yield* writeEnd(text, format);
 }
 
-function newPiece(): Piece {
-  return { memory: Buffer.allocUnsafeSlow(PIECE), taken: Promise.resolve() };
-}
-
-/** The text, in pieces that each take about a millisecond to make, in memory that `next` gives for each of them. */
-export function* pieces(
+/** The same, packed: blocks of rows that are kept by themselves, and what stands between them. */
+function* packedPieces(
   families: Iterable<MetricFamily>,
   format: TextFormat,
-  next: () => Buffer = () => Buffer.allocUnsafeSlow(PIECE),
+  kept: KeptSamples,
 ): Generator<Buffer, void, void> {
-  let memory = next();
-  let at = 0;
+  kept.touch();
+  const file = new GzipFile();
+  const add = (segment: Segment): Buffer => {
+    file.follows(segment);
+    return segment.bytes;
+  };
+  const text = newText();
+  const scratch = Buffer.allocUnsafeSlow(PIECE);
+  yield file.head;
   for (const family of families) {
-    // Also where it has no sample: that there is such a thing is worth knowing.
-    const head = familyHead(family, format);
-    if (at + head.length * WIDEST > memory.length) {
-      yield memory.subarray(0, at);
-      [memory, at] = [next(), 0];
-    }
-    at += memory.write(head, at);
+    for (const bytes of writeHead(text, family, format)) yield add(packed(bytes));
     for (const part of family.parts) {
-      const { labels, rows, value } = part;
-      const labelled = sampleHead(family, part, false);
-      const joined = Buffer.from(labels === '' ? labelled : `${labelled},`);
-      const bare = Buffer.from(labels === '' ? sampleHead(family, part, true) : `${labelled}} `);
-      for (const row of rows) {
-        const number = value(row);
-        // There is no such sample.
-        if (Number.isNaN(number)) continue;
-        const own = row.labels;
-        if (at + joined.length + own.length * WIDEST + LONGEST_END > memory.length) {
-          yield memory.subarray(0, at);
-          [memory, at] = [next(), 0];
-        }
-        if (own === '') {
-          at = put(bare, memory, at);
-          at += memory.write(`${numeral(number)}\n`, at);
-          continue;
-        }
-        at = put(joined, memory, at);
-        at += memory.write(own, at);
-        const end = SMALL[number];
-        if (end === undefined) at += memory.write(`} ${numeral(number)}\n`, at);
-        else at = put(end, memory, at);
+      if (!part.isKept) {
+        for (const bytes of writePart(text, family, part)) yield add(packed(bytes));
+        continue;
       }
+      for (const bytes of rest(text)) yield add(packed(bytes));
+      for (const segment of kept.segments(family, part, scratch)) yield add(segment);
     }
   }
-  if (at > 0) yield memory.subarray(0, at);
-  if (format.isOpen) yield Buffer.from('# EOF\n');
+  for (const bytes of writeEnd(text, format)) yield add(packed(bytes));
+  yield file.tail();
 }
 
-/** Bytes of the longest number and what stands around it. */
-const LONGEST_END = 64;
-
-/** A few bytes: faster than a call for them. Where the next ones go. */
-function put(bytes: Buffer, memory: Buffer, begin: number): number {
-  let at = begin;
-  for (let from = 0; from < bytes.length; from++) memory[at++] = bytes[from] as number;
-  return at;
+interface Text extends Filling {
+  readonly numbers: Float64Array;
 }
 
-function compressing(sink: Writable): Writable {
-  const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: PIECE });
-  // Whoever scrapes may go away at any time.
-  gzip.on('error', () => sink.destroy());
-  sink.once('close', () => gzip.destroy());
-  gzip.pipe(sink);
-  return gzip;
+function newText(): Text {
+  return { memory: Buffer.allocUnsafeSlow(PIECE), at: 0, numbers: new Float64Array(RUN) };
 }
+
+/** What has been written since the last piece. */
+function* rest(text: Text): Generator<Buffer, void, void> {
+  if (text.at === 0) return;
+  yield text.memory.subarray(0, text.at);
+  text.at = 0;
+}
+
+/** Also of a family that has no sample: that there is such a thing is worth knowing. */
+function* writeHead(text: Text, family: MetricFamily, format: TextFormat): Generator<Buffer, void, void> {
+  const head = familyHead(family, format);
+  if (text.at + head.length * WIDEST > PIECE) yield* rest(text);
+  text.at += text.memory.write(head, text.at);
+}
+
+function* writePart(text: Text, family: MetricFamily, part: MetricPart): Generator<Buffer, void, void> {
+  const heads = lineHeads(family, part);
+  const { rows } = part;
+  for (let begin = 0; begin < rows.length; begin += RUN) {
+    const end = Math.min(begin + RUN, rows.length);
+    lookUp(part, begin, end - begin, text.numbers);
+    for (let row = begin; row < end; ) {
+      row = writeLines(heads, rows, text.numbers.subarray(row - begin), [row, end], text);
+      if (row < end) yield* rest(text);
+    }
+  }
+}
+
+function* writeEnd(text: Text, { isOpen }: TextFormat): Generator<Buffer, void, void> {
+  if (isOpen && text.at + END.length > PIECE) yield* rest(text);
+  if (isOpen) text.at += text.memory.write(END, text.at);
+  yield* rest(text);
+}
+
+const END = '# EOF\n';

@@ -8,6 +8,7 @@ import type { MetricFamily } from '../agent/metric-family.ts';
 import { http } from '../agent/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { expose } from './exposition.ts';
+import { KeptSamples } from './kept-samples.ts';
 import { LiveUpdates } from './live-updates.ts';
 import { type PageFile, pageFiles } from './page-files.ts';
 import type { PageView } from './page-model.ts';
@@ -25,9 +26,11 @@ export interface HealthServerOptions {
   readonly look: (asked: URLSearchParams) => Promise<PageView>;
 }
 
-interface Page {
+/** What outlives an answer. */
+interface Held {
   readonly files: ReadonlyMap<string, PageFile>;
   readonly live: LiveUpdates;
+  readonly samples: KeptSamples;
 }
 
 /** Listens on an address and port (0: any free one) and returns the server and where it listens. */
@@ -35,9 +38,9 @@ export async function startHealthServer(
   listen: { readonly address: string; readonly port: number },
   options: HealthServerOptions,
 ): Promise<{ readonly server: Server; readonly address: string }> {
-  const page: Page = { files: pageFiles(), live: new LiveUpdates(options) };
+  const held: Held = { files: pageFiles(), live: new LiveUpdates(options), samples: new KeptSamples() };
   const server = http.createServer((request, response) => {
-    answer(request, response, options, page).catch((error: unknown) => {
+    answer(request, response, options, held).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'content-type': 'text/plain' }).end(`${error}\n`);
     });
@@ -55,7 +58,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   { families, alive, ready }: HealthServerOptions,
-  { files, live }: Page,
+  { files, live, samples }: Held,
 ): Promise<void> {
   for (const [name, value] of Object.entries(guardHeaders)) response.setHeader(name, value);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -70,7 +73,7 @@ async function answer(
   const [path = '', question = ''] = (request.url ?? '').split('?', 2);
   switch (path) {
     case '/metrics':
-      await answerMetrics(request, response, families);
+      await answerMetrics(request, response, families, samples);
       return;
     case '/healthz':
       say(response, alive());
@@ -90,6 +93,7 @@ async function answerMetrics(
   request: IncomingMessage,
   response: ServerResponse,
   families: HealthServerOptions['families'],
+  samples: KeptSamples,
 ): Promise<void> {
   const format = formatFor(request.headers.accept);
   const gzip = takesGzip(String(request.headers['accept-encoding'] ?? ''));
@@ -100,7 +104,7 @@ async function answerMetrics(
   }
   const all = await families();
   response.writeHead(200, gzip ? { ...headers, 'content-encoding': 'gzip' } : headers);
-  await expose(all, format, response, { gzip });
+  await expose(all, format, response, gzip ? samples : undefined);
 }
 
 function say(response: ServerResponse, fault: string): void {

@@ -71,7 +71,7 @@ const SAMPLE: Sample = {
       .join('\n'),
   ),
   process: infoCounters.map(() => 1),
-  series: { listener: [series('listener')], pool: [series('pool')], member: [series('member')] },
+  blocks: { listener: [[series('listener')]], pool: [[series('pool')]], member: [[series('member')]] },
   oldWorkers: 0,
   seconds: 0.1,
 };

@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import test from 'ava';
 import type { MetricFamily } from '../../agent/metric-family.ts';
 import { expose, pieces } from '../../health/exposition.ts';
+import { KeptSamples } from '../../health/kept-samples.ts';
 import { formatFor, openMetrics, prometheusText, takesGzip } from '../../health/text-format.ts';
 import { readMetrics } from '../support/metrics-text.ts';
 
@@ -70,6 +71,36 @@ test('pieces() writes both formats, and names a family without samples', (t) => 
   readMetrics([...pieces(families, openMetrics)].join(''), 'openmetrics');
 });
 
+test('Every number is written as JavaScript writes it', (t) => {
+  const numbers = [
+    0,
+    1,
+    1_023,
+    1_024,
+    99_999,
+    2 ** 31 - 1,
+    2 ** 31,
+    2 ** 53,
+    1e21,
+    1e300,
+    0.5,
+    1e-7,
+    -1,
+    -0.5,
+  ];
+  const all = numbers.map((number) => ({ labels: `n="${number}"`, number }));
+  const [family] = families as [MetricFamily];
+  const value = (row: unknown): number => (row as (typeof all)[number]).number;
+  const text = [...pieces([{ ...family, parts: [{ labels: '', rows: all, value }] }], prometheusText)].join(
+    '',
+  );
+  const lines = text.split('\n').slice(2, -1);
+  t.deepEqual(
+    lines,
+    numbers.map((number) => `x_total{n="${number}"} ${number}`),
+  );
+});
+
 test('expose() goes no faster than the other side, and ends when that is gone', async (t) => {
   const many = Array.from({ length: 20_000 }, (_, at) => ({ labels: `at="${at}"` }));
   const [family] = families as [MetricFamily];
@@ -102,7 +133,7 @@ test('expose() goes no faster than the other side, and ends when that is gone', 
       done();
     },
   });
-  await expose([large], openMetrics, sink, { gzip: true });
+  await expose([large], openMetrics, sink, new KeptSamples());
   await new Promise((resolve) => sink.once('finish', resolve));
   readMetrics(gunzipSync(Buffer.concat(packed)).toString(), 'openmetrics');
 });

@@ -161,15 +161,18 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
   if (sample === undefined) return [read];
   const families = [read, ...processFamilies(sample)];
   for (const kind of ['listener', 'pool', 'member'] as const) {
-    const rows = sample.series[kind];
-    if (rows.length === 0) continue;
+    const blocks = sample.blocks[kind];
+    if (blocks.length === 0) continue;
     for (const { name, type, help, value } of seriesMetrics[kind]) {
       const parts = typeof value === 'function' ? ([['', value]] as const) : value;
       families.push({
         name,
         type,
         help,
-        parts: parts.map(([labels, of]) => ({ labels, rows, value: of as (row: unknown) => number })),
+        parts: parts.flatMap(([labels, of]) => {
+          const value = of as (row: unknown) => number;
+          return blocks.map((rows) => ({ labels, rows, isKept: true, value }));
+        }),
       });
     }
   }

@@ -7,11 +7,17 @@ import { allColumns, counterCount, positionOf } from './columns.ts';
 import type { Counts, WorkerCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
 import { listenerLabels, memberLabels, Names, newSeries, type Series } from './series.ts';
+import { SeriesBlocks } from './series-blocks.ts';
 import type { StatRow } from './stat-rows.ts';
 import { addCounted, newReading } from './totals.ts';
 
 export class Ledger {
   readonly #series = new Map<string, Series>();
+  readonly #blocks: Readonly<Record<Series['kind'], SeriesBlocks>> = {
+    listener: new SeriesBlocks(),
+    pool: new SeriesBlocks(),
+    member: new SeriesBlocks(),
+  };
   readonly #workers = new Map<string, WorkerCounts>();
   readonly #process = infoCounters.map(() => 0);
   /** Totals of an agent before this one, of series that have not been seen since. */
@@ -29,9 +35,14 @@ export class Ledger {
     return this.#process;
   }
 
-  /** Those that the last whole reading of a worker that takes connections had, in HAProxy's order. */
+  /** Those that the last whole reading of a worker that takes connections had. */
   series(): Iterable<Series> {
     return this.#series.values();
+  }
+
+  /** The same in blocks, each of which is the same array for as long as it has the same rows and labels. */
+  blocks(kind: Series['kind']): readonly (readonly Series[])[] {
+    return this.#blocks[kind].all;
   }
 
   /** One reading of the worker that takes connections. `end()` is called only where it was read to its end. */
@@ -63,6 +74,7 @@ export class Ledger {
             (series as Series).values[at] = total;
           });
           this.#series.set(row.key, series);
+          this.#blocks[kind].add(series);
         }
         if (series.labels === '' || series.source !== listener) {
           const server = row.key.slice(row.comma + 1);
@@ -71,6 +83,7 @@ export class Ledger {
             kind === 'member'
               ? memberLabels(name, server, names.member(listener, server))
               : listenerLabels(name);
+          this.#blocks[kind].relabel(series);
         }
         series.seen = number;
         series.isHttp = row.mode === 'http';
@@ -83,6 +96,7 @@ export class Ledger {
       },
       end: () => {
         this.#inherited = new Map();
+        for (const blocks of Object.values(this.#blocks)) blocks.settle(number);
         for (const [key, { seen }] of this.#series) {
           if (seen === number) continue;
           this.#series.delete(key);

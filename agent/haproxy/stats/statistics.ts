@@ -22,7 +22,7 @@ export interface Sample {
   readonly info: ProcessInfo;
   /** In the order of `infoCounters`. */
   readonly process: readonly number[];
-  readonly series: Readonly<Record<Series['kind'], readonly Series[]>>;
+  readonly blocks: Readonly<Record<Series['kind'], readonly (readonly Series[])[]>>;
   readonly oldWorkers: number;
   /** Of the reading. */
   readonly seconds: number;
@@ -137,10 +137,13 @@ export class Statistics {
     this.#sampledAt = performance.now();
     this.#ledger.keepWorkers(new Set([info.pid, workerPid() ?? 0, ...this.#retiring.keys()]));
     if (this.#sampledAt - this.#writtenAt >= WRITE_EVERY) void this.#write(false);
-    const series: Record<Series['kind'], Series[]> = { listener: [], pool: [], member: [] };
-    for (const each of this.#ledger.series()) series[each.kind].push(each);
+    const blocks = {
+      listener: this.#ledger.blocks('listener'),
+      pool: this.#ledger.blocks('pool'),
+      member: this.#ledger.blocks('member'),
+    };
     const seconds = (this.#sampledAt - began) / 1_000;
-    return { info, process: this.#ledger.process, series, oldWorkers: this.#retiring.size, seconds };
+    return { info, process: this.#ledger.process, blocks, oldWorkers: this.#retiring.size, seconds };
   }
 
   async #follow(runtime: Runtime): Promise<void> {

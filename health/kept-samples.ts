@@ -1,0 +1,68 @@
+// Samples as they were packed for the scrape before: those of rows and numbers that are the same are not written and
+// packed again. Most are: errors that nobody has made, weights, members that nobody has asked for anything since.
+// Forgets all of it when nobody scrapes any more.
+
+import type { MetricFamily, MetricPart, MetricRow } from '../agent/metric-family.ts';
+import { packed, type Segment } from './gzip-segments.ts';
+import { type Filling, lineHeads, lookUp, writeLines } from './sample-lines.ts';
+import { sampleHead } from './text-format.ts';
+
+interface Kept {
+  readonly numbers: Float64Array;
+  readonly segments: readonly Segment[];
+}
+
+/** Milliseconds after the last scrape. */
+const KEEP = 5 * 60_000;
+
+export class KeptSamples {
+  /** By the rows, and by what their lines begin with. */
+  #kept = new WeakMap<readonly MetricRow[], Map<string, Kept>>();
+  #numbers = new Float64Array(256);
+  #forgetting: NodeJS.Timeout | undefined;
+
+  /** Somebody scrapes. */
+  touch(): void {
+    this.#forgetting ??= setTimeout(() => this.forget(), KEEP).unref();
+    this.#forgetting.refresh();
+  }
+
+  forget(): void {
+    clearTimeout(this.#forgetting);
+    this.#forgetting = undefined;
+    this.#kept = new WeakMap();
+  }
+
+  /** Of a part whose rows are kept. `scratch`: for the text, whatever is in it. */
+  segments(family: MetricFamily, part: MetricPart, scratch: Buffer): readonly Segment[] {
+    const { rows } = part;
+    if (this.#numbers.length < rows.length) this.#numbers = new Float64Array(rows.length);
+    const numbers = this.#numbers;
+    lookUp(part, 0, rows.length, numbers);
+    let byHead = this.#kept.get(rows);
+    if (byHead === undefined) {
+      byHead = new Map();
+      this.#kept.set(rows, byHead);
+    }
+    const head = sampleHead(family, part, false);
+    const before = byHead.get(head);
+    if (before !== undefined && isSame(before.numbers, numbers)) return before.segments;
+    const segments: Segment[] = [];
+    const into: Filling = { memory: scratch, at: 0 };
+    for (let row = 0; row < rows.length; ) {
+      into.at = 0;
+      row = writeLines(lineHeads(family, part), rows, numbers.subarray(row), [row, rows.length], into);
+      if (into.at > 0) segments.push(packed(scratch.subarray(0, into.at)));
+    }
+    const kept = before?.numbers ?? new Float64Array(rows.length);
+    kept.set(numbers.subarray(0, rows.length));
+    byHead.set(head, { numbers: kept, segments });
+    return segments;
+  }
+}
+
+/** NaN, which is no sample, included. */
+function isSame(before: Float64Array, now: Float64Array): boolean {
+  for (let at = 0; at < before.length; at++) if (!Object.is(before[at], now[at])) return false;
+  return true;
+}
