@@ -16,6 +16,7 @@ export interface Segment {
 const OPTIONS = {
   level: constants.Z_BEST_SPEED,
   windowBits: 13,
+  chunkSize: 4_096,
   // Ends at a whole byte, with more to follow.
   finishFlush: constants.Z_SYNC_FLUSH,
 };

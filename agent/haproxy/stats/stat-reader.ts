@@ -8,6 +8,8 @@ import { type StatRow, StatRows } from './stat-rows.ts';
 
 /** Bytes taken at a time: about a millisecond of HAProxy's work. */
 const PORTION = 96 * 1024;
+/** Bytes of one read; one piece of memory for all of them. */
+const READ = 64 * 1024;
 /** Milliseconds between two portions. */
 const PAUSE = 1;
 
@@ -24,7 +26,8 @@ export interface StatReading {
 /** Errors: RUNTIME_CONNECT, RUNTIME_CLOSED, RUNTIME_TIMEOUT, RUNTIME_REPLY. */
 export function readStatistics(socketPath: string, reading: StatReading): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect(socketPath);
+    const onread = { buffer: Buffer.allocUnsafeSlow(READ), callback: (length: number) => take(length) };
+    const socket = connect({ path: socketPath, onread });
     const answer = new StatAnswer(reading);
     let isConnected = false;
     let portion = 0;
@@ -51,14 +54,14 @@ export function readStatistics(socketPath: string, reading: StatReading): Promis
       isConnected = true;
       socket.write(`show info;show stat -1 ${reading.mask} -1\n`);
     });
-    socket.on('data', (chunk) => {
-      guarded(() => answer.feed(chunk));
-      portion += chunk.length;
-      if (portion < PORTION || socket.destroyed) return;
+    const take = (length: number): boolean => {
+      guarded(() => answer.feed(onread.buffer.subarray(0, length)));
+      portion += length;
+      if (portion < PORTION || socket.destroyed) return true;
       portion = 0;
-      socket.pause();
       resuming = setTimeout(() => socket.resume(), PAUSE);
-    });
+      return false;
+    };
     socket.once('end', () =>
       guarded(() => {
         answer.end();
@@ -83,6 +86,7 @@ export class StatAnswer {
     this.#rows = new StatRows(reading.onRow);
   }
 
+  /** Keeps nothing of the memory that it is given. */
   feed(chunk: Buffer): void {
     if (this.#info === undefined) {
       this.#rows.feed(chunk);

@@ -44,12 +44,12 @@ export class StatRows {
     };
   }
 
-  /** Bytes of the answer in their order, cut anywhere. Errors: RUNTIME_REPLY for what is no such answer. */
+  /** Bytes of the answer in their order, cut anywhere; copied. Errors: RUNTIME_REPLY for what is no such answer. */
   feed(chunk: Buffer): void {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let from = 0;
     for (let end = this.#take(bytes, from); end !== -1; end = this.#take(bytes, from)) from = end;
-    this.#rest = bytes.subarray(from);
+    this.#rest = Buffer.from(bytes.subarray(from));
     if (this.#rest.length > LONGEST_ROW) throw unreadable(this.#rest.toString('latin1', 0, 200));
   }
 
