@@ -1,7 +1,7 @@
 // Runs the tests with a real HAProxy or keepalived against the installed one and each other version that Debian has, one
 // after the other, and ends with a line for each: `haproxy 3.2.26: N passed, N failed, N skipped in 9 min`.
 // test-matrix.ts [haproxy|keepalived [VERSION]]. A version that cannot be had counts as skipped tests do: the run fails,
-// unless ALLOW_SKIP=1.
+// unless ALLOW_SKIP=1. A keepalived is tested with the HAProxy that the same Debian has, which is how they meet.
 
 import { spawnSync } from 'node:child_process';
 import { type Daemon, testsOf } from '../test/support/tests-of.ts';
@@ -17,6 +17,8 @@ interface Version {
 }
 
 const VARIABLES: Readonly<Record<Daemon, string>> = { haproxy: 'HAPROXY', keepalived: 'KEEPALIVED' };
+/** Of keepalived's branches: HAProxy's in the same release of Debian. */
+const BESIDE: Readonly<Record<string, string>> = { '2.3': '3.0' };
 const allowSkip = process.env.ALLOW_SKIP === '1';
 const [only, wanted] = process.argv.slice(2);
 const daemons = (Object.keys(VARIABLES) as Daemon[]).filter(
@@ -42,14 +44,17 @@ for (const daemon of daemons) {
       isGood &&= allowSkip;
       continue;
     }
-    const version = versionOf(program) ?? name;
-    console.log(`${daemon} ${version}: ${files.length} files of tests`);
+    const branch = daemon === 'keepalived' ? BESIDE[name] : undefined;
+    const beside = branch === undefined ? undefined : matrix('haproxy', branch)[0];
+    const what = `${daemon} ${versionOf(program) ?? name}${beside ? ` with haproxy ${versionOf(beside)}` : ''}`;
+    console.log(`${what}: ${files.length} files of tests`);
     const begin = performance.now();
-    const { output, exitCode } = await runAva(root, files, { [VARIABLES[daemon]]: program });
+    const env = { ...(beside && { [VARIABLES.haproxy]: beside }), [VARIABLES[daemon]]: program };
+    const { output, exitCode } = await runAva(root, files, env);
     const tally = tallyTap(output, exitCode);
     const { line, good } = verdictOf(tally, allowSkip);
     const minutes = Math.ceil((performance.now() - begin) / 60_000);
-    lines.push(`${daemon} ${version}: ${line} in ${minutes} min`);
+    lines.push(`${what}: ${line} in ${minutes} min`);
     lines.push(...tally.failed.map((title) => `  FAILED: ${title}`));
     lines.push(...tally.skipped.map((title) => `  SKIPPED: ${title}`));
     isGood &&= good;
