@@ -67,9 +67,10 @@ export class HaproxyDataplane {
 
   /** Never throws; what could not be done is in the outcome and is tried again by itself. */
   async apply(plans: readonly Plan[]): Promise<Outcome | undefined> {
-    const { serving, persister, arbiter } = this.#parts;
+    const { serving, persister, arbiter, checkWatch } = this.#parts;
     const { worker } = serving;
     if (worker === undefined) return undefined;
+    checkWatch.changed(plans.map(({ key }) => key));
     if (plans.some(({ reload, commands }) => reload !== undefined || commands.length > 0)) persister.soon();
     for (const { reload } of plans) if (reload !== undefined) arbiter.request(reload);
     const outcome = await applyPlans(worker, plans, (key) => this.#plan(worker, key));

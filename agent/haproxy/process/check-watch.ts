@@ -3,7 +3,7 @@
 
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { LoadBalancer } from '../../model.ts';
+import type { Listener, LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
 import { isServed } from '../config/listener-config.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
@@ -25,6 +25,8 @@ const NOTHING: ReadonlyMap<string, CheckResult> = new Map();
 
 export class CheckWatch {
   readonly #options: CheckWatchOptions;
+  /** Listeners with a monitor, by the key of their load balancer; those without have no entry. */
+  readonly #monitored = new Map<string, readonly string[]>();
   /** By listener, then by member. */
   #results = new Map<string, ReadonlyMap<string, CheckResult>>();
   #timer: NodeJS.Timeout | undefined;
@@ -35,12 +37,26 @@ export class CheckWatch {
   }
 
   start(): void {
+    this.changed(this.#options.wanted.keys());
     this.#timer = setTimeout(() => void this.#round(), Math.min(1_000, this.#options.interval()));
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+  }
+
+  /** These differ by now. Whatever has no monitor costs nothing from then on. */
+  changed(keys: Iterable<string>): void {
+    for (const key of keys) {
+      const listeners = (this.#options.wanted.get(key)?.listeners ?? []).filter(isMonitored);
+      if (listeners.length === 0) this.#monitored.delete(key);
+      else
+        this.#monitored.set(
+          key,
+          listeners.map(({ name }) => name),
+        );
+    }
   }
 
   /** What was read last of a listener's members, by name. */
@@ -62,13 +78,14 @@ export class CheckWatch {
   async #read(): Promise<void> {
     const { worker, wanted, onChanged } = this.#options;
     const serving = worker();
-    if (serving === undefined) return;
+    if (serving === undefined || (this.#monitored.size === 0 && this.#results.size === 0)) return;
     const slice = new Slice();
     const next = new Map<string, ReadonlyMap<string, CheckResult>>();
     const monitored: [listener: string, key: string][] = [];
-    for (const { key, listeners } of wanted.values()) {
-      for (const listener of listeners)
-        if (listener.pool.monitor !== undefined && isServed(listener)) monitored.push([listener.name, key]);
+    for (const [key, names] of this.#monitored) {
+      // Gone while there was no worker.
+      if (!wanted.has(key)) this.#monitored.delete(key);
+      for (const name of names) monitored.push([name, key]);
       if (slice.isOver) await slice.breathe();
     }
     for (let at = 0; at < monitored.length; at += QUESTIONS) {
@@ -89,6 +106,10 @@ export class CheckWatch {
     }
     this.#results = next;
   }
+}
+
+function isMonitored(listener: Listener): boolean {
+  return listener.pool.monitor !== undefined && isServed(listener);
 }
 
 function isSame(a: ReadonlyMap<string, CheckResult>, b: ReadonlyMap<string, CheckResult>): boolean {
