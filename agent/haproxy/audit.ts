@@ -2,15 +2,11 @@
 // differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
 
 import { Slice } from '../slice.ts';
-import { readListener, readServers } from './readback.ts';
-import type { RunningServer } from './running.ts';
+import { isBelieved, readListener, readServers, serversOf } from './readback.ts';
 import type { Worker } from './worker.ts';
 
 /** ACLs are read a few at a time, so that an audit costs the same however many there are. */
 const LISTENERS_READ_WHOLE = 50;
-
-/** By name. */
-type Servers = ReadonlyMap<string, RunningServer>;
 
 export interface AuditResult {
   /** Listeners whose state was not what we believed. */
@@ -24,18 +20,19 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const { runtime, running } = worker;
   const names = [...running.names()];
   const before = new Map(names.map((name) => [name, running.changesOf(name)]));
-  const differs = (name: string, observed: Servers): boolean =>
+  const differs = (name: string, answer: string): boolean =>
     running.changesOf(name) === before.get(name) &&
-    !isSameServers(running.get(name)?.servers ?? new Map(), observed);
-  const suspects = new Map<string, Servers>();
-  await readServers(runtime, names, (name, observed) => {
-    if (differs(name, observed)) suspects.set(name, observed);
+    !isBelieved(answer, running.get(name)?.servers ?? new Map());
+  /** With what HAProxy has answered. */
+  const suspects = new Map<string, string>();
+  await readServers(runtime, names, (name, answer) => {
+    if (differs(name, answer)) suspects.set(name, answer);
   });
   if (suspects.size > 0) await settled(worker);
   const drifted: string[] = [];
-  for (const [name, observed] of suspects) {
-    if (!differs(name, observed)) continue;
-    running.putServers(name, observed);
+  for (const [name, answer] of suspects) {
+    if (!differs(name, answer)) continue;
+    running.putServers(name, serversOf(answer));
     drifted.push(name);
   }
   const some = names.slice(from, from + LISTENERS_READ_WHOLE);
@@ -60,23 +57,4 @@ async function settled({ runtime }: Worker): Promise<void> {
 
 function allowedOf({ running }: Worker, name: string): readonly (readonly string[])[] {
   return (running.get(name)?.allowed ?? []).map(({ cidrs }) => [...cidrs].sort());
-}
-
-function isSameServers(a: Servers, b: Servers): boolean {
-  if (a.size !== b.size) return false;
-  for (const [name, server] of a) {
-    const other = b.get(name);
-    if (other === undefined || !isSame(server, other)) return false;
-  }
-  return true;
-}
-
-function isSame(a: RunningServer, b: RunningServer): boolean {
-  return (
-    a.id === b.id &&
-    a.weight === b.weight &&
-    a.state === b.state &&
-    a.check === b.check &&
-    a.isMoved === b.isMoved
-  );
 }

@@ -7,7 +7,7 @@ import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
 import { parseAcl, parseAclList } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
-import { isAtHome, parseServersState, type ServerState } from './socket/servers-state.ts';
+import { ServerRows } from './socket/servers-state.ts';
 import type { Worker } from './worker.ts';
 
 /**
@@ -30,7 +30,7 @@ export async function readRunning(
   const backends = listeners.flatMap(backendsOf);
   const names = backends.map(({ name }) => name);
   const servers = new Map<string, ReadonlyMap<string, RunningServer>>();
-  await readServers(runtime, names, (name, its) => servers.set(name, its));
+  await readServers(runtime, names, (name, answer) => servers.set(name, serversOf(answer)));
   const beside = await readAclLines(runtime);
   const reads = backends.map(async ({ name, listener }) => {
     const ids = name === listener.name ? beside(aclId(name, 0)) : [];
@@ -66,13 +66,13 @@ export async function readListener(
 
 /**
  * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
- * question about all of them, no server can be added. `take` gets them listener by listener, so that nobody has to
- * hold all of them; a listener that the worker does not have has none.
+ * question about all of them, no server can be added. `take` gets the answers listener by listener, so that nobody has
+ * to hold all of them, for serversOf() and isBelieved().
  */
 export async function readServers(
   runtime: Runtime,
   listeners: readonly string[],
-  take: (listener: string, servers: ReadonlyMap<string, RunningServer>) => void,
+  take: (listener: string, answer: string) => void,
 ): Promise<void> {
   const slice = new Slice();
   for (let at = 0; at < listeners.length; at += QUESTIONS) {
@@ -81,7 +81,7 @@ export async function readServers(
       some.map((name) => runtime.ask(`show servers state ${name}`, { lane: 'bulk' })),
     );
     for (const [index, name] of some.entries()) {
-      take(name, serversOf(answers[index] ?? ''));
+      take(name, answers[index] ?? '');
       if (slice.isOver) await slice.breathe();
     }
   }
@@ -89,27 +89,57 @@ export async function readServers(
 
 const QUESTIONS = 64;
 
-function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
+/** By name, as `show servers state LISTENER` has it; none where the worker does not have the listener. */
+export function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
   const servers = new Map<string, RunningServer>();
-  if (answer.startsWith("Can't find backend")) return servers;
-  for (const row of parseServersState(answer)) servers.set(row.server, serverOf(row));
+  const rows = rowsOf(answer);
+  while (rows?.next()) servers.set(rows.server, serverOf(rows));
   return servers;
 }
 
-function serverOf({ server, id, weight, state, check, address, port }: ServerState): RunningServer {
-  const known = { id, weight, state, check: check === 'paused' ? 'on' : check } as const;
+/** Whether serversOf() would give these; makes no value for each, because nearly always it is so. */
+export function isBelieved(answer: string, servers: ReadonlyMap<string, RunningServer>): boolean {
+  const rows = rowsOf(answer);
+  let count = 0;
+  while (rows?.next()) {
+    const believed = servers.get(rows.server);
+    const isSame =
+      believed !== undefined &&
+      rows.id === believed.id &&
+      rows.weight === believed.weight &&
+      rows.state === believed.state &&
+      checkOf(rows) === believed.check &&
+      rows.isAtHome === (believed.isMoved !== true);
+    if (!isSame) return false;
+    count++;
+  }
+  return count === servers.size;
+}
+
+function rowsOf(answer: string): ServerRows | undefined {
+  return answer.startsWith("Can't find backend") ? undefined : new ServerRows(answer);
+}
+
+function serverOf(row: ServerRows): RunningServer {
+  const { id, weight, state, isAtHome } = row;
+  const known = { id, weight, state, check: checkOf(row) };
   // One of another's file may be called anything; then all of it goes with the first reload.
-  return isAtHome(server, address, port) ? known : { ...known, isMoved: true };
+  return isAtHome ? known : { ...known, isMoved: true };
+}
+
+function checkOf({ check }: ServerRows): RunningServer['check'] {
+  return check === 'paused' ? 'on' : check;
 }
 
 /** Of a worker that booted from an unknown file: whatever backends with servers it has. */
 async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map<string, RunningServer>>> {
   const slice = new Slice();
   const backends = new Map<string, Map<string, RunningServer>>();
-  for (const row of parseServersState(await runtime.ask('show servers state', { lane: 'bulk' }))) {
-    const servers = backends.get(row.backend) ?? new Map<string, RunningServer>();
-    servers.set(row.server, serverOf(row));
-    backends.set(row.backend, servers);
+  const rows = new ServerRows(await runtime.ask('show servers state', { lane: 'bulk' }));
+  while (rows.next()) {
+    const servers = backends.get(rows.backend) ?? new Map<string, RunningServer>();
+    servers.set(rows.server, serverOf(rows));
+    backends.set(rows.backend, servers);
     if (slice.isOver) await slice.breathe();
   }
   return backends;

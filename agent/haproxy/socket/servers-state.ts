@@ -1,9 +1,10 @@
 // Reads `show servers state`: what every server is told, and what HAProxy makes of it. Columns are found by the header's
-// names, never by position. Pure. A text that is something else throws RUNTIME_REPLY with its words.
+// names, never by position. An audit reads tens of thousands of rows, so they can be walked without a value for each.
+// Pure. A text that is something else throws RUNTIME_REPLY with its words.
 
 import { parseAddress } from '../../ip.ts';
 import { quote } from '../../quote.ts';
-import { integer, linesOf, unreadable } from './answer-text.ts';
+import { unreadable } from './answer-text.ts';
 
 export interface ServerState {
   readonly backend: string;
@@ -34,7 +35,8 @@ const CHECK_ENABLED = 0x04;
 const CHECK_PAUSED = 0x08;
 const OPERATIONAL = ['down', 'starting', 'up', 'stopping'] as const;
 
-const STATE_COLUMNS = [
+const WHAT = 'servers state';
+const COLUMNS = [
   'be_name',
   'srv_id',
   'srv_name',
@@ -42,6 +44,7 @@ const STATE_COLUMNS = [
   'srv_op_state',
   'srv_admin_state',
   'srv_uweight',
+  'srv_iweight',
   'srv_check_status',
   'srv_check_state',
   'srv_port',
@@ -52,152 +55,138 @@ const STATE_COLUMNS = [
  * text of megabytes.
  */
 export function* parseServersState(text: string): Generator<ServerState, void, void> {
-  const what = 'servers state';
-  const headerAt = text.indexOf('\n') + 1;
-  const rowsAt = headerAt === 0 ? 0 : text.indexOf('\n', headerAt) + 1;
-  const header = text.slice(headerAt, rowsAt === 0 ? undefined : rowsAt - 1);
-  if (!text.startsWith('1\n') || header === '') throw unreadable(what, text);
-  const columns = columnsOf(what, header.replace(/^# /, '').split(' '), STATE_COLUMNS);
-  const [backend, id, server, address, operational, admin, weight, checkStatus, check, port] = columns;
-  const row = new Row(what, text, Math.max(...columns));
-  for (let at = rowsAt === 0 ? text.length : rowsAt; at < text.length; at = row.end + 1) {
-    if (!row.cut(at)) continue;
+  const rows = new ServerRows(text);
+  while (rows.next()) {
     yield {
-      backend: row.text(backend),
-      server: row.text(server),
-      id: row.integer(id),
-      address: row.text(address) === '-' ? '' : row.text(address),
-      port: row.integer(port),
-      weight: row.integer(weight),
-      state: adminState(row.integer(admin)),
-      operational: OPERATIONAL[row.integer(operational)] ?? 'down',
-      check: checkState(row.integer(check)),
-      checkStatus: row.integer(checkStatus),
+      backend: rows.backend,
+      server: rows.server,
+      id: rows.id,
+      address: rows.address,
+      port: rows.port,
+      weight: rows.weight,
+      state: rows.state,
+      operational: rows.operational,
+      check: rows.check,
+      checkStatus: rows.checkStatus,
     };
   }
 }
 
-/**
- * Of `show servers state BACKEND`, word for word as HAProxy reads them at its next start: the header, and the rows of
- * servers that are down although nobody has taken them out of service, and of those that are simply up: one that has no
- * row is taken down by its first failed check. A row carries the address over, too: of a server that was moved away
- * from the address in its name there is none; and a weight that it was told: of such a server that is up neither.
- */
-export function keptRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
-  if (text.startsWith("Can't find backend")) return { header: '', rows: [] };
-  const what = 'servers state';
-  const [format, header = '', ...all] = linesOf(text);
-  if (format !== '1') throw unreadable(what, text);
-  const names = [
-    'srv_op_state',
-    'srv_admin_state',
-    'srv_name',
-    'srv_addr',
-    'srv_port',
-    'srv_uweight',
-    'srv_iweight',
-  ] as const;
-  const [operational, admin, server, address, port, weight, initial] = columnsOf(
-    what,
-    header.replace(/^# /, '').split(' '),
-    names,
-  );
-  const rows = all.filter((row) => {
-    if (row === '') return false;
-    const field = fieldsOf(what, row, row.split(' '));
-    const isOut = (integer(what, row, field(admin)) & MAINT) !== 0;
-    const state = OPERATIONAL[integer(what, row, field(operational))];
-    const isDown = state === 'down' && !isOut;
-    const isUp = state === 'up' && field(admin) === '0' && field(weight) === field(initial);
-    return (isDown || isUp) && isAtHome(field(server), field(address), field(port));
-  });
-  return { header, rows };
-}
-
-/** Whether a server is at the address and port that its name says, as all of ours are. */
-export function isAtHome(server: string, address: string, port: number | string): boolean {
-  const isAt = (text: string): boolean => server === `${text}:${port}`;
-  return isAt(address) || isAt(parseAddress(address)?.address ?? '');
-}
-
-function adminState(bits: number): ServerState['state'] {
-  if ((bits & MAINT) !== 0) return 'maint';
-  return (bits & DRAIN) === 0 ? 'ready' : 'drain';
-}
-
-function checkState(bits: number): ServerState['check'] {
-  if ((bits & CHECK_CONFIGURED) === 0) return 'none';
-  if ((bits & CHECK_ENABLED) === 0) return 'off';
-  return (bits & CHECK_PAUSED) === 0 ? 'on' : 'paused';
-}
-
-/** The positions of `names` in a header. */
-function columnsOf<const Names extends readonly string[]>(
-  what: string,
-  header: readonly string[],
-  names: Names,
-): { readonly [at in keyof Names]: number } {
-  const positions = names.map((name) => {
-    const at = header.indexOf(name);
-    if (at === -1) throw unreadable(what, header.join(' '), `no column "${name}"`);
-    return at;
-  });
-  return positions as unknown as { readonly [at in keyof Names]: number };
-}
-
-function fieldsOf(what: string, row: string, fields: readonly string[]): (column: number) => string {
-  return (column) => {
-    const value = fields[column];
-    if (value === undefined) throw unreadable(what, row, 'too few fields');
-    return value;
-  };
-}
-
-/**
- * One row of a long text after the other, cut where its blanks are: an audit reads tens of thousands of them, and a
- * list of all their fields would cost several times as much as what is done with the few that matter.
- */
-class Row {
-  readonly #what: string;
+/** The same without a value for each row: it stands on one row at a time, whose fields are read when asked for. */
+export class ServerRows implements ServerState {
+  /** The line of the columns' names. */
+  readonly header: string;
   readonly #text: string;
-  readonly #last: number;
-  /** Where each field begins, and behind the last one. */
+  readonly #columns: Columns;
+  /** Where each field of the row begins, up to the last one that is of interest, and behind that. */
   readonly #begins: number[];
   #at = 0;
-  /** Where the row ends. */
-  end = 0;
+  #end: number;
 
-  /** `last`: the last column that is of interest. */
-  constructor(what: string, text: string, last: number) {
-    this.#what = what;
+  /** Before the first row: call `next`. */
+  constructor(text: string) {
+    const headerAt = text.indexOf('\n') + 1;
+    const rowsAt = headerAt === 0 ? 0 : text.indexOf('\n', headerAt) + 1;
+    this.header = text.slice(headerAt, rowsAt === 0 ? undefined : rowsAt - 1);
+    if (!text.startsWith('1\n') || this.header === '') throw unreadable(WHAT, text);
     this.#text = text;
-    this.#last = last;
-    this.#begins = new Array<number>(last + 2).fill(0);
+    this.#columns = columnsOf(this.header);
+    this.#begins = new Array<number>(this.#columns.last + 2).fill(0);
+    this.#end = rowsAt === 0 ? text.length : rowsAt - 1;
   }
 
-  /** Takes the row that begins here; false where it is empty. Throws where it has too few fields. */
-  cut(at: number): boolean {
+  /** False after the last row. Throws where the row has too few fields. */
+  next(): boolean {
     const text = this.#text;
-    const newline = text.indexOf('\n', at);
-    this.#at = at;
-    this.end = newline === -1 ? text.length : newline;
-    if (this.end === at) return false;
-    let begin = at;
-    for (let column = 0; column <= this.#last; column++) {
-      if (begin > this.end) throw unreadable(this.#what, this.#whole(), 'too few fields');
+    do {
+      this.#at = this.#end + 1;
+      if (this.#at >= text.length) return false;
+      const newline = text.indexOf('\n', this.#at);
+      this.#end = newline === -1 ? text.length : newline;
+    } while (this.#end === this.#at);
+    let begin = this.#at;
+    const { last } = this.#columns;
+    for (let column = 0; column <= last; column++) {
+      if (begin > this.#end) throw unreadable(WHAT, this.row, 'too few fields');
       this.#begins[column] = begin;
       const blank = text.indexOf(' ', begin);
-      begin = (blank === -1 || blank > this.end ? this.end : blank) + 1;
+      begin = (blank === -1 || blank > this.#end ? this.#end : blank) + 1;
     }
-    this.#begins[this.#last + 1] = begin;
+    this.#begins[last + 1] = begin;
     return true;
   }
 
-  text(column: number): string {
+  get backend(): string {
+    return this.#field(this.#columns.by.be_name);
+  }
+
+  get server(): string {
+    return this.#field(this.#columns.by.srv_name);
+  }
+
+  get id(): number {
+    return this.#integer(this.#columns.by.srv_id);
+  }
+
+  get address(): string {
+    const address = this.#field(this.#columns.by.srv_addr);
+    return address === '-' ? '' : address;
+  }
+
+  get port(): number {
+    return this.#integer(this.#columns.by.srv_port);
+  }
+
+  get weight(): number {
+    return this.#integer(this.#columns.by.srv_uweight);
+  }
+
+  get state(): ServerState['state'] {
+    const bits = this.#integer(this.#columns.by.srv_admin_state);
+    if ((bits & MAINT) !== 0) return 'maint';
+    return (bits & DRAIN) === 0 ? 'ready' : 'drain';
+  }
+
+  get operational(): ServerState['operational'] {
+    return OPERATIONAL[this.#integer(this.#columns.by.srv_op_state)] ?? 'down';
+  }
+
+  get check(): ServerState['check'] {
+    const bits = this.#integer(this.#columns.by.srv_check_state);
+    if ((bits & CHECK_CONFIGURED) === 0) return 'none';
+    if ((bits & CHECK_ENABLED) === 0) return 'off';
+    return (bits & CHECK_PAUSED) === 0 ? 'on' : 'paused';
+  }
+
+  get checkStatus(): number {
+    return this.#integer(this.#columns.by.srv_check_status);
+  }
+
+  /** Nobody has told it another state or weight than the file gave it. */
+  get isAsConfigured(): boolean {
+    const { srv_admin_state, srv_uweight, srv_iweight } = this.#columns.by;
+    return this.#integer(srv_admin_state) === 0 && this.#integer(srv_uweight) === this.#integer(srv_iweight);
+  }
+
+  /** Whether the server is at the address and port that its name says, as all of ours are. */
+  get isAtHome(): boolean {
+    const { server, address } = this;
+    const port = `:${this.port}`;
+    const isAt = (text: string): boolean =>
+      server.length === text.length + port.length && server.startsWith(text) && server.endsWith(port);
+    return isAt(address) || isAt(parseAddress(address)?.address ?? '');
+  }
+
+  /** The whole of it. */
+  get row(): string {
+    return this.#text.slice(this.#at, this.#end);
+  }
+
+  #field(column: number): string {
     return this.#text.slice(this.#begins[column], (this.#begins[column + 1] ?? 0) - 1);
   }
 
-  integer(column: number): number {
+  #integer(column: number): number {
     const end = (this.#begins[column + 1] ?? 0) - 1;
     let at = this.#begins[column] ?? 0;
     const isNegative = this.#text.charCodeAt(at) === MINUS;
@@ -209,14 +198,53 @@ class Row {
       isNumber = digit >= 0 && digit <= 9;
       value = value * 10 + digit;
     }
-    if (!isNumber) throw unreadable(this.#what, this.#whole(), `${quote(this.text(column))} is not a number`);
+    if (!isNumber) throw unreadable(WHAT, this.row, `${quote(this.#field(column))} is not a number`);
     return isNegative ? -value : value;
-  }
-
-  #whole(): string {
-    return this.#text.slice(this.#at, this.end);
   }
 }
 
 const [MINUS, ZERO] = [0x2d, 0x30];
 const MOST_DIGITS = 15;
+
+interface Columns {
+  readonly by: { readonly [name in (typeof COLUMNS)[number]]: number };
+  /** The last one of them. */
+  readonly last: number;
+}
+
+/** Of the header that was read last: one HAProxy sends the same a thousand times. */
+let known: { readonly header: string; readonly columns: Columns } = {
+  header: '',
+  columns: { by: {} as Columns['by'], last: 0 },
+};
+
+function columnsOf(header: string): Columns {
+  if (header === known.header) return known.columns;
+  const names = header.replace(/^# /, '').split(' ');
+  const positions = COLUMNS.map((name) => {
+    const at = names.indexOf(name);
+    if (at === -1) throw unreadable(WHAT, names.join(' '), `no column "${name}"`);
+    return [name, at] as const;
+  });
+  const by = Object.fromEntries(positions) as Columns['by'];
+  known = { header, columns: { by, last: Math.max(...Object.values(by)) } };
+  return known.columns;
+}
+
+/**
+ * Of `show servers state BACKEND`, word for word as HAProxy reads them at its next start: the header, and the rows of
+ * servers that are down although nobody has taken them out of service, and of those that are simply up: one that has no
+ * row is taken down by its first failed check. A row carries the address over, too: of a server that was moved away
+ * from the address in its name there is none; and a weight that it was told: of such a server that is up neither.
+ */
+export function keptRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
+  if (text.startsWith("Can't find backend")) return { header: '', rows: [] };
+  const rows = new ServerRows(text);
+  const kept: string[] = [];
+  while (rows.next()) {
+    const isDown = rows.operational === 'down' && rows.state !== 'maint';
+    const isUp = rows.operational === 'up' && rows.isAsConfigured;
+    if ((isDown || isUp) && rows.isAtHome) kept.push(rows.row);
+  }
+  return { header: rows.header, rows: kept };
+}

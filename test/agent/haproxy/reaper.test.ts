@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../../../agent/haproxy/apply.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
-import { readServers } from '../../../agent/haproxy/readback.ts';
+import { readServers, serversOf } from '../../../agent/haproxy/readback.ts';
 import { Reaper } from '../../../agent/haproxy/reaper.ts';
 import type { Running, RunningServer } from '../../../agent/haproxy/running.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
@@ -79,8 +79,8 @@ async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
     },
     servers: async () => {
       let servers: ReadonlyMap<string, RunningServer> = new Map();
-      await readServers(worker.runtime, [NAME], (_, its) => {
-        servers = its;
+      await readServers(worker.runtime, [NAME], (_, answer) => {
+        servers = serversOf(answer);
       });
       return [...servers];
     },

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../../../agent/errors.ts';
-import { keptRows, parseServersState } from '../../../../agent/haproxy/socket/servers-state.ts';
+import { keptRows, parseServersState, ServerRows } from '../../../../agent/haproxy/socket/servers-state.ts';
 
 // Texts of 2.6.12, 3.2.26 and 3.4.7, some shortened.
 const HEADER =
@@ -190,4 +190,21 @@ test('No text whatever makes parseServersState() throw anything but an error of 
     { numRuns: 1_000 },
   );
   t.pass();
+});
+
+test('A server is at home at the address and port of its name, however HAProxy writes the address', (t) => {
+  const isAtHome = (name: string, address: string, port: number): boolean => {
+    const rows = new ServerRows(
+      `1\n${HEADER}\n3 web 7 ${name} ${address} 2 0 16 16 2 8 2 0 6 0 0 1 - ${port} - 0 0 - - 0\n`,
+    );
+    return rows.next() && rows.isAtHome;
+  };
+  t.true(isAtHome('10.0.0.1:80', '10.0.0.1', 80));
+  t.true(isAtHome('2001:db8::1:80', '2001:db8::1', 80));
+  t.true(isAtHome('2001:db8::1:80', '2001:db8:0:0::1', 80));
+  t.false(isAtHome('10.0.0.1:80', '10.0.0.1', 81));
+  t.false(isAtHome('10.0.0.1:80', '10.0.0.2', 80));
+  t.false(isAtHome('10.0.0.1:80', '10.0.0.1', 8));
+  t.false(isAtHome('10.0.0.11:80', '10.0.0.1', 80));
+  t.false(isAtHome('web', '-', 80));
 });
