@@ -15,7 +15,7 @@ import {
   type AddressesOutcome,
   type AddressRequest,
 } from './addresses.ts';
-import type { KubernetesApi } from './kubernetes/api/client.ts';
+import type { KubernetesApi } from './kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Dirty } from './kubernetes/cluster.ts';
 import type { Log } from './log.ts';
 import type { Problem } from './model.ts';

@@ -6,7 +6,7 @@
 import { type AddressClaim, type Addresses, sameRecord } from '../addresses.ts';
 import { systemClock } from '../clock.ts';
 import { type HeadgateError, messageOf } from '../errors.ts';
-import type { KubernetesApi } from '../kubernetes/api/client.ts';
+import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { ClaimFile, readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import { ClaimWriter, type ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';

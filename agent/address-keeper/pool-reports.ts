@@ -4,7 +4,7 @@
 import type { Addresses } from '../addresses.ts';
 import { systemClock } from '../clock.ts';
 import { poolStatusManifest } from '../kubernetes/address-objects.ts';
-import type { KubernetesApi } from '../kubernetes/api/client.ts';
+import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
 import type { Log } from '../log.ts';
 

@@ -5,7 +5,7 @@ import type { LoadBalancerStatus } from '../../health/operating-status.ts';
 import type { StatusBook } from '../../health/status-book.ts';
 import { systemClock } from '../clock.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import type { KubernetesApi } from '../kubernetes/api/client.ts';
+import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { CurrentService } from '../kubernetes/writers/current-service.ts';

@@ -1,7 +1,7 @@
 // The API source and what becomes of API servers: restarts, lost history, lost data, lists that lack most of it.
 
 import ava from 'ava';
-import type { ApiRequest } from '../../agent/kubernetes/api/client.ts';
+import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import {

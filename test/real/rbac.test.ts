@@ -2,7 +2,8 @@
 // token of its account, and everything else is not.
 
 import ava from 'ava';
-import type { ApiClient, ApiRequest } from '../../agent/kubernetes/api/client.ts';
+import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
+import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
 import { TestHost } from '../support/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';

@@ -1,7 +1,7 @@
 // An API server in memory, for the faults that a real one does not have on demand: objects with resourceVersions,
 // optimistic locking, merge patches; and a hook that answers or fails in its place.
 
-import type { ApiRequest, ApiResponse, KubernetesApi } from '../../agent/kubernetes/api/client.ts';
+import type { ApiRequest, ApiResponse, KubernetesApi } from '../../agent/kubernetes/api/kubernetes-api.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of any kind, for tests to look into.
 export type Json = any;

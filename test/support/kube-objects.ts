@@ -2,7 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiSource, type ApiSourceOptions } from '../../agent/kubernetes/api/api-source.ts';
-import { ApiClient, type ApiRequest, type ApiStreams } from '../../agent/kubernetes/api/client.ts';
+import { ApiClient } from '../../agent/kubernetes/api/client.ts';
+import type { ApiRequest, ApiStreams } from '../../agent/kubernetes/api/kubernetes-api.ts';
 import type { ObjectsChange } from '../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';

@@ -4,7 +4,7 @@ import { HeadgateError } from '../../errors.ts';
 import { quote } from '../../quote.ts';
 import { isMapping } from '../../validate.ts';
 import { retryAfter } from '../backoff.ts';
-import type { ApiResponse } from './client.ts';
+import type { ApiResponse } from './kubernetes-api.ts';
 
 /** The body of a good answer. Errors: API_REFUSED. */
 export function accept(response: ApiResponse): unknown {

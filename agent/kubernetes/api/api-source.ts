@@ -13,7 +13,7 @@ import { parseObject } from '../parse-object.ts';
 import type { CurrentService } from '../writers/current-service.ts';
 import { CurrentServices } from '../writers/current-services.ts';
 import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
-import type { ApiStreams } from './client.ts';
+import type { ApiStreams } from './kubernetes-api.ts';
 import type { ParseObject, ReflectedChange } from './reflected.ts';
 import { Reflector } from './reflector.ts';
 import type {

@@ -2,62 +2,16 @@
 // of the API server tried in turn. Knows nothing of Kubernetes' objects.
 // Owns connections and close().
 
-import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
-import type { Agent as TlsAgent } from 'node:https';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
-import { HeadgateError, messageOf } from '../../errors.ts';
+import { HeadgateError } from '../../errors.ts';
 import { http, https, tls } from '../../node-http.ts';
 import { quote } from '../../quote.ts';
+import { bodyOf, linesOf, streamOf, textOf } from './answer-body.ts';
+import { ApiAgents } from './api-agents.ts';
 import { type Credentials, type CredentialsPlace, CredentialsSource } from './credentials.ts';
-import { Lines } from './lines.ts';
-import { type Environment, proxyOf, throughProxy } from './proxy.ts';
-
-export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `/api/v1/services`. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
-  readonly body?: unknown;
-  /** Of a body; a PATCH needs one: `application/apply-patch+yaml`, `application/merge-patch+json` and so on. */
-  readonly contentType?: string;
-  /** Milliseconds, default 15 s: for the whole answer, and for a stream until its body begins. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
-
-export interface ApiResponse {
-  readonly status: number;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Of JSON the value, otherwise the text. */
-  readonly body: unknown;
-}
-
-export interface ApiStream {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Read it, or abort the request: otherwise its connection stays taken. Errors: API_UNREACHABLE where it breaks off. */
-  readonly chunks: AsyncIterable<Uint8Array>;
-}
-
-/** The body of an answer as it comes. */
-export interface ApiStreams {
-  /** Any HTTP status is an answer. Errors: API_UNREACHABLE, API_CREDENTIALS. */
-  open(request: ApiRequest): Promise<ApiStream>;
-}
-
-export interface KubernetesApi {
-  /** Any HTTP status is a response; what kept an answer from coming is an error: API_UNREACHABLE, API_CREDENTIALS. */
-  request(request: ApiRequest): Promise<ApiResponse>;
-  /** A watch: the status, then the body's lines as they come. */
-  stream(request: ApiRequest): Promise<{
-    readonly status: number;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly lines: AsyncIterable<string>;
-  }>;
-  close(): void;
-}
+import type { ApiRequest, ApiResponse, ApiStream, ApiStreams, KubernetesApi } from './kubernetes-api.ts';
+import type { Environment } from './proxy.ts';
 
 export interface ApiClientOptions {
   readonly credentials: CredentialsPlace;
@@ -75,23 +29,20 @@ export interface ApiClientOptions {
 
 const TIMEOUT = 15_000;
 const CONNECT_TIMEOUT = 5_000;
-/** TCP's own search for a peer that is gone without a word; the kernel then asks once a second, ten times. */
-const KEEP_ALIVE = 15_000;
 /** Bytes. */
 const LARGEST_HEADERS = 32 * 1024;
-const LARGEST_BODY = 64 * 1024 * 1024;
 
 export class ApiClient implements KubernetesApi, ApiStreams {
   readonly #options: ApiClientOptions;
   readonly #credentials: CredentialsSource;
-  /** The server that answered last, as an index into #servers(). */
+  /** The server that answered last: the first is the one that the credentials name. */
   #at = 0;
-  /** By the URL of the proxy, '' for none. */
-  readonly #agents = new Map<string, Agents>();
+  readonly #agents: ApiAgents;
   #closed = false;
 
   constructor(options: ApiClientOptions) {
     this.#options = options;
+    this.#agents = new ApiAgents(options.env ?? process.env);
     this.#credentials = new CredentialsSource(options.credentials, options.pluginTimeoutMs);
   }
 
@@ -123,10 +74,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
 
   close(): void {
     this.#closed = true;
-    for (const { http, https } of this.#agents.values()) {
-      http.destroy();
-      https.destroy();
-    }
+    this.#agents.close();
   }
 
   /** Each server once, beginning with the one that answered last. */
@@ -224,47 +172,18 @@ export class ApiClient implements KubernetesApi, ApiStreams {
       method: request.method,
       headers,
       ...(credentials.proxyAgent === undefined
-        ? { agent: this.#agent(url, credentials) }
+        ? { agent: this.#agents.for(url, credentials) }
         : { agent: credentials.proxyAgent, ...checkingName(url, credentials.tls) }),
       maxHeaderSize: LARGEST_HEADERS,
       ...(credentials.basic === undefined ? {} : { auth: credentials.basic }),
     };
   }
-
-  /** A new one only where a certificate has changed; requests under way over the old one end as they will. */
-  #agent(url: URL, { tls, proxy }: Credentials): Agent {
-    const through = proxy ?? proxyOfEnvironment(url, this.#options.env ?? process.env);
-    let agents = this.#agents.get(through ?? '');
-    if (agents === undefined || !sameTls(agents.tls, tls)) {
-      for (const socket of Object.values(agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
-      const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE, scheduling: 'lifo' } as const;
-      const options = { ...kept, ...throughProxy(through) };
-      agents = { tls, http: new http.Agent(options), https: new (https().Agent)({ ...options, ...tls }) };
-      this.#agents.set(through ?? '', agents);
-    }
-    return url.protocol === 'http:' ? agents.http : agents.https;
-  }
-}
-
-interface Agents {
-  readonly tls: Credentials['tls'];
-  readonly http: Agent;
-  readonly https: TlsAgent;
 }
 
 /** The agent for SOCKS checks a server that has an address in place of a name by the name "localhost". */
 function checkingName({ hostname }: URL, { servername }: Credentials['tls']): ConnectionOptions {
   const name = typeof servername === 'string' ? servername : hostname.replace(/^\[(.*)\]$/, '$1');
   return { checkServerIdentity: (_, certificate) => tls().checkServerIdentity(name, certificate) };
-}
-
-function proxyOfEnvironment(url: URL, env: Environment): string | undefined {
-  try {
-    return proxyOf(url, env);
-  } catch (error) {
-    const message = `Cannot go through the proxy of the environment: ${messageOf(error)}`;
-    throw new HeadgateError('API_CREDENTIALS', message);
-  }
 }
 
 /** `wasSent`: the server may have got the request, and done it. */
@@ -299,51 +218,6 @@ function shown(server: string): string {
   return server.replace(/\/\/[^/]*@/, '//');
 }
 
-function streamOf(answer: IncomingMessage): ApiStream {
-  const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
-  return { status: answer.statusCode ?? 0, headers: Object.fromEntries(headers), chunks: chunksOf(answer) };
-}
-
-async function* chunksOf(answer: IncomingMessage): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    yield* answer as AsyncIterable<Uint8Array>;
-  } catch (cause) {
-    throw new HeadgateError('API_UNREACHABLE', 'The answer of the API server broke off', {
-      retry: 'later',
-      cause,
-    });
-  }
-}
-
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, void> {
-  const lines = new Lines();
-  for await (const chunk of chunks) yield* lines.push(chunk);
-  const rest = lines.rest();
-  if (rest !== '') yield rest;
-}
-
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of chunks) {
-    parts.push(chunk);
-    length += chunk.length;
-    if (length > LARGEST_BODY) {
-      throw new HeadgateError('API_UNREACHABLE', `The API server sent more than ${LARGEST_BODY} bytes`);
-    }
-  }
-  return Buffer.concat(parts).toString('utf8');
-}
-
-function bodyOf(text: string, headers: ApiResponse['headers']): unknown {
-  if (!headers['content-type']?.startsWith('application/json')) return text;
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new HeadgateError('API_UNREACHABLE', 'The API server sent JSON that is none', { cause });
-  }
-}
-
 /** A signal for the whole of a request. */
 function deadline({ signal, timeoutMs = TIMEOUT }: ApiRequest): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
@@ -356,11 +230,4 @@ function deadline({ signal, timeoutMs = TIMEOUT }: ApiRequest): { signal: AbortS
     signal?.removeEventListener('abort', abort);
   };
   return { signal: controller.signal, end };
-}
-
-function sameTls(a: Credentials['tls'], b: Credentials['tls']): boolean {
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((name) => {
-    const [one, other] = [a[name], b[name]];
-    return one === other || (Buffer.isBuffer(one) && Buffer.isBuffer(other) && one.equals(other));
-  });
 }

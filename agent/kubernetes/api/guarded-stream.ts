@@ -4,7 +4,7 @@
 import { HeadgateError } from '../../errors.ts';
 import { isMapping } from '../../validate.ts';
 import { retryAfter } from '../backoff.ts';
-import type { ApiRequest, ApiStream, ApiStreams } from './client.ts';
+import type { ApiRequest, ApiStream, ApiStreams } from './kubernetes-api.ts';
 
 export interface StreamGuard<Reason extends string> {
   /** To be called for each chunk. */

@@ -5,8 +5,8 @@
 import { HeadgateError, messageOf } from '../../errors.ts';
 import { Slice } from '../../slice.ts';
 import { backoff } from '../backoff.ts';
-import type { ApiRequest, ApiStream, ApiStreams } from './client.ts';
 import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
+import type { ApiStream, ApiStreams } from './kubernetes-api.ts';
 import { Lines } from './lines.ts';
 import { ListItems, type ListMetadata } from './list-items.ts';
 import { listPages, PAGE, type PageQuery } from './list-pages.ts';
@@ -21,6 +21,8 @@ import {
   type ReflectorTimes,
   type WatchEnd,
 } from './reflector-terms.ts';
+import { cannot, resourceRequest } from './resource-request.ts';
+import { isOlder } from './resource-version.ts';
 import { apiObjectOf, parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
 export type { ReflectorObserver, ReflectorStatus } from './reflector-terms.ts';
@@ -366,7 +368,10 @@ export class Reflector<T extends Keyed> {
       case 'Malformed':
         return 'malformed';
       case 'Failed':
-        throw new HeadgateError('API_REFUSED', `${this.#name('watch')}: ${event.message}`);
+        throw new HeadgateError(
+          'API_REFUSED',
+          `${cannot('watch', this.#options.resource)}: ${event.message}`,
+        );
     }
   }
 
@@ -379,29 +384,14 @@ export class Reflector<T extends Keyed> {
     use: (stream: ApiStream, guard: StreamGuard<WatchEnd>) => Promise<R>,
   ): Promise<R> {
     this.#give = new AbortController();
-    const request = this.#request(query, Math.min(silence, LIST_SILENCE));
+    const { resource } = this.#options;
+    const request = resourceRequest(resource, query, Math.min(silence, LIST_SILENCE));
     return openGuarded(
       this.#options.api,
       request,
-      { give: this.#give, silence, doing: this.#name(verb) },
+      { give: this.#give, silence, doing: cannot(verb, resource) },
       use,
     );
-  }
-
-  #request(query: Readonly<Record<string, string>>, timeoutMs: number): ApiRequest {
-    const { apiVersion, plural, namespace, labelSelector } = this.#options.resource;
-    const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    return {
-      method: 'GET',
-      path: `${group}${namespace === '' ? '' : `/namespaces/${namespace}`}/${plural}`,
-      query: labelSelector === '' ? query : { ...query, labelSelector },
-      timeoutMs,
-    };
-  }
-
-  #name(verb: 'list' | 'watch'): string {
-    const { plural, namespace } = this.#options.resource;
-    return `Cannot ${verb} ${plural}${namespace === '' ? '' : ` of namespace ${namespace}`}`;
   }
 
   #answered(): void {
@@ -420,10 +410,4 @@ export class Reflector<T extends Keyed> {
 function lackOf(status: number): Lack {
   if (status === 404) return 'unknown';
   return status === 403 ? 'forbidden' : 'none';
-}
-
-/** Versions are numbers that only grow (KEP-5504); what is none cannot be compared. */
-function isOlder(version: string, than: string | undefined): boolean {
-  if (than === undefined || !/^\d{1,30}$/.test(version) || !/^\d{1,30}$/.test(than)) return false;
-  return BigInt(version) < BigInt(than);
 }

@@ -9,7 +9,7 @@ import type { Log } from '../../log.ts';
 import { claimManifest } from '../address-objects.ts';
 import { ADDRESS_API_VERSION, type AddressClaim, type StoredClaim } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/client.ts';
+import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import { parseObject } from '../parse-object.ts';
 import { sameValue } from '../same-value.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';

@@ -8,7 +8,7 @@ import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { isMapping } from '../../validate.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/client.ts';
+import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import type { EventText } from './service-events.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 

@@ -6,7 +6,7 @@ import { type Clock, microTime } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { accept } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/client.ts';
+import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 
 export interface LeaseOptions {
   readonly api: KubernetesApi;

@@ -7,7 +7,7 @@ import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { ADDRESS_API_VERSION } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
-import type { KubernetesApi } from '../api/client.ts';
+import type { KubernetesApi } from '../api/kubernetes-api.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 
 export interface PoolStatusWriterOptions {

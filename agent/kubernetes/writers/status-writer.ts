@@ -6,7 +6,7 @@ import { type Clock, secondTime } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/client.ts';
+import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import { sameValue } from '../same-value.ts';
 import { type CurrentService, readCurrentService } from './current-service.ts';
 import { FINALIZER, type ServiceWish, servicePatch } from './service-patch.ts';

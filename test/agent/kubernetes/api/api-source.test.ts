@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { type ErrorCode, HeadgateError } from '../../../../agent/errors.ts';
 import { ApiSource } from '../../../../agent/kubernetes/api/api-source.ts';
-import type { ApiRequest, ApiStream } from '../../../../agent/kubernetes/api/client.ts';
+import type { ApiRequest, ApiStream } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import type { ObjectsChange } from '../../../../agent/kubernetes/cluster.ts';
 
 /** A source whose every question fails so, and which has the patience of hours. */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { ApiRequest } from '../../../../agent/kubernetes/api/client.ts';
+import type { ApiRequest } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { Lease, type LeaseOptions } from '../../../../agent/kubernetes/writers/lease.ts';
 import { FakeApi, refusal } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';

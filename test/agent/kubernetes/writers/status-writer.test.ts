@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { ApiRequest } from '../../../../agent/kubernetes/api/client.ts';
+import type { ApiRequest } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { readCurrentService } from '../../../../agent/kubernetes/writers/current-service.ts';
 import { FINALIZER, type ServiceWish } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import type { WantedStatus } from '../../../../agent/kubernetes/writers/service-status.ts';
