@@ -4,18 +4,9 @@
 
 import { type AnnotationValues, readAnnotationDefaults, readAnnotations } from './annotations.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from './kubernetes/objects.ts';
-import type {
-  Family,
-  HealthMonitor,
-  Ignored,
-  Listener,
-  LoadBalancer,
-  Member,
-  Pool,
-  Problem,
-  Vip,
-} from './model.ts';
+import type { Family, Ignored, Listener, LoadBalancer, Member, Problem, Vip } from './model.ts';
 import { healthMonitor } from './translate/health-monitor.ts';
+import { listenerName, listenerOf } from './translate/listener.ts';
 import { membersFromEndpoints, membersFromNodes } from './translate/members.ts';
 import { selectEndpoints } from './translate/select-endpoints.ts';
 import {
@@ -27,7 +18,7 @@ import {
   serviceVips,
   whyNotOurs,
 } from './translate/service-vips.ts';
-import { type SourceRanges, sourceRanges } from './translate/source-ranges.ts';
+import { sourceRanges } from './translate/source-ranges.ts';
 import { type Claim, VipClaims } from './translate/vip-claims.ts';
 
 /** What translation reads of the cluster. */
@@ -151,22 +142,17 @@ function translate(
   const reason = whyNotOurs(service, settings);
   if (reason !== undefined) return { kind: 'Ignored', key, reason };
 
-  const annotations = annotationsOf(service, settings);
+  const { values, problems: annotationProblems } = annotationsOf(service, settings);
   const ranges = sourceRanges(service);
-  const { vips, problems: vipProblems } = serviceVips(
-    service,
-    annotations.values.loadBalancerIps,
-    settings,
-    ofPools,
-  );
-  const problems: Problem[] = [...annotations.problems, ...ranges.problems, ...vipProblems];
+  const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, ofPools);
+  const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
   if (vips.length === 0 && !ofPools?.problems.length) problems.push(pending(service));
 
-  const membersBy = annotations.values.members ?? settings.members;
+  const membersBy = values.members ?? settings.members;
   if (membersBy === 'nodes') model.onNodes.add(key);
   else model.onNodes.delete(key);
   const previous = model.loadBalancers.get(key);
-  const monitor = healthMonitor(service, annotations.values, isOnNodes(service, membersBy), problems);
+  const monitor = healthMonitor(service, values, isOnNodes(service, membersBy), problems);
   const listeners: Listener[] = [];
   for (const port of service.ports) {
     if (port.protocol !== 'TCP') problems.push(notServed(service, port));
@@ -175,22 +161,11 @@ function translate(
       if (own.length === 0) continue;
       const name = listenerName(service, port, family);
       const before = previous?.listeners.find((listener) => listener.name === name);
-      const members = membersOf(service, port, family, membersBy, cluster, settings, problems);
+      const found = membersOf(service, port, family, membersBy, cluster, settings, problems);
+      const members = keepLast(values, found, before);
       const granted = own.filter(({ address }) => hasPort(ofPools, address, port));
       const addresses = heldAddresses(service, port, granted, model, problems);
-      listeners.push(
-        listenerOf(
-          name,
-          port,
-          family,
-          addresses,
-          annotations.values,
-          ranges,
-          service,
-          keepLast(annotations.values, members, before),
-          monitor,
-        ),
-      );
+      listeners.push(listenerOf({ service, port, family, addresses, values, ranges, members, monitor }));
     }
   }
   return {
@@ -206,11 +181,6 @@ function translate(
 
 function annotationsOf(service: Service, settings: TranslateSettings): ReturnType<typeof readAnnotations> {
   return readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);
-}
-
-/** Unambiguous, because neither namespaces nor Service names may hold a colon. */
-function listenerName(service: Service, port: ServicePort, family: Family): string {
-  return `${service.namespace}:${service.name}:${port.protocol.toLowerCase()}:${port.port}:${family}`;
 }
 
 function heldAddresses(
@@ -274,58 +244,6 @@ function keepLast(
   if (values.whenEmpty !== 'keep-last' || members.some((member) => member.state === 'ready')) return members;
   const last = before?.pool.members ?? [];
   return last.length > 0 ? last : members;
-}
-
-function listenerOf(
-  name: string,
-  port: ServicePort,
-  family: Family,
-  addresses: readonly string[],
-  values: AnnotationValues,
-  ranges: SourceRanges,
-  service: Service,
-  members: readonly Member[],
-  monitor: HealthMonitor | undefined,
-): Listener {
-  return {
-    name,
-    protocol: port.protocol,
-    port: port.port,
-    portName: port.name,
-    family,
-    addresses,
-    mode: port.protocol === 'TCP' ? values.mode : 'tcp',
-    acceptProxy: values.acceptProxyProtocol,
-    allowedCidrs: ranges.allowed[family],
-    connectionLimit: values.connectionLimit,
-    rateLimit: values.rateLimit,
-    clientTimeout: values.timeoutClient,
-    pool: poolOf(values, service.affinitySeconds, members, monitor),
-  };
-}
-
-function poolOf(
-  values: AnnotationValues,
-  persistence: number,
-  members: readonly Member[],
-  monitor: HealthMonitor | undefined,
-): Pool {
-  return {
-    algorithm: values.algorithm,
-    persistence,
-    monitor,
-    proxyProtocol: values.proxyProtocol,
-    timeouts: {
-      connect: values.timeoutConnect,
-      server: values.timeoutServer,
-      tunnel: values.timeoutTunnel,
-      queue: values.timeoutQueue,
-    },
-    memberConnectionLimit: values.memberConnectionLimit,
-    whenEmpty: values.whenEmpty,
-    whenAllDown: values.whenAllDown,
-    members,
-  };
 }
 
 function pending(service: Service): Problem {
