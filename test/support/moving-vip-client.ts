@@ -71,8 +71,9 @@ async function make(): Promise<void> {
   await Promise.all(open);
 }
 
-/** Rejects where the answer is not what was asked. */
+/** Rejects where there is no answer, also where the connection has ended since the last one: nobody has heard of it. */
 function ask(socket: Socket): Promise<void> {
+  if (socket.destroyed) return Promise.reject(socket.errored ?? new Error('Closed'));
   return new Promise((resolve, reject) => {
     const done = (error?: Error): void => {
       clearTimeout(timer);
