@@ -4,6 +4,7 @@
 import { messageOf } from './errors.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
+import { prioritiesOf } from './keepalived/vrrp.ts';
 import type { Log } from './log.ts';
 import { HandoverKernel } from './pair/handover/kernel.ts';
 import type { OrderOutcome } from './pair/orders.ts';
@@ -45,12 +46,15 @@ export function pairOf({
       isReloading: () => haproxy.isReloading,
       ask: (timeoutMs) => haproxy.ask(timeoutMs),
       serves: (listener) => haproxy.serves(listener),
+      workerPid: () => haproxy.status().workerPid,
       served: (key) => haproxy.served(key),
     },
     vrrp: {
       roles: () => keepalived?.roles() ?? {},
       holds: (address) => keepalived?.holds(address) ?? false,
       standing: (reasons) => keepalived?.standing(reasons),
+      priorities: (reasons) => prioritiesOf(settings().vrrp?.instances ?? [], reasons),
+      advertInterval: () => settings().vrrp?.advertInterval ?? 0,
     },
     handover: keepalived && handoverOf(settings, keepalived),
     onProved: async (credentials) => {

@@ -93,6 +93,20 @@ export function loweredBy(reasons: readonly StandingReason[]): number {
   return Math.max(0, ...reasons.map((reason) => LOWERED_BY[reason]));
 }
 
+/** What VRRP has them at, by the name of the instance. */
+export function prioritiesOf(
+  instances: readonly VrrpInstanceSettings[],
+  reasons: readonly StandingReason[],
+): Readonly<Record<string, number>> {
+  const lowered = loweredBy(reasons);
+  return Object.fromEntries(
+    instances.map(({ virtualRouterId, priority }) => [
+      instanceName(virtualRouterId),
+      Math.max(1, priority - lowered),
+    ]),
+  );
+}
+
 export function instanceName(virtualRouterId: number): string {
   return `vrrp-${virtualRouterId}`;
 }

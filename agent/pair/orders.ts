@@ -3,7 +3,7 @@
 
 import type { Log } from '../log.ts';
 import type { MaintenanceFile } from './maintenance-file.ts';
-import { isActive, type Roles } from './roles.ts';
+import { contested, isActive, type Roles } from './roles.ts';
 
 export interface OrdersOptions {
   readonly file: MaintenanceFile;
@@ -14,6 +14,10 @@ export interface OrdersOptions {
   readonly isPeerLowered: () => boolean;
   /** Why the peer could not take over now, '' where it could. */
   readonly whyNotReady: () => string;
+  /** Whether VIPs of the peer are about to come to this host. */
+  readonly takes: () => boolean;
+  /** Milliseconds between two advertisements of VRRP, which moves within four. */
+  readonly advertInterval: () => number;
   /** Before this host gives way, and when it has, or has not. Neither rejects. */
   readonly prepare: () => Promise<void>;
   readonly done: () => void;
@@ -33,8 +37,11 @@ export interface OrderOutcome {
   readonly message: string;
 }
 
-/** Milliseconds in which traffic moves, or does not. */
+/** Milliseconds in which traffic moves, or does not, beside those that VRRP takes. */
 const MOVE = 5_000;
+const ADVERTS = 4;
+/** Milliseconds in which both hosts are prepared for VIPs that come to this one. */
+const PREPARE = 10_000;
 /** Milliseconds for which a peer may be behind, as it always is for a moment after a change. */
 const SETTLE = 1_000;
 /** Milliseconds between two looks whether it has. */
@@ -86,11 +93,12 @@ export class Orders {
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async lock(): Promise<OrderOutcome> {
-    const { file, log, onChanged, roles, whyNotReady, prepare, done } = this.#options;
+    const { file, log, onChanged, roles, peerRoles, whyNotReady, prepare, done } = this.#options;
     const wasActive = isActive(roles());
     const whyNot = whyNotReady();
     await file.put(true);
-    if (wasActive && whyNot === '') await prepare();
+    // One that is behind takes over all the same.
+    if (wasActive && peerRoles() !== undefined) await prepare();
     if (!this.#isLocked) log.info('This host is locked');
     this.#isLocked = true;
     onChanged();
@@ -112,7 +120,10 @@ export class Orders {
     if (this.#isLocked) log.info('This host is unlocked');
     this.#isLocked = false;
     onChanged();
-    return this.#outcome(true, 0, 'This host is not locked');
+    const tookMs = await this.#untilHere();
+    if (tookMs === undefined)
+      return this.#outcome(true, 0, 'This host is not locked, but its VIPs have not come back yet');
+    return this.#outcome(true, tookMs, 'This host is not locked');
   }
 
   close(): void {
@@ -141,13 +152,29 @@ export class Orders {
       return this.#outcome(true, tookMs, 'The peer has taken over');
     }
     this.#handover = 'none';
-    return this.#outcome(false, 0, `The peer has not taken over within ${MOVE / 1000} s: this host goes on`);
+    const most = Math.round(this.#move / 100) / 10;
+    return this.#outcome(false, 0, `The peer has not taken over within ${most} s: this host goes on`);
+  }
+
+  get #move(): number {
+    return MOVE + ADVERTS * this.#options.advertInterval();
+  }
+
+  /** The milliseconds that it took for VIPs to come back, 0 where none do; undefined where they have not. */
+  async #untilHere(): Promise<number | undefined> {
+    const { takes, roles, peerRoles } = this.#options;
+    if (!takes()) return 0;
+    const began = performance.now();
+    if (!(await this.#until(() => !takes(), PREPARE + this.#move))) return undefined;
+    const tookMs = Math.round(performance.now() - began);
+    await this.#until(() => contested(roles(), peerRoles() ?? {}).length === 0, SETTLE);
+    return tookMs;
   }
 
   /** The milliseconds that it took; undefined where traffic is still here. */
   async #untilAway(): Promise<number | undefined> {
     const began = performance.now();
-    const isAway = await this.#until(() => !isActive(this.#options.roles()), MOVE);
+    const isAway = await this.#until(() => !isActive(this.#options.roles()), this.#move);
     if (!isAway) return undefined;
     const tookMs = Math.round(performance.now() - began);
     // VRRP knows before the peer has said it.

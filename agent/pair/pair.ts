@@ -8,6 +8,7 @@ import type { LoadBalancer, Problem } from '../model.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { noHandover } from './handover/handover-report.ts';
+import { whyNotListening } from './listening.ts';
 import { MaintenanceFile } from './maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders.ts';
 import { Parity } from './parity.ts';
@@ -15,10 +16,11 @@ import type { Refusal } from './peer-ear.ts';
 import { PeerLink } from './peer-link.ts';
 import { type PairParity, parityOf, whyPeerIsNotReady } from './readiness.ts';
 import type { PairReport } from './report.ts';
-import { isActive, type Roles } from './roles.ts';
+import { Rise } from './rise.ts';
+import { isActive, type Priorities, type Roles } from './roles.ts';
 import { fullStanding, type Lowering, nextStanding, type Standing, type StandingReason } from './standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
-import { Watch } from './watch.ts';
+import { knock, Watch } from './watch.ts';
 
 export interface PairSettings {
   readonly stateDir: string;
@@ -53,6 +55,8 @@ export interface PairOptions {
     /** Fails where HAProxy does not answer in time. */
     ask(timeoutMs: number): Promise<unknown>;
     serves(listener: string): boolean;
+    /** 0 where there is none. */
+    workerPid(): number;
     /** What it serves of a load balancer; `pending` where something is still to be done. */
     served(key: string): LoadBalancer | 'pending' | undefined;
   };
@@ -61,6 +65,10 @@ export interface PairOptions {
     /** Whether an address is on this host. */
     holds(address: string): boolean;
     standing(reasons: readonly StandingReason[]): void;
+    /** With what lowers a host. */
+    priorities(reasons: readonly StandingReason[]): Priorities;
+    /** Milliseconds between two advertisements. */
+    advertInterval(): number;
   };
   /** What keeps connections over a planned failover; undefined where this host has no VRRP. */
   readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf'> | undefined;
@@ -95,6 +103,8 @@ export interface PairStatus {
 /** Milliseconds between two looks at HAProxy while it is well, and while it is not. */
 const LOOK = 500;
 const LOOK_AGAIN = 100;
+/** Of so many looks one is for the listeners in another network namespace. */
+const LOOKS_TO_LISTEN = 4;
 
 /** Milliseconds that HAProxy may be silent while it reloads: meanwhile the worker before goes on serving. */
 const RELOAD_PATIENCE = 5_000;
@@ -109,10 +119,12 @@ export class Pair {
   readonly #orders: Orders;
   readonly #link: PeerLink;
   readonly #handover: Handover | undefined;
+  readonly #rise: Rise;
   /** Whoever asks before anything has been looked at hears no more than is known. */
   #standing: Standing = { ...fullStanding, lowered: [{ reason: 'catching-up', message: UNREAD }] };
   #masters: MastersSeen = oneMaster;
   #seen = { haproxy: '', listeners: '' };
+  #looks = 0;
   /** Up to when HAProxy counts as reloading, by performance.now(): a look or two after a reload may still be of it. */
   #reloadsUntil = 0;
   #isCatchingUp = true;
@@ -131,7 +143,11 @@ export class Pair {
       ask: () => haproxy.ask(settings().pairLowerAfter),
       serves: (listener) => haproxy.serves(listener),
       wanted,
-      patience: () => settings().pairLowerAfter,
+      // The agent is not where the VIPs of another network namespace are.
+      knock: (place) =>
+        settings().netns === ''
+          ? knock(place, settings().pairLowerAfter)
+          : whyNotListening(haproxy.workerPid(), place),
     });
     this.#link = new PeerLink({
       addresses: () => ({ own: settings().pairAddress, peer: settings().pairPeer }),
@@ -157,12 +173,25 @@ export class Pair {
         metrics,
         log,
       });
+    this.#rise = new Rise({
+      roles: () => vrrp.roles(),
+      peer: () => this.#peer,
+      priorities: (reasons) => vrrp.priorities(reasons),
+      stand: (reasons) => {
+        vrrp.standing(reasons);
+        this.#link.tell();
+      },
+      prepare: async () => this.#handover?.wish(),
+      log,
+    });
     this.#orders = new Orders({
       file: new MaintenanceFile(join(stateDir, 'maintenance')),
       roles: () => vrrp.roles(),
       peerRoles: () => this.#peer?.roles,
       isPeerLowered: () => (this.#peer?.lowered.length ?? 0) > 0,
       whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
+      takes: () => this.#rise.takes,
+      advertInterval: () => vrrp.advertInterval(),
       prepare: async () => this.#handover?.prepare(),
       done: () => this.#handover?.done(),
       onChanged: () => this.#judge(),
@@ -242,6 +271,7 @@ export class Pair {
     this.#closed = true;
     clearTimeout(this.#look);
     this.#orders.close();
+    this.#rise.close();
     this.#handover?.close();
     this.#link.close();
   }
@@ -266,6 +296,7 @@ export class Pair {
       version,
       instance: this.#instance,
       roles: vrrp.roles(),
+      priorities: this.#rise.priorities,
       lowered: this.#standing.lowered.map(({ reason }) => reason),
       synced: objects() !== 'unread',
       loadBalancers: wanted.size,
@@ -278,10 +309,11 @@ export class Pair {
 
   async #lookAgain(): Promise<void> {
     const { vrrp, settings } = this.#options;
-    // The agent is not where the VIPs of another network namespace are.
-    const canKnock = isActive(vrrp.roles()) && settings().netns === '';
+    // What the kernel has to list for it costs more than a connection.
+    const isTurn = settings().netns === '' || this.#looks++ % LOOKS_TO_LISTEN === 0;
+    const knocks = isActive(vrrp.roles()) && (isTurn || this.#seen.listeners !== '');
     const began = performance.now();
-    this.#seen = await this.#watch.look(canKnock ? (address) => vrrp.holds(address) : undefined);
+    this.#seen = await this.#watch.look(knocks ? (address) => vrrp.holds(address) : undefined);
     if (this.#closed) return;
     // What did not answer was silent from the moment that it was asked.
     const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';
@@ -305,6 +337,7 @@ export class Pair {
     const patience = { lowerAfter, raiseAfter };
     this.#standing = nextStanding(this.#standing, signs, now, patience);
     this.#stand(this.#standing.lowered);
+    this.#rise.look();
 
     const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, now);
     const [were, are] = [this.#masters.names.join(), masters.names.join()];
@@ -336,7 +369,7 @@ export class Pair {
     const isNews = this.#told === undefined || reasons.join() !== [...(had ?? [])].join();
     this.#told = after;
     if (!isNews) return;
-    vrrp.standing(reasons);
+    this.#rise.stand(reasons);
     this.#link.tell();
   }
 

@@ -2,7 +2,7 @@
 // somebody else has written, field by field.
 
 import { type HandoverReport, parseHandover } from './handover/handover-report.ts';
-import type { Roles, VrrpRole } from './roles.ts';
+import type { Priorities, Roles, VrrpRole } from './roles.ts';
 
 export interface PairReport {
   /** Of the agent that tells; `unknown` where it does not say. */
@@ -10,6 +10,8 @@ export interface PairReport {
   /** Another one each time an agent starts: 16 hex digits. */
   readonly instance: string;
   readonly roles: Roles;
+  /** As VRRP has them now; empty where they are not told. */
+  readonly priorities: Priorities;
   /** Why this host's standing is lowered; empty where it is not. */
   readonly lowered: readonly string[];
   /** Whether all sources have been read. */
@@ -50,11 +52,12 @@ export function parseReport(line: string): PairReport | string {
     return 'It is not JSON';
   }
   if (typeof value !== 'object' || value === null) return 'It is not an object';
-  const { version = 'unknown', instance, roles, lowered = [], synced = false } = value;
+  const { version = 'unknown', instance, roles, priorities = {}, lowered = [], synced = false } = value;
   const { loadBalancers = 0, pending = 0, model = '', running = '' } = value;
   if (!isText(version, /^[0-9A-Za-z.+-]{1,64}$/)) return wrong('version', version);
   if (!isText(instance, /^[0-9a-f]{16}$/)) return wrong('instance', instance);
   if (!areRoles(roles)) return wrong('roles', roles);
+  if (!arePriorities(priorities)) return wrong('priorities', priorities);
   if (!Array.isArray(lowered) || lowered.length > 16) return wrong('lowered', lowered);
   if (!lowered.every((one) => isText(one, /^[a-z-]{1,40}$/))) return wrong('lowered', lowered);
   if (typeof synced !== 'boolean') return wrong('synced', synced);
@@ -64,15 +67,24 @@ export function parseReport(line: string): PairReport | string {
   if (running !== '' && !isText(running, DIGEST)) return wrong('running', running);
   const handover = parseHandover(value.handover);
   if (handover === undefined) return wrong('handover', value.handover);
-  return { version, instance, roles, lowered, synced, loadBalancers, pending, model, running, handover };
+  const ofVrrp = { roles, priorities };
+  return { version, instance, ...ofVrrp, lowered, synced, loadBalancers, pending, model, running, handover };
 }
 
 function areRoles(value: unknown): value is Roles {
+  return isByInstance(value, (role) => ROLES.includes(role));
+}
+
+function arePriorities(value: unknown): value is Priorities {
+  return isByInstance(value, (priority) => isCount(priority) && priority <= 255);
+}
+
+function isByInstance(value: unknown, isOne: (value: unknown) => boolean): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);
   return (
     entries.length <= MOST_ROLES &&
-    entries.every(([name, role]) => /^[a-z0-9-]{1,32}$/.test(name) && ROLES.includes(role))
+    entries.every(([name, one]) => /^[a-z0-9-]{1,32}$/.test(name) && isOne(one))
   );
 }
 

@@ -5,6 +5,9 @@ export type VrrpRole = 'master' | 'backup' | 'fault' | 'unknown';
 /** By the name of the instance, `vrrp-51`; empty where no VRRP runs. */
 export type Roles = Readonly<Record<string, VrrpRole>>;
 
+/** With what lowers the host, by the name of the instance; 1 to 255. */
+export type Priorities = Readonly<Record<string, number>>;
+
 /** Whether any VIP is on the host. */
 export function isActive(roles: Roles): boolean {
   return Object.values(roles).includes('master');

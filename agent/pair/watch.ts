@@ -4,6 +4,7 @@
 import { connect } from 'node:net';
 import { messageOf } from '../errors.ts';
 import type { Listener, LoadBalancer } from '../model.ts';
+import type { Place } from './listening.ts';
 
 export interface WatchOptions {
   /** Fails where HAProxy does not answer in time. */
@@ -11,8 +12,8 @@ export interface WatchOptions {
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
   /** Whether HAProxy has this listener, as far as is known. */
   readonly serves: (listener: string) => boolean;
-  /** Milliseconds in which a listener on this very host must take a connection. */
-  readonly patience: () => number;
+  /** What is wrong where HAProxy should take connections, '' where nothing is. */
+  readonly knock: (place: Place) => Promise<string>;
 }
 
 export interface Seen {
@@ -48,7 +49,7 @@ export class Watch {
     for (let sample = 0; sample < SAMPLES; sample++) {
       const place = this.#next(holds);
       if (place === undefined) return fault;
-      fault = await knock(place, this.#options.patience());
+      fault = await this.#options.knock(place);
       if (fault === '') return '';
     }
     return fault;
@@ -74,13 +75,8 @@ export class Watch {
   }
 }
 
-interface Place {
-  readonly address: string;
-  readonly port: number;
-}
-
-/** '' where the connection is taken. */
-function knock({ address, port }: Place, patience: number): Promise<string> {
+/** '' where a connection is taken, in so many milliseconds. */
+export function knock({ address, port }: Place, patience: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port });
     const end = (fault: string): void => {

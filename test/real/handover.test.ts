@@ -1,14 +1,8 @@
 // What becomes of connections when the VIPs move from one host of a pair to the other.
 
-import ava, { type ExecutionContext } from 'ava';
-import {
-  type AgentPair,
-  type AgentPairOptions,
-  order,
-  pairOf,
-  type Side,
-  startAgentPair,
-} from '../support/agent-pair.ts';
+import ava from 'ava';
+import { order, pairOf, type Side, startAgentPair } from '../support/agent-pair.ts';
+import { leftOn, lentOn, rulesOn, startEchoes, VIPS } from '../support/echo-pair.ts';
 import { said, startMovingVipClient } from '../support/moving-vip.ts';
 import type { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
@@ -17,9 +11,7 @@ import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
 const programs = ['keepalived', 'ip', 'nft', 'ss', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
 
-const TABLE = 'headgate_handover_51';
 const WEB = '10.9.1.1';
-const VIPS = Array.from({ length: 10 }, (_, at) => `10.9.2.${1 + at}`);
 const OVER = 'they are done with it';
 
 test.serial('A planned failover, and one back at once, cost no connection, new or old', async (t) => {
@@ -44,7 +36,7 @@ test.serial('A planned failover, and one back at once, cost no connection, new o
 });
 
 test.serial('A connection that lasts is cut at the deadline, and nothing is left on the hosts', async (t) => {
-  const { active, standby, network } = await startEchoes(t, '20s');
+  const { active, standby, network } = await startEchoes(t, { flags: ['--pair-drain-timeout', '20s'] });
   const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true });
   await active.host.until('it is counted', async () => (await pairOf(active.host)).handover?.left === 1);
@@ -61,7 +53,7 @@ test.serial('A connection that lasts is cut at the deadline, and nothing is left
 });
 
 test.serial('Agents that are killed in a handover leave nothing that lasts', async (t) => {
-  const { active, standby, network } = await startEchoes(t, '12s');
+  const { active, standby, network } = await startEchoes(t, { flags: ['--pair-drain-timeout', '12s'] });
   const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'failover'), { status: 0, ok: true });
   for (const { agent } of [active, standby]) await agent.kill();
@@ -80,7 +72,10 @@ test.serial('Agents that are killed in a handover leave nothing that lasts', asy
 test.serial(
   'A client keeps its member over a failover, planned and by the loss of the network',
   async (t) => {
-    const { active, standby, network, roles } = await startPair(t);
+    const { active, standby, network, roles } = await startAgentPair(t, WEB, {
+      prepare: (host, net) => host.serve({ address: WEB, port: 8080, members: [net.v4('client')] }),
+      others: ['member'],
+    });
     const members = await startMembers(network, 5);
     const clients = await addClients(network, 6);
     const affine = { name: 'affine', address: '10.9.1.3', members, spec: { sessionAffinity: 'ClientIP' } };
@@ -107,31 +102,6 @@ test.serial(
   },
 );
 
-/** With the member of `default/web` on the client, and another host for members. */
-function startPair(t: ExecutionContext, flags: readonly string[] = []): Promise<AgentPair> {
-  const prepare: AgentPairOptions['prepare'] = (host, network) =>
-    host.serve({ address: WEB, port: 8080, members: [network.v4('client')] });
-  return startAgentPair(t, WEB, { prepare, flags, others: ['member'] });
-}
-
-/** With ten VIPs whose member answers what it is asked. */
-async function startEchoes(t: ExecutionContext, drainTimeout = '1m'): Promise<AgentPair> {
-  const pair = await startPair(t, ['--pair-drain-timeout', drainTimeout]);
-  const { network, active, standby } = pair;
-  const script = `require('net').createServer((socket) => socket.on('error', () => 0).pipe(socket)).listen(${MEMBER_PORT}, () => console.log())`;
-  await said(network.start('member', process.execPath, '-e', script));
-  for (const { host } of [active, standby])
-    for (const [at, address] of VIPS.entries())
-      await host.serve({ name: `echo-${at}`, address, members: [network.v4('member')] });
-  for (const { host } of [active, standby])
-    await host.until('all are served', async () => {
-      const { loadBalancers, vrrp, pair: own } = await host.status();
-      const isAlike = own?.peerNotReady === '' && own.pending === 0; // two that are both behind are alike, too
-      return loadBalancers === 1 + VIPS.length && vrrp?.vips === loadBalancers && isAlike;
-    });
-  return pair;
-}
-
 /** Each answers with its own address. */
 async function startMembers(network: TestNetwork, count: number): Promise<readonly string[]> {
   const members = Array.from({ length: count }, (_, at) => `10.9.3.${1 + at}`);
@@ -153,20 +123,4 @@ async function addClients(network: TestNetwork, count: number): Promise<readonly
 async function askFrom(network: TestNetwork, client: string, address: string): Promise<string> {
   const script = `require('net').connect({ host: '${address}', port: ${VIP_PORT}, localAddress: '${client}', timeout: 3000 }).on('timeout', process.exit).on('error', () => 0).pipe(process.stdout)`;
   return (await network.try('client', process.execPath, '-e', script)).stdout;
-}
-
-/** What a handover has left on a host. */
-async function leftOn(network: TestNetwork, side: Side): Promise<string> {
-  return (await lentOn(network, side)) + (await rulesOn(network, side));
-}
-
-async function lentOn(network: TestNetwork, { name }: Side): Promise<string> {
-  const text = await network.run(name, 'ip', '-o', 'address', 'show', 'dev', 'lo');
-  return VIPS.filter((vip) => text.includes(` ${vip}/32 `)).join();
-}
-
-/** The VIPs whose connections a host passes on; '' where there are no rules. */
-async function rulesOn(network: TestNetwork, { name }: Side): Promise<string> {
-  const { stdout } = await network.try(name, 'nft', 'list', 'set', 'netdev', TABLE, 'vips_v4');
-  return stdout;
 }

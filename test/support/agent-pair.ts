@@ -2,7 +2,7 @@
 // answers with `member`.
 
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders.ts';
@@ -37,6 +37,11 @@ export interface AgentPairOptions {
   /** For both agents. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** More of the setting vrrp, of each host. */
+  readonly vrrp?: {
+    readonly a: Readonly<Record<string, unknown>>;
+    readonly b: Readonly<Record<string, unknown>>;
+  };
   /** More hosts of the network. */
   readonly others?: readonly string[];
 }
@@ -45,7 +50,13 @@ export interface AgentPairOptions {
 export async function startAgentPair(
   t: ExecutionContext<unknown>,
   vip: string,
-  { prepare = async () => undefined, flags: common = [], env = {}, others = [] }: AgentPairOptions,
+  {
+    prepare = async () => undefined,
+    flags: common = [],
+    env = {},
+    vrrp: own = { a: {}, b: {} },
+    others = [],
+  }: AgentPairOptions,
 ): Promise<AgentPair> {
   const network = await TestNetwork.create(t, ['a', 'b', 'client', ...others]);
   const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
@@ -55,9 +66,12 @@ export async function startAgentPair(
   const flags: Record<string, string[]> = { a: [...common], b: [...common] };
   const a = await TestHost.create(t, { flags: flags.a ?? [], env });
   const b = await TestHost.create(t, { flags: flags.b ?? [], env });
-  const credentials = await makeCredentials(a.directory);
+  // One each: what has a host's folder on its command line is that host's.
+  const credentials: Record<string, string> = { a: await makeCredentials(a.directory) };
+  credentials.b = join(b.directory, 'pair.pem');
+  await copyFile(credentials.a ?? '', credentials.b);
   // The agents talk outside of the network that is cut.
-  const own: Record<string, string> = { a: a.address(201), b: a.address(202) };
+  const addresses: Record<string, string> = { a: a.address(201), b: a.address(202) };
   for (const [name, peer] of [
     ['a', 'b'],
     ['b', 'a'],
@@ -70,12 +84,13 @@ export async function startAgentPair(
       anchors: ['10.9.0.1'],
       // A busy machine may leave keepalived without the processor for longer than three of the default.
       advertInterval: '500ms',
+      ...own[name],
     };
     const file = join((name === 'a' ? a : b).directory, 'headgate.yaml');
     settings[name] = (change) => writeFile(file, JSON.stringify({ vrrp: { ...vrrp, ...change } }));
     flags[name]?.push(
-      ...['--config', file, '--netns', network.netns(name), '--pair-credentials', credentials],
-      ...['--pair-address', own[name] ?? '', '--pair-peer', own[peer] ?? ''],
+      ...['--config', file, '--netns', network.netns(name), '--pair-credentials', credentials[name] ?? ''],
+      ...['--pair-address', addresses[name] ?? '', '--pair-peer', addresses[peer] ?? ''],
       ...['--pair-lower-after', '2s', '--pair-raise-after', '1s', '--haproxy-user=', '--haproxy-group='],
       ...keepalivedFlags,
     );

@@ -15,11 +15,15 @@ export interface Link {
 export interface HandoverReport {
   /** Whether this host can take VIPs over without cutting the peer's connections. */
   readonly can: boolean;
+  /** Whether this host can give VIPs away without cutting its connections. */
+  readonly gives: boolean;
   readonly link: Link;
   /** The order to hand over that this host carries out: 16 hex digits, '' for none. */
   readonly asks: string;
   /** The peer's order for which this host is prepared. */
   readonly ready: string;
+  /** The wish of this host for VIPs that the peer has: 16 hex digits, '' for none. */
+  readonly wants: string;
   /** How many connections to VIPs that it has handed over go on here; -1 where that is not known yet. */
   readonly left: number;
 }
@@ -28,9 +32,11 @@ export const noLink: Link = { ether: '', v4: '', v6: '' };
 
 export const noHandover: HandoverReport = {
   can: false,
+  gives: false,
   link: noLink,
   asks: '',
   ready: '',
+  wants: '',
   left: 0,
 };
 
@@ -38,14 +44,14 @@ export const noHandover: HandoverReport = {
 export function parseHandover(value: unknown): HandoverReport | undefined {
   if (value === undefined) return noHandover;
   if (!isMapping(value)) return undefined;
-  const { can = false, link = noLink, asks = '', ready = '', left = 0 } = value;
-  if (typeof can !== 'boolean') return undefined;
-  if (!isToken(asks) || !isToken(ready) || !isMapping(link)) return undefined;
+  const { can = false, gives = false, link = noLink, asks = '', ready = '', wants = '', left = 0 } = value;
+  if (typeof can !== 'boolean' || typeof gives !== 'boolean') return undefined;
+  if (!isToken(asks) || !isToken(ready) || !isToken(wants) || !isMapping(link)) return undefined;
   const { ether = '', v4 = '', v6 = '' } = link;
   if (!isText(ether, /^(([0-9a-f]{2}:){5}[0-9a-f]{2})?$/)) return undefined;
   if (!isAddress(v4, 'v4') || !isAddress(v6, 'v6')) return undefined;
   if (typeof left !== 'number' || !Number.isSafeInteger(left) || left < -1) return undefined;
-  return { can, link: { ether, v4, v6 }, asks, ready, left };
+  return { can, gives, link: { ether, v4, v6 }, asks, ready, wants, left };
 }
 
 function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -57,9 +57,14 @@ export class Handover {
   #asks = '';
   #prepares = '';
   #ready = '';
+  /** This host's wish to get VIPs; the peer's that was heard last, and the instances that go to it. */
+  #wants = '';
+  #heardWish = '';
+  #goes: readonly string[] = [];
   #left = 0;
   #giving: Promise<void> | undefined;
   #onReady: () => void = () => undefined;
+  #onPrepared: () => void = () => undefined;
   /** One thing is done to the kernel at a time. */
   #last: Promise<void> = Promise.resolve();
   #cancelLook: () => void = () => undefined;
@@ -90,8 +95,9 @@ export class Handover {
   }
 
   get report(): HandoverReport {
-    const can = this.#whyNotTake === '';
-    return { can, link: this.#link, asks: this.#asks, ready: this.#ready, left: this.#left };
+    const [can, gives] = [this.#whyNotTake === '', this.#whyNotGive === ''];
+    const orders = { asks: this.#asks, ready: this.#ready, wants: this.#wants };
+    return { can, gives, link: this.#link, ...orders, left: this.#left };
   }
 
   get status(): HandoverStatus {
@@ -113,9 +119,27 @@ export class Handover {
     return this.#within(MOST, this.#giving);
   }
 
+  /** Before this host takes VIPs that the peer serves: has both prepared. As prepare(), but for the other side. */
+  async wish(): Promise<void> {
+    const { peer, tell, drainTimeout } = this.#options;
+    if (drainTimeout === 0 || this.#whyNotTake !== '' || peer()?.handover.gives !== true) return;
+    const prepared = Promise.withResolvers<void>();
+    this.#onPrepared = prepared.resolve;
+    if (this.#isPrepared) return;
+    // What the peer orders by itself does as well.
+    if (peer()?.handover.asks === '') {
+      this.#wants = randomBytes(8).toString('hex');
+      tell();
+    }
+    await this.#within(MOST, prepared.promise);
+    this.#wants = '';
+    tell();
+  }
+
   /** The VIPs have moved, or will not. */
   done(): void {
     this.#asks = '';
+    this.#goes = [];
     if (this.#window !== undefined) this.#window = { ...this.#window, since: this.#clock.monotonic() };
     this.#options.tell();
   }
@@ -125,8 +149,9 @@ export class Handover {
     const peer = this.#options.peer();
     if (peer === undefined || this.#closed) return;
     if (this.#window !== undefined) this.#window = { ...this.#window, heardAt: this.#clock.monotonic() };
-    const { asks, ready } = peer.handover;
+    const { asks, ready, wants } = peer.handover;
     if (this.#asks !== '' && ready === this.#asks) this.#onReady();
+    if (wants !== '' && wants !== this.#heardWish) void this.#grant(wants);
     if (asks === '' || asks === this.#prepares || this.#whyNotTake !== '') return;
     this.#prepares = asks;
     void this.#inTurn(() => this.#take(peer, asks)).catch((error) => this.#cut(messageOf(error)));
@@ -136,6 +161,21 @@ export class Handover {
   close(): void {
     this.#closed = true;
     this.#cancelLook();
+  }
+
+  /** For what the peer orders now. */
+  get #isPrepared(): boolean {
+    return this.#ready !== '' && this.#ready === this.#options.peer()?.handover.asks;
+  }
+
+  /** The peer is about to rise above this host; the VIPs go when it is prepared, or when it does not wait any longer. */
+  async #grant(wish: string): Promise<void> {
+    this.#heardWish = wish;
+    const goes = masterOf(this.#options.roles());
+    if (goes.length === 0) return;
+    this.#options.log.info('The peer is about to take over', { instances: goes });
+    await this.prepare();
+    if (this.#asks !== '') this.#goes = goes;
   }
 
   async #prepare(): Promise<void> {
@@ -187,6 +227,7 @@ export class Handover {
     this.#left = 0;
     this.#begin('takes', this.#window?.lent ?? []);
     this.#ready = order;
+    this.#onPrepared();
     tell();
   }
 
@@ -207,6 +248,8 @@ export class Handover {
     const window = this.#window;
     if (window === undefined || this.#closed) return;
     this.#lookLater();
+    const stay = masterOf(this.#options.roles());
+    if (this.#goes.some((name) => !stay.includes(name))) this.done();
     if (window.part === 'gives' && isSettled(window, this.#clock.monotonic())) {
       this.#left = await this.#countLeft(window);
       tell();
@@ -218,9 +261,11 @@ export class Handover {
 
   /** None counts where the VIPs are back; while they are about to move nobody knows. */
   async #countLeft({ lent }: Window): Promise<number> {
-    const { roles, kernel } = this.#options;
-    if (isActive(roles())) return this.#asks === '' ? 0 : -1;
-    return kernel.connections(lent).then(
+    const { roles, vipsOf, kernel } = this.#options;
+    const here = new Set(vipsOf(masterOf(roles())));
+    const away = lent.filter((vip) => !here.has(vip));
+    if (away.length === 0) return this.#asks === '' ? 0 : -1;
+    return kernel.connections(away).then(
       ({ length }) => length,
       () => -1,
     );
@@ -232,7 +277,9 @@ export class Handover {
     this.#window = undefined;
     this.#cancelLook();
     this.#left = 0;
-    tell();
+    // VIPs that were about to move have stayed.
+    if (this.#goes.length > 0) this.done();
+    else tell();
     try {
       if (this.#whyNotTake === '') await kernel.endDiversion();
       await kernel.takeBack(lent);

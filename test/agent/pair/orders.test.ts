@@ -18,6 +18,9 @@ class Host {
   peer: Roles | undefined = backup;
   isPeerLowered = false;
   whyNot = '';
+  advertInterval = 0;
+  /** What comes to this host after a lock, and how soon: true until it is here. */
+  takes = (): boolean => false;
   /** Whether the peer takes over when it is let. */
   takesOver = true;
   moves = 0;
@@ -32,6 +35,8 @@ class Host {
       peerRoles: () => this.peer,
       isPeerLowered: () => this.isPeerLowered,
       whyNotReady: () => this.whyNot,
+      takes: () => this.takes(),
+      advertInterval: () => this.advertInterval,
       prepare: async () => void this.prepared.push(this.roles),
       done: () => undefined,
       onChanged: () => this.#settle(),
@@ -130,6 +135,37 @@ test('A lock moves the traffic, is there again after a restart, and is as good s
   t.like(await host.orders.unlock(), { ok: true });
   t.false(host.orders.isLocked);
   t.false(await file.isThere());
+});
+
+test('An unlocked host says when the VIPs have come back that belong to it', async (t) => {
+  const host = await Host.create(t);
+  await host.orders.lock();
+  t.is(host.prepared.length, 1);
+  let looks = 0;
+  host.takes = () => {
+    if (++looks === 3) host.roles = master;
+    return looks < 3;
+  };
+  host.takesOver = false;
+  t.like(await host.orders.unlock(), { ok: true, message: 'This host is not locked' });
+  t.is(looks, 3);
+});
+
+test('A peer that is behind is prepared for a lock, and one that is not heard is not', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  t.like(await host.orders.lock(), { ok: true, active: 'peer' });
+  t.deepEqual(host.prepared, [master]);
+  const alone = await Host.create(t);
+  [alone.peer, alone.takesOver] = [undefined, false];
+  t.like(await alone.orders.lock(), { ok: false, active: 'this host' });
+  t.deepEqual(alone.prepared, []);
+});
+
+test('Where advertisements are rare traffic has more time to move', async (t) => {
+  const host = await Host.create(t);
+  [host.takesOver, host.advertInterval] = [false, 500];
+  t.regex((await host.orders.failover(false)).message, /has not taken over within 7 s/);
 });
 
 test('A lock stays although nobody takes over, and says why traffic is still here', async (t) => {

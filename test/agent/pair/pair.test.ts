@@ -1,10 +1,12 @@
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import type { LoadBalancer } from '../../../agent/model.ts';
+import type { Listener, LoadBalancer } from '../../../agent/model.ts';
 import { type Objects, Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
@@ -23,10 +25,13 @@ class Side {
   objects: Objects = 'live';
   isServing = true;
   isReloading = false;
+  /** The network namespace of the VIPs; '' for that of the test. */
+  netns = '';
   isPending = false;
   /** '' where HAProxy answers. */
   silence = '';
   roles: Roles = BACKUP;
+  priority = 200;
   /** All that VRRP was told, in turn. */
   readonly told: string[] = [];
   readonly pair: Pair;
@@ -39,7 +44,7 @@ class Side {
         pairPeer: peer,
         pairPort: 9181,
         pairCredentials,
-        netns: '',
+        netns: this.netns,
         pairLowerAfter: 100,
         pairRaiseAfter: 100,
         pairDrainTimeout: 60_000,
@@ -53,13 +58,16 @@ class Side {
         ask: async () => {
           if (this.silence !== '') throw new Error(this.silence);
         },
-        serves: () => false,
+        serves: () => this.netns !== '',
+        workerPid: () => process.pid,
         served: (key) => (this.isPending ? 'pending' : this.wanted.get(key)),
       },
       vrrp: {
         roles: () => this.roles,
         holds: () => true,
         standing: (reasons) => this.told.push(reasons.join() || 'full'),
+        priorities: (reasons) => ({ 'vrrp-51': this.priority - (reasons.length > 0 ? 100 : 0) }),
+        advertInterval: () => 200,
       },
       handover: undefined,
       onProved: async () => undefined,
@@ -68,9 +76,9 @@ class Side {
     });
   }
 
-  put(name: string): void {
+  put(name: string, listeners: readonly Listener[] = []): void {
     const key = `default/${name}`;
-    const empty = { namespace: 'default', name, vips: [], listeners: [], problems: [] };
+    const empty = { namespace: 'default', name, vips: [], listeners, problems: [] };
     this.wanted.set(key, { kind: 'LoadBalancer', key, ...empty });
     this.pair.touched([key]);
   }
@@ -122,7 +130,7 @@ test('A standby is lowered from its start until it has read the objects and HAPr
   t.is(side.lowered, 'catching-up');
   side.isPending = false;
   side.pair.touched(['default/web', 'default/shop']);
-  await until(t, 'it stands in full', () => side.lowered === '');
+  await until(t, 'it stands in full', () => side.lowered === '' && side.told.at(-1) === 'full');
   t.deepEqual(side.told, ['catching-up', 'full']);
   // What comes later is a moment's delay, not a start.
   side.isPending = true;
@@ -206,6 +214,22 @@ test('A HAProxy that is silent lowers the host, and raises it when it answers ag
   t.is(side.pair.status().lowered[0]?.message, 'HAProxy does not answer');
   side.silence = '';
   await until(t, 'it is raised', () => side.told.at(-1) === 'full');
+});
+
+test('Where the agent cannot connect to listeners, those that the kernel does not have lower the host', async (t) => {
+  const [side] = await twoSides(t);
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const listeners = [{ name: 'web', addresses: ['127.0.0.1'], port }] as unknown as readonly Listener[];
+  [side.netns, side.roles] = ['elsewhere', MASTER];
+  await side.pair.start();
+  side.put('web', listeners);
+  await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+  await new Promise((resolve) => server.close(resolve));
+  await until(t, 'it is lowered', () => side.told.at(-1) === 'listeners');
+  t.is(side.pair.status().lowered[0]?.message, `Nothing listens on 127.0.0.1 port ${port}`);
 });
 
 test('Two that both say master are reported by both within two seconds', async (t) => {

@@ -23,6 +23,7 @@ const REPORT: PairReport = {
   version: '1.0.0',
   instance: '0123456789abcdef',
   roles: {},
+  priorities: {},
   lowered: [],
   synced: true,
   loadBalancers: 0,

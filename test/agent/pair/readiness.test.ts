@@ -9,6 +9,7 @@ const peer: PairReport = {
   version: '1.0.0',
   instance: '0123456789abcdef',
   roles: { 'vrrp-51': 'backup' },
+  priorities: {},
   lowered: [],
   synced: true,
   loadBalancers: 1,

@@ -10,6 +10,7 @@ const REPORT: PairReport = {
   version: '1.2.3-rc.1',
   instance: '0123456789abcdef',
   roles: { 'vrrp-51': 'master' },
+  priorities: { 'vrrp-51': 149 },
   lowered: ['catching-up'],
   synced: true,
   loadBalancers: 3,
@@ -26,6 +27,8 @@ const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
     v4: fc.constantFrom('', '192.0.2.1'),
     v6: fc.constantFrom('', 'fe80::1'),
   }),
+  gives: fc.boolean(),
+  wants: fc.stringMatching(/^([0-9a-f]{16})?$/),
   asks: fc.stringMatching(/^([0-9a-f]{16})?$/),
   ready: fc.stringMatching(/^([0-9a-f]{16})?$/),
   left: fc.integer({ min: -1 }),
@@ -37,6 +40,11 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   roles: fc.dictionary(
     fc.integer({ min: 1, max: 255 }).map((id) => `vrrp-${id}`),
     fc.constantFrom('master', 'backup', 'fault', 'unknown'),
+    { maxKeys: 16, noNullPrototype: true },
+  ),
+  priorities: fc.dictionary(
+    fc.integer({ min: 1, max: 255 }).map((id) => `vrrp-${id}`),
+    fc.integer({ min: 1, max: 255 }),
     { maxKeys: 16, noNullPrototype: true },
   ),
   lowered: fc.subarray([...standingReasons]),
@@ -74,6 +82,7 @@ test('The longest report that an agent can make fits', (t) => {
     ...REPORT,
     version: '9'.repeat(64),
     roles,
+    priorities: Object.fromEntries(Object.keys(roles).map((name) => [name, 255])),
     lowered: standingReasons,
     loadBalancers: count,
     pending: count,
@@ -84,10 +93,13 @@ test('The longest report that an agent can make fits', (t) => {
       link: { ether: 'ff:ff:ff:ff:ff:ff', v4: '255.255.255.255', v6: 'ffff:'.repeat(7).concat('ffff') },
       asks: 'f'.repeat(16),
       ready: 'f'.repeat(16),
+      gives: false,
+      wants: 'f'.repeat(16),
       left: count,
     },
   };
-  t.true(reportText(report).length < (LONGEST_REPORT * 2) / 3);
+  // Newer ones may tell more.
+  t.true(reportText(report).length < (LONGEST_REPORT * 3) / 4);
 });
 
 const altered = (change: Readonly<Record<string, unknown>>): string =>
@@ -102,6 +114,9 @@ for (const [field, value] of [
   ['roles', { 'vrrp-51': 'king' }],
   ['roles', { '\u001b[31m': 'master' }],
   ['roles', Object.fromEntries(Array.from({ length: 17 }, (_, id) => [`vrrp-${id}`, 'master']))],
+  ['priorities', [250]],
+  ['priorities', { 'vrrp-51': 256 }],
+  ['priorities', { 'vrrp-51': '250' }],
   ['lowered', 'maintenance'],
   ['lowered', ['<script>']],
   ['lowered', Array.from({ length: 17 }, () => 'haproxy')],
@@ -114,6 +129,8 @@ for (const [field, value] of [
   ['handover', { can: 'yes' }],
   ['handover', { asks: 'A'.repeat(16) }],
   ['handover', { ready: '0' }],
+  ['handover', { gives: 1 }],
+  ['handover', { wants: '?' }],
   ['handover', { left: -2 }],
   ['handover', { link: 'eth0' }],
   ['handover', { link: { ether: '02:00:5e:10:00:ff } accept' } }],
@@ -141,6 +158,7 @@ test('What an agent of another version does not tell is taken for what makes it 
     version: 'unknown',
     instance,
     roles,
+    priorities: {},
     lowered: [],
     synced: false,
     loadBalancers: 0,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import type { Listener, LoadBalancer } from '../../../agent/model.ts';
-import { Watch } from '../../../agent/pair/watch.ts';
+import { knock, Watch } from '../../../agent/pair/watch.ts';
 
 const PORT = 17_080;
 const network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
@@ -34,7 +34,12 @@ function watchOf(
   wanted: ReadonlyMap<string, LoadBalancer>,
   ask: () => Promise<unknown> = async () => undefined,
 ): Watch {
-  return new Watch({ ask, wanted, serves: (name) => name !== 'at-99', patience: () => 2_000 });
+  return new Watch({
+    ask,
+    wanted,
+    serves: (name) => name !== 'at-99',
+    knock: (place) => knock(place, 2_000),
+  });
 }
 
 const all = (): boolean => true;

@@ -8,6 +8,8 @@ import { FakeClock, settled } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 
 const VIP = '192.0.2.1';
+/** Of the instance `vrrp-52`. */
+const OTHER = '192.0.2.2';
 const CONNECTION = { client: '198.51.100.7', clientPort: 40_000, vip: VIP, port: 443 };
 const MASTER: Roles = { 'vrrp-51': 'master' };
 const BACKUP: Roles = { 'vrrp-51': 'backup' };
@@ -21,7 +23,10 @@ class Host {
   readonly link;
   roles: Roles = BACKUP;
   connections = 0;
+  /** The VIPs to which connections were counted last. */
+  counted: readonly string[] = [];
   whyNotDivert = '';
+  whyNotLend = '';
   /** What an order to pass connections on waits for. */
   diverting: Promise<void> = Promise.resolve();
   diversion: OwnDiversion | undefined;
@@ -34,7 +39,7 @@ class Host {
     this.link = { ether: `02:00:00:00:00:0${number}`, v4: `192.0.2.1${number}`, v6: '' };
     this.handover = new Handover({
       kernel: {
-        whyNotLend: async () => '',
+        whyNotLend: async () => this.whyNotLend,
         whyNotDivert: async () => this.whyNotDivert,
         link: async () => this.link,
         lend: async (vips, seconds) => this.#note(`lend ${vips} ${seconds}`),
@@ -45,9 +50,12 @@ class Host {
           this.#note(`divert ${diversion.vips} ${diversion.seconds}`);
         },
         endDiversion: async () => this.#note('end diversion'),
-        connections: async () => Array.from({ length: this.connections }, () => CONNECTION),
+        connections: async (vips) => {
+          this.counted = vips;
+          return Array.from({ length: this.connections }, () => CONNECTION);
+        },
       },
-      vipsOf: (instances) => (instances.length > 0 ? [VIP] : []),
+      vipsOf: (instances) => [...new Set(instances.map((name) => (name === 'vrrp-52' ? OTHER : VIP)))],
       roles: () => this.roles,
       peer: () => (this.hears ? this.other?.report : undefined),
       tell: () => setImmediate(() => this.other?.handover.heard()),
@@ -61,7 +69,15 @@ class Host {
   get report(): PairReport {
     const { roles } = this;
     const rest = { version: '1', instance: '0'.repeat(16), lowered: [], synced: true, loadBalancers: 1 };
-    return { ...rest, roles, pending: 0, model: '', running: '', handover: this.handover.report };
+    return {
+      ...rest,
+      roles,
+      priorities: {},
+      pending: 0,
+      model: '',
+      running: '',
+      handover: this.handover.report,
+    };
   }
 
   /** What has been done since this was asked last. */
@@ -213,11 +229,85 @@ test('Clients of a peer that is dead are not made to wait until the deadline', a
   t.is(b.deeds, 'end diversion; take back ');
 });
 
+test('A host that wants VIPs has both prepared before it rises', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await b.handover.wish();
+  await settled();
+  t.is(a.deeds, `lend ${VIP} 61`);
+  t.is(b.deeds, `divert ${VIP} 61`);
+  t.deepEqual(a.handedOver, ['kept']);
+  t.is(b.handover.report.wants, '');
+  // VRRP takes its time.
+  await clock.advance(10_000);
+  t.not(a.handover.report.asks, '');
+  [a.roles, b.roles] = [BACKUP, MASTER];
+  await clock.advance(10_000);
+  t.is(a.handover.report.asks, '');
+  t.is(a.handover.status.left, 1);
+  t.is([a.deeds, b.deeds].join(), ',');
+  a.connections = 0;
+  await clock.advance(2_000);
+  t.is(a.deeds, `end diversion; take back ${VIP}`);
+  t.is(b.deeds, 'end diversion; take back ');
+});
+
+test('VIPs that do not come after all leave nothing behind', async (t) => {
+  const [a, b, clock] = await pair(t);
+  await b.handover.wish();
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  await clock.advance(62_000);
+  t.is(a.deeds, `end diversion; take back ${VIP}`);
+  t.is(b.deeds, 'end diversion; take back ');
+  t.is(a.handover.report.asks, '');
+});
+
+test('A host that keeps other VIPs counts the connections to those that have gone', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.roles = { 'vrrp-51': 'master', 'vrrp-52': 'master' };
+  a.connections = 1;
+  await b.handover.wish();
+  t.is(a.deeds, `lend ${VIP},${OTHER} 61`);
+  a.roles = { 'vrrp-51': 'backup', 'vrrp-52': 'master' };
+  b.roles = MASTER;
+  await clock.advance(10_000);
+  t.deepEqual(a.counted, [VIP]);
+  t.is(a.handover.status.left, 1);
+  t.is(a.deeds, '');
+});
+
+test('A wish is not waited for where the peer cannot grant it, and not for long where it does not', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.whyNotLend = 'arp_ignore is 0';
+  await a.handover.start();
+  await b.handover.wish();
+  t.is([a.deeds, b.deeds].join(), ',');
+  a.whyNotLend = '';
+  await a.handover.start();
+  const slow = Promise.withResolvers<void>();
+  b.diverting = slow.promise;
+  const wishing = b.handover.wish();
+  await clock.advance(7_000);
+  await wishing;
+  t.deepEqual(a.handedOver, ['cut']);
+  slow.resolve();
+});
+
+test('A wish for VIPs that the peer is giving already is one with the order', async (t) => {
+  const [a, b] = await pair(t);
+  await a.handover.prepare();
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  await b.handover.wish();
+  t.is(b.handover.report.wants, '');
+  t.is([a.deeds, b.deeds].join(), ',');
+});
+
 test('Switched off nothing is prepared', async (t) => {
   const [a, b] = await pair(t, 0);
   t.regex(a.handover.status.whyNot, /switched off/);
   t.false(a.handover.report.can);
   await a.handover.prepare();
+  await b.handover.wish();
   t.is([a.deeds, b.deeds].join(), ',');
   t.deepEqual(a.handover.report.link, noLink);
 });

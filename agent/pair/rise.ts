@@ -1,0 +1,118 @@
+// How this host stands, as VRRP is told. A host that rises above a peer that is master takes its VIPs; that shall cost
+// no connection, so both hosts are prepared before. To fall is never waited for, nor for a peer that does not serve.
+
+import { type Clock, systemClock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { PairReport } from './report.ts';
+import { isActive, type Priorities, type Roles } from './roles.ts';
+import type { StandingReason } from './standing.ts';
+
+export interface RiseOptions {
+  readonly roles: () => Roles;
+  /** undefined while it is not heard. */
+  readonly peer: () => PairReport | undefined;
+  /** With what lowers a host. */
+  readonly priorities: (reasons: readonly StandingReason[]) => Priorities;
+  /** Tells VRRP. */
+  readonly stand: (reasons: readonly StandingReason[]) => void;
+  /** Prepares both hosts. Never rejects, and takes no more than some seconds. */
+  readonly prepare: () => Promise<void>;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** Milliseconds for a peer to be heard before this host rises; where it is dead VRRP does not wait for that. */
+const HEAR = 3_000;
+
+export class Rise {
+  readonly #options: RiseOptions;
+  readonly #clock: Clock;
+  #wanted: readonly StandingReason[] | undefined;
+  /** As VRRP has been told; undefined: an agent before this one has, or nobody. */
+  #stands: readonly StandingReason[] | undefined;
+  #isPreparing = false;
+  #cancelHearing: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: RiseOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** What lowers this host from now on. */
+  stand(reasons: readonly StandingReason[]): void {
+    this.#wanted = reasons;
+    this.look();
+  }
+
+  /** Something else may be known of either host. */
+  look(): void {
+    if (this.#wanted === undefined || this.#wanted === this.#stands || this.#closed) return;
+    const [now, then] = [this.priorities, this.#options.priorities(this.#wanted)];
+    const isRising = Object.keys(then).some((name) => (then[name] ?? 0) > (now[name] ?? 0));
+    const peer = this.#options.peer();
+    const isUnheard = peer === undefined && !isActive(this.#options.roles());
+    if (isRising && isUnheard) {
+      this.#cancelHearing ??= this.#clock.after(HEAR, () => this.#tell());
+      return;
+    }
+    this.#hear();
+    if (gainsOf(now, then, this.#options.roles(), peer).length === 0) this.#tell();
+    else if (!this.#isPreparing) void this.#prepare();
+  }
+
+  /** As VRRP has them of this host. */
+  get priorities(): Priorities {
+    return this.#options.priorities(this.#stands ?? ['haproxy']);
+  }
+
+  /** Whether VIPs of the peer are about to come to this host because it stands as it does, or is going to. */
+  get takes(): boolean {
+    if (this.#wanted === undefined) return false;
+    const { priorities, roles, peer } = this.#options;
+    return gainsOf({}, priorities(this.#wanted), roles(), peer()).length > 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#hear();
+  }
+
+  async #prepare(): Promise<void> {
+    this.#isPreparing = true;
+    this.#options.log.info(
+      'This host is about to take over from its peer, which goes on until both are prepared',
+    );
+    await this.#options.prepare();
+    this.#isPreparing = false;
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.#hear();
+    if (this.#wanted === undefined || this.#wanted === this.#stands || this.#closed) return;
+    this.#stands = this.#wanted;
+    this.#options.stand(this.#wanted);
+  }
+
+  #hear(): void {
+    this.#cancelHearing?.();
+    this.#cancelHearing = undefined;
+  }
+}
+
+/** The instances that go from a peer that serves to this host when its priorities change from these to those. */
+export function gainsOf(
+  before: Priorities,
+  after: Priorities,
+  own: Roles,
+  peer: Pick<PairReport, 'roles' | 'priorities' | 'lowered' | 'running'> | undefined,
+): readonly string[] {
+  if (peer === undefined || peer.running === '') return [];
+  if (peer.lowered.includes('haproxy') || peer.lowered.includes('listeners')) return [];
+  return Object.keys(after).filter((name) => {
+    const theirs = peer.priorities[name];
+    if (theirs === undefined || own[name] === 'master' || peer.roles[name] !== 'master') return false;
+    return (before[name] ?? 0) <= theirs && (after[name] ?? 0) > theirs;
+  });
+}

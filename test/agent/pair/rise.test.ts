@@ -1,0 +1,143 @@
+import test from 'ava';
+import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
+import type { PairReport } from '../../../agent/pair/report.ts';
+import { gainsOf, Rise } from '../../../agent/pair/rise.ts';
+import type { Roles } from '../../../agent/pair/roles.ts';
+import type { StandingReason } from '../../../agent/pair/standing.ts';
+import { FakeClock, settled } from '../../support/fake-clock.ts';
+import { silentLog } from '../../support/silent-log.ts';
+
+const MASTER: Roles = { 'vrrp-51': 'master' };
+const BACKUP: Roles = { 'vrrp-51': 'backup' };
+const PEER: PairReport = {
+  version: '1.0.0',
+  instance: '0123456789abcdef',
+  roles: MASTER,
+  priorities: { 'vrrp-51': 200 },
+  lowered: [],
+  synced: true,
+  loadBalancers: 0,
+  pending: 0,
+  model: '0'.repeat(32),
+  running: '0'.repeat(32),
+  handover: noHandover,
+};
+
+/** A host of priority 250 that is lowered by 100 for any reason, but by 200 where HAProxy is silent. */
+class Host {
+  readonly clock = new FakeClock();
+  roles = BACKUP;
+  peer: PairReport | undefined = PEER;
+  /** What VRRP was told, and preparations. */
+  readonly done: string[] = [];
+  readonly prepared = Promise.withResolvers<void>();
+  readonly rise = new Rise({
+    roles: () => this.roles,
+    peer: () => this.peer,
+    priorities: (reasons) => ({
+      'vrrp-51': 250 - (reasons.includes('haproxy') ? 200 : Math.min(reasons.length, 1) * 100),
+    }),
+    stand: (reasons) => this.done.push(reasons.join() || 'full'),
+    prepare: () => {
+      this.done.push('prepare');
+      return this.prepared.promise;
+    },
+    log: silentLog(),
+    clock: this.clock,
+  });
+
+  stand(...reasons: readonly StandingReason[]): string {
+    this.rise.stand(reasons);
+    return this.done.splice(0).join();
+  }
+}
+
+test('A host that would take VIPs from its peer rises once both are prepared', async (t) => {
+  const host = new Host();
+  t.is(host.stand('maintenance'), 'maintenance');
+  t.is(host.stand(), 'prepare');
+  t.true(host.rise.takes);
+  t.deepEqual(host.rise.priorities, { 'vrrp-51': 150 });
+  host.rise.look();
+  t.is(host.done.join(), '');
+  host.prepared.resolve();
+  await settled();
+  t.is(host.done.join(), 'full');
+  t.deepEqual(host.rise.priorities, { 'vrrp-51': 250 });
+  t.true(host.rise.takes);
+  host.roles = MASTER;
+  t.false(host.rise.takes);
+});
+
+test('A host that falls while it is prepared for a rise is not waited for, and stays where it fell', async (t) => {
+  const host = new Host();
+  host.stand('maintenance');
+  t.is(host.stand(), 'prepare');
+  t.is(host.stand('haproxy'), 'haproxy');
+  host.prepared.resolve();
+  await settled();
+  t.is(host.done.join(), '');
+});
+
+test('Nothing is prepared where no VIP would come', (t) => {
+  for (const [roles, peer] of [
+    [MASTER, { ...PEER, roles: BACKUP }],
+    [BACKUP, { ...PEER, roles: BACKUP }],
+    [BACKUP, { ...PEER, priorities: { 'vrrp-51': 250 } }],
+    // VRRP moves by itself.
+    [BACKUP, { ...PEER, priorities: { 'vrrp-51': 98 } }],
+    // A version that does not tell.
+    [BACKUP, { ...PEER, priorities: {} }],
+  ] as const) {
+    const host = new Host();
+    host.stand('maintenance');
+    [host.roles, host.peer] = [roles, peer];
+    t.is(host.stand(), 'full');
+  }
+});
+
+test('A peer that does not serve is replaced at once', (t) => {
+  for (const change of [{ running: '' }, { lowered: ['haproxy'] }, { lowered: ['listeners'] }]) {
+    const host = new Host();
+    host.peer = { ...PEER, ...change };
+    host.stand('maintenance');
+    t.is(host.stand(), 'full');
+  }
+});
+
+test('A peer that is not heard is waited for a while before a rise, and never before a fall', async (t) => {
+  const host = new Host();
+  host.stand('maintenance');
+  host.peer = undefined;
+  t.is(host.stand(), '');
+  host.peer = PEER;
+  host.rise.look();
+  t.is(host.done.splice(0).join(), 'prepare');
+
+  const alone = new Host();
+  alone.peer = undefined;
+  t.is(alone.stand('haproxy'), 'haproxy');
+  t.is(alone.stand(), '');
+  await alone.clock.advance(2_900);
+  t.is(alone.done.join(), '');
+  await alone.clock.advance(200);
+  t.is(alone.done.join(), 'full');
+
+  const active = new Host();
+  [active.peer, active.roles] = [undefined, MASTER];
+  active.stand('haproxy');
+  t.is(active.stand(), 'full');
+});
+
+test('Of two virtual routers those count that change hands', (t) => {
+  const peer = {
+    ...PEER,
+    roles: { 'vrrp-51': 'master', 'vrrp-52': 'master', 'vrrp-53': 'backup' },
+    priorities: { 'vrrp-51': 200, 'vrrp-52': 250, 'vrrp-53': 200 },
+  } as const;
+  const before = { 'vrrp-51': 97, 'vrrp-52': 47, 'vrrp-53': 97 };
+  const after = { 'vrrp-51': 250, 'vrrp-52': 200, 'vrrp-53': 250 };
+  t.deepEqual(gainsOf(before, after, BACKUP, peer), ['vrrp-51']);
+  t.deepEqual(gainsOf(before, after, MASTER, peer), []);
+  t.deepEqual(gainsOf(before, after, BACKUP, undefined), []);
+});
