@@ -265,6 +265,12 @@ export function stampOf(stat: Stats | string): string {
   return typeof stat === 'string' ? stat : `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
 }
 
+/** Tells a folder from another one at its path, also after a reboot, which may number the disks anew; '' for none. */
+export function lastingIdentity(folder: string): string {
+  const stat = statOf(folder);
+  return isFolder(stat) ? `${stat.ino} ${stat.birthtimeMs}` : '';
+}
+
 /** Nothing is in it but what is passed over by its name. */
 export function isBare(folder: string): boolean {
   return namesIn(folder).every((name) => name.startsWith('.'));

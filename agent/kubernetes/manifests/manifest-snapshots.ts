@@ -1,8 +1,8 @@
 // Keeps the last good bytes of each manifest in a folder of the agent's own, so that a manifest that is broken when
-// the agent starts is no loss. Written in the background, what has gathered in the meantime at once; a full disk harms
+// the agent starts is no loss, and which folders they were in. Written in the background, what has gathered in the meantime at once; a full disk harms
 // nothing but this.
 
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { HeadgateError } from '../../errors.ts';
 import { SnapshotLog } from './snapshot-log.ts';
 
@@ -18,6 +18,9 @@ export interface SnapshotTimes {
   /** Milliseconds to the next attempt after a failure. */
   readonly retry: number;
 }
+
+/** In the place of a manifest's name; those begin with no dot. */
+const FOLDER = '.folder';
 
 const NOTHING: Snapshot = { bytes: Buffer.alloc(0), modified: 0 };
 
@@ -58,7 +61,16 @@ export class ManifestSnapshots {
   /** The manifests in a folder, or below it, of which there are snapshots on the disk; `others` than these. */
   pathsIn(folder: string, others: Iterable<string> = []): readonly string[] {
     const paths = this.#log.contents(others).map((bytes) => bytes.toString('utf8', 0, bytes.indexOf('\n')));
-    return paths.filter((path) => path.startsWith(join(folder, '/'))).sort();
+    return paths.filter((path) => path.startsWith(join(folder, '/')) && basename(path) !== FOLDER).sort();
+  }
+
+  /** Whether the folder was this one when it was last kept. */
+  hadFolder(folder: string, identity: string): boolean {
+    return this.load(join(folder, FOLDER))?.toString() === identity;
+  }
+
+  saveFolder(folder: string, identity: string): void {
+    if (!this.hadFolder(folder, identity)) this.save(join(folder, FOLDER), Buffer.from(identity), 0);
   }
 
   save(path: string, bytes: Buffer, modified: number): void {
@@ -71,9 +83,9 @@ export class ManifestSnapshots {
     this.#schedule(this.#times.delay);
   }
 
-  /** Forgets the snapshots of all other manifests. */
-  keepOnly(paths: Iterable<string>): void {
-    const kept = [...paths];
+  /** Forgets the snapshots of all other manifests and folders. */
+  keepOnly(paths: Iterable<string>, folders: readonly string[] = []): void {
+    const kept = [...paths, ...folders.map((folder) => join(folder, FOLDER))];
     void this.#next(() => this.#log.keepOnly(kept));
   }
 

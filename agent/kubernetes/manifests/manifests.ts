@@ -15,7 +15,13 @@ import { AwayFolders, isIn } from './away-folders.ts';
 import { type KnownFile, newFile } from './known-file.ts';
 import { ManifestClaims } from './manifest-claims.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
-import { type FolderState, type FolderTimes, isBare, ManifestFolders } from './manifest-folders.ts';
+import {
+  type FolderState,
+  type FolderTimes,
+  isBare,
+  lastingIdentity,
+  ManifestFolders,
+} from './manifest-folders.ts';
 import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
 import { MANY, Patience } from './patience.ts';
 import { type ManifestContent, readManifest } from './read-manifest.ts';
@@ -80,7 +86,7 @@ export class ManifestSource {
   async start(): Promise<void> {
     for (const directory of this.#options.directories) {
       const fault = folderFault(directory);
-      if (fault === undefined && !isBare(directory)) continue;
+      if (fault === undefined && !this.#isOtherAndBare(directory)) continue;
       const isRestored = this.#restoreFolder(directory, fault === undefined ? 'empty' : 'gone');
       if (fault !== undefined && !isRestored) throw fault;
     }
@@ -93,7 +99,8 @@ export class ManifestSource {
     this.#doubtLosses();
     this.#started = true;
     this.#report();
-    this.#snapshots?.keepOnly(this.#files.keys());
+    this.#snapshots?.keepOnly(this.#files.keys(), this.#options.directories);
+    for (const directory of this.#options.directories) this.#keepFolder(directory);
   }
 
   /** Stops watching at once; resolves when the snapshots are written. */
@@ -112,6 +119,7 @@ export class ManifestSource {
   /** While a folder is away what was in it counts on; once it is back its files get another chance to be there. */
   #onFolder(folder: string, state: FolderState): void {
     this.#away.set(folder, state);
+    if (this.#started) this.#keepFolder(folder);
     this.#problemsTouched = true;
     for (const file of this.#files.values()) {
       if (!isIn(file.path, folder)) continue;
@@ -207,6 +215,15 @@ export class ManifestSource {
       file,
       problems.map((problem) => ({ ...problem, message: `${problem.message}; ${remains}` })),
     );
+  }
+
+  /** Emptied it would be the same folder; a mount point is another one than the root of its disk. */
+  #isOtherAndBare(directory: string): boolean {
+    return isBare(directory) && !this.#snapshots?.hadFolder(directory, lastingIdentity(directory));
+  }
+
+  #keepFolder(directory: string): void {
+    if (!this.#away.has(directory)) this.#snapshots?.saveFolder(directory, lastingIdentity(directory));
   }
 
   /** As if it had gone away while we ran: a disk may come later than we do. False where nothing is known of it. */

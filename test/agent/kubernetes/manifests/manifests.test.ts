@@ -446,9 +446,22 @@ async function readBefore(t: ExecutionContext, count: number) {
   return { root, manifests, snapshotDirectory, files };
 }
 
-test('A folder that is empty when the agent starts counts on, until there is a manifest', async (t) => {
+test('A folder that has been emptied when the agent starts counts on for a moment', async (t) => {
   const { manifests, snapshotDirectory, files } = await readBefore(t, 2);
   for (const file of files) rmSync(file);
+  const doubting = await watchManifests(t, manifests, { snapshotDirectory });
+  t.deepEqual(names(doubting), ['s0', 's1']);
+  t.deepEqual(doubting.problems, []);
+  await doubting.source.close();
+  const patient = await watchManifests(t, manifests, { snapshotDirectory, patience: 20 });
+  await patient.until(() => patient.objects.size === 0);
+  await patient.source.close();
+  t.is((await watchManifests(t, manifests, { snapshotDirectory })).objects.size, 0);
+});
+
+test('An empty folder in the place of the one that was read before counts as away, until there is a manifest', async (t) => {
+  const { root, manifests, snapshotDirectory } = await readBefore(t, 2);
+  renameSync(manifests, join(root, 'away'));
   write(join(manifests, '.hidden'), 'is passed over');
   await (await watchManifests(t, manifests, { snapshotDirectory, patience: 1 })).source.close();
   const folderTimes = { interval: 50, unwatchedInterval: 50 };
