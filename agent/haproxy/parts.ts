@@ -98,6 +98,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     file: paths.counters,
     wanted,
     workerPid: () => worker()?.runtime.worker.pid,
+    changesOf: (listener) => worker()?.running.changesOf(listener) ?? 0,
     detail: () => settings().metricsDetail,
     log,
   });

@@ -190,6 +190,49 @@ test.serial('What an old worker still counts is added, and it ends with its last
   t.true(before <= 21 * bytes);
 });
 
+test.serial(
+  'Of pools in which nothing happens members are shown as they are, whoever changes them',
+  async (t) => {
+    const host = await served(t);
+    await host.serve({
+      name: 'other',
+      address: host.address(2),
+      members: [host.address(11), host.address(13)],
+    });
+    const agent = await host.start();
+    await host.until('both are served', async () => (await host.answers()) && (await host.answers(2)));
+    const shown = async (name: string, ...labels: string[]) => total(await scraped(agent), name, ...labels);
+    const [web, other] = ['service="web"', 'service="other"'];
+    const member = (last: number): string => `address="${host.address(last)}:`;
+    for (let round = 0; round < 3; round++) {
+      const before = await shown('headgate_member_sessions_total', web);
+      t.is(await shown('headgate_pool_sessions_total', web), before);
+      await requests(host, 5);
+      t.is(await shown('headgate_member_sessions_total', web), before + 5);
+      t.is(await shown('headgate_pool_sessions_total', web), before + 5);
+      t.is(await shown('headgate_member_up', other), 2);
+    }
+    // By the agent: one member in place of another, for which the pool looks the same.
+    await host.serve({
+      name: 'other',
+      address: host.address(2),
+      members: [host.address(12), host.address(13)],
+    });
+    const has = async (last: number): Promise<boolean> =>
+      [...((await scraped(agent)).get('headgate_member_up')?.samples.keys() ?? [])].some(
+        (series) => series.includes(other) && series.includes(member(last)),
+      );
+    await host.until('the new member is shown', () => has(12));
+    await host.until('the old one is not', async () => !(await has(11)));
+    t.is(await shown('headgate_member_up', other), 2);
+    // By somebody else.
+    const before = await shown('headgate_member_weight', other);
+    const server = (await host.servers()).find(({ backend }) => backend.includes(':other:'));
+    t.is(await host.haproxy(`set server ${server?.backend}/${server?.server} weight 1`), '');
+    t.is(await shown('headgate_member_weight', other), before / 2 + 1);
+  },
+);
+
 test.serial('metricsDetail leaves out members, or pools too', async (t) => {
   const host = await served(t);
   const agent = await host.start(['--metrics-detail', 'pool']);

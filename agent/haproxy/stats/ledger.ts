@@ -1,7 +1,7 @@
 // Everything that HAProxy has counted, by series, over all of its workers. Takes in one reading of one worker after
 // the other; does not know where they come from.
 
-import type { LoadBalancer } from '../../model.ts';
+import type { Listener, LoadBalancer } from '../../model.ts';
 import { listenerOfBackend, spareOf } from '../config/listener-config.ts';
 import { allColumns, counterCount, positionOf } from './columns.ts';
 import type { Counts, WorkerCounts } from './counter-file.ts';
@@ -45,11 +45,15 @@ export class Ledger {
     return this.#blocks[kind].all;
   }
 
-  /** One reading of the worker that takes connections. `end()` is called only where it was read to its end. */
+  /**
+   * One reading of the worker that takes connections. `onPool` is told of each pool whether it differs from the reading
+   * before. `end()` is called only where it was read to its end, with the pools whose members it left out.
+   */
   current(
     info: ProcessInfo,
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
-  ): { row(row: StatRow): void; end(): void } {
+    onPool: (name: string, listener: Listener | undefined, differs: boolean) => void = () => undefined,
+  ): { row(row: StatRow): void; end(unread?: ReadonlySet<string>): void } {
     this.#takeOver(info);
     const worker = this.#workerOf(info);
     const names = new Names(loadBalancers);
@@ -69,7 +73,7 @@ export class Ledger {
         }
         let series = this.#series.get(row.key);
         if (series === undefined) {
-          series = newSeries(kind);
+          series = newSeries(kind, name);
           this.#inherited.get(row.key)?.forEach((total, at) => {
             (series as Series).values[at] = total;
           });
@@ -86,16 +90,14 @@ export class Ledger {
           this.#blocks[kind].relabel(series);
         }
         series.seen = number;
-        series.isHttp = row.mode === 'http';
-        series.hasCheck = row.status !== 'no check' && row.checkStatus !== '';
-        series.status = row.status;
-        series.checkStatus = row.checkStatus;
-        const { values } = series;
-        for (let at = counterCount; at < allColumns.length; at++) values[at] = row.values[at] as number;
-        count(worker, row, values);
+        const differs = take(worker, row, series);
+        if (kind === 'pool') onPool(name, listener, differs);
       },
-      end: () => {
+      end: (unread) => {
         this.#inherited = new Map();
+        if (unread !== undefined)
+          for (const series of this.#series.values())
+            if (series.kind === 'member' && unread.has(series.listener)) series.seen = number;
         for (const blocks of Object.values(this.#blocks)) blocks.settle(number);
         for (const [key, { seen }] of this.#series) {
           if (seen === number) continue;
@@ -185,11 +187,28 @@ function kindOf({ key, values }: StatRow): Series['kind'] | undefined {
   return OURS.test(key) ? KINDS[values[TYPE] as number] : undefined;
 }
 
-function count({ series }: WorkerCounts, { key, values }: StatRow, totals: number[]): void {
+/** Takes a row into its series. True where that has changed anything. */
+function take(worker: WorkerCounts, row: StatRow, series: Series): boolean {
+  let differs = series.status !== row.status;
+  series.isHttp = row.mode === 'http';
+  series.hasCheck = row.status !== 'no check' && row.checkStatus !== '';
+  series.status = row.status;
+  series.checkStatus = row.checkStatus;
+  const { values } = series;
+  for (let at = counterCount; at < allColumns.length; at++) {
+    const value = row.values[at] as number;
+    if (Object.is(values[at], value)) continue;
+    values[at] = value;
+    differs = true;
+  }
+  return count(worker, row, values) || differs;
+}
+
+function count({ series }: WorkerCounts, { key, values }: StatRow, totals: number[]): boolean {
   let last = series.get(key);
   if (last === undefined) {
     last = newReading();
     series.set(key, last);
   }
-  addCounted(totals, last, values);
+  return addCounted(totals, last, values);
 }

@@ -6,6 +6,8 @@ import { allColumns, counterCount } from './columns.ts';
 
 export interface Series {
   readonly kind: 'listener' | 'pool' | 'member';
+  /** Of its listener. */
+  readonly listener: string;
   /** `namespace="default",service="web",...`, escaped. */
   labels: string;
   /** In the order of the columns: counters over all workers so far, and what is now. */
@@ -20,9 +22,10 @@ export interface Series {
   seen: number;
 }
 
-export function newSeries(kind: Series['kind']): Series {
+export function newSeries(kind: Series['kind'], listener = ''): Series {
   return {
     kind,
+    listener,
     labels: '',
     values: allColumns.map((_, at) => (at < counterCount ? 0 : Number.NaN)),
     isHttp: false,

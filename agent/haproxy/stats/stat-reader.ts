@@ -17,8 +17,8 @@ export interface StatReading {
   /** The text of `show info`, told before any row. */
   readonly onInfo: (text: string) => void;
   readonly onRow: (row: StatRow) => void;
-  /** What is asked for: frontends 1, backends 2, servers 4, added up. */
-  readonly mask: number;
+  /** Commands `show stat`, behind one another. */
+  readonly commands: string;
   /** For all of it. */
   readonly timeoutMs: number;
 }
@@ -52,7 +52,7 @@ export function readStatistics(socketPath: string, reading: StatReading): Promis
     };
     socket.once('connect', () => {
       isConnected = true;
-      socket.write(`show info;show stat -1 ${reading.mask} -1\n`);
+      socket.write(`show info;${reading.commands}\n`);
     });
     const take = (length: number): boolean => {
       guarded(() => answer.feed(onread.buffer.subarray(0, length)));
@@ -75,7 +75,7 @@ export function readStatistics(socketPath: string, reading: StatReading): Promis
   });
 }
 
-/** The text of `show info`, an empty line, the rows of `show stat`. */
+/** The text of `show info`, an empty line, the rows of each `show stat` with an empty line behind them. */
 export class StatAnswer {
   readonly #reading: Pick<StatReading, 'onInfo' | 'onRow'>;
   readonly #rows: StatRows;

@@ -1,4 +1,4 @@
-// Reads `show stat` as its bytes arrive: rows of CSV whose columns are found by the header's names, of which only
+// Reads answers to `show stat` as their bytes arrive: rows of CSV whose columns are found by the header's names, of which only
 // those are looked at that become metrics. A row makes no more than its name as a string.
 
 import { HeadgateError } from '../../errors.ts';
@@ -18,7 +18,7 @@ export interface StatRow {
   mode: string;
 }
 
-const [LF, QUOTE, COMMA, MINUS, ZERO] = [10, 34, 44, 45, 48];
+const [LF, QUOTE, HASH, COMMA, MINUS, ZERO] = [10, 34, 35, 44, 45, 48];
 /** What a column may be besides a place in `values`. */
 const [SKIP, FIRST, STATUS, CHECK, MODE] = [-1, -2, -3, -4, -5];
 const TEXTS: Readonly<Record<string, number>> = { status: STATUS, check_status: CHECK, mode: MODE };
@@ -61,7 +61,9 @@ export class StatRows {
 
   /** Takes in the row at `from`; where the next one begins, -1 where this one is not whole yet. */
   #take(bytes: Buffer, from: number): number {
-    if (this.#meanings.length > 0 && bytes[from] !== LF) return this.#fields(bytes, from);
+    const first = bytes[from];
+    // Each command's answer begins with a header.
+    if (this.#meanings.length > 0 && first !== LF && first !== HASH) return this.#fields(bytes, from);
     const end = bytes.indexOf(LF, from);
     if (end === -1) return -1;
     if (end > from) this.#header(bytes.toString('latin1', from, end));
@@ -105,6 +107,7 @@ export class StatRows {
         else if (meaning === MODE)
           row.mode = bytes[begin] === 0x74 ? 'tcp' : bytes.toString('latin1', begin, at);
         if (byte === LF) {
+          if (column === 0) throw unreadable(bytes.toString('latin1', from, at));
           this.#onRow(row);
           return at + 1;
         }

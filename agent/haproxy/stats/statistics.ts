@@ -3,12 +3,13 @@
 // Does nothing until somebody asks for the first time. Owns the connections of workers that it was given.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../../errors.ts';
+import { HeadgateError, messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { Slice } from '../../slice.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
+import { DuePools } from './due-pools.ts';
 import { Ledger } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
@@ -34,12 +35,15 @@ export interface StatisticsOptions {
   readonly file: string;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
   readonly workerPid: () => number | undefined;
+  /** Goes up with each command for a listener's servers that HAProxy has acknowledged. */
+  readonly changesOf: (listener: string) => number;
   readonly detail: () => MetricsDetail;
   readonly log: Log;
 }
 
 /** The mask of `show stat`: frontends 1, backends 2, servers 4. */
 const MASKS: Readonly<Record<MetricsDetail, number>> = { listener: 1, pool: 3, member: 7 };
+const MEMBERS = 4;
 const TIMEOUT = 3_000;
 /** Milliseconds between two writes of the file, and between two readings where nobody asks. */
 const WRITE_EVERY = 5_000;
@@ -53,6 +57,7 @@ const PIECE = 64 * 1024;
 export class Statistics {
   readonly #options: StatisticsOptions;
   readonly #ledger = new Ledger();
+  readonly #duePools: DuePools;
   readonly #retiring = new Map<number, Runtime>();
   #sampling: Promise<Sample | undefined> | undefined;
   /** One reading at a time: one that is older must not come after one that is newer. */
@@ -67,6 +72,7 @@ export class Statistics {
 
   constructor(options: StatisticsOptions) {
     this.#options = options;
+    this.#duePools = new DuePools(options);
   }
 
   /** Takes up what an agent before this one had counted. */
@@ -111,19 +117,14 @@ export class Statistics {
 
   async #sample(): Promise<Sample | undefined> {
     if (this.#closed) return undefined;
-    const { adminSocket, wanted, workerPid, detail, log } = this.#options;
+    const { workerPid, log } = this.#options;
     const began = performance.now();
-    let info: ProcessInfo | undefined;
-    let reading: ReturnType<Ledger['current']> | undefined;
+    let info: ProcessInfo;
     try {
-      await readStatistics(adminSocket, {
-        mask: MASKS[detail()],
-        timeoutMs: TIMEOUT,
-        onInfo: (text) => {
-          info = readProcessInfo(text);
-          reading = this.#ledger.current(info, wanted);
-        },
-        onRow: (row) => reading?.row(row),
+      // Between its two questions another worker may have taken over.
+      info = await this.#read().catch((error) => {
+        if (!(error instanceof HeadgateError) || error.retry !== 'now') throw error;
+        return this.#read();
       });
     } catch (error) {
       if (this.#fault !== messageOf(error))
@@ -132,8 +133,6 @@ export class Statistics {
       return undefined;
     }
     this.#fault = '';
-    reading?.end();
-    if (info === undefined) return undefined;
     this.#sampledAt = performance.now();
     this.#ledger.keepWorkers(new Set([info.pid, workerPid() ?? 0, ...this.#retiring.keys()]));
     if (this.#sampledAt - this.#writtenAt >= WRITE_EVERY) void this.#write(false);
@@ -144,6 +143,43 @@ export class Statistics {
     };
     const seconds = (this.#sampledAt - began) / 1_000;
     return { info, process: this.#ledger.process, blocks, oldWorkers: this.#retiring.size, seconds };
+  }
+
+  /** Listeners and pools first, then the members of those pools that may have changed. Errors: as readStatistics(). */
+  async #read(): Promise<ProcessInfo> {
+    const { adminSocket, wanted, detail } = this.#options;
+    const [mask, due] = [MASKS[detail()], this.#duePools];
+    let info: ProcessInfo | undefined;
+    let reading: ReturnType<Ledger['current']> | undefined;
+    const ask = (commands: string, onInfo: (own: ProcessInfo) => void): Promise<void> =>
+      readStatistics(adminSocket, {
+        commands,
+        timeoutMs: TIMEOUT,
+        onInfo: (text) => onInfo(readProcessInfo(text)),
+        onRow: (row) => reading?.row(row),
+      });
+    await ask(`show stat -1 ${mask & ~MEMBERS} -1`, (own) => {
+      info = own;
+      due.begin(own.id);
+      reading = this.#ledger.current(own, wanted, (...pool) => due.pool(...pool));
+    });
+    if (info === undefined || reading === undefined)
+      throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
+    if ((mask & MEMBERS) === 0) {
+      due.forget();
+      reading.end();
+      return info;
+    }
+    const { id } = info;
+    const commands = due.commands();
+    if (commands !== '')
+      await ask(commands, (own) => {
+        if (own.id === id) return;
+        throw new HeadgateError('RUNTIME_CLOSED', 'Another worker has taken over', { retry: 'now' });
+      });
+    reading.end(due.unread);
+    due.done(id);
+    return info;
   }
 
   async #follow(runtime: Runtime): Promise<void> {

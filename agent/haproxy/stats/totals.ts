@@ -11,9 +11,10 @@ export type WorkerReadings = Map<string, Reading>;
 
 /**
  * Adds what `now` has more than `last` to `totals` and makes `last` the same as `now`. What has less than before has
- * begun anew, as a server does that was deleted and added again.
+ * begun anew, as a server does that was deleted and added again. True where anything differs.
  */
-export function addCounted(totals: number[], last: Reading, now: readonly number[]): void {
+export function addCounted(totals: number[], last: Reading, now: readonly number[]): boolean {
+  let differs = false;
   for (let at = 0; at < last.length; at++) {
     const value = now[at] as number;
     const before = last[at] as number;
@@ -22,7 +23,9 @@ export function addCounted(totals: number[], last: Reading, now: readonly number
     else if (value < before) totals[at] = (totals[at] as number) + value;
     else continue;
     last[at] = value;
+    differs = true;
   }
+  return differs;
 }
 
 export function newReading(): Reading {

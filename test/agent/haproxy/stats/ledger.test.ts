@@ -58,6 +58,7 @@ test('What is no statistics, or breaks off, is an error', (t) => {
   t.throws(() => rows().feed(Buffer.from('Permission denied\n')), { code: 'RUNTIME_REPLY' });
   t.throws(() => rows().feed(Buffer.from('# pxname,svname,stot,\n')), { code: 'RUNTIME_REPLY' });
   t.throws(() => rows().end(), { code: 'RUNTIME_REPLY' });
+  t.throws(() => rows().feed(Buffer.from(`${HEADER}\n\nNo such proxy.\n\n`)), { code: 'RUNTIME_REPLY' });
   const half = rows();
   half.feed(Buffer.from(`${HEADER}\n${LISTENER},FRONT`));
   t.throws(() => half.end(), { code: 'RUNTIME_REPLY' });
@@ -101,6 +102,35 @@ test('A member that is gone has no series, and one that comes back begins at 0 w
   t.deepEqual(totals(ledger), [6]);
   read(ledger, 1, [line('10.0.0.1:80', 1), line('BACKEND', 7)]);
   t.deepEqual(totals(ledger).toSorted(), [1, 7]);
+});
+
+test('What is left out because its pool has not changed is as it was, and what is gone with its pool is gone', (t) => {
+  const ledger = new Ledger();
+  const other = { name: 'default:other:tcp:80:v4' };
+  const pools: string[] = [];
+  const readSome = (lines: readonly string[], unread: readonly string[]): void => {
+    pools.length = 0;
+    const reading = ledger.current(readProcessInfo(info(1)), new Map(), (name, _, differs) => {
+      if (differs) pools.push(name);
+    });
+    const rows = new StatRows((row) => reading.row(row));
+    rows.feed(Buffer.from(`${[HEADER, ...lines].join('\n')}\n\n`));
+    rows.end();
+    reading.end(new Set(unread));
+  };
+  const all = [line('BACKEND', 5), line('BACKEND', 3, other)];
+  readSome([...all, HEADER, line('10.0.0.1:80', 5), line('10.0.0.2:80', 3, other)], []);
+  t.deepEqual(pools, [LISTENER, other.name]);
+  t.deepEqual(totals(ledger), [5, 3, 5, 3]);
+  readSome(all, [LISTENER, other.name]);
+  t.deepEqual(pools, []);
+  t.deepEqual(totals(ledger), [5, 3, 5, 3]);
+  // The member that is asked for and not there any more is gone, the one that is not asked for stays.
+  readSome([line('BACKEND', 6), line('BACKEND', 3, other), HEADER], [other.name]);
+  t.deepEqual(pools, [LISTENER]);
+  t.deepEqual(totals(ledger), [6, 3, 3]);
+  readSome([line('BACKEND', 6)], [LISTENER]);
+  t.deepEqual(totals(ledger), [6]);
 });
 
 test('Totals are the sum of what all workers have counted, whatever the order of readings and restarts', (t) => {
