@@ -57,7 +57,8 @@ export class DuePools {
     const changes = this.#options.changesOf(name);
     this.#known.set(name, { listener, changes });
     const hasMonitor = listener === undefined || listener.pool.monitor !== undefined;
-    if (differs || hasMonitor || known?.listener !== listener || known.changes !== changes) this.#due.add(name);
+    if (differs || hasMonitor || known?.listener !== listener || known.changes !== changes)
+      this.#due.add(name);
     if (this.#due.has(name)) this.#asked.set(name, listener);
     else this.#unread.add(name);
   }
