@@ -4,17 +4,17 @@ import type { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
 import { ServiceNotifier } from '../health/service-notifier.ts';
 import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
+import type { CurrentSettings } from './current-settings.ts';
 import { messageOf } from './errors.ts';
 import type { Log } from './log.ts';
 import { pairOrders } from './pairing.ts';
 import type { Overview } from './report/overview.ts';
 import { agentStatus, explainService, type StatusSources } from './report/status.ts';
-import type { Settings } from './settings.ts';
 import type { Sources } from './sources.ts';
 
 export interface AnsweringOptions {
-  readonly settings: Pick<Settings, 'runtimeDir' | 'listen'>;
-  readonly parts: StatusSources;
+  readonly settings: CurrentSettings;
+  readonly known: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly overview: Overview;
   readonly metrics: Metrics;
@@ -35,18 +35,19 @@ const LOOP_DEADLINE = 30_000;
 /** Errors: AGENT_RUNNING where another agent answers there already; those of listening. */
 export async function startAnswering({
   settings,
-  parts,
+  known,
   sources,
   overview,
   metrics,
   log,
 }: AnsweringOptions): Promise<Answering> {
-  const { model, haproxy, keepalived, pair } = parts;
+  const { model, haproxy, keepalived, pair } = known;
+  const { runtimeDir, listen } = settings.now;
   const answers = {
-    status: () => agentStatus(parts),
-    why: (query: URLSearchParams) => explainService(query.get('service') ?? '', parts),
+    status: () => agentStatus(known),
+    why: (query: URLSearchParams) => explainService(query.get('service') ?? '', known),
   };
-  const agentSocket = await serveAgentSocket(agentSocketPath(settings.runtimeDir), answers, pairOrders(pair));
+  const agentSocket = await serveAgentSocket(agentSocketPath(runtimeDir), answers, pairOrders(pair));
   const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
@@ -55,7 +56,7 @@ export async function startAnswering({
     return [...own, ...ofHaproxy, ...(keepalived?.families() ?? [])];
   };
   const look = (asked: URLSearchParams) => overview.look(asked);
-  const health = await startHealthServer(settings.listen, { families, alive, ready, look });
+  const health = await startHealthServer(listen, { families, alive, ready, look });
   const notifier = new ServiceNotifier({
     env: process.env,
     alive,

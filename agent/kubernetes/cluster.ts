@@ -108,6 +108,11 @@ export class Cluster {
     return this.#services.values();
   }
 
+  /** `namespace/name` of each. */
+  serviceKeys(): readonly string[] {
+    return [...this.#services.values()].map(({ key }) => key);
+  }
+
   /**
    * Sorted by name. The slices of the old Endpoints object only where the Service has no EndpointSlice at all.
    * The same list as before unless one of them has changed.

@@ -8,21 +8,21 @@ import type { Reporter } from './reporter.ts';
 import { allProblems, type StatusSources } from './status.ts';
 
 export interface StateSources {
-  readonly parts: StatusSources;
+  readonly known: StatusSources;
   readonly changes: Changes;
   readonly sources: { readonly api: ApiSource | undefined };
   /** undefined where there is no cluster. */
   readonly reporter: Reporter | undefined;
 }
 
-export function agentState({ parts, changes, sources, reporter }: StateSources): AgentState {
-  const { cluster, model, haproxy, operating, keepalived, pair, addresses } = parts;
+export function agentState({ known, changes, sources, reporter }: StateSources): AgentState {
+  const { cluster, model, haproxy, operating, keepalived, pair, addresses } = known;
   return {
     objects: cluster.counts(),
     loadBalancers: model.loadBalancers.size,
     ignoredServices: model.ignored.size,
     waiting: changes.waiting,
-    problems: problemCounts(allProblems(parts)),
+    problems: problemCounts(allProblems(known)),
     haproxy: haproxy.status(),
     operating: operating.counts,
     api: reporter && { ...reporter.leadership(), watches: sources.api?.status() ?? [] },

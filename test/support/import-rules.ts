@@ -23,7 +23,7 @@ const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'bas
 
 /** From the top down; a file is in the first place that matches. Rooms never import one another. */
 const PLACES: readonly Place[] = [
-  { name: 'main', files: /^agent\/main\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
+  { name: 'main', files: /^agent\/(main|parts)\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
   // What brings the rooms together: the loop that changes them, and what looks at them.
   {
