@@ -48,7 +48,7 @@ async function run(argv: readonly string[]): Promise<number> {
   compaction.once(); // where HAProxy ran already
   keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
   void keepalived?.start();
-  const standing = pair === undefined && keepalived && standAlone(haproxy, keepalived);
+  const standing = keepalived && pair === undefined ? standAlone(haproxy, keepalived) : undefined;
 
   await loop({
     ...desired,
@@ -63,7 +63,7 @@ async function run(argv: readonly string[]): Promise<number> {
     report: (keys) => telling.touched(keys),
   });
 
-  if (standing) standing.close();
+  standing?.close();
   await end(parts, answering);
   return 0;
 }
