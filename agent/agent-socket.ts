@@ -42,7 +42,7 @@ export async function serveAgentSocket(path: string, answers: Answers, orders: O
   return server;
 }
 
-/** Errors: AGENT_UNREACHABLE. */
+/** Errors: AGENT_UNREACHABLE; QUESTION_FAILED with the agent's own words where it cannot answer. */
 export function askAgent(
   path: string,
   question: string,
@@ -78,8 +78,9 @@ function send(
       response.on('end', () => {
         try {
           const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-          if (method === 'GET' || response.statusCode === 200) resolve(body);
-          else reject(new HeadgateError('ORDER_FAILED', String((body as { error?: unknown }).error)));
+          const failed = method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED';
+          if (response.statusCode === 200) resolve(body);
+          else reject(new HeadgateError(failed, String((body as { error?: unknown }).error)));
         } catch (error) {
           unreachable(error);
         }
