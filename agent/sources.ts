@@ -13,7 +13,7 @@ import type { Cluster, ObjectSource, ObjectsChange } from './kubernetes/cluster.
 import { ManifestSource } from './kubernetes/manifests/manifests.ts';
 import type { Log } from './log.ts';
 import type { Problem } from './model.ts';
-import type { Objects } from './pair/pair.ts';
+import type { Objects } from './pair/own-standing.ts';
 import type { ProblemLog } from './report/problem-log.ts';
 import type { Settings } from './settings.ts';
 import type { Model } from './translate.ts';

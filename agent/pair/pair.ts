@@ -8,62 +8,40 @@ import type { LoadBalancer, Problem } from '../model.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { noHandover } from './handover/handover-report.ts';
-import { whyNotListening } from './listening.ts';
 import { MaintenanceFile } from './maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders.ts';
+import { OwnStanding, type OwnStandingOptions, type StandingSettings } from './own-standing.ts';
 import { Parity } from './parity.ts';
 import type { Refusal } from './peer-ear.ts';
 import { PeerLink } from './peer-link.ts';
 import { type PairParity, parityOf, whyPeerIsNotReady } from './readiness.ts';
 import type { PairReport } from './report.ts';
 import { Rise } from './rise.ts';
-import { isActive, type Priorities, type Roles } from './roles.ts';
-import { fullStanding, type Lowering, nextStanding, type Standing, type StandingReason } from './standing.ts';
+import type { Priorities, Roles } from './roles.ts';
+import type { Lowering, StandingReason } from './standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
-import { knock, Watch } from './watch.ts';
 
-export interface PairSettings {
+export interface PairSettings extends StandingSettings {
   readonly stateDir: string;
   /** This host's address and the peer's, by which the two agents talk. */
   readonly pairAddress: string;
   readonly pairPeer: string;
   readonly pairPort: number;
-  /** The network namespace of the VIPs; '' for the agent's own. */
-  readonly netns: string;
   /** The file. */
   readonly pairCredentials: string;
   /** Milliseconds. */
-  readonly pairLowerAfter: number;
-  readonly pairRaiseAfter: number;
   readonly pairDrainTimeout: number;
 }
 
-/** Whether what is desired comes from the sources as they are now, or from what was kept of them. */
-export type Objects = 'unread' | 'kept' | 'live';
-
-export interface PairOptions {
+export interface PairOptions extends Pick<OwnStandingOptions, 'objects' | 'wanted'> {
   /** As they are now: what may change are the addresses and the times; renew() says that it has. */
   readonly settings: () => PairSettings;
   readonly version: string;
-  /** The desired state by key. */
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  readonly objects: () => Objects;
-  readonly haproxy: {
-    isServing(): boolean;
-    /** One worker is being replaced by another, on our order. */
-    isReloading(): boolean;
-    /** Fails where HAProxy does not answer in time. */
-    ask(timeoutMs: number): Promise<unknown>;
-    serves(listener: string): boolean;
-    /** 0 where there is none. */
-    workerPid(): number;
+  readonly haproxy: OwnStandingOptions['haproxy'] & {
     /** What it serves of a load balancer; `pending` where something is still to be done. */
     served(key: string): LoadBalancer | 'pending' | undefined;
   };
-  readonly vrrp: {
-    roles(): Roles;
-    /** Whether an address is on this host. */
-    holds(address: string): boolean;
+  readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
     /** With what lowers a host. */
     priorities(reasons: readonly StandingReason[]): Priorities;
@@ -100,38 +78,17 @@ export interface PairStatus {
   readonly fault: string;
 }
 
-/** Milliseconds between two looks at HAProxy while it is well, and while it is not. */
-const LOOK = 500;
-const LOOK_AGAIN = 100;
-/** Of so many looks one is for the listeners in another network namespace. */
-const LOOKS_TO_LISTEN = 4;
-
-/** Milliseconds that HAProxy may be silent while it reloads: meanwhile the worker before goes on serving. */
-const RELOAD_PATIENCE = 5_000;
-
-const UNREAD = 'The objects have not been read yet';
-
 export class Pair {
   readonly #options: PairOptions;
   readonly #instance = randomBytes(8).toString('hex');
   readonly #parity: Parity;
-  readonly #watch: Watch;
   readonly #orders: Orders;
   readonly #link: PeerLink;
   readonly #handover: Handover | undefined;
+  readonly #standing: OwnStanding;
   readonly #rise: Rise;
-  /** Whoever asks before anything has been looked at hears no more than is known. */
-  #standing: Standing = { ...fullStanding, lowered: [{ reason: 'catching-up', message: UNREAD }] };
   #masters: MastersSeen = oneMaster;
-  #seen = { haproxy: '', listeners: '' };
-  #looks = 0;
-  /** Up to when HAProxy counts as reloading, by performance.now(): a look or two after a reload may still be of it. */
-  #reloadsUntil = 0;
-  #isCatchingUp = true;
   #wasHeard = false;
-  /** What VRRP has been told last of how this host stands; undefined: nothing. */
-  #told: readonly Lowering[] | undefined;
-  #look: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: PairOptions) {
@@ -139,16 +96,6 @@ export class Pair {
     const { pairPort, pairCredentials, pairDrainTimeout: drainTimeout, stateDir } = settings();
     this.#options = options;
     this.#parity = new Parity({ wanted, served: (key) => haproxy.served(key) });
-    this.#watch = new Watch({
-      ask: () => haproxy.ask(settings().pairLowerAfter),
-      serves: (listener) => haproxy.serves(listener),
-      wanted,
-      // The agent is not where the VIPs of another network namespace are.
-      knock: (place) =>
-        settings().netns === ''
-          ? knock(place, settings().pairLowerAfter)
-          : whyNotListening(haproxy.workerPid(), place),
-    });
     this.#link = new PeerLink({
       addresses: () => ({ own: settings().pairAddress, peer: settings().pairPeer }),
       port: pairPort,
@@ -173,6 +120,17 @@ export class Pair {
         metrics,
         log,
       });
+    this.#standing = new OwnStanding({
+      ...options,
+      parity: this.#parity,
+      orders: () => this.#orders,
+      peer: () => this.#peer,
+      onLook: () => this.#judge(),
+      onChanged: (reasons) => {
+        this.#rise.stand(reasons);
+        this.#link.tell();
+      },
+    });
     this.#rise = new Rise({
       roles: () => vrrp.roles(),
       peer: () => this.#peer,
@@ -205,7 +163,7 @@ export class Pair {
     this.#judge();
     await this.#link.renew();
     void this.#handover?.start();
-    void this.#lookAgain();
+    this.#standing.start();
   }
 
   /** Something may have changed in these load balancers, or in what HAProxy serves of them. */
@@ -269,7 +227,7 @@ export class Pair {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#look);
+    this.#standing.close();
     this.#orders.close();
     this.#rise.close();
     this.#handover?.close();
@@ -307,89 +265,22 @@ export class Pair {
     };
   }
 
-  async #lookAgain(): Promise<void> {
-    const { vrrp, settings } = this.#options;
-    // What the kernel has to list for it costs more than a connection.
-    const isTurn = settings().netns === '' || this.#looks++ % LOOKS_TO_LISTEN === 0;
-    const knocks = isActive(vrrp.roles()) && (isTurn || this.#seen.listeners !== '');
-    const began = performance.now();
-    this.#seen = await this.#watch.look(knocks ? (address) => vrrp.holds(address) : undefined);
-    if (this.#closed) return;
-    // What did not answer was silent from the moment that it was asked.
-    const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';
-    if (!isWell) this.#judge(began);
-    this.#judge();
-    this.#look = setTimeout(() => void this.#lookAgain(), isWell ? LOOK : LOOK_AGAIN);
-  }
-
   /** Everything that follows from what is known now; called whenever something of it may have changed. */
-  #judge(now = performance.now()): void {
+  #judge(): void {
     if (this.#closed) return;
-    const { haproxy, vrrp, log } = this.#options;
-    const settings = this.#options.settings();
-    const catchingUp = this.#whyCatchingUp();
-    if (catchingUp === '') this.#isCatchingUp = false;
-    const { isLocked: maintenance, handsOver: failover } = this.#orders;
-    const signs = { ...this.#seen, maintenance, failover, catchingUp };
-    const { pairLowerAfter, pairRaiseAfter: raiseAfter } = settings;
-    if (haproxy.isReloading()) this.#reloadsUntil = now + pairLowerAfter;
-    const lowerAfter = now < this.#reloadsUntil ? Math.max(pairLowerAfter, RELOAD_PATIENCE) : pairLowerAfter;
-    const patience = { lowerAfter, raiseAfter };
-    this.#standing = nextStanding(this.#standing, signs, now, patience);
-    this.#stand(this.#standing.lowered);
+    const { vrrp, settings, log } = this.#options;
+    this.#standing.judge();
     this.#rise.look();
 
-    const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, now);
+    const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, performance.now());
     const [were, are] = [this.#masters.names.join(), masters.names.join()];
     this.#masters = masters;
     if (are !== were && are !== '') for (const { message } of this.problems()) log.error(message);
     if (are !== were && are === '') log.info('The pair has one master again', { instances: were });
 
     const isHeard = this.#peer !== undefined;
-    if (isHeard && !this.#wasHeard) log.info('The peer is heard', { peer: settings.pairPeer });
-    if (!isHeard && this.#wasHeard) log.warn('The peer is not heard any more', { peer: settings.pairPeer });
+    if (isHeard && !this.#wasHeard) log.info('The peer is heard', { peer: settings().pairPeer });
+    if (!isHeard && this.#wasHeard) log.warn('The peer is not heard any more', { peer: settings().pairPeer });
     this.#wasHeard = isHeard;
-  }
-
-  /**
-   * Tells VRRP, the peer and the log what has changed in the standing. Before it is known who is active nothing is said
-   * of catching up: a host that is active has no need to, and must not lose its place because its agent starts anew.
-   */
-  #stand(after: readonly Lowering[]): void {
-    const { vrrp, log } = this.#options;
-    const isUnknown = Object.values(vrrp.roles()).includes('unknown');
-    if (this.#told === undefined && isUnknown && after.some(({ reason }) => reason === 'catching-up')) return;
-    const [had, has] = [this.#told ?? [], after].map((all) => new Set(all.map(({ reason }) => reason)));
-    for (const { reason, message } of after) {
-      if (!had?.has(reason)) log.warn('This host is lowered in the pair', { reason, why: message });
-    }
-    for (const { reason } of this.#told ?? [])
-      if (!has?.has(reason)) log.info('This host is no longer lowered in the pair', { reason });
-    const reasons = after.map(({ reason }) => reason);
-    const isNews = this.#told === undefined || reasons.join() !== [...(had ?? [])].join();
-    this.#told = after;
-    if (!isNews) return;
-    this.#rise.stand(reasons);
-    this.#link.tell();
-  }
-
-  /**
-   * Only since the agent's start, and not of a host that is active: from then on it is as good as its peer, give or
-   * take a moment.
-   */
-  #whyCatchingUp(): string {
-    if (!this.#isCatchingUp) return '';
-    const { objects, haproxy, vrrp } = this.#options;
-    if (isActive(vrrp.roles())) return '';
-    const read = objects();
-    if (read === 'unread') return UNREAD;
-    if (!haproxy.isServing()) return 'HAProxy does not serve yet';
-    if (!this.#parity.isSettled || this.#parity.pending > 0)
-      return 'HAProxy does not serve everything as it should yet';
-    // What was kept may be old: a peer that is there may know better.
-    const peer = this.#peer;
-    if (read === 'kept' && peer !== undefined && peer.model !== this.#parity.model)
-      return 'The objects are those that were kept, and the peer has others';
-    return '';
   }
 }

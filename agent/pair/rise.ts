@@ -63,7 +63,8 @@ export class Rise {
 
   /** As VRRP has them of this host. */
   get priorities(): Priorities {
-    return this.#options.priorities(this.#stands ?? ['haproxy']);
+    const { roles, priorities } = this.#options;
+    return priorities(this.#stands ?? (isActive(roles()) ? [] : ['haproxy']));
   }
 
   /** Whether VIPs of the peer are about to come to this host because it stands as it does, or is going to. */
