@@ -67,13 +67,15 @@ export class Running {
     aclId: (listener: string, line: number) => number,
   ): Running {
     const running = new Running();
-    for (const { listeners } of loadBalancers) {
-      for (const listener of listeners)
-        if (isServed(listener))
-          for (const backend of backendsOf(listener))
-            running.put(backend.name, bootedBackend(backend, aclId));
-    }
+    for (const loadBalancer of loadBalancers) running.boot(loadBalancer, aclId);
     return running;
+  }
+
+  /** The same for one of them. */
+  boot({ listeners }: LoadBalancer, aclId: (listener: string, line: number) => number): void {
+    for (const listener of listeners)
+      if (isServed(listener))
+        for (const backend of backendsOf(listener)) this.put(backend.name, bootedBackend(backend, aclId));
   }
 
   /** Replaces what is known of a listener by what was read from the worker. */

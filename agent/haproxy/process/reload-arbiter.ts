@@ -5,20 +5,25 @@ import type { ReloadReason } from '../plan.ts';
 
 export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'socket-lost' | 'unblocked';
 
+/**
+ * Whether it was done; `unneeded`: HAProxy runs what is wanted already. After false it is tried again with growing
+ * patience, after `soon` without, because HAProxy was not even asked.
+ */
+export type ReloadResult = boolean | 'unneeded' | 'soon';
+
 export interface ArbiterOptions {
   /** Milliseconds between the ends of two reloads. */
   readonly interval: () => number;
-  /**
-   * Does the reload; false asks to try again with growing patience, `soon` to try again without, because HAProxy was
-   * not even asked. Must not throw.
-   */
-  readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<boolean | 'soon'>;
+  /** Does the reload. Must not throw. */
+  readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<ReloadResult>;
   /** How many times the budget of old workers is used up: 0 within it, 1 for each worker or share above. */
   readonly pressure: () => Promise<number>;
   readonly now?: () => number;
 }
 
 const MOST_PATIENCE = 30_000;
+/** Milliseconds after a request that came to nothing. */
+const LEAST = 100;
 
 export class ReloadArbiter {
   readonly #options: ArbiterOptions;
@@ -76,9 +81,12 @@ export class ReloadArbiter {
     this.#pending = new Set();
     const result = await this.#options.reload(causes);
     this.#failures = result === false ? this.#failures + 1 : 0;
-    if (result !== true) for (const cause of causes) this.#pending.add(cause);
+    const isOver = result === true || result === 'unneeded';
+    if (!isOver) for (const cause of causes) this.#pending.add(cause);
     this.#isReloading = false;
-    this.#lastEnd = this.#now();
+    // What cost HAProxy nothing puts nobody off, but for those that would come to nothing without a pause.
+    this.#lastEnd =
+      result === 'unneeded' ? Math.max(this.#lastEnd, this.#now() - interval + LEAST) : this.#now();
     this.#schedule();
   }
 }

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { LoadBalancer } from '../../model.ts';
+import { Slice } from '../../slice.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import { keyOfListener, readAlerts, splitBindFailures } from '../config/check.ts';
 import type { ConfigFile } from '../config/config-file.ts';
@@ -43,7 +44,11 @@ export interface SupervisorOptions {
   readonly log: Log;
 }
 
-type Phase = 'starting' | 'running';
+/** While it starts nobody is asked for it but itself. */
+export type Phase = 'starting' | 'running';
+
+/** A worker but for the connection to it. */
+export type Expected = Omit<ServingWorker, 'runtime'>;
 
 /** Before the first attempt has come to an end. */
 const NOT_YET = 'HAProxy has not been reached yet';
@@ -185,8 +190,24 @@ export class Supervisor {
     return runtime !== undefined;
   }
 
+  /** What a worker is and runs that boots from this candidate: to be made while it boots, when nobody waits for it. */
+  async expect({ loadBalancers: booted, structure }: Candidate): Promise<Expected> {
+    const { aclId } = this.#options.context(booted);
+    const running = new Running();
+    const slice = new Slice();
+    for (const loadBalancer of booted.values()) {
+      running.boot(loadBalancer, aclId);
+      if (slice.isOver) await slice.breathe();
+    }
+    return { running, booted, structure, bound: placesIn(booted) };
+  }
+
   /** The worker that serves exactly this candidate; undefined where the one that answers does not. */
-  async find(candidate: Candidate, phase: Phase = 'running'): Promise<ServingWorker | undefined> {
+  async find(
+    candidate: Candidate,
+    phase: Phase = 'running',
+    expected?: Expected,
+  ): Promise<ServingWorker | undefined> {
     const runtime = await this.connect(phase).catch(() => undefined);
     if (runtime === undefined) return undefined;
     const { description, pid } = runtime.worker;
@@ -194,10 +215,7 @@ export class Supervisor {
       runtime.close();
       return undefined;
     }
-    const { aclId } = this.#options.context(candidate.loadBalancers);
-    const running = Running.booted(candidate.loadBalancers.values(), aclId);
-    const { loadBalancers: booted, structure } = candidate;
-    return { runtime, running, booted, structure, bound: placesIn(booted) };
+    return { runtime, ...(expected ?? (await this.expect(candidate))) };
   }
 
   /** Takes out of service what HAProxy's alerts name; true where they name any that is in the candidate. */

@@ -6,8 +6,9 @@ import { HeadgateError, messageOf } from '../../errors.ts';
 import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
 
-/** Milliseconds between two looks while a reload is under way. */
+/** Milliseconds between two looks while a reload is under way, and at a master that is not there, which costs it nothing. */
 const POLL = 20;
+const ABSENT = 5;
 /** Milliseconds that a worker has for a short answer. */
 const ANSWER = 200;
 
@@ -91,7 +92,7 @@ async function reloaded(
   until: number,
 ): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
   const known = new Set([...(before?.workers ?? []), ...(before?.oldWorkers ?? [])].map(({ pid }) => pid));
-  for (let problem: unknown; ; await delay(POLL)) {
+  for (let problem: unknown; ; await delay(problem === undefined ? POLL : ABSENT)) {
     try {
       const { master, workers } = await showProc(masterSocketPath, { timeoutMs: left(until) });
       problem = undefined;

@@ -119,6 +119,22 @@ test('A reload that fails is tried again with growing patience and the same caus
   t.is(arbiter.pending.size, 0);
 });
 
+test('A request that comes to nothing does not put off the next one', async (t) => {
+  const results = ['unneeded', true] as const;
+  let count = 0;
+  const { arbiter, reloads, ended } = started(t, {
+    interval: () => 3_600_000,
+    reload: async () => results[count++] ?? true,
+  });
+  arbiter.request('listener-added');
+  await ended(1);
+  arbiter.request('listener-changed');
+  await ended(2);
+  // Not at once: those that always come to nothing must not come without end.
+  isSpaced(t, reloads, 80);
+  t.is(arbiter.pending.size, 0);
+});
+
 test('What is requested while a failed reload waits goes with it', async (t) => {
   let failures = 1;
   const { arbiter, reloads, ended } = started(t, { reload: async () => failures-- <= 0 });
