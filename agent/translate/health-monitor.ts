@@ -8,48 +8,48 @@ import type { HealthMonitor, Problem } from '../model.ts';
 /** `--healthz-bind-address` of kube-proxy, as nearly every cluster leaves it. */
 const KUBE_PROXY_PORT = 10_256;
 
+/** undefined where nobody asks for one, or where what is asked for is not for these members. */
 export function healthMonitor(
   service: Service,
   values: AnnotationValues,
   onNodes: boolean,
   problems: Problem[],
 ): HealthMonitor | undefined {
-  const type = values.healthMonitor;
+  const { healthMonitor: type } = values;
   if (type === 'none') return undefined;
-  const common = {
-    interval: values.healthMonitorInterval,
-    timeout: values.healthMonitorTimeout,
-    rise: values.healthMonitorRise,
-    fall: values.healthMonitorFall,
+  if (type !== 'kube-proxy') return ofMembers(type, values);
+  if (onNodes) return ofKubeProxy(service, values);
+  // As a default for all Services it is for those that it fits.
+  if (isAnnotated(service.annotations, 'healthMonitor')) problems.push(notForPods(service));
+  return undefined;
+}
+
+/** What a type that does not ask for it has. */
+const nothing = {
+  path: '',
+  method: '',
+  expectedCodes: '',
+  expectedBody: '',
+  expectedBodyPattern: '',
+  host: '',
+  sni: '',
+  grpcService: '',
+} as const;
+
+function ofKubeProxy(service: Service, values: AnnotationValues): HealthMonitor {
+  const own = service.externalTrafficPolicy === 'Local' ? service.healthCheckNodePort : 0;
+  return {
+    ...nothing,
+    type: 'http',
+    path: '/healthz',
+    method: 'GET',
+    expectedCodes: '200',
+    port: values.healthMonitorPort || own || KUBE_PROXY_PORT,
+    ...patience(values),
   };
-  const nothing = {
-    path: '',
-    method: '',
-    expectedCodes: '',
-    expectedBody: '',
-    expectedBodyPattern: '',
-    host: '',
-    sni: '',
-    grpcService: '',
-  };
-  if (type === 'kube-proxy') {
-    if (!onNodes) {
-      // As a default for all Services it is for those that it fits.
-      if (isAnnotated(service.annotations, 'healthMonitor')) problems.push(notForPods(service));
-      return undefined;
-    }
-    const own = service.externalTrafficPolicy === 'Local' ? service.healthCheckNodePort : 0;
-    const port = values.healthMonitorPort || own || KUBE_PROXY_PORT;
-    return {
-      ...nothing,
-      type: 'http',
-      path: '/healthz',
-      method: 'GET',
-      expectedCodes: '200',
-      port,
-      ...common,
-    };
-  }
+}
+
+function ofMembers(type: HealthMonitor['type'], values: AnnotationValues): HealthMonitor {
   const speaksHttp = type === 'http' || type === 'https';
   const speaksGrpc = type === 'grpc' || type === 'grpcs';
   const speaksTls = type === 'https' || type === 'tls' || type === 'grpcs';
@@ -72,7 +72,16 @@ export function healthMonitor(
     sni: speaksTls ? values.healthMonitorSni || host.replace(/:\d+$/, '') : '',
     grpcService: speaksGrpc ? values.healthMonitorGrpcService : '',
     port: values.healthMonitorPort,
-    ...common,
+    ...patience(values),
+  };
+}
+
+function patience(values: AnnotationValues): Pick<HealthMonitor, 'interval' | 'timeout' | 'rise' | 'fall'> {
+  return {
+    interval: values.healthMonitorInterval,
+    timeout: values.healthMonitorTimeout,
+    rise: values.healthMonitorRise,
+    fall: values.healthMonitorFall,
   };
 }
 
