@@ -86,16 +86,6 @@ export class Cluster {
     return { keys, nodesChanged, poolsChanged, claims };
   }
 
-  /** The part of a change that is not so already, for sources that deliver everything again. */
-  onlyChanged(change: ObjectsChange, source: ObjectSource): ObjectsChange {
-    const held = this.#held[source];
-    return {
-      upserted: change.upserted.filter((object) => !sameValue(held[object.kind].get(object.key), object)),
-      removed: change.removed.filter(({ kind, key }) => held[kind].has(key)),
-      problems: change.problems,
-    };
-  }
-
   service(key: string): Service | undefined {
     return this.#services.get(key);
   }

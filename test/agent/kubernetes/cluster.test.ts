@@ -1,11 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {
-  Cluster,
-  type ObjectRef,
-  type ObjectSource,
-  type ObjectsChange,
-} from '../../../agent/kubernetes/cluster.ts';
+import { Cluster, type ObjectRef, type ObjectSource } from '../../../agent/kubernetes/cluster.ts';
 import type { Endpoints, KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { claim as claimOf, pool } from '../../support/address-requests.ts';
 import { node, service, slice } from '../../support/build.ts';
@@ -139,26 +134,6 @@ test('A source cannot remove what another holds, and the manifests come before t
   t.is(cluster.service('default/web')?.ports[0]?.port, 3);
   t.deepEqual(apply(cluster, { removed }, 'api').keys, ['default/web']);
   t.is(cluster.service('default/web'), undefined);
-});
-
-test('onlyChanged() leaves what the source has not delivered so already', (t) => {
-  const cluster = new Cluster();
-  apply(cluster, { upserted: [service(), slice({ name: 'a' })] });
-  const change: ObjectsChange = {
-    upserted: [service(), slice({ name: 'a', endpoints: [] }), node()],
-    removed: [
-      { kind: 'Service', key: 'default/web' },
-      { kind: 'Service', key: 'default/other' },
-    ],
-    problems: [],
-  };
-  const { upserted, removed } = cluster.onlyChanged(change, 'manifests');
-  t.deepEqual(
-    upserted.map(({ kind }) => kind),
-    ['EndpointSlice', 'Node'],
-  );
-  t.deepEqual(removed, [{ kind: 'Service', key: 'default/web' }]);
-  t.is(cluster.onlyChanged(change, 'api').upserted.length, 3);
 });
 
 // A few names, so that they meet often.
