@@ -91,7 +91,7 @@ export class Contender {
   }
 
   /** Milliseconds of processor time for each of `changes`, one of ten endpoints each, everything included. */
-  async cost(changes: number): Promise<number> {
+  async cost(changes: number, between = BETWEEN): Promise<number> {
     const before = processorTime(this.running.pid);
     const { length } = this.services.all;
     const { probed } = this.#options;
@@ -100,7 +100,7 @@ export class Contender {
       const index = probed + ((this.#changes++ * 7919) % Math.max(1, length - probed));
       await Promise.all([
         this.services.write(this.services.replaced(this.services.at(Math.min(index, length - 1)))),
-        pause(BETWEEN),
+        pause(between),
       ]);
     }
     await pause(TAIL);
