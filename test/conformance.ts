@@ -46,6 +46,7 @@ const REAL_CREDENTIALS = 'real/kubernetes-credentials.test.ts';
 const REAL_DEAD = 'real/kubernetes-dead-haproxy.test.ts';
 const REAL_FAULTS = 'real/kubernetes-faults.test.ts';
 const REAL_POOLS = 'real/kubernetes-pools.test.ts';
+const REAL_NODES = 'real/kubernetes-nodes.test.ts';
 const REAL_PROVISIONER = 'real/kubernetes-provisioner.test.ts';
 const REAL_RBAC = 'real/rbac.test.ts';
 const REAL_SERVICES = 'real/services.test.ts';
@@ -163,6 +164,7 @@ const SERVICE: Section = {
           'With members by nodes, nodes are members of Cluster Services also where no pod is ready',
         ],
         [CASES]: ['node-members-with-local-traffic-policy'],
+        [REAL_NODES]: ['With externalTrafficPolicy Local the nodes of the endpoints get the traffic'],
         [TRANSITIONS]: ['node-gets-the-first-pod'],
         [REAL_RBAC]: ['Nothing else is allowed'],
       },
@@ -660,6 +662,10 @@ const NODES: Section = {
           'With externalTrafficPolicy Cluster every node is a member',
           'A node that a NoExecute taint empties is no member',
         ],
+        [REAL_NODES]: [
+          'Nodes come and go as their labels, taints and deletion say, without a failed request',
+          'A node that flaps between Ready and NotReady tells HAProxy nothing',
+        ],
       },
     },
     {
@@ -948,4 +954,69 @@ const ADDRESSES: Section = {
   ],
 };
 
-export const conformance: readonly Section[] = [SERVICE, TOLD, SLICES, NODES, WATCHING, ADDRESSES];
+const WHOLE: Section = {
+  title: 'As a whole, for months',
+  rows: [
+    {
+      field: 'churn',
+      rule: ['Under 200 writes a second no update is lost, and memory stays as it is.'],
+      shownBy: {
+        'real/kubernetes-churn.test.ts': [
+          'Under 200 endpoint writes a second no update is lost and memory stays flat',
+        ],
+        [REAL_SOURCE]: ['No update is lost under 200 writes a second while connections are reset'],
+      },
+    },
+    {
+      field: 'an API server that is gone',
+      rule: [
+        'Traffic goes on, also over a restart of the agent or of the host, and nothing is done over after it.',
+      ],
+      shownBy: {
+        'real/kubernetes-away.test.ts': [
+          'Without an API server traffic goes on, also over an agent restart after SIGKILL',
+          'A host that boots without an API server serves what it served before',
+        ],
+      },
+    },
+    {
+      field: 'two agents on one cluster',
+      rule: [
+        'They give the same addresses and render the same bytes; one writes, and the other one takes over.',
+      ],
+      shownBy: {
+        'real/kubernetes-two-agents.test.ts': [
+          'Two agents serve the same, one writes, and the other one follows when it is killed',
+        ],
+      },
+    },
+    {
+      field: 'the API server behind a VIP of this host',
+      rule: ['What a folder says is served before and without any API server, which may be what it serves.'],
+      shownBy: {
+        'real/kubernetes-control-plane.test.ts': [
+          'A control plane is served before it is there, and its Services are then served through it',
+          'An agent that served a folder alone is led to an API server behind a VIP of the same folder',
+        ],
+      },
+    },
+    {
+      field: 'a part of the cluster',
+      rule: ['Settings choose namespaces and a label selector of Services.'],
+      shownBy: {
+        [REAL_SOURCE]: ['Settings narrow what is watched to namespaces and Services of a selector'],
+      },
+    },
+    {
+      field: 'a Service that is gone',
+      rule: ['Nothing is kept of it, also where only a list that broke off had shown it.'],
+      shownBy: {
+        'agent/kubernetes/api/api-source.test.ts': [
+          'A Service that was seen only in a list that broke off is not there for those who write',
+        ],
+      },
+    },
+  ],
+};
+
+export const conformance: readonly Section[] = [SERVICE, TOLD, SLICES, NODES, WATCHING, ADDRESSES, WHOLE];
