@@ -96,6 +96,15 @@ test('Nothing is prepared where no VIP would come', (t) => {
   }
 });
 
+test('Until VRRP has been told anything a master counts as standing in full, and any other as lowered', (t) => {
+  const host = new Host();
+  t.deepEqual(host.rise.priorities, { 'vrrp-51': 50 });
+  host.roles = MASTER;
+  t.deepEqual(host.rise.priorities, { 'vrrp-51': 250 });
+  host.stand('maintenance');
+  t.deepEqual(host.rise.priorities, { 'vrrp-51': 150 });
+});
+
 test('A peer that does not serve is replaced at once', (t) => {
   for (const change of [{ running: '' }, { lowered: ['haproxy'] }, { lowered: ['listeners'] }]) {
     const host = new Host();
