@@ -1,9 +1,10 @@
 // Two agents on addresses of one machine, each with a HAProxy of its own, as a pair without VRRP.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders.ts';
-import { type CommandResult, TestHost } from '../support/agent.ts';
+import { type CommandResult, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { makeCredentials } from '../support/pair-credentials.ts';
 import { requires } from '../support/requirements.ts';
@@ -78,6 +79,33 @@ test.serial('Each host says whether the other one has the same, and what it coul
   t.is(metric('headgate_pair_peer_heard'), 1);
   t.regex((await a.command('status')).stdout, /Peer may take over: no: The peer is behind/);
 });
+
+test.serial(
+  'Agents that were stopped for a while, in the midst of changes, hear each other again',
+  async (t) => {
+    const [a, b] = await pairOfHosts(t);
+    const waiting = { members: [a.address(11)], address: '' };
+    for (const host of [a, b]) await host.serve(waiting);
+    const agents = [await a.start(), await b.start()];
+    const isHeard = async (host: TestHost) => (await host.status()).pair?.peer !== undefined;
+    for (const host of [a, b]) await host.until('its peer is heard', () => isHeard(host));
+    // First one, then both at once, after which neither hears by what the other tells that it is there.
+    for (const stopped of [agents.slice(1), agents]) {
+      for (const { pid } of stopped) signal(pid, 'SIGSTOP');
+      for (const host of [a, b])
+        await host.serve({ ...waiting, name: `shop-${stopped.length}`, members: [a.address(12)] });
+      if (stopped.length === 1) await a.until('it is unknown', async () => !(await isHeard(a)));
+      else await delay(3_000);
+      for (const { pid } of stopped) signal(pid, 'SIGCONT');
+      for (const host of [a, b])
+        await host.until('they are alike', async () => {
+          const { pair, loadBalancers } = await host.status();
+          return pair?.fault === '' && pair.peerNotReady === '' && loadBalancers === stopped.length + 1;
+        });
+    }
+    t.is(agents.filter(({ hasExited }) => hasExited).length, 0);
+  },
+);
 
 test.serial('Maintenance outlives the agent, and each order says what became of it', async (t) => {
   const [a] = await pairOfHosts(t);
