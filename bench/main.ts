@@ -1,7 +1,8 @@
 // `make bench`: runs the benchmarks whose rows are asked for, prints their table and writes bench/results.json.
 // ROWS (or --rows) is a pattern of rows' names, BENCH_SCALE a share of the full size (for tests), BENCH_RESULTS
-// another file to write, HAPROXY another HAProxy, BENCH_PATIENCE how many seconds to wait before each benchmark for
-// the machine to be quiet. A target that is missed is shown; the exit status stays 0.
+// another file to write, HAPROXY another HAProxy, BENCH_CHANGES how many changes `vips-churn` makes, BENCH_PATIENCE how
+// many seconds to wait before each benchmark for the machine to be quiet. A target that is missed is shown; the exit
+// status stays 0.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

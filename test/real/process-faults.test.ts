@@ -73,7 +73,7 @@ test.serial(
     // The same socket serves the next worker.
     await host.serve({ name: 'shop', address: host.address(2) });
     await host.until('a new Service is served', () => host.answers(2));
-    t.not(await host.worker(), worker);
+    await host.until('the next worker has it', async () => (await host.worker()) !== worker);
     // Another HAProxy has another socket.
     await next.stop();
     await ended(host);
