@@ -11,6 +11,11 @@ import { familyHead, type TextFormat } from './text-format.ts';
 
 /** Bytes of one write, and of text that is made or packed at a stretch: a fraction of a millisecond. */
 const PIECE = 64 * 1024;
+/**
+ * Milliseconds of a slice: whoever connects meanwhile waits for several, one to be let in, one to be heard, one to be
+ * answered.
+ */
+const SLICE = 2;
 /** Numbers that are looked up at a time. */
 const RUN = 256;
 /** Bytes of a character at most. */
@@ -27,7 +32,7 @@ export async function expose(
   kept?: KeptSamples,
 ): Promise<void> {
   const gone = new Promise<void>((resolve) => sink.once('close', resolve));
-  const slice = new Slice();
+  const slice = new Slice(SLICE);
   const write = async (bytes: Buffer): Promise<void> => {
     const taken = new Promise<void>((resolve) => sink.write(bytes, () => resolve()));
     // What was taken is written over.

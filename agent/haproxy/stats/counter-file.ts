@@ -28,6 +28,11 @@ export interface Counts {
 const count = number().also((value, refuse) => {
   if (value < 0) refuse([], 'is not a count');
 });
+/** The same to be written: series one by one, each as it is by then. */
+export interface WrittenCounts extends Omit<Counts, 'series'> {
+  readonly series: Iterable<readonly [key: string, totals: number[]]>;
+}
+
 const numbers = listOf(count);
 const head = mappingOf({
   version: wholeNumber(1, 1),
@@ -40,7 +45,7 @@ const head = mappingOf({
 const line = mappingOf({ key: text(), totals: numbers, readings: listOf(numbers) });
 
 /** Errors: FILE_WRITE. */
-export async function writeCounts(path: string, counts: Counts): Promise<void> {
+export async function writeCounts(path: string, counts: WrittenCounts): Promise<void> {
   const { isClean, process, series, workers } = counts;
   const all = [...workers];
   const first = {

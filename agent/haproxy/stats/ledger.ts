@@ -4,7 +4,7 @@
 import type { Listener, LoadBalancer } from '../../model.ts';
 import { listenerOfBackend, spareOf } from '../config/listener-config.ts';
 import { allColumns, counterCount, positionOf } from './columns.ts';
-import type { Counts, WorkerCounts } from './counter-file.ts';
+import type { Counts, WorkerCounts, WrittenCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
 import { listenerLabels, memberLabels, Names, newSeries, type Series } from './series.ts';
 import { SeriesBlocks } from './series-blocks.ts';
@@ -142,9 +142,12 @@ export class Ledger {
     for (const id of this.#workers.keys()) if (!pids.has(Number.parseInt(id, 10))) this.#workers.delete(id);
   }
 
-  counts(isClean: boolean): Counts {
-    const series = new Map([...this.#series].map(([key, { values }]) => [key, values]));
-    return { isClean, process: this.#process, series, workers: this.#workers };
+  counts(isClean: boolean): WrittenCounts {
+    return { isClean, process: this.#process, series: this.#totals(), workers: this.#workers };
+  }
+
+  *#totals(): Generator<readonly [key: string, totals: number[]], void, void> {
+    for (const [key, { values }] of this.#series) yield [key, values];
   }
 
   /**
