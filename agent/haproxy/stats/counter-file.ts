@@ -44,6 +44,9 @@ const head = mappingOf({
 });
 const line = mappingOf({ key: text(), totals: numbers, readings: listOf(numbers) });
 
+/** Milliseconds: it goes on beside the scrape that it follows. */
+const SLICE = 1;
+
 /** Errors: FILE_WRITE. */
 export async function writeCounts(path: string, counts: WrittenCounts): Promise<void> {
   const { isClean, process, series, workers } = counts;
@@ -56,7 +59,7 @@ export async function writeCounts(path: string, counts: WrittenCounts): Promise<
     process,
     workers: all.map(([id, own]) => ({ id, process: own.process })),
   };
-  const slice = new Slice();
+  const slice = new Slice(SLICE);
   const chunks = [`${JSON.stringify(first)}\n`];
   for (const [key, totals] of series) {
     if (!totals.some((total) => total > 0)) continue;
