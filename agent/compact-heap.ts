@@ -1,6 +1,8 @@
 // Gives back to the system what the start has left in the heap: the texts that were read, the trees that they were
 // parsed into, pages that are half empty. V8 by itself does so when memory is short, which on a large host is never.
 
+import { setFlagsFromString } from 'node:v8';
+
 export class HeapCompaction {
   #isDone = false;
 
@@ -11,6 +13,8 @@ export class HeapCompaction {
   once(): void {
     if (this.#isDone) return;
     this.#isDone = true;
+    // The young generation, which may grow large during the start, begins small again and stays so.
+    setFlagsFromString('--semi-space-growth-factor=1');
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   }
 }
