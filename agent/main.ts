@@ -34,6 +34,7 @@ async function run(argv: readonly string[]): Promise<number> {
     .once('SIGINT', stop);
 
   // What is desired is known before HAProxy is started or told anything.
+  haproxy.prepare();
   const reading = sources.start();
   reporter?.start();
   const readBy = await reading;

@@ -30,6 +30,7 @@ export class HaproxyDataplane {
   readonly #options: HaproxyOptions;
   #settings: HaproxySettings;
   readonly #parts: HaproxyParts;
+  #preparation: Promise<void> | undefined;
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
@@ -38,19 +39,19 @@ export class HaproxyDataplane {
     this.#parts = haproxyParts(options, () => this.#settings);
   }
 
+  /** Does of start() what needs no load balancers, while those are still being read. What fails fails in start(). */
+  prepare(): void {
+    this.#prepare().catch(() => undefined);
+  }
+
   /**
    * Makes the folders, checks the version, and gets hold of a worker. Where none can be had at once it goes on trying
    * in the background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
-    const { paths, persister, quarantine, rejectionFile, caretaker, statistics, checkWatch, serving } =
-      this.#parts;
-    await mkdir(dirname(paths.config), { recursive: true, mode: 0o700 });
-    await mkdir(dirname(paths.adminSocket), { recursive: true, mode: 0o711 });
-    await forgetServerStates(paths).catch(() => undefined);
+    const { paths, persister, caretaker, statistics, checkWatch, serving } = this.#parts;
+    await this.#prepare();
     await writeStartScript(paths).catch((error: unknown) => persister.failed(error));
-    const { text: version } = await haproxyVersion(this.#settings.haproxy);
-    quarantine.restore(await rejectionFile.load(version));
     caretaker.start();
     await statistics.start();
     checkWatch.start();
@@ -209,6 +210,20 @@ export class HaproxyDataplane {
   async stopHaproxy(grace: number): Promise<void> {
     const { supervisor, paths } = this.#parts;
     if (supervisor.hasStarted) await stopHaproxy(paths, grace);
+  }
+
+  #prepare(): Promise<void> {
+    this.#preparation ??= this.#prepareOnce();
+    return this.#preparation;
+  }
+
+  async #prepareOnce(): Promise<void> {
+    const { paths, quarantine, rejectionFile } = this.#parts;
+    await mkdir(dirname(paths.config), { recursive: true, mode: 0o700 });
+    await mkdir(dirname(paths.adminSocket), { recursive: true, mode: 0o711 });
+    await forgetServerStates(paths).catch(() => undefined);
+    const { text: version } = await haproxyVersion(this.#settings.haproxy);
+    quarantine.restore(await rejectionFile.load(version));
   }
 
   #plan({ running, booted }: ServingWorker, key: string): Plan {
