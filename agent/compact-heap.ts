@@ -26,6 +26,14 @@ export class HeapCompaction {
 }
 
 /**
+ * One optimizing compiler in place of two: 5 MB less for 0.05 s more of a start at a thousand Services. On the command
+ * line it would cost another 0.02 s, as that does which follows.
+ */
+export function withOneCompiler(): void {
+  setFlagsFromString('--no-maglev');
+}
+
+/**
  * What `--expose-gc` gives to a whole process from its start: with that on the command line Node could use nothing of
  * what it has compiled beforehand, and would start 20 ms later.
  */

@@ -4,6 +4,7 @@
 
 import { type Answering, startAnswering } from './answering.ts';
 import { cli } from './cli/cli.ts';
+import { withOneCompiler } from './compact-heap.ts';
 import { translateFirst } from './first-state.ts';
 import { loop } from './loop.ts';
 import { type AgentParts, agentParts } from './parts.ts';
@@ -16,6 +17,7 @@ import { version } from './version.ts';
 async function run(argv: readonly string[]): Promise<number> {
   // bin/headgate sets it for the agent alone: HAProxy's threads shall not wait for one another.
   delete process.env.MALLOC_ARENA_MAX;
+  withOneCompiler();
   const parts = await agentParts(argv);
   const { settings, log, metrics, cluster, changes, model, compaction, addresses, sources } = parts;
   const { haproxy, keepalived, pair, reporter, known, telling } = parts;
