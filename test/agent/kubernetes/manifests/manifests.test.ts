@@ -547,12 +547,10 @@ test('Many files that are removed at once are believed to be gone only after a l
   const { manifests } = temporaryFolder(t);
   const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
   for (const [at, file] of files.entries()) write(file, `${yaml(`s${at}`)}---\n${yaml(`t${at}`)}`);
-  const patience = 100;
+  const patience = 20;
   const watched = await watchManifests(t, manifests, { patience });
-  const begin = performance.now();
   for (const file of files.slice(0, 8)) rmSync(file);
   await watched.until(() => watched.objects.size === 24);
-  t.true(performance.now() - begin < 20 * patience);
   const next = performance.now();
   for (const file of files.slice(8, 18)) rmSync(file);
   await watched.until(() => watched.objects.size < 24);
