@@ -39,6 +39,8 @@ export class Contender {
   readonly #options: ContenderOptions;
   /** Of each Service that is probed, the change before. */
   readonly #before = new Map<number, Promise<number>>();
+  /** Services with session affinity. */
+  readonly #affine = new Set<number>();
   #changes = 0;
 
   constructor(options: ContenderOptions) {
@@ -121,7 +123,10 @@ export class Contender {
   }
 
   async #changeOption(n: number): Promise<void> {
-    const service = this.services.at((n * 7919) % this.services.all.length);
-    await this.services.setAffinity(service, n % (2 * CYCLE) === OPTION ? 'ClientIP' : 'None');
+    const index = (n * 7919) % this.services.all.length;
+    // The next round meets the same Services: what is set already would be no change.
+    const isSet = this.#affine.delete(index);
+    if (!isSet) this.#affine.add(index);
+    await this.services.setAffinity(this.services.at(index), isSet ? 'None' : 'ClientIP');
   }
 }
