@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
+import { Deadline } from './deadline.ts';
 import type { Needs } from './requirements.ts';
 
 export interface KubeOptions {
@@ -400,10 +401,10 @@ export class Kube {
 
   async #until(name: string, isReady: () => Promise<boolean>): Promise<void> {
     const child = this.#processes.get(name);
-    const deadline = performance.now() + 60_000;
+    const deadline = new Deadline(60_000, 150);
     while (!(await isReady().catch(() => false))) {
       const hasEnded = child?.exitCode !== null || child.signalCode !== null;
-      if (hasEnded || performance.now() > deadline) {
+      if (hasEnded || deadline.isOver) {
         const log = await readFile(join(this.directory, `${name}.log`), 'utf8').catch(() => '');
         throw new Error(`${name} ${hasEnded ? 'ended' : 'is not ready'}: ${log.slice(-2000)}`);
       }
