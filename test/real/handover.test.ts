@@ -36,7 +36,7 @@ test.serial('A planned failover, and one back at once, cost no connection, new o
 });
 
 test.serial('A connection that lasts is cut at the deadline, and nothing is left on the hosts', async (t) => {
-  const { active, standby, network } = await startEchoes(t, { flags: ['--pair-drain-timeout', '20s'] });
+  const { active, standby, network } = await startEchoes(t, { flags: ['--pair-drain-timeout', '30s'] });
   const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true });
   await active.host.until('it is counted', async () => (await pairOf(active.host)).handover?.left === 1);
@@ -45,7 +45,7 @@ test.serial('A connection that lasts is cut at the deadline, and nothing is left
   t.is((await active.agent.metrics())('headgate_handover_connections'), 1);
   t.regex((await active.host.command('status')).stdout, /^Handed over: +1 connections? goes? on here until/m);
   for (const side of [active, standby]) {
-    await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '');
+    await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '', 60_000);
     await side.host.until('nothing is left', async () => (await leftOn(network, side)) === '');
   }
   t.regex(await client.ended(), /ECONNRESET|Closed/);
