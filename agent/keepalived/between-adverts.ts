@@ -1,5 +1,5 @@
 // Finds the moment for a reload of keepalived at which it misses no advertisement. While it reloads it hears nothing, for
-// 10 to 20 ms with a thousand addresses, and what arrives meanwhile is lost: a backup would miss one in ten or so, of the
+// 12 to 31 ms with a thousand addresses, and what arrives meanwhile is lost: a backup would miss one in ten or so, of the
 // three for which it waits. So a reload follows right after an advertisement, and the next one finds it done.
 
 import { setTimeout as delay } from 'node:timers/promises';
