@@ -192,13 +192,23 @@ export class TestHost {
     return (await askAgent(agentSocketPath(this.runtimeDir), 'why', { service })) as ServiceExplanation;
   }
 
-  /** Asks HAProxy itself, by its admin socket. */
-  haproxy(line: string): Promise<string> {
-    return askOnce(this.paths.adminSocket, line);
+  /** Asks HAProxy itself, by its admin socket: the worker that stays, where one follows another. */
+  async haproxy(line: string): Promise<string> {
+    return (await this.#askWorker(line)).answer;
   }
 
   async worker(): Promise<number> {
-    return parseInfo(await this.haproxy('show info')).pid;
+    return (await this.#askWorker('help')).pid;
+  }
+
+  /** A worker that is to stop may take connections for a moment after the next one has begun to. */
+  async #askWorker(line: string): Promise<{ pid: number; answer: string }> {
+    for (const end = performance.now() + PATIENCE; ; await delay(5)) {
+      const said = await askOnce(this.paths.adminSocket, `show info;${line}`);
+      const { pid, stopping } = parseInfo(said);
+      const answer = /\n\n([^]*)$/.exec(said)?.[1] ?? '';
+      if (!stopping || performance.now() > end) return { pid, answer };
+    }
   }
 
   async master(): Promise<number> {
