@@ -51,6 +51,7 @@ export class Handover {
   readonly #clock: Clock;
   #whyNotGive = 'It has not been looked at yet';
   #whyNotTake = this.#whyNotGive;
+  readonly #looked = Promise.withResolvers<void>();
   #link: Link = noLink;
   #window: Window | undefined;
   /** This host's order; the peer's for which it prepares, and for which it is prepared. */
@@ -78,14 +79,14 @@ export class Handover {
   /** What an agent before this one has begun goes on; what is left of it is tidied up when it must have ended. */
   async start(): Promise<void> {
     const { drainTimeout, kernel, tell, log } = this.#options;
-    if (drainTimeout === 0) {
-      this.#whyNotGive = SWITCHED_OFF;
-      return;
+    if (drainTimeout === 0) this.#whyNotGive = SWITCHED_OFF;
+    else {
+      this.#whyNotGive = await kernel.whyNotLend();
+      this.#whyNotTake = await kernel.whyNotDivert();
+      this.#link = await kernel.link().catch(() => noLink);
     }
-    this.#whyNotGive = await kernel.whyNotLend();
-    this.#whyNotTake = await kernel.whyNotDivert();
-    this.#link = await kernel.link().catch(() => noLink);
-    if (this.#closed) return;
+    this.#looked.resolve();
+    if (this.#closed || drainTimeout === 0) return;
     for (const why of new Set([this.#whyNotGive, this.#whyNotTake]))
       if (why !== '') log.warn('A planned failover cuts connections', { why });
     tell();
@@ -122,6 +123,8 @@ export class Handover {
   /** Before this host takes VIPs that the peer serves: has both prepared. As prepare(), but for the other side. */
   async wish(): Promise<void> {
     const { peer, tell, drainTimeout } = this.#options;
+    // A host that has just begun may be about to rise before it has looked at itself.
+    await this.#within(MOST, this.#looked.promise);
     if (drainTimeout === 0 || this.#whyNotTake !== '' || peer()?.handover.gives !== true) return;
     const prepared = Promise.withResolvers<void>();
     this.#onPrepared = prepared.resolve;
@@ -180,6 +183,7 @@ export class Handover {
 
   async #prepare(): Promise<void> {
     const { roles, vipsOf, drainTimeout, metrics } = this.#options;
+    await this.#looked.promise;
     const vips = vipsOf(masterOf(roles()));
     if (drainTimeout === 0 || vips.length === 0) return;
     const why = this.#whyNotGive || (await this.#give(vips).catch(messageOf));

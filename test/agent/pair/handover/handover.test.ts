@@ -27,6 +27,8 @@ class Host {
   counted: readonly string[] = [];
   whyNotDivert = '';
   whyNotLend = '';
+  /** What the first look at this host waits for. */
+  looking: Promise<void> = Promise.resolve();
   /** What an order to pass connections on waits for. */
   diverting: Promise<void> = Promise.resolve();
   diversion: OwnDiversion | undefined;
@@ -39,7 +41,10 @@ class Host {
     this.link = { ether: `02:00:00:00:00:0${number}`, v4: `192.0.2.1${number}`, v6: '' };
     this.handover = new Handover({
       kernel: {
-        whyNotLend: async () => this.whyNotLend,
+        whyNotLend: async () => {
+          await this.looking;
+          return this.whyNotLend;
+        },
         whyNotDivert: async () => this.whyNotDivert,
         link: async () => this.link,
         lend: async (vips, seconds) => this.#note(`lend ${vips} ${seconds}`),
@@ -250,6 +255,22 @@ test('A host that wants VIPs has both prepared before it rises', async (t) => {
   await clock.advance(2_000);
   t.is(a.deeds, `end diversion; take back ${VIP}`);
   t.is(b.deeds, 'end diversion; take back ');
+});
+
+test('A host that has just begun has both prepared as soon as it has looked at itself', async (t) => {
+  const [a, , clock] = await pair(t);
+  const late = new Host(clock, 3);
+  t.teardown(() => late.handover.close());
+  [a.other, late.other] = [late, a];
+  const looked = Promise.withResolvers<void>();
+  late.looking = looked.promise;
+  const starting = late.handover.start();
+  const wishing = late.handover.wish();
+  await settled();
+  t.is([a.deeds, late.deeds].join(), ',');
+  looked.resolve();
+  await Promise.all([starting, wishing]);
+  t.is([a.deeds, late.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
 });
 
 test('VIPs that do not come after all leave nothing behind', async (t) => {
