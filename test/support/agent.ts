@@ -206,7 +206,7 @@ export class TestHost {
     for (const end = performance.now() + PATIENCE; ; await delay(5)) {
       const said = await askOnce(this.paths.adminSocket, `show info;${line}`);
       const { pid, stopping } = parseInfo(said);
-      const answer = /\n\n([^]*)$/.exec(said)?.[1] ?? '';
+      const answer = /\n\n([\s\S]*)$/.exec(said)?.[1] ?? '';
       if (!stopping || performance.now() > end) return { pid, answer };
     }
   }

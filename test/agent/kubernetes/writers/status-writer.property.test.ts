@@ -50,7 +50,7 @@ test('Whatever the watch shows and whenever, the API has in the end what was wis
         for (const step of list) await run(step);
         await end();
       }),
-      { numRuns: 300 },
+      { numRuns: 1_000 },
     ),
   );
 });
@@ -97,6 +97,8 @@ function start() {
   const show = (index: number) => {
     at = Math.max(0, Math.min(versions.length - 1, index));
     writer.observed(KEY);
+    // What has been let go of is looked at again only when its Service is reported again, which follows from the watch.
+    if (wished?.kind === 'release') wish(wished);
   };
   const lead = (leads: boolean) => {
     isLeading = leads;
@@ -106,11 +108,8 @@ function start() {
     if (step.kind === 'wish') wish(serve(step.ip));
     else if (step.kind === 'release') wish({ kind: 'release', uid: 'uid-1', isTornDown: true });
     else if (step.kind === 'claim') wish({ kind: 'claim', uid: 'uid-1' });
-    else if (step.kind === 'other') {
-      api.put(PATH, changed(api.objects.get(PATH), versions, step.does));
-      // What has been let go of is looked at again only when its Service is reported again.
-      if (wished?.kind === 'release') wish(wished);
-    } else if (step.kind === 'watch') {
+    else if (step.kind === 'other') api.put(PATH, changed(api.objects.get(PATH), versions, step.does));
+    else if (step.kind === 'watch') {
       for (let left = step.versions; left > 0 && at < versions.length - 1; left--) show(at + 1);
     } else if (step.kind === 'relist') show(at - step.back);
     else if (step.kind === 'hold') held ??= Promise.withResolvers();
