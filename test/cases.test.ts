@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
-import { needsOf } from '../agent/haproxy/config/limits.ts';
 import type { RenderContext } from '../agent/haproxy/config/render-context.ts';
 import { sharedTables } from '../agent/haproxy/config/shared-tables.ts';
 import type { KubernetesObject } from '../agent/kubernetes/objects.ts';
@@ -24,7 +23,7 @@ import { translateCluster } from './support/translated.ts';
 const test = requires(ava, { haproxy: true });
 const withOpenssl = requires(ava, { haproxy: true, programs: ['openssl'] });
 
-const CONTEXT: Omit<RenderContext, 'persistence'> = {
+const CONTEXT: RenderContext = {
   adminSocket: '/run/headgate/haproxy/admin.sock',
   peersSocket: '/run/headgate/haproxy/peers.sock',
   serverState: '/run/headgate/haproxy/servers.state',
@@ -48,8 +47,7 @@ async function rendered(
 ): Promise<readonly [string, string]> {
   const model = translateCluster(clusterOf(objects), settings);
   const loadBalancers = inFileOrder(model.loadBalancers);
-  const { persistence } = needsOf(loadBalancers);
-  const { chunks, structure } = await configText(loadBalancers, { ...context, persistence });
+  const { chunks, structure } = await configText(loadBalancers, context);
   const problems = loadBalancers.flatMap((loadBalancer) =>
     loadBalancer.problems.map(({ object, reason, message }) => `${object}: ${reason}: ${message}\n`),
   );

@@ -29,16 +29,11 @@ export async function render(argv: readonly string[]): Promise<number> {
     throw new HeadgateError('USAGE', 'Say where to write: --output DIR', { retry: 'never' });
   const { model, problems } = await desiredState(settings);
   const loadBalancers = inFileOrder(model.loadBalancers);
-  const needs = needsOf(loadBalancers);
-  const limit = maxConnections(settings.maxConnections, fileLimit(), needs);
+  const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers));
   const paths = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
-  const sharedTables = await tablesOf(settings, paths.config);
   const { chunks } = await configText(
     loadBalancers,
-    renderContext(settings, paths, limit.value, new AclIds().idOf, {
-      ...(sharedTables && { sharedTables }),
-      persistence: needs.persistence,
-    }),
+    renderContext(settings, paths, limit.value, new AclIds().idOf, await tablesOf(settings, paths.config)),
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
   await writeFolder(path, chunks);

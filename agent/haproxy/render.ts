@@ -46,7 +46,6 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     hardStopAfter: context.hardStopAfter,
     maxReloads: context.maxReloads,
     localPeer: context.localPeer,
-    persistence: context.persistence,
     ...tablesView(context.sharedTables),
     hasUser: context.user !== '',
     user: context.user,

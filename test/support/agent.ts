@@ -192,23 +192,13 @@ export class TestHost {
     return (await askAgent(agentSocketPath(this.runtimeDir), 'why', { service })) as ServiceExplanation;
   }
 
-  /** Asks HAProxy itself, by its admin socket: the worker that stays, where one follows another. */
-  async haproxy(line: string): Promise<string> {
-    return (await this.#askWorker(line)).answer;
+  /** Asks HAProxy itself, by its admin socket. */
+  haproxy(line: string): Promise<string> {
+    return askOnce(this.paths.adminSocket, line);
   }
 
   async worker(): Promise<number> {
-    return (await this.#askWorker('help')).pid;
-  }
-
-  /** A worker that is to stop may take connections for a moment after the next one has begun to. */
-  async #askWorker(line: string): Promise<{ pid: number; answer: string }> {
-    for (const end = performance.now() + PATIENCE; ; await delay(5)) {
-      const said = await askOnce(this.paths.adminSocket, `show info;${line}`);
-      const { pid, stopping } = parseInfo(said);
-      const answer = /\n\n([\s\S]*)$/.exec(said)?.[1] ?? '';
-      if (!stopping || performance.now() > end) return { pid, answer };
-    }
+    return parseInfo(await this.haproxy('show info')).pid;
   }
 
   async master(): Promise<number> {

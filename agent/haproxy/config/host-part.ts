@@ -53,15 +53,10 @@ export class HostPart {
     const { paths, log } = this.#options;
     const settings = this.#options.settings();
     const before = this.#limit.problem;
-    const needs = needsOf(loadBalancers.values());
-    this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needs);
+    this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needsOf(loadBalancers.values()));
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
-    const { persistence } = needs;
-    return renderContext(settings, paths, value, this.aclIds.idOf, {
-      ...(this.#tables && { sharedTables: this.#tables }),
-      persistence,
-    });
+    return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);
   };
 
   /** Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on. */

@@ -13,23 +13,19 @@ const MOST_CONNECTIONS = 200_000;
 export interface Needs {
   readonly listeners: number;
   readonly checks: number;
-  /** Some clients keep their member. */
-  readonly persistence: boolean;
 }
 
 export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let listeners = 0;
   let checks = 0;
-  let persistence = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
       if (!isServed(listener)) continue;
       listeners += listener.addresses.length;
-      persistence ||= listener.pool.persistence > 0;
       if (listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  return { listeners, checks, persistence };
+  return { listeners, checks };
 }
 
 /**
@@ -39,7 +35,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
 export function maxConnections(
   wanted: number,
   fileLimit: number,
-  needs: Omit<Needs, 'persistence'>,
+  needs: Needs,
 ): { value: number; problem: string | undefined } {
   const reserved = OWN_DESCRIPTORS + roundUp(needs.listeners + needs.checks);
   const fit = Math.floor((fileLimit - reserved) / 2);

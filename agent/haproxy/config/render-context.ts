@@ -18,8 +18,6 @@ export interface RenderContext {
   /** A worker older than this many reloads is ended, whatever it still serves. */
   readonly maxReloads: number;
   readonly localPeer: string;
-  /** Some clients keep their member. */
-  readonly persistence: boolean;
   /** Where the stick-tables are shared with another host's HAProxy. */
   readonly sharedTables?: SharedTables;
   /** '': HAProxy keeps the user that starts it. */
@@ -42,7 +40,7 @@ export function renderContext(
   paths: HaproxyPaths,
   maxConnections: number,
   aclId: RenderContext['aclId'],
-  { sharedTables, persistence = false }: Partial<Pick<RenderContext, 'sharedTables' | 'persistence'>> = {},
+  sharedTables?: SharedTables,
 ): RenderContext {
   return {
     adminSocket: paths.adminSocket,
@@ -55,7 +53,6 @@ export function renderContext(
     hardStopAfter: settings.hardStopAfter,
     maxReloads: settings.maxOldWorkers * 4,
     localPeer: sharedTables?.ownName ?? 'headgate',
-    persistence,
     ...(sharedTables && { sharedTables }),
     user: settings.haproxyUser,
     group: settings.haproxyGroup,

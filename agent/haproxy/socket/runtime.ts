@@ -3,7 +3,6 @@
 // it is closed.
 
 import { connect, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../errors.ts';
 import { Slice } from '../../slice.ts';
 import { commandText } from './command-text.ts';
@@ -34,10 +33,6 @@ export interface WorkerProcess {
   readonly stopping: boolean;
   readonly via: 'admin' | 'master';
 }
-
-/** Milliseconds in which a worker that is being replaced may still take a connection, and between two tries. */
-const SUCCESSION = 500;
-const RETRY = 10;
 
 interface Link {
   readonly pipeline: Pipeline;
@@ -131,17 +126,14 @@ export class Runtime {
       this.#side = undefined;
     };
     try {
-      for (const until = performance.now() + SUCCESSION; ; await delay(RETRY)) {
-        const { pipeline, worker } = await open(this.#options, this.worker);
-        if (worker.pid === this.worker.pid) {
-          void pipeline.closed.then(forget);
-          return pipeline;
-        }
+      const { pipeline, worker } = await open(this.#options, this.worker);
+      if (worker.pid !== this.worker.pid) {
         pipeline.close();
-        if (worker.stopping && performance.now() < until) continue;
         const message = `Worker ${this.worker.pid} does not take connections any more: ${worker.pid} does`;
         throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
       }
+      void pipeline.closed.then(forget);
+      return pipeline;
     } catch (error) {
       forget();
       throw error;

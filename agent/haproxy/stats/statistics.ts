@@ -51,8 +51,6 @@ const SAMPLE_EVERY = 60_000;
 /** Milliseconds between two readings of an old worker; longer where one takes long. */
 const FOLLOW_EVERY = 1_000;
 const FOLLOW_SHARE = 20;
-/** Milliseconds in which a worker that is to stop may still take connections (`grace`), with some to spare. */
-const LAST_CONNECTIONS = 150;
 /** Characters of an old worker's answer that are taken in at a stretch. */
 const PIECE = 64 * 1024;
 
@@ -186,16 +184,13 @@ export class Statistics {
 
   async #follow(runtime: Runtime): Promise<void> {
     const { pid } = runtime.worker;
-    const retired = performance.now();
     try {
       for (let isEmpty = false; !isEmpty && !this.#closed; ) {
         const began = performance.now();
-        isEmpty = (await this.#inTurn(() => this.#readOld(runtime))) && began - retired >= LAST_CONNECTIONS;
+        isEmpty = await this.#inTurn(() => this.#readOld(runtime));
         void this.#write(false);
-        if (isEmpty) break;
         const took = performance.now() - began;
-        const rest = began - retired < LAST_CONNECTIONS ? LAST_CONNECTIONS : FOLLOW_EVERY;
-        await delay(Math.max(rest, took * FOLLOW_SHARE), undefined, { ref: false });
+        if (!isEmpty) await delay(Math.max(FOLLOW_EVERY, took * FOLLOW_SHARE), undefined, { ref: false });
       }
     } catch (error) {
       this.#options.log.debug('An old worker has ended', { worker: pid, error: messageOf(error) });

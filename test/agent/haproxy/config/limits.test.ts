@@ -22,7 +22,7 @@ test('Each address of a listener needs a descriptor, each member one where it is
     slice({ serviceName: 'api' }),
     node(),
   ]);
-  t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3, persistence: false });
+  t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3 });
 });
 
 test('What is served nowhere needs nothing', (t) => {
@@ -31,21 +31,7 @@ test('What is served nowhere needs nothing', (t) => {
     service({ created: 2, annotations: monitored }),
     slice(),
   ]);
-  t.deepEqual(needsOf([loadBalancerOf(model)]), {
-    listeners: 0,
-    checks: 0,
-    persistence: false,
-  });
-});
-
-test('One Service whose clients keep their member is enough for what that asks of all', (t) => {
-  const model = translated([
-    service({ name: 'api', ports: [81] }),
-    slice({ serviceName: 'api' }),
-    service({ affinitySeconds: 10_800 }),
-    slice(),
-  ]);
-  t.true(needsOf(model.loadBalancers.values()).persistence);
+  t.deepEqual(needsOf([loadBalancerOf(model)]), { listeners: 0, checks: 0 });
 });
 
 const none = { listeners: 0, checks: 0 };
