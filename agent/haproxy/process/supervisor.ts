@@ -72,7 +72,7 @@ export class Supervisor {
     return this.#fault;
   }
 
-  /** Whether a HAProxy was started here. */
+  /** Whether a HAProxy was started here, or is about to. */
   get hasStarted(): boolean {
     return this.#hasStarted;
   }
@@ -261,8 +261,9 @@ export class Supervisor {
   async #startIfDue(attempt: number): Promise<ServingWorker | undefined> {
     const { startsHaproxy, log } = this.#options;
     if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
-    const worker = await this.start();
+    // From now on there may be one, also where nobody waits any longer until it answers.
     this.#hasStarted = true;
+    const worker = await this.start();
     log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
     return worker;
   }
