@@ -119,9 +119,10 @@ export class Daemon {
     if (supervisor === 'external')
       throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
     const spoken = this.#hasSpoken();
+    // From now on there may be one, also where nobody waits any longer until it is there.
+    this.#hasStarted = true;
     const child = await startKeepalived(executable, netns, paths);
     child.once('exit', onExit);
-    this.#hasStarted = true;
     this.#pid = (await keepalivedPid(paths)) ?? 0;
     log.info('Started keepalived', { pid: this.#pid, version: this.version });
     await spoken;

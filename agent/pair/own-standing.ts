@@ -76,7 +76,7 @@ export class OwnStanding {
   #reloadsUntil = 0;
   #isCatchingUp = true;
   /** What has been said last; undefined: nothing. */
-  #told: readonly Lowering[] | undefined;
+  #told: readonly StandingReason[] | undefined;
   #look: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -147,14 +147,14 @@ export class OwnStanding {
     const isUnknown = Object.values(vrrp.roles()).includes('unknown');
     if (this.#told === undefined && isUnknown && after.some(({ reason }) => reason === 'catching-up')) return;
     const before = this.#told ?? [];
-    const [had, has] = [before, after].map((all) => new Set(all.map(({ reason }) => reason)));
+    const reasons = after.map(({ reason }) => reason);
     for (const { reason, message } of after)
-      if (!had?.has(reason)) log.warn('This host is lowered in the pair', { reason, why: message });
-    for (const { reason } of before)
-      if (!has?.has(reason)) log.info('This host is no longer lowered in the pair', { reason });
-    const isNews = this.#told === undefined || [...(has ?? [])].join() !== [...(had ?? [])].join();
-    this.#told = after;
-    if (isNews) onChanged([...(has ?? [])]);
+      if (!before.includes(reason)) log.warn('This host is lowered in the pair', { reason, why: message });
+    for (const reason of before)
+      if (!reasons.includes(reason)) log.info('This host is no longer lowered in the pair', { reason });
+    const isNews = this.#told === undefined || reasons.join() !== before.join();
+    this.#told = reasons;
+    if (isNews) onChanged(reasons);
   }
 
   /**

@@ -91,6 +91,7 @@ export class DuePools {
 
   /** Members are not read now: where they are again, all of them are. */
   forget(): void {
+    this.#due.clear();
     this.#worker = '';
   }
 }

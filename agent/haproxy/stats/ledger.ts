@@ -35,12 +35,10 @@ export class Ledger {
     return this.#process;
   }
 
-  /** Those that the last whole reading of a worker that takes connections had. */
-  series(): Iterable<Series> {
-    return this.#series.values();
-  }
-
-  /** The same in blocks, each of which is the same array for as long as it has the same rows and labels. */
+  /**
+   * The series that the last whole reading of a worker that takes connections had, in blocks: each is the same array for
+   * as long as it has the same rows and labels.
+   */
   blocks(kind: Series['kind']): readonly (readonly Series[])[] {
     return this.#blocks[kind].all;
   }

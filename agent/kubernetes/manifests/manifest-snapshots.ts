@@ -1,6 +1,6 @@
 // Keeps the last good bytes of each manifest in a folder of the agent's own, so that a manifest that is broken when
-// the agent starts is no loss, and which folders they were in. Written in the background, what has gathered in the meantime at once; a full disk harms
-// nothing but this.
+// the agent starts is no loss, and which folders they were in. Written in the background, what has gathered in the
+// meantime at once; a full disk harms nothing but this.
 
 import { basename, join } from 'node:path';
 import { HeadgateError } from '../../errors.ts';

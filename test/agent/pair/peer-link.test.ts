@@ -8,30 +8,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import { readCredentials } from '../../../agent/pair/credentials.ts';
-import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import { PeerEar, type PeerEarOptions, type Refusal } from '../../../agent/pair/peer-ear.ts';
 import { PeerLink } from '../../../agent/pair/peer-link.ts';
 import { PeerMouth, type PeerMouthOptions } from '../../../agent/pair/peer-mouth.ts';
 import { type PairReport, reportText } from '../../../agent/pair/report.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
+import { pairReport } from '../../support/pair-report.ts';
 import { requires } from '../../support/requirements.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
-
-const REPORT: PairReport = {
-  version: '1.0.0',
-  instance: '0123456789abcdef',
-  roles: {},
-  priorities: {},
-  lowered: [],
-  synced: true,
-  loadBalancers: 0,
-  pending: 0,
-  model: '0'.repeat(32),
-  running: '0'.repeat(32),
-  handover: noHandover,
-};
 
 interface Side {
   readonly link: PeerLink;
@@ -78,7 +64,7 @@ class Rig {
       onRefused: (why) => refused.push(why),
       log: silentLog(),
     });
-    const side: Side = { link, addresses, refused, proved, report: { ...REPORT, version: ownAddress } };
+    const side: Side = { link, addresses, refused, proved, report: { ...pairReport, version: ownAddress } };
     t.teardown(() => link.close());
     await link.renew();
     return side;
@@ -113,7 +99,7 @@ class Rig {
       ownAddress: this.peer,
       peer: { address: this.own, port: this.port },
       credentials: await readCredentials(this.credentials),
-      report: () => REPORT,
+      report: () => pairReport,
       beat: 100,
       patience: 2_000,
       handshakePatience: 10_000,
@@ -238,10 +224,10 @@ test('A peer that was stopped for a while is unknown meanwhile, and goes on by t
   const rig = await Rig.create(t);
   const ear = await rig.ear(t, { patience: 200, silencePatience: 60_000 });
   const socket = await rig.client(t);
-  socket.write(reportText(REPORT));
+  socket.write(reportText(pairReport));
   await until(t, 'it is heard', () => ear.peer !== undefined);
   await until(t, 'it is unknown', () => ear.peer === undefined);
-  socket.write(reportText(REPORT));
+  socket.write(reportText(pairReport));
   await until(t, 'it is heard again', () => ear.peer !== undefined);
 });
 
@@ -290,7 +276,7 @@ test('TLS before 1.3 and clear text are refused', async (t) => {
   await ended(old);
   const plain = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
   plain.on('error', () => undefined);
-  plain.write(reportText(REPORT));
+  plain.write(reportText(pairReport));
   await ended(plain);
   t.deepEqual(a.refused, ['handshake', 'handshake']);
   t.is(a.link.peer, undefined);
@@ -300,14 +286,14 @@ test('Who comes from another address than the peer is refused, with whatever cer
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const socket = await rig.client(t, { localAddress: rig.stranger });
-  socket.write(reportText(REPORT));
+  socket.write(reportText(pairReport));
   await ended(socket);
   t.deepEqual(a.refused, ['address']);
   t.is(a.link.peer, undefined);
 });
 
 for (const [title, text] of [
-  ['A message that was tampered with', reportText(REPORT).replace('"synced":true', '"synced":maybe')],
+  ['A message that was tampered with', reportText(pairReport).replace('"synced":true', '"synced":maybe')],
   ['A message that is too long', 'x'.repeat(100_000)],
 ] as const) {
   test(`${title} ends the connection`, async (t) => {
@@ -337,7 +323,7 @@ test('What was recorded of a connection says nothing when it is played again', a
   t.teardown(() => tap.close());
   await once(tap, 'listening');
   const socket = await rig.client(t, { host: rig.stranger });
-  socket.write(reportText({ ...REPORT, roles: { 'vrrp-51': 'master' } }));
+  socket.write(reportText({ ...pairReport, roles: { 'vrrp-51': 'master' } }));
   await until(t, 'it was heard', () => a.link.peer !== undefined);
   socket.destroy();
   await until(t, 'it is unknown', () => a.link.peer === undefined);

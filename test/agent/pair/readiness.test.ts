@@ -1,22 +1,16 @@
 import test from 'ava';
-import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../agent/pair/readiness.ts';
 import type { PairReport } from '../../../agent/pair/report.ts';
+import { pairReport } from '../../support/pair-report.ts';
 
 const [A, B, C] = ['a', 'b', 'c'].map((digit) => digit.repeat(32)) as [string, string, string];
 const own = { model: A, running: A, roles: { 'vrrp-51': 'master' } } as const;
 const peer: PairReport = {
-  version: '1.0.0',
-  instance: '0123456789abcdef',
+  ...pairReport,
   roles: { 'vrrp-51': 'backup' },
-  priorities: {},
-  lowered: [],
-  synced: true,
   loadBalancers: 1,
-  pending: 0,
   model: A,
   running: A,
-  handover: noHandover,
 };
 
 for (const [title, change, why] of [

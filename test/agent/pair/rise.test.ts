@@ -1,27 +1,15 @@
 import test from 'ava';
-import { noHandover } from '../../../agent/pair/handover/handover-report.ts';
 import type { PairReport } from '../../../agent/pair/report.ts';
 import { gainsOf, Rise } from '../../../agent/pair/rise.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { StandingReason } from '../../../agent/pair/standing.ts';
 import { FakeClock, settled } from '../../support/fake-clock.ts';
+import { pairReport } from '../../support/pair-report.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
 const MASTER: Roles = { 'vrrp-51': 'master' };
 const BACKUP: Roles = { 'vrrp-51': 'backup' };
-const PEER: PairReport = {
-  version: '1.0.0',
-  instance: '0123456789abcdef',
-  roles: MASTER,
-  priorities: { 'vrrp-51': 200 },
-  lowered: [],
-  synced: true,
-  loadBalancers: 0,
-  pending: 0,
-  model: '0'.repeat(32),
-  running: '0'.repeat(32),
-  handover: noHandover,
-};
+const PEER: PairReport = { ...pairReport, roles: MASTER, priorities: { 'vrrp-51': 200 } };
 
 /** A host of priority 250 that is lowered by 100 for any reason, but by 200 where HAProxy is silent. */
 class Host {
