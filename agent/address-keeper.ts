@@ -15,12 +15,12 @@ import {
   type AddressesOutcome,
   type AddressRequest,
 } from './addresses.ts';
+import type { Log } from './base/log.ts';
+import { Slice } from './base/slice.ts';
 import type { KubernetesApi } from './kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Dirty } from './kubernetes/cluster.ts';
-import type { Log } from './log.ts';
 import type { Problem } from './model.ts';
 import type { Settings } from './settings.ts';
-import { Slice } from './slice.ts';
 import type { PoolAddresses } from './translate/service-vips.ts';
 import type { TranslateSettings } from './translate.ts';
 

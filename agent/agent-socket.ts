@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { mkdir, unlink } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { HeadgateError, messageOf } from './errors.ts';
-import { http } from './node-http.ts';
+import { HeadgateError, messageOf } from './base/errors.ts';
+import { http } from './base/node-http.ts';
 
 export function agentSocketPath(runtimeDir: string): string {
   return join(runtimeDir, 'agent.sock');

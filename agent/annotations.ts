@@ -11,9 +11,9 @@ import {
   type Field,
   PREFIX,
 } from './annotations/table.ts';
+import { near } from './base/nearest.ts';
+import { quote } from './base/quote.ts';
 import type { Problem } from './model.ts';
-import { near } from './nearest.ts';
-import { quote } from './quote.ts';
 
 export type { AnnotationValues } from './annotations/table.ts';
 

@@ -2,14 +2,14 @@
 
 import { join } from 'node:path';
 import type { ClaimHome } from './address-keeper/kept-claims.ts';
-import { HeadgateError, messageOf } from './errors.ts';
+import { HeadgateError, messageOf } from './base/errors.ts';
+import type { Log } from './base/log.ts';
+import { version } from './base/version.ts';
 import { ApiSource, type ApiSourceOptions } from './kubernetes/api/api-source.ts';
 import { ApiClient } from './kubernetes/api/client.ts';
 import type { CredentialsPlace } from './kubernetes/api/credentials.ts';
 import type { ReflectorObserver } from './kubernetes/api/reflector.ts';
-import type { Log } from './log.ts';
 import type { Settings } from './settings.ts';
-import { version } from './version.ts';
 
 /** What the API source counts. */
 export interface ApiMetrics {

@@ -1,8 +1,8 @@
 // The settings in force: read at the start, and again when an operator says so. Those that cannot be used change nothing.
 
 import { readFileSync } from 'node:fs';
-import { messageOf } from './errors.ts';
-import type { Log } from './log.ts';
+import { messageOf } from './base/errors.ts';
+import type { Log } from './base/log.ts';
 import { pairSettings } from './pair/pair-settings.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
 import { type TranslateSettings, translateSettings } from './translate.ts';

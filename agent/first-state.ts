@@ -1,8 +1,8 @@
 // The desired state that the agent begins with: everything that was read at the start, translated at once. Where nobody
 // says what to serve it waits: what a HAProxy serves already is not taken back because of that.
 
+import type { Log } from './base/log.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
-import type { Log } from './log.ts';
 import type { LoopOptions } from './loop.ts';
 import type { Sources } from './sources.ts';
 import { translateChanged } from './translate.ts';

@@ -3,15 +3,15 @@
 // for. parts.ts puts together what does that.
 
 import { type Answering, startAnswering } from './answering.ts';
+import { withOneCompiler } from './base/compact-heap.ts';
+import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
-import { withOneCompiler } from './compact-heap.ts';
 import { translateFirst } from './first-state.ts';
 import { loop } from './loop.ts';
 import { type AgentParts, agentParts } from './parts.ts';
 import { ProgrammingLatency } from './report/programming-latency.ts';
 import { isServed } from './report/status.ts';
 import { standAlone } from './stand-alone.ts';
-import { version } from './version.ts';
 
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {

@@ -1,18 +1,18 @@
 // Joins this host's pair with what the agent has: HAProxy, the desired state, VRRP. A host without a peer has none, and
 // says so to whoever orders a failover.
 
-import { messageOf } from './errors.ts';
+import { messageOf } from './base/errors.ts';
+import type { Log } from './base/log.ts';
+import { version } from './base/version.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import { prioritiesOf } from './keepalived/vrrp.ts';
-import type { Log } from './log.ts';
 import { HandoverKernel } from './pair/handover/kernel.ts';
 import type { OrderOutcome } from './pair/orders.ts';
 import { Pair, type PairOptions } from './pair/pair.ts';
 import { pairSettings, tablesPlace } from './pair/pair-settings.ts';
 import type { Settings } from './settings.ts';
 import type { Model } from './translate.ts';
-import { version } from './version.ts';
 
 export interface PairingOptions extends Pick<PairOptions, 'objects' | 'metrics'> {
   /** As they are now. */

@@ -4,14 +4,15 @@ import { hostname } from 'node:os';
 import { Metrics } from '../health/metrics.ts';
 import { AddressKeeper } from './address-keeper.ts';
 import { apiClient, claimHome } from './api.ts';
+import { HeapCompaction } from './base/compact-heap.ts';
+import { createLog, type Log } from './base/log.ts';
+import { version } from './base/version.ts';
 import { Changes } from './changes.ts';
-import { HeapCompaction } from './compact-heap.ts';
 import { CurrentSettings } from './current-settings.ts';
 import { HaproxyDataplane } from './haproxy/dataplane.ts';
 import { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import { Cluster } from './kubernetes/cluster.ts';
 import { hostIdentity } from './kubernetes/writers/host-identity.ts';
-import { createLog, type Log } from './log.ts';
 import type { Pair } from './pair/pair.ts';
 import { pairOf } from './pairing.ts';
 import { agentState } from './report/agent-state.ts';
@@ -23,7 +24,6 @@ import type { StatusSources } from './report/status.ts';
 import { Telling } from './report/telling.ts';
 import { Sources } from './sources.ts';
 import { emptyModel, type Model } from './translate.ts';
-import { version } from './version.ts';
 
 export interface AgentParts {
   readonly settings: CurrentSettings;

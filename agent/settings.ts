@@ -2,7 +2,7 @@
 // at once, each with its place. Also what differs between two readings, for SIGHUP.
 // Pure but for `readFile`.
 
-import { HeadgateError } from './errors.ts';
+import { HeadgateError } from './base/errors.ts';
 import { type Reading, shown } from './settings/kinds.ts';
 import {
   type Given,

@@ -2,8 +2,8 @@
 // and no faster than the other side takes them.
 
 import type { Writable } from 'node:stream';
-import type { MetricFamily, MetricPart } from '../agent/metric-family.ts';
-import { Slice } from '../agent/slice.ts';
+import type { MetricFamily, MetricPart } from '../agent/base/metric-family.ts';
+import { Slice } from '../agent/base/slice.ts';
 import { GzipFile, packed, type Segment } from './gzip-segments.ts';
 import type { KeptSamples } from './kept-samples.ts';
 import { type Filling, lineHeads, lookUp, writeLines } from './sample-lines.ts';

@@ -2,7 +2,7 @@
 // packed again. Most are: errors that nobody has made, weights, members that nobody has asked for anything since.
 // Forgets all of it when nobody scrapes any more.
 
-import type { MetricFamily, MetricPart, MetricRow } from '../agent/metric-family.ts';
+import type { MetricFamily, MetricPart, MetricRow } from '../agent/base/metric-family.ts';
 import { packed, type Segment } from './gzip-segments.ts';
 import { type Filling, lineHeads, lookUp, writeLines } from './sample-lines.ts';
 import { sampleHead } from './text-format.ts';

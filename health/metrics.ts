@@ -1,7 +1,7 @@
 // The agent's own metrics: each part of the agent gets those that it counts, and all of them are given as families to
 // write out. docs/metrics.md has the same names (a test compares).
 
-import type { MetricFamily } from '../agent/metric-family.ts';
+import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { AddressMetrics, type AddressState } from './metrics/address-metrics.ts';
 import { ApiMetrics, type ApiState } from './metrics/api-metrics.ts';
 import { DataplaneMetrics, type DataplaneState } from './metrics/dataplane-metrics.ts';

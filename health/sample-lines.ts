@@ -1,7 +1,7 @@
 // The lines of samples, as bytes into memory that is given: rows of one part of a family, whose numbers are looked up
 // first. Nothing is left of them that the garbage collector would have to look at.
 
-import type { MetricFamily, MetricPart, MetricRow } from '../agent/metric-family.ts';
+import type { MetricFamily, MetricPart, MetricRow } from '../agent/base/metric-family.ts';
 import { numeral, sampleHead } from './text-format.ts';
 
 /** Memory that is filled from its begin. */

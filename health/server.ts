@@ -4,8 +4,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
-import type { MetricFamily } from '../agent/metric-family.ts';
-import { http } from '../agent/node-http.ts';
+import type { MetricFamily } from '../agent/base/metric-family.ts';
+import { http } from '../agent/base/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { expose } from './exposition.ts';
 import { KeptSamples } from './kept-samples.ts';

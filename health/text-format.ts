@@ -1,7 +1,7 @@
 // The two formats of metrics, Prometheus' text 0.0.4 and OpenMetrics 1.0.0: which of them a request gets, and how a
 // family is written in each. Pure.
 
-import type { MetricFamily, MetricPart } from '../agent/metric-family.ts';
+import type { MetricFamily, MetricPart } from '../agent/base/metric-family.ts';
 
 export interface TextFormat {
   readonly contentType: string;

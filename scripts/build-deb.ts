@@ -21,7 +21,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { version } from '../agent/version.ts';
+import { version } from '../agent/base/version.ts';
 import { bashCompletion } from './bash-completion.ts';
 import { bundle } from './bundle.ts';
 import { commandPage, settingsPage } from './man-pages.ts';

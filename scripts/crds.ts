@@ -1,7 +1,7 @@
 // The definitions of our two kinds of object as texts, made from the schemas that read them. Pure.
 
+import type { Rule } from '../agent/base/validate.ts';
 import { ADDRESS_GROUP, claimSpecSchema, poolSpecSchema } from '../agent/kubernetes/address-schemas.ts';
-import type { Rule } from '../agent/validate.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 type Mapping = { readonly [name: string]: Json };

@@ -50,8 +50,11 @@ test(
 test(
   'a package in two files',
   refused,
-  { 'agent/log.ts': "import pino from 'pino';", 'agent/loop.ts': "const p = await import('pino/file');" },
-  'pino: A package is imported in one file only, but agent/log.ts and agent/loop.ts do',
+  {
+    'agent/base/log.ts': "import pino from 'pino';",
+    'agent/loop.ts': "const p = await import('pino/file');",
+  },
+  'pino: A package is imported in one file only, but agent/base/log.ts and agent/loop.ts do',
 );
 test(
   'a cycle',

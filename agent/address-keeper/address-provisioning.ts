@@ -2,8 +2,8 @@
 // host begins to lead, then of each that is given or released once the store of claims has it so.
 // Owns the provisioner; what goes wrong is a Problem of the Service.
 
+import type { Log } from '../base/log.ts';
 import type { AddressClaim } from '../kubernetes/address-schemas.ts';
-import type { Log } from '../log.ts';
 import type { Problem } from '../model.ts';
 import { Provisioner, type ProvisionRequest } from './provisioner.ts';
 

@@ -4,13 +4,13 @@
 // Owns the stores.
 
 import { type AddressClaim, type Addresses, sameRecord } from '../addresses.ts';
-import { systemClock } from '../clock.ts';
-import { type HeadgateError, messageOf } from '../errors.ts';
+import { systemClock } from '../base/clock.ts';
+import { type HeadgateError, messageOf } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { ClaimFile, readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import { ClaimWriter, type ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
-import type { Log } from '../log.ts';
 import type { Problem } from '../model.ts';
 
 /** Where claims belong; unknown before the API server has answered. */

@@ -2,11 +2,11 @@
 // Knows which pools' counts have changed; the writing is PoolStatusWriter's.
 
 import type { Addresses } from '../addresses.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
 import { poolStatusManifest } from '../kubernetes/address-objects.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
-import type { Log } from '../log.ts';
 
 export interface PoolReportsOptions {
   readonly addresses: Addresses;

@@ -1,7 +1,7 @@
 // Names of AddressClaims, made of their address, so that two writers cannot both create a claim on a whole address.
 // Pure.
 
-import { expandV6 } from '../ip-range.ts';
+import { expandV6 } from '../base/ip-range.ts';
 import type { Family } from '../model.ts';
 
 /** `192-0-2-10`, `2001-0db8-0000-0000-0000-0000-0000-0010`: a DNS label. */

@@ -2,10 +2,10 @@
 // Pure: reads pools and claims, changes nothing; the same Service finds the same address on every host.
 
 import { createHash } from 'node:crypto';
-import { addressText } from '../ip-range.ts';
+import { addressText } from '../base/ip-range.ts';
+import { quote } from '../base/quote.ts';
 import type { AddressClaim, AddressPool } from '../kubernetes/address-schemas.ts';
 import type { Family, Problem, ProblemReason } from '../model.ts';
-import { quote } from '../quote.ts';
 import type { Ledger, Wish } from './ledger.ts';
 import { namespaceOf } from './ledger.ts';
 import type { PoolIndex } from './pool-index.ts';

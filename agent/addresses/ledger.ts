@@ -1,7 +1,7 @@
 // The claims: who has which address, or which ports of it, indexed so that a change costs what it touches.
 // Keeps what it is told, even claims that contradict each other; who is in the right is said by hasOlderRival().
 
-import { addressNumber } from '../ip-range.ts';
+import { addressNumber } from '../base/ip-range.ts';
 import {
   type AddressClaim,
   type AddressPool,

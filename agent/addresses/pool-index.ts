@@ -1,8 +1,8 @@
 // Which pool an address belongs to: each address to one at most, the first of those that hold it by priority and name.
 // Everything is ranges, so that the size of a pool costs nothing. Pure; made anew when a pool changes.
 
-import { familyOf } from '../ip.ts';
-import { type AddressRange, addressNumber, rangeText } from '../ip-range.ts';
+import { familyOf } from '../base/ip.ts';
+import { type AddressRange, addressNumber, rangeText } from '../base/ip-range.ts';
 import type { AddressPool } from '../kubernetes/address-schemas.ts';
 import type { Family, Problem } from '../model.ts';
 

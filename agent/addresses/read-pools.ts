@@ -1,12 +1,12 @@
 // Pools from the settings: a list of pools, each as the `spec` of an AddressPool with its name beside it.
 // Pure: every fault comes back with its place.
 
-import { faultsOf, shownValue } from '../faults.ts';
+import { faultsOf, shownValue } from '../base/faults.ts';
+import { near } from '../base/nearest.ts';
+import { quote } from '../base/quote.ts';
+import { isMapping } from '../base/validate.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-schemas.ts';
 import { subdomain } from '../kubernetes/object-names.ts';
-import { near } from '../nearest.ts';
-import { quote } from '../quote.ts';
-import { isMapping } from '../validate.ts';
 
 export type { AddressPool } from '../kubernetes/address-schemas.ts';
 

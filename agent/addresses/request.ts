@@ -1,10 +1,10 @@
 // What a Service asks of the pools, read from its object and its annotations. Pure.
 
-import { parseAddress } from '../ip.ts';
+import { parseAddress } from '../base/ip.ts';
+import { quote } from '../base/quote.ts';
 import { type ClaimedPort, sortedPorts } from '../kubernetes/address-schemas.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Family, Problem } from '../model.ts';
-import { quote } from '../quote.ts';
 
 export interface AddressRequest {
   /** `namespace/name`. */

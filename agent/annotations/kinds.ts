@@ -3,7 +3,7 @@
 // blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII; only those of a body do, which can stand
 // between single quotes in the file. Pure.
 
-import { parseAddress } from '../ip.ts';
+import { parseAddress } from '../base/ip.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
 
 export interface Kind<T> {

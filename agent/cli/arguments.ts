@@ -1,7 +1,7 @@
 // What a command is asked for: its own flags, its arguments, and the settings.
 
 import { readFileSync } from 'node:fs';
-import { HeadgateError } from '../errors.ts';
+import { HeadgateError } from '../base/errors.ts';
 import { readCommandLine, readSettings, type Settings } from '../settings.ts';
 
 export interface Question {

@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/config/limits.ts';
 import { isServed } from '../haproxy/config/listener-config.ts';

@@ -1,9 +1,9 @@
 // The commands other than `run`: which there are, what they print, and their exit status:
 // 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
 
-import { HeadgateError, messageOf } from '../errors.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
+import { version } from '../base/version.ts';
 import { settingsHelp } from '../settings/help.ts';
-import { version } from '../version.ts';
 import { check } from './check.ts';
 import { failover } from './failover.ts';
 import { maintenance } from './maintenance.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { askedAddress, type PoolsView } from '../address-keeper/asked-address.ts';
 import { CLAIM_FILE } from '../address-keeper.ts';
 import { Addresses } from '../addresses.ts';
-import type { HeadgateError } from '../errors.ts';
+import type { HeadgateError } from '../base/errors.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import { readClaimFile } from '../kubernetes/writers/claim-file.ts';

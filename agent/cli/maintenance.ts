@@ -1,7 +1,7 @@
 // `headgate maintenance on|off`: locks this host, so that its peer has the traffic, or unlocks it.
 
 import { agentSocketPath, orderAgent } from '../agent-socket.ts';
-import { HeadgateError } from '../errors.ts';
+import { HeadgateError } from '../base/errors.ts';
 import type { OrderOutcome } from '../pair/orders.ts';
 import { readQuestion } from './arguments.ts';
 import { sayOutcome } from './outcome.ts';

@@ -2,8 +2,8 @@
 
 import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { writeAtomically } from '../atomic-file.ts';
-import { HeadgateError } from '../errors.ts';
+import { writeAtomically } from '../base/atomic-file.ts';
+import { HeadgateError } from '../base/errors.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';

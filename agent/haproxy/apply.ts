@@ -2,7 +2,7 @@
 // makes that listener's state unknown: it is read back, planned afresh and sent once more; what then still fails
 // asks for a reload.
 
-import { HeadgateError, messageOf } from '../errors.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
 import type { Plan } from './plan.ts';
 import { readListener } from './readback.ts';
 import type { Running } from './running.ts';

@@ -1,7 +1,7 @@
 // Compares what a worker says it runs with what we believe, and takes its word: the plans that follow repair what
 // differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
 
-import { Slice } from '../slice.ts';
+import { Slice } from '../base/slice.ts';
 import { isBelieved, readListener, readServers, serversOf } from './readback.ts';
 import type { Worker } from './worker.ts';
 

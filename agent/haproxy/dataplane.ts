@@ -4,7 +4,7 @@
 
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { MetricFamily } from '../metric-family.ts';
+import type { MetricFamily } from '../base/metric-family.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
 import { listenerOfBackend } from './config/listener-config.ts';

@@ -2,8 +2,8 @@
 // to drain is over, as the reaper does in the worker that serves. An old worker refuses every command about a server
 // ("Proxy is disabled."), so its sessions are listed and those of the server are ended one by one, through the master.
 
-import { messageOf } from '../errors.ts';
-import { Slice } from '../slice.ts';
+import { messageOf } from '../base/errors.ts';
+import { Slice } from '../base/slice.ts';
 import { askOnce } from './socket/ask-once.ts';
 import type { Command } from './socket/commands.ts';
 import { showProc } from './socket/master.ts';

@@ -1,6 +1,6 @@
 // What the HAProxy dataplane is given, and what it tells of itself.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { LoadBalancer } from '../model.ts';
 import type { RenderSettings } from './config/render-context.ts';
 import type { Repair } from './process/caretaker.ts';

@@ -1,6 +1,6 @@
 // Says in the metrics and in the log what became of plans that were applied.
 
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Outcome } from './apply.ts';
 import type { HaproxyOptions } from './options.ts';
 

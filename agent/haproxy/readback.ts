@@ -1,8 +1,8 @@
 // Reads from a HAProxy worker what it runs: all of it when the agent adopts a worker, one listener when a reply was
 // not what it should be, all servers at an audit.
 
+import { Slice } from '../base/slice.ts';
 import type { LoadBalancer } from '../model.ts';
-import { Slice } from '../slice.ts';
 import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
 import { parseAcl, parseAclList } from './socket/readings.ts';

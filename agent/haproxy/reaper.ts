@@ -1,7 +1,7 @@
 // Deletes servers that are out of use, off the path of every change: not before their connections have ended, or
 // their time to drain is over, and never in a hurry (HAProxy 3.3 and newer refuse right after maintenance).
 
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Command } from './socket/commands.ts';
 import type { Worker } from './worker.ts';
 

@@ -2,8 +2,8 @@
 // part. Pure but for reading the templates at start; a caller that renders thousands of sections does so in slices.
 
 import { hash } from 'node:crypto';
+import { loadTemplate, type View } from '../base/template.ts';
 import type { Listener, LoadBalancer, Pool } from '../model.ts';
-import { loadTemplate, type View } from '../template.ts';
 import { grpcExpectation, grpcQuestion } from './config/grpc-check.ts';
 import {
   allowedLines,

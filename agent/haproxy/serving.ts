@@ -1,8 +1,8 @@
 // The HAProxy worker that counts: gets hold of one, puts its successor in its place after a reload, and looks for
 // another where it is lost. Whoever leaves is followed to its end; what the next one lacks is planned again.
 
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import type { LoadBalancer } from '../model.ts';
 import type { AclIds } from './config/acl-ids.ts';
 import type { Persister } from './config/persister.ts';

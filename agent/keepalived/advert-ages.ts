@@ -1,10 +1,10 @@
 // How long ago the advertisements of other hosts were heard, by the kernel's clock: a small table of nftables that is
 // there for as long as somebody wants to know, and lets everything pass. Needs `nft`, and no raw socket.
 
-import { HeadgateError } from '../errors.ts';
-import { inNamespace } from '../namespace.ts';
-import { runCommand } from '../run-command.ts';
-import { loadTemplate } from '../template.ts';
+import { HeadgateError } from '../base/errors.ts';
+import { inNamespace } from '../base/namespace.ts';
+import { runCommand } from '../base/run-command.ts';
+import { loadTemplate } from '../base/template.ts';
 import type { VrrpSettings } from './vrrp.ts';
 
 const template = loadTemplate('keepalived/adverts');

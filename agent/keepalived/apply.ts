@@ -4,8 +4,8 @@
 import { rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { syncFolder, writeDurably } from '../atomic-file.ts';
-import { HeadgateError } from '../errors.ts';
+import { syncFolder, writeDurably } from '../base/atomic-file.ts';
+import { HeadgateError } from '../base/errors.ts';
 import { differenceOf } from './difference.ts';
 import type { InstanceDump } from './dump.ts';
 import type { KeepalivedPaths } from './paths.ts';

@@ -3,8 +3,8 @@
 // three for which it waits. So a reload follows right after an advertisement, and the next one finds it done.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import type { AdvertAges } from './advert-ages.ts';
 import { instanceName, type VrrpSettings } from './vrrp.ts';
 import type { VrrpStates } from './vrrp-states.ts';

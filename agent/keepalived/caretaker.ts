@@ -1,8 +1,8 @@
 // Looks after keepalived between one change and the next: that it is there, that it does something, that it, its file and
 // its FIFO are as they should be. What is not is left to the next step.
 
-import type { Log } from '../log.ts';
-import { trimLog } from '../log-file.ts';
+import type { Log } from '../base/log.ts';
+import { trimLog } from '../base/log-file.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
 import type { NotifyFifo } from './fifo.ts';

@@ -2,8 +2,8 @@
 // it, too.
 
 import { readFile } from 'node:fs/promises';
-import { HeadgateError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { HeadgateError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { replaceConfig } from './apply.ts';
 import { addressesIn } from './config-text.ts';
 import type { KeepalivedMetrics } from './metrics.ts';

@@ -2,8 +2,8 @@
 // where it hangs. What it should have comes in as the text of its file.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { HeadgateError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { awaitText } from './apply.ts';
 import { Question } from './ask.ts';
 import { heldIn } from './config-text.ts';

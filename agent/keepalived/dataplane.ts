@@ -3,8 +3,8 @@
 
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type HeadgateError, messageOf } from '../errors.ts';
-import type { MetricFamily } from '../metric-family.ts';
+import { type HeadgateError, messageOf } from '../base/errors.ts';
+import type { MetricFamily } from '../base/metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
 import { AdvertAges } from './advert-ages.ts';
 import { BetweenAdverts } from './between-adverts.ts';

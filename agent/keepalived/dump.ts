@@ -1,7 +1,7 @@
 // What keepalived tells of itself: the JSON that it writes on a signal, and the lines that it writes to its FIFO.
 // Pure; all versions from 2.2.
 
-import { isMapping, listOf, mappingOf, number, text } from '../validate.ts';
+import { isMapping, listOf, mappingOf, number, text } from '../base/validate.ts';
 import type { VrrpStateName } from './vrrp.ts';
 
 export interface InstanceDump {

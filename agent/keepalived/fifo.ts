@@ -4,8 +4,8 @@
 import { constants, openSync, readSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { HeadgateError } from '../errors.ts';
-import { runCommand } from '../run-command.ts';
+import { HeadgateError } from '../base/errors.ts';
+import { runCommand } from '../base/run-command.ts';
 
 export class NotifyFifo {
   readonly #path: string;

@@ -1,11 +1,11 @@
 // The addresses that this host has on its interfaces, and the removal of those that a keepalived has left there.
 
 import { unlink, writeFile } from 'node:fs/promises';
-import { HeadgateError } from '../errors.ts';
-import { parseAddress } from '../ip.ts';
-import { inNamespace } from '../namespace.ts';
-import { runCommand } from '../run-command.ts';
-import { listOf, mappingOf, number, text, truth } from '../validate.ts';
+import { HeadgateError } from '../base/errors.ts';
+import { parseAddress } from '../base/ip.ts';
+import { inNamespace } from '../base/namespace.ts';
+import { runCommand } from '../base/run-command.ts';
+import { listOf, mappingOf, number, text, truth } from '../base/validate.ts';
 
 export interface HostAddress {
   /** Canonical. */

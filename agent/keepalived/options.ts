@@ -1,6 +1,6 @@
 // What the keepalived dataplane is made of by its owner. Types only.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { KeepalivedMetrics } from './metrics.ts';
 import type { VrrpSettings, VrrpState } from './vrrp.ts';
 

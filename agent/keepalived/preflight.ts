@@ -2,9 +2,9 @@
 // here. Reads only.
 
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
-import { messageOf } from '../errors.ts';
-import { inNamespace } from '../namespace.ts';
-import { runCommand } from '../run-command.ts';
+import { messageOf } from '../base/errors.ts';
+import { inNamespace } from '../base/namespace.ts';
+import { runCommand } from '../base/run-command.ts';
 import { hostAddresses } from './host-addresses.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { keepalivedProgram } from './process.ts';

@@ -3,11 +3,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pidIn, startDetached } from '../detached-process.ts';
-import { HeadgateError } from '../errors.ts';
-import { inNamespace } from '../namespace.ts';
-import { quote } from '../quote.ts';
-import { runCommand } from '../run-command.ts';
+import { pidIn, startDetached } from '../base/detached-process.ts';
+import { HeadgateError } from '../base/errors.ts';
+import { inNamespace } from '../base/namespace.ts';
+import { quote } from '../base/quote.ts';
+import { runCommand } from '../base/run-command.ts';
 import type { KeepalivedPaths } from './paths.ts';
 
 export interface KeepalivedProgram {

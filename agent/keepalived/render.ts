@@ -4,8 +4,8 @@
 // not take an advertisement whose addresses differ from its own for one (keepalived#1603), so that changing an address
 // that is announced would split the pair.
 
-import { addressNumber } from '../ip-range.ts';
-import { loadTemplate } from '../template.ts';
+import { addressNumber } from '../base/ip-range.ts';
+import { loadTemplate } from '../base/template.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { type InstanceVips, share } from './share.ts';
 import { instanceName, loweredBy, type VrrpSettings } from './vrrp.ts';

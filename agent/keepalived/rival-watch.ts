@@ -1,6 +1,6 @@
 // Says once that two hosts are master at once, and once that it is over.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import { Rivals } from './rivals.ts';
 
 export class RivalWatch {

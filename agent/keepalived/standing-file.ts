@@ -2,7 +2,7 @@
 // it, and one write after the other.
 
 import { writeFile } from 'node:fs/promises';
-import { HeadgateError } from '../errors.ts';
+import { HeadgateError } from '../base/errors.ts';
 import { loweredBy } from './vrrp.ts';
 
 const LOWEST = `${loweredBy(['haproxy'])}\n`;

@@ -2,7 +2,7 @@
 // grow.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError } from '../errors.ts';
+import { HeadgateError } from '../base/errors.ts';
 
 export interface StepsOptions {
   /** True where it has changed anything, upon which the next one waits for `spacing`. */

@@ -1,7 +1,7 @@
 // Which of the wanted VIPs keepalived is given, from what this host's interfaces have now; says once of each that is
 // refused why it is.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { ConfigFile } from './config-file.ts';
 import { heldIn } from './config-text.ts';
 import type { Daemon } from './daemon.ts';

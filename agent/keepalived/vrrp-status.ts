@@ -1,6 +1,6 @@
 // What VRRP is on this host, for status and metrics. Pure.
 
-import type { MetricFamily } from '../metric-family.ts';
+import type { MetricFamily } from '../base/metric-family.ts';
 import type { Refused } from './usable.ts';
 import {
   instanceName,

@@ -1,9 +1,8 @@
 // The shape of AddressPool and AddressClaim, the two kinds of object that are our own, and the flat values that they
 // become. One source for what comes from the API, for pools in the settings and for the CRDs. Pure.
 
-import { parseAddress } from '../ip.ts';
-import { type AddressRange, parseBlock } from '../ip-range.ts';
-import type { Family, Protocol } from '../model.ts';
+import { parseAddress } from '../base/ip.ts';
+import { type AddressRange, parseBlock } from '../base/ip-range.ts';
 import {
   listOf,
   mappingOf,
@@ -15,7 +14,8 @@ import {
   truth,
   type Valid,
   wholeNumber,
-} from '../validate.ts';
+} from '../base/validate.ts';
+import type { Family, Protocol } from '../model.ts';
 import { label, labelValue, qualifiedName, subdomain } from './object-names.ts';
 
 export const ADDRESS_GROUP = 'headgate.io';

@@ -2,8 +2,7 @@
 // each with Kubernetes' own rule for it (pkg/apis/core/validation), but that loopback addresses are welcome.
 // Leaves come out checked and addresses canonical; defaults and names of our own are parse-object.ts' matter.
 
-import { parseAddress } from '../ip.ts';
-import type { Family } from '../model.ts';
+import { parseAddress } from '../base/ip.ts';
 import {
   listOf,
   mappingOf,
@@ -15,7 +14,8 @@ import {
   textsByName,
   truth,
   wholeNumber,
-} from '../validate.ts';
+} from '../base/validate.ts';
+import type { Family } from '../model.ts';
 import { label, labelValue, type NameForm, qualifiedName, subdomain } from './object-names.ts';
 
 /** Texts that are judged later, with the whole Service in view: bounded here, so that a message can show them. */

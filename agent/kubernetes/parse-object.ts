@@ -2,9 +2,9 @@
 // Nodes, AddressPools, AddressClaims and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
 // Pure: never throws, a fault is a Problem and costs only its own object.
 
-import { faultsOf, shownValue } from '../faults.ts';
+import { faultsOf, shownValue } from '../base/faults.ts';
+import { isMapping, type Judgement, type Rule } from '../base/validate.ts';
 import type { Problem, ProblemReason } from '../model.ts';
-import { isMapping, type Judgement, type Rule } from '../validate.ts';
 import {
   ADDRESS_API_VERSION,
   claimSchema,

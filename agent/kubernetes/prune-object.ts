@@ -1,8 +1,8 @@
 // Makes the flat values of objects.ts of objects that have passed their schema: fills in Kubernetes' defaults,
 // applies the nil rules of endpoint conditions, drops what nobody reads. Pure.
 
+import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model.ts';
-import type { Valid } from '../validate.ts';
 import { labelValue, subdomain } from './object-names.ts';
 import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';

@@ -3,7 +3,7 @@
 
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { HeadgateError, messageOf } from '../errors.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
 
 export interface PairCredentials {
   /** The private key and the certificate that belongs to it, PEM. */

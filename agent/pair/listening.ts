@@ -3,8 +3,8 @@
 
 import { open } from 'node:fs/promises';
 import { endianness } from 'node:os';
-import { messageOf } from '../errors.ts';
-import { addressNumber } from '../ip-range.ts';
+import { messageOf } from '../base/errors.ts';
+import { addressNumber } from '../base/ip-range.ts';
 
 export interface Place {
   /** Canonical. */

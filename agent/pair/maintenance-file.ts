@@ -2,8 +2,8 @@
 
 import { stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncFolder, writeAtomically } from '../atomic-file.ts';
-import { HeadgateError } from '../errors.ts';
+import { syncFolder, writeAtomically } from '../base/atomic-file.ts';
+import { HeadgateError } from '../base/errors.ts';
 
 export class MaintenanceFile {
   readonly #path: string;

@@ -1,7 +1,7 @@
 // What an operator orders: hand over once, or stay out until told otherwise. Each is as good said twice as once, and
 // returns when the traffic has moved, or says why it has not.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { MaintenanceFile } from './maintenance-file.ts';
 import { contested, isActive, type Roles } from './roles.ts';
 

@@ -1,7 +1,7 @@
 // What lowers this host, from what is seen of it: looks at its HAProxy from time to time, judges that with all else that
 // counts, and says so once where it has changed.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { LoadBalancer } from '../model.ts';
 import { whyNotListening } from './listening.ts';
 import type { Orders } from './orders.ts';

@@ -1,6 +1,6 @@
 // Whether this host is one of a pair, by its settings, and by which addresses. Pure.
 
-import { HeadgateError } from '../errors.ts';
+import { HeadgateError } from '../base/errors.ts';
 import type { PairSettings } from './pair.ts';
 
 export interface PairedBy extends PairSettings {

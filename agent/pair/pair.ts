@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';

@@ -2,8 +2,8 @@
 // Each is a sum over all load balancers, so that a change costs as much as the load balancers that it changes.
 
 import { hash } from 'node:crypto';
+import { Slice } from '../base/slice.ts';
 import type { LoadBalancer } from '../model.ts';
-import { Slice } from '../slice.ts';
 
 export interface ParityOptions {
   /** The desired state by key. */

@@ -3,9 +3,9 @@
 
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { tls } from '../node-http.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import { tls } from '../base/node-http.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Patience } from './patience.ts';
 import type { PairReport } from './report.ts';

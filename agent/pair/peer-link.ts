@@ -1,7 +1,7 @@
 // The two directions between the agents of a pair as one: what is heard, what is told, and the credentials of both.
 
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import { type PairCredentials, readCredentials } from './credentials.ts';
 import { PeerEar, type Refusal } from './peer-ear.ts';
 import { PeerMouth } from './peer-mouth.ts';

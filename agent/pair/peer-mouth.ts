@@ -3,8 +3,8 @@
 
 import type { TcpNetConnectOpts } from 'node:net';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { messageOf } from '../errors.ts';
-import { tls } from '../node-http.ts';
+import { messageOf } from '../base/errors.ts';
+import { tls } from '../base/node-http.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Patience } from './patience.ts';
 import type { EndPoint } from './peer-ear.ts';

@@ -1,8 +1,8 @@
 // How this host stands, as VRRP is told. A host that rises above a peer that is master takes its VIPs; that shall cost
 // no connection, so both hosts are prepared before. To fall is never waited for, nor for a peer that does not serve.
 
-import { type Clock, systemClock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
 import type { PairReport } from './report.ts';
 import { isActive, type Priorities, type Roles } from './roles.ts';
 import type { StandingReason } from './standing.ts';

@@ -2,7 +2,7 @@
 // listeners take connections on the VIPs that this host holds.
 
 import { connect } from 'node:net';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Listener, LoadBalancer } from '../model.ts';
 import type { Place } from './listening.ts';
 

@@ -3,9 +3,9 @@
 
 import type { DataplaneFacts, MemberFacts } from '../../health/operating-status.ts';
 import { StatusBook } from '../../health/status-book.ts';
+import { Slice } from '../base/slice.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { LoadBalancer } from '../model.ts';
-import { Slice } from '../slice.ts';
 
 export interface OperatingOptions {
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;

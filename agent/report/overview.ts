@@ -15,9 +15,9 @@ import type {
   PageView,
   Verdict,
 } from '../../health/page-model.ts';
+import { Slice } from '../base/slice.ts';
 import type { ServerStats } from '../haproxy/socket/listener-stats.ts';
 import type { Problem } from '../model.ts';
-import { Slice } from '../slice.ts';
 import {
   cut,
   type Entry,

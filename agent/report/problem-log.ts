@@ -1,6 +1,6 @@
 // Says each problem once in the log when it comes, and once when it is gone.
 
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { Problem } from '../model.ts';
 
 export class ProblemLog {

@@ -3,7 +3,8 @@
 
 import type { LoadBalancerStatus } from '../../health/operating-status.ts';
 import type { StatusBook } from '../../health/status-book.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
@@ -15,7 +16,6 @@ import { problemEvents, writtenEvents } from '../kubernetes/writers/service-even
 import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
 import { type DataplaneFacts, wantedStatus } from '../kubernetes/writers/service-status.ts';
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
-import type { Log } from '../log.ts';
 import type { Problem } from '../model.ts';
 import type { Model } from '../translate.ts';
 

@@ -1,8 +1,8 @@
 // The kind of the setting `pools`: a list of address pools in YAML, as the settings file has it or as one text. Pure.
 
 import { type AddressPool, readPools } from '../addresses/read-pools.ts';
-import { rangeText } from '../ip-range.ts';
-import { parseYamlDocuments } from '../yaml.ts';
+import { rangeText } from '../base/ip-range.ts';
+import { parseYamlDocuments } from '../base/yaml.ts';
 import type { Kind, Reading } from './kinds.ts';
 
 export function addressPools(): Kind<readonly AddressPool[]> {

@@ -4,9 +4,9 @@
 
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../errors.ts';
-import { nearest } from '../nearest.ts';
-import { parseYamlDocuments } from '../yaml.ts';
+import { messageOf } from '../base/errors.ts';
+import { nearest } from '../base/nearest.ts';
+import { parseYamlDocuments } from '../base/yaml.ts';
 import { shown } from './kinds.ts';
 import { allSettings, flagOf, isSettingName, type SettingName, settingsTable, variableOf } from './table.ts';
 

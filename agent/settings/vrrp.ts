@@ -1,11 +1,11 @@
 // The setting `vrrp`: a mapping in the file, the same as YAML text in a flag or a variable. Pure.
 
 import { duration as durationKind, SECOND } from '../annotations/kinds.ts';
-import { faultsOf } from '../faults.ts';
-import { familyOf, parseAddress } from '../ip.ts';
-import { nearest } from '../nearest.ts';
-import { isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../validate.ts';
-import { parseYamlDocuments } from '../yaml.ts';
+import { faultsOf } from '../base/faults.ts';
+import { familyOf, parseAddress } from '../base/ip.ts';
+import { nearest } from '../base/nearest.ts';
+import { isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../base/validate.ts';
+import { parseYamlDocuments } from '../base/yaml.ts';
 import type { Kind, Reading } from './kinds.ts';
 
 /** As of agent/keepalived/vrrp.ts. */

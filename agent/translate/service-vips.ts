@@ -1,10 +1,10 @@
 // Which Services are ours, and the addresses that they have. Pure.
 // Sources of the rules: KEP-1959 (loadBalancerClass), the cloud provider's service controller, Kubernetes' API reference.
 
-import { parseAddress } from '../ip.ts';
+import { parseAddress } from '../base/ip.ts';
+import { quote } from '../base/quote.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Problem, Protocol, Vip } from '../model.ts';
-import { quote } from '../quote.ts';
 
 export interface OwnershipSettings {
   readonly loadBalancerClass: string;

@@ -1,10 +1,10 @@
 // Which clients a Service lets in: spec.loadBalancerSourceRanges, else the old annotation, else everybody.
 // The rule of the cloud provider library (service/helpers/helper.go). Pure.
 
-import { parseCidr } from '../ip.ts';
+import { parseCidr } from '../base/ip.ts';
+import { quote } from '../base/quote.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Family, Problem } from '../model.ts';
-import { quote } from '../quote.ts';
 
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 const EVERYBODY = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;

@@ -2,11 +2,11 @@
 // them, and times each to HAProxy's acknowledgement: parse, store, translate, plan, apply.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { createLog } from '../../agent/base/log.ts';
 import { Changes } from '../../agent/changes.ts';
 import { HaproxyDataplane } from '../../agent/haproxy/dataplane.ts';
 import { Cluster } from '../../agent/kubernetes/cluster.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
-import { createLog } from '../../agent/log.ts';
 import { loop } from '../../agent/loop.ts';
 import { ProgrammingLatency } from '../../agent/report/programming-latency.ts';
 import { readSettings } from '../../agent/settings.ts';

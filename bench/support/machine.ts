@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
-import { version } from '../../agent/version.ts';
+import { version } from '../../agent/base/version.ts';
 import { sum } from './statistics.ts';
 import { pause } from './until.ts';
 

@@ -2,7 +2,7 @@
 // scrape; gives them all as families to write out. The only user of the prom-client package.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { MetricFamily, MetricPart } from '../../agent/metric-family.ts';
+import type { MetricFamily, MetricPart } from '../../agent/base/metric-family.ts';
 import { escaped } from '../text-format.ts';
 
 export type { Counter, Histogram } from 'prom-client';

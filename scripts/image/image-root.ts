@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseYamlDocuments } from '../../agent/yaml.ts';
+import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 
 const element = fileURLToPath(new URL('../../deploy/image/elements/headgate', import.meta.url));
 /** Where diskimage-builder has what runs inside of the image. */

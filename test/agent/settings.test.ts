@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { HeadgateError } from '../../agent/errors.ts';
+import { HeadgateError } from '../../agent/base/errors.ts';
 import { settingsHelp } from '../../agent/settings/help.ts';
 import { allSettings, flagOf, variableOf } from '../../agent/settings/table.ts';
 import {

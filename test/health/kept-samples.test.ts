@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
 import fc from 'fast-check';
-import type { MetricFamily, MetricRow } from '../../agent/metric-family.ts';
+import type { MetricFamily, MetricRow } from '../../agent/base/metric-family.ts';
 import { expose, pieces } from '../../health/exposition.ts';
 import { KeptSamples } from '../../health/kept-samples.ts';
 import { openMetrics, prometheusText, type TextFormat } from '../../health/text-format.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import { createLog } from '../../agent/base/log.ts';
 import type { Repair } from '../../agent/haproxy/process/caretaker.ts';
 import type { ReloadCause } from '../../agent/haproxy/process/reload-arbiter.ts';
 import { allColumns } from '../../agent/haproxy/stats/columns.ts';
@@ -10,7 +11,6 @@ import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import { KeepalivedDataplane } from '../../agent/keepalived/dataplane.ts';
 import type { KeepalivedMetrics } from '../../agent/keepalived/metrics.ts';
 import type { StandingReason } from '../../agent/keepalived/vrrp.ts';
-import { createLog } from '../../agent/log.ts';
 import type { Refusal } from '../../agent/pair/peer-ear.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
-import type { MetricFamily } from '../../agent/metric-family.ts';
+import type { MetricFamily } from '../../agent/base/metric-family.ts';
 import { expose, pieces } from '../../health/exposition.ts';
 import { KeptSamples } from '../../health/kept-samples.ts';
 import { formatFor, openMetrics, prometheusText, takesGzip } from '../../health/text-format.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { messageOf } from '../../agent/errors.ts';
+import { messageOf } from '../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../agent/kubernetes/api/client.ts';
 import { certificate } from '../support/certificate.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { systemClock } from '../../agent/clock.ts';
+import { systemClock } from '../../agent/base/clock.ts';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { type CurrentService, readCurrentService } from '../../agent/kubernetes/writers/current-service.ts';

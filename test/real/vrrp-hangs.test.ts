@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { inNamespace } from '../../agent/namespace.ts';
+import { inNamespace } from '../../agent/base/namespace.ts';
 import { signal } from '../support/agent.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
 import { requires } from '../support/requirements.ts';

@@ -3,10 +3,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isMapping } from '../../agent/base/validate.ts';
+import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 import { ADDRESS_API_VERSION } from '../../agent/kubernetes/address-schemas.ts';
 import { ApiClient } from '../../agent/kubernetes/api/client.ts';
-import { isMapping } from '../../agent/validate.ts';
-import { parseYamlDocuments } from '../../agent/yaml.ts';
 import type { Kube } from './kube.ts';
 import { until } from './kube-objects.ts';
 

@@ -1,6 +1,6 @@
 // A clock that stands still until a test moves it, for what takes `Clock`.
 
-import type { Clock } from '../../agent/clock.ts';
+import type { Clock } from '../../agent/base/clock.ts';
 
 export class FakeClock implements Clock {
   #now = 1_000;

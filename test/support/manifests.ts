@@ -1,9 +1,9 @@
 // Objects from the YAML of a test, through the agent's own parser.
 
+import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import type { TranslateSettings } from '../../agent/translate.ts';
-import { parseYamlDocuments } from '../../agent/yaml.ts';
 
 /** Throws where a manifest is not what the agent would take. */
 export function objectsOf(yaml: string): readonly KubernetesObject[] {

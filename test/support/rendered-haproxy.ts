@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
-import { HeadgateError } from '../../agent/errors.ts';
+import { HeadgateError } from '../../agent/base/errors.ts';
 import { AclIds } from '../../agent/haproxy/config/acl-ids.ts';
 import { configText } from '../../agent/haproxy/config/config-text.ts';
 import { type RenderContext, renderContext } from '../../agent/haproxy/config/render-context.ts';

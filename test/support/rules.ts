@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseYamlDocuments } from '../../agent/yaml.ts';
+import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 
 export const rulesFile = fileURLToPath(
   new URL('../../deploy/prometheus/headgate.rules.yaml', import.meta.url),

@@ -29,7 +29,7 @@ for (const daemon of Object.keys(NEEDS) as Daemon[]) {
 }
 
 test('testsOf() names no test that runs neither daemon', (t) => {
-  const path = 'test/agent/yaml.test.ts';
+  const path = 'test/agent/base/yaml.test.ts';
   t.true(testFiles(root).includes(path));
   t.false([...testsOf('haproxy', root), ...testsOf('keepalived', root)].includes(path));
 });

@@ -3,7 +3,7 @@
 // accepted once need not be shown to it again: the check costs what changed, not what exists.
 
 import { writeFile } from 'node:fs/promises';
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { probeBind } from './bind-probe.ts';
 import { checkConfig, keyOfListener } from './check.ts';

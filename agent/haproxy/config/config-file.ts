@@ -3,7 +3,7 @@
 
 import { statSync } from 'node:fs';
 import { copyFile, readFile, rename, unlink } from 'node:fs/promises';
-import { renameDurably, writeAtomically, writeDurably } from '../../atomic-file.ts';
+import { renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
 
 /** What tells that a file is still the one that we wrote. */
 interface Identity {

@@ -1,8 +1,8 @@
 // What stands in haproxy.cfg beside the load balancers, as it is by now: what the settings say, how many connections
 // fit into the limit of open files, the stick-tables that another host shares, and the numbers of ACLs.
 
-import { HeadgateError } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 import { AclIds } from './acl-ids.ts';

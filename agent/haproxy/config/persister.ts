@@ -2,8 +2,8 @@
 // reboot comes back right.
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { ConfigFile } from './config-file.ts';
 import { configText, inFileOrder } from './config-text.ts';

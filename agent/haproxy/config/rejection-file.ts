@@ -2,7 +2,7 @@
 // such a load balancer the next agent would have to leave it out, and without the rejection to try it again.
 
 import { readFile, rm } from 'node:fs/promises';
-import { writeAtomically } from '../../atomic-file.ts';
+import { writeAtomically } from '../../base/atomic-file.ts';
 import { type Rejection, structureOfAll } from './quarantine.ts';
 
 export class RejectionFile {

@@ -3,7 +3,7 @@
 
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { writeAtomically } from '../../atomic-file.ts';
+import { writeAtomically } from '../../base/atomic-file.ts';
 import { socketAddress } from './listener-config.ts';
 
 export interface TablesSettings {

@@ -3,7 +3,7 @@
 // gone. `haproxy -c` does without it.
 
 import { existsSync, readFileSync } from 'node:fs';
-import { writeAtomically } from '../../atomic-file.ts';
+import { writeAtomically } from '../../base/atomic-file.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 
 export const startScript = readFileSync(new URL('../../../templates/haproxy/start.lua', import.meta.url));

@@ -3,9 +3,9 @@
 // believe.
 
 import { existsSync } from 'node:fs';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import { trimLog } from '../../log-file.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { trimLog } from '../../base/log-file.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { audit } from '../audit.ts';
 import { probeBind } from '../config/bind-probe.ts';

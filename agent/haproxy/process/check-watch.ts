@@ -1,10 +1,10 @@
 // Reads what HAProxy's checks have found, listener after listener, and says where that has changed. Behind everything
 // urgent, in slices, and only of listeners with a monitor: without one it does nothing.
 
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { Slice } from '../../base/slice.ts';
 import type { Listener, LoadBalancer } from '../../model.ts';
-import { Slice } from '../../slice.ts';
 import { isServed } from '../config/listener-config.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
 import type { ServingWorker } from '../worker.ts';

@@ -3,9 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pidIn, startDetached } from '../../detached-process.ts';
-import { HeadgateError } from '../../errors.ts';
-import { inNamespace } from '../../namespace.ts';
+import { pidIn, startDetached } from '../../base/detached-process.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { inNamespace } from '../../base/namespace.ts';
 
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';

@@ -3,9 +3,9 @@
 
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError, messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import { logSince, logSize } from '../../log-file.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { logSince, logSize } from '../../base/log-file.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';

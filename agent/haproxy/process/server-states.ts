@@ -5,9 +5,9 @@
 // another reason must not go by what was true once.
 
 import { statSync } from 'node:fs';
-import { writeAtomically } from '../../atomic-file.ts';
+import { writeAtomically } from '../../base/atomic-file.ts';
+import { Slice } from '../../base/slice.ts';
 import type { Listener, LoadBalancer } from '../../model.ts';
-import { Slice } from '../../slice.ts';
 import { keptRows } from '../socket/servers-state.ts';
 import type { ServingWorker } from '../worker.ts';
 import type { HaproxyPaths } from './process.ts';

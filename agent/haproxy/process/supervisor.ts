@@ -3,10 +3,10 @@
 
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError, messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
-import { Slice } from '../../slice.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import { keyOfListener, readAlerts, splitBindFailures } from '../config/check.ts';
 import type { ConfigFile } from '../config/config-file.ts';

@@ -1,7 +1,7 @@
 // How a text of HAProxy is taken apart, and what is said of one that is not what it should be. Pure.
 
-import { HeadgateError } from '../../errors.ts';
-import { quote } from '../../quote.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 
 export function* linesOf(text: string): Generator<string, undefined, void> {
   for (let from = 0; from < text.length; ) {

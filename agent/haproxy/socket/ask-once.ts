@@ -1,7 +1,7 @@
 // Asks HAProxy one thing on a connection of its own, which HAProxy closes after its answer.
 
 import { connect } from 'node:net';
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 
 /**
  * The whole answer, up to the end of the connection, without line feeds at its end. On a master socket the line must

@@ -2,8 +2,8 @@
 // kind. What does not pass is a bug of ours, not a user's mistake: objects were validated long before. Pure.
 
 import { isIP } from 'node:net';
-import { HeadgateError } from '../../errors.ts';
-import { quote } from '../../quote.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 import type { Command } from './commands.ts';
 import type { Capabilities } from './version.ts';
 

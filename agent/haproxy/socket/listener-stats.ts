@@ -1,7 +1,7 @@
 // Reads `show stat LISTENER 7 -1`: what one listener and its members do now, as HAProxy sees it. Pure.
 
-import { HeadgateError } from '../../errors.ts';
-import { quote } from '../../quote.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 
 export interface ListenerStats {
   /** Sessions now, and new ones in the last second. */

@@ -2,7 +2,7 @@
 // question, because a reload ends them all.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError, messageOf } from '../../errors.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
 

@@ -3,7 +3,7 @@
 // Owns the socket and one timer.
 
 import type { Socket } from 'node:net';
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 
 /** Order is kept within a lane only. */
 export type Lane = 'urgent' | 'bulk';

@@ -3,8 +3,8 @@
 // it is closed.
 
 import { connect, type Socket } from 'node:net';
-import { HeadgateError } from '../../errors.ts';
-import { Slice } from '../../slice.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { Slice } from '../../base/slice.ts';
 import { commandText } from './command-text.ts';
 import type { Command } from './commands.ts';
 import { showProc } from './master.ts';

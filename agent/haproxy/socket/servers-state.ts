@@ -2,8 +2,8 @@
 // names, never by position. An audit reads tens of thousands of rows, so they can be walked without a value for each.
 // Pure. A text that is something else throws RUNTIME_REPLY with its words.
 
-import { parseAddress } from '../../ip.ts';
-import { quote } from '../../quote.ts';
+import { parseAddress } from '../../base/ip.ts';
+import { quote } from '../../base/quote.ts';
 import { unreadable } from './answer-text.ts';
 
 export interface ServerState {

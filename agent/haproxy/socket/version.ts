@@ -1,8 +1,8 @@
 // Which HAProxy answers, and what differs between 2.6 and 3.4 that this project's commands have to know. Chosen by the
 // version that answers, never by configuration. What else differs is in docs/design/haproxy-versions.md. Pure.
 
-import { HeadgateError } from '../../errors.ts';
-import { quote } from '../../quote.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 
 export interface Version {
   readonly major: number;

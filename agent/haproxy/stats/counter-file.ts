@@ -3,9 +3,9 @@
 // nothing: then counters begin anew, which Prometheus takes for a restart.
 
 import { readFile } from 'node:fs/promises';
-import { writeAtomically } from '../../atomic-file.ts';
-import { Slice } from '../../slice.ts';
-import { listOf, mappingOf, number, text, truth, wholeNumber } from '../../validate.ts';
+import { writeAtomically } from '../../base/atomic-file.ts';
+import { Slice } from '../../base/slice.ts';
+import { listOf, mappingOf, number, text, truth, wholeNumber } from '../../base/validate.ts';
 import { counterColumns } from './columns.ts';
 import { infoCounters } from './process-info.ts';
 import { newReading, type Reading, type WorkerReadings } from './totals.ts';

@@ -1,7 +1,7 @@
 // The metrics of HAProxy: one table of names, types and meanings for its listeners, pools and members, one for its
 // process. docs/metrics.md has the same rows (a test compares). Pure.
 
-import type { MetricFamily } from '../../metric-family.ts';
+import type { MetricFamily } from '../../base/metric-family.ts';
 import { type Column, positionOf } from './columns.ts';
 import { infoCounters } from './process-info.ts';
 import type { Series } from './series.ts';

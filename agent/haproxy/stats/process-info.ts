@@ -1,6 +1,6 @@
 // What `show info` says of a worker, as far as it becomes metrics. Pure.
 
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 
 /** What only goes up; a worker's totals are kept as those of series are. */
 export const infoCounters = ['CumConns', 'CumReq', 'TotalBytesOut', 'DroppedLogs'] as const;

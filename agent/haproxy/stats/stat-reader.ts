@@ -3,7 +3,7 @@
 // added or removed (both stop all threads), so it is made to wait every now and then (docs/benchmarks.md).
 
 import { connect } from 'node:net';
-import { HeadgateError, messageOf } from '../../errors.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { type StatRow, StatRows } from './stat-rows.ts';
 
 /** Bytes taken at a time: about a millisecond of HAProxy's work. */

@@ -1,8 +1,8 @@
 // Reads answers to `show stat` as their bytes arrive: rows of CSV whose columns are found by the header's names, of which only
 // those are looked at that become metrics. A row makes no more than its name as a string.
 
-import { HeadgateError } from '../../errors.ts';
-import { quote } from '../../quote.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 import { allColumns } from './columns.ts';
 
 /** One row; the same object for every row. */

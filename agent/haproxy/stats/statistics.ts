@@ -3,10 +3,10 @@
 // Does nothing until somebody asks for the first time. Owns the connections of workers that it was given.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError, messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
-import { Slice } from '../../slice.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { DuePools } from './due-pools.ts';

@@ -1,7 +1,7 @@
 // The answer of the API server as it comes in: in chunks, in lines, or whole.
 
 import type { IncomingMessage } from 'node:http';
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 import type { ApiResponse, ApiStream } from './kubernetes-api.ts';
 import { Lines } from './lines.ts';
 

@@ -3,8 +3,8 @@
 
 import type { Agent } from 'node:http';
 import type { Agent as TlsAgent } from 'node:https';
-import { HeadgateError, messageOf } from '../../errors.ts';
-import { http, https } from '../../node-http.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { http, https } from '../../base/node-http.ts';
 import type { Credentials } from './credentials.ts';
 import { type Environment, proxyOf, throughProxy } from './proxy.ts';
 

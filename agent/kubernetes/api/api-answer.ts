@@ -1,8 +1,8 @@
 // What an answer of the API server means for the one who asked. Pure.
 
-import { HeadgateError } from '../../errors.ts';
-import { quote } from '../../quote.ts';
-import { isMapping } from '../../validate.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
+import { isMapping } from '../../base/validate.ts';
 import { retryAfter } from '../backoff.ts';
 import type { ApiResponse } from './kubernetes-api.ts';
 

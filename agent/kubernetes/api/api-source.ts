@@ -4,7 +4,7 @@
 // it last knew, from disk if it has just started, and takes nothing back.
 // Owns the reflectors and the snapshot.
 
-import type { HeadgateError } from '../../errors.ts';
+import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model.ts';
 import { ADDRESS_API_VERSION } from '../address-schemas.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';

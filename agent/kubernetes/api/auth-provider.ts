@@ -5,7 +5,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { isMapping } from '../../validate.ts';
+import { isMapping } from '../../base/validate.ts';
 import { CredentialFault } from './credential-fault.ts';
 import { identityTokens } from './identity-provider.ts';
 import type { Environment } from './proxy.ts';

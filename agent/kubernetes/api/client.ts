@@ -4,9 +4,9 @@
 
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
-import { HeadgateError } from '../../errors.ts';
-import { http, https, tls } from '../../node-http.ts';
-import { quote } from '../../quote.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { http, https, tls } from '../../base/node-http.ts';
+import { quote } from '../../base/quote.ts';
 import { bodyOf, linesOf, streamOf, textOf } from './answer-body.ts';
 import { ApiAgents } from './api-agents.ts';
 import { type Credentials, type CredentialsPlace, CredentialsSource } from './credentials.ts';

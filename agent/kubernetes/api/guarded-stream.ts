@@ -1,8 +1,8 @@
 // Opens a stream of the API server that cannot hang: silence ends it, and so does whoever has a reason to.
 // What is no success is an error that says what the API server said.
 
-import { HeadgateError } from '../../errors.ts';
-import { isMapping } from '../../validate.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { isMapping } from '../../base/validate.ts';
 import { retryAfter } from '../backoff.ts';
 import type { ApiRequest, ApiStream, ApiStreams } from './kubernetes-api.ts';
 

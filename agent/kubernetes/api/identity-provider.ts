@@ -1,8 +1,8 @@
 // Gets a new identity token for a refresh token from an OpenID Connect provider: discovery, then the token endpoint
 // (OpenID Connect Core 1.0, section 12), over TLS only and through the proxy of the environment.
 
-import { https } from '../../node-http.ts';
-import { isMapping } from '../../validate.ts';
+import { https } from '../../base/node-http.ts';
+import { isMapping } from '../../base/validate.ts';
 import { CredentialFault } from './credential-fault.ts';
 import { type Environment, proxyOf, throughProxy } from './proxy.ts';
 

@@ -1,6 +1,6 @@
 // Cuts a stream of bytes into lines as they come. Each byte is looked at once, however the chunks fall.
 
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 
 const NEWLINE = 0x0a;
 /** Bytes of one line. An object has at most 1.5 MB in etcd. */

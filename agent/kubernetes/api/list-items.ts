@@ -2,7 +2,7 @@
 // list's own fields at the end. So a list of any size needs neither its own size in memory nor one long parse that
 // would hold up everything else. Looks at each byte once.
 
-import { isMapping } from '../../validate.ts';
+import { isMapping } from '../../base/validate.ts';
 
 /** `metadata` of a list. */
 export interface ListMetadata {

@@ -1,6 +1,6 @@
 // Goes through the pages of a list. Asks by what it is given; no socket, no clock.
 
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 import type { ListMetadata } from './list-items.ts';
 
 export type PageQuery = Readonly<Record<string, string>>;

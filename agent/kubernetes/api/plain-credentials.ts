@@ -7,8 +7,8 @@ import { readFile } from 'node:fs/promises';
 import type { Agent } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { isMapping } from '../../validate.ts';
-import { parseYamlDocuments } from '../../yaml.ts';
+import { isMapping } from '../../base/validate.ts';
+import { parseYamlDocuments } from '../../base/yaml.ts';
 import { type AuthProvider, readAuthProvider } from './auth-provider.ts';
 
 /** What a request needs; a new value whenever anything of it may have changed. */

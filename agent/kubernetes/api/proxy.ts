@@ -2,8 +2,8 @@
 // case), read as kubectl reads it: Go's golang.org/x/net/http/httpproxy. Pure.
 
 import type { AgentOptions } from 'node:https';
-import { parseAddress, parseCidr } from '../../ip.ts';
-import { type AddressRange, addressNumber, parseBlock } from '../../ip-range.ts';
+import { parseAddress, parseCidr } from '../../base/ip.ts';
+import { type AddressRange, addressNumber, parseBlock } from '../../base/ip-range.ts';
 import { CredentialFault } from './credential-fault.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

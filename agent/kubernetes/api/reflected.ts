@@ -3,8 +3,8 @@
 // not believed until another one says the same.
 // Owns the objects; no clock, no socket.
 
+import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model.ts';
-import { Slice } from '../../slice.ts';
 import { sameValue } from '../same-value.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 

@@ -1,6 +1,6 @@
 // What a reflector is told and what it tells: the resource, its patience, what it observes, its status. Values only.
 
-import type { HeadgateError } from '../../errors.ts';
+import type { HeadgateError } from '../../base/errors.ts';
 import type { ParseObject } from './reflected.ts';
 
 /** What is reflected. */

@@ -2,8 +2,8 @@
 // whatever goes wrong it goes on from where it was, or lists again and tells the difference. Never gives up.
 // Owns a connection and timers; everything else comes in.
 
-import { HeadgateError, messageOf } from '../../errors.ts';
-import { Slice } from '../../slice.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { Slice } from '../../base/slice.ts';
 import { backoff } from '../backoff.ts';
 import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
 import type { ApiStream, ApiStreams } from './kubernetes-api.ts';

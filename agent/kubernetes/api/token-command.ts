@@ -2,10 +2,10 @@
 // kubectl had them until 1.26: `cmd-path` and `cmd-args`, `token-key` and `expiry-key`.
 // Starts the command without a shell, with a deadline.
 
-import { messageOf } from '../../errors.ts';
-import { quote } from '../../quote.ts';
-import { runCommand } from '../../run-command.ts';
-import { isMapping } from '../../validate.ts';
+import { messageOf } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
+import { runCommand } from '../../base/run-command.ts';
+import { isMapping } from '../../base/validate.ts';
 import { CredentialFault } from './credential-fault.ts';
 import type { Environment } from './proxy.ts';
 

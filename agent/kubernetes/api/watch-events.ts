@@ -1,6 +1,6 @@
 // One line of a watch, as a value. Pure.
 
-import { isMapping } from '../../validate.ts';
+import { isMapping } from '../../base/validate.ts';
 
 export type WatchEvent =
   | { readonly kind: 'Changed'; readonly type: 'ADDED' | 'MODIFIED'; readonly object: ApiObject }

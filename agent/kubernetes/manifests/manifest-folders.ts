@@ -5,7 +5,7 @@
 import { accessSync, constants, type FSWatcher, readdirSync, type Stats, statSync, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 
 export interface FolderReports {
   /** The file may have changed, appeared or gone. Once a folder is gone, each of its files is named. */

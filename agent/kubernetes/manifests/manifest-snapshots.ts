@@ -3,7 +3,7 @@
 // meantime at once; a full disk harms nothing but this.
 
 import { basename, join } from 'node:path';
-import { HeadgateError } from '../../errors.ts';
+import { HeadgateError } from '../../base/errors.ts';
 import { SnapshotLog } from './snapshot-log.ts';
 
 interface Snapshot {

@@ -3,7 +3,7 @@
 // fsync. Never waits for the other end of a pipe.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { stampOf } from './manifest-folders.ts';
 
 export type Reading =

@@ -8,7 +8,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, renameSync } from 
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { writeChunks } from '../../atomic-file.ts';
+import { writeChunks } from '../../base/atomic-file.ts';
 
 /** What is to be kept of a manifest from now on; no bytes: nothing. */
 export interface LogEntry {

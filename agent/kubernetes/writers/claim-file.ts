@@ -4,10 +4,10 @@
 
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncFolder, writeAtomically } from '../../atomic-file.ts';
-import { HeadgateError } from '../../errors.ts';
+import { syncFolder, writeAtomically } from '../../base/atomic-file.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { isMapping } from '../../base/validate.ts';
 import type { Problem } from '../../model.ts';
-import { isMapping } from '../../validate.ts';
 import { claimManifest } from '../address-objects.ts';
 import type { AddressClaim } from '../address-schemas.ts';
 import { parseObject } from '../parse-object.ts';

@@ -3,9 +3,9 @@
 // not seen: after a conflict it reads, tells what is there, and asks again what shall be.
 // Owns a queue with its timer; talks only through KubernetesApi.
 
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import { claimManifest } from '../address-objects.ts';
 import { ADDRESS_API_VERSION, type AddressClaim, type StoredClaim } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';

@@ -1,6 +1,6 @@
 // A Service as it stands in the API, as far as those who write to it must know it. Pure: one reader of JSON.
 
-import { isMapping } from '../../validate.ts';
+import { isMapping } from '../../base/validate.ts';
 
 export interface CurrentService {
   readonly namespace: string;

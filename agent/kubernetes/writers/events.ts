@@ -3,10 +3,10 @@
 // Owns a queue with its timer and a small memory; talks only through KubernetesApi; nothing of it ever throws.
 
 import { createHash } from 'node:crypto';
-import { type Clock, microTime } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import { isMapping } from '../../validate.ts';
+import { type Clock, microTime } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { isMapping } from '../../base/validate.ts';
 import { refusalText } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import type { EventText } from './service-events.ts';

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeAtomically } from '../../atomic-file.ts';
+import { writeAtomically } from '../../base/atomic-file.ts';
 
 const MARK = /^[0-9a-f]{12}$/;
 

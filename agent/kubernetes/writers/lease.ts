@@ -2,9 +2,9 @@
 // Every write is guarded by resourceVersion; a Lease has expired when its record has not changed for its duration on our
 // own monotonic clock, so that no two clocks are ever compared. Owns its timers; talks only through KubernetesApi.
 
-import { type Clock, microTime } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { type Clock, microTime } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import { accept } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 

@@ -2,9 +2,9 @@
 // Takes names at any time; writes while this agent leads, only what differs, each pool once in a few seconds.
 // Owns a queue with its timer; talks only through KubernetesApi.
 
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import { ADDRESS_API_VERSION } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { KubernetesApi } from '../api/kubernetes-api.ts';

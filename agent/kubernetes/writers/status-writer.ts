@@ -2,9 +2,9 @@
 // returns at once; writes while this agent leads, only what differs, each Service for itself, slowly enough.
 // Owns a queue with its timer; talks only through KubernetesApi.
 
-import { type Clock, secondTime } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { type Clock, secondTime } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import { sameValue } from '../same-value.ts';

@@ -1,6 +1,6 @@
 // The connections of clients to VIPs, as `ss` lists them. Pure.
 
-import { parseAddress } from '../../ip.ts';
+import { parseAddress } from '../../base/ip.ts';
 
 export interface Connection {
   readonly client: string;

@@ -5,7 +5,7 @@
 // the peer answers the client itself. What the peer passes on is never passed back. The VIPs in the rules time out, so
 // that what they do ends by itself.
 
-import { loadTemplate } from '../../template.ts';
+import { loadTemplate } from '../../base/template.ts';
 import type { Connection } from './connections.ts';
 import type { Link } from './handover-report.ts';
 

@@ -1,7 +1,7 @@
 // What the agents of a pair tell each other of a planned failover: a part of their reports. Pure: from a value that
 // somebody else has written, field by field.
 
-import { parseAddress } from '../../ip.ts';
+import { parseAddress } from '../../base/ip.ts';
 
 /** Where a host is on the network of the VIPs. */
 export interface Link {

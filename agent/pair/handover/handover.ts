@@ -3,9 +3,9 @@
 // that, at a deadline, or by itself where an agent is gone: all that the kernel is given for it times out.
 
 import { randomBytes } from 'node:crypto';
-import { type Clock, systemClock } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import type { PairReport } from '../report.ts';
 import { isActive, type Roles } from '../roles.ts';
 import { type HandoverReport, type Link, noLink } from './handover-report.ts';

@@ -2,11 +2,11 @@
 // themselves, the rules that pass connections on, and how many there are. Fails with COMMAND_FAILED throughout.
 
 import { unlink, writeFile } from 'node:fs/promises';
-import { HeadgateError, messageOf } from '../../errors.ts';
-import { parseAddress } from '../../ip.ts';
-import { inNamespace } from '../../namespace.ts';
-import { runCommand } from '../../run-command.ts';
-import { listOf, mappingOf, number, text, truth } from '../../validate.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { parseAddress } from '../../base/ip.ts';
+import { inNamespace } from '../../base/namespace.ts';
+import { runCommand } from '../../base/run-command.ts';
+import { listOf, mappingOf, number, text, truth } from '../../base/validate.ts';
 import { CONNECTIONS, type Connection, connectionsIn } from './connections.ts';
 import { type Diversion, renderDiversion, renderRemoval } from './diversion.ts';
 import type { Link } from './handover-report.ts';

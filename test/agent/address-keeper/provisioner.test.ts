@@ -8,7 +8,7 @@ import {
   type ProvisionerOptions,
   type ProvisionRequest,
 } from '../../../agent/address-keeper/provisioner.ts';
-import { createLog } from '../../../agent/log.ts';
+import { createLog } from '../../../agent/base/log.ts';
 
 interface Rig {
   readonly provisioner: Provisioner;

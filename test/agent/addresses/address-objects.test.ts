@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';
 import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-name.ts';
+import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
 import { claimManifest, poolStatusManifest } from '../../../agent/kubernetes/address-objects.ts';
 import { type AddressClaim, sortedPorts } from '../../../agent/kubernetes/address-schemas.ts';
 import { subdomain } from '../../../agent/kubernetes/object-names.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
-import { parseYamlDocuments } from '../../../agent/yaml.ts';
 import { crdFiles } from '../../../scripts/crds.ts';
 import { claim, pool } from '../../support/address-requests.ts';
 

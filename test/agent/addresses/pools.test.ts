@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { PoolIndex } from '../../../agent/addresses/pool-index.ts';
 import { matches, whyNotAllowed, whyNothingNew } from '../../../agent/addresses/pool-rules.ts';
 import { readPools } from '../../../agent/addresses/read-pools.ts';
-import { addressNumber, addressText, parseBlock, rangeText } from '../../../agent/ip-range.ts';
+import { addressNumber, addressText, parseBlock, rangeText } from '../../../agent/base/ip-range.ts';
 import type { Selector } from '../../../agent/kubernetes/address-schemas.ts';
 import { pool } from '../../support/address-requests.ts';
 

@@ -1,9 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { createLog } from '../../../agent/base/log.ts';
 import { BetweenAdverts } from '../../../agent/keepalived/between-adverts.ts';
 import type { VrrpSettings, VrrpStateName } from '../../../agent/keepalived/vrrp.ts';
 import type { InstanceState } from '../../../agent/keepalived/vrrp-states.ts';
-import { createLog } from '../../../agent/log.ts';
 
 /** Milliseconds: for which keepalived hears nothing at a reload, and what `nft` takes. */
 const DEAF = 30;

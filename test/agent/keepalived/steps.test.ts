@@ -1,5 +1,5 @@
 import test from 'ava';
-import { HeadgateError } from '../../../agent/errors.ts';
+import { HeadgateError } from '../../../agent/base/errors.ts';
 import { Steps } from '../../../agent/keepalived/steps.ts';
 
 /** Steps that do what the list says, one after the other, and then nothing. */

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { messageOf } from '../../../agent/errors.ts';
+import { messageOf } from '../../../agent/base/errors.ts';
 import { readCredentials } from '../../../agent/pair/credentials.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
 import { requires } from '../../support/requirements.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { HeadgateError } from '../../../agent/errors.ts';
+import { HeadgateError } from '../../../agent/base/errors.ts';
 import type { Outcome, Refusal } from '../../../agent/haproxy/apply.ts';
 import type { Plan, ReloadReason } from '../../../agent/haproxy/plan.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
+import { runCommand } from '../../../../agent/base/run-command.ts';
 import {
   type CheckResult,
   checkConfig,
@@ -11,7 +12,6 @@ import {
   readAlerts,
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
-import { runCommand } from '../../../../agent/run-command.ts';
 import { haproxyExecutable } from '../../../support/haproxy.ts';
 import { requires } from '../../../support/requirements.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { HeadgateError } from '../../../../agent/errors.ts';
+import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { commandText, longestCommand } from '../../../../agent/haproxy/socket/command-text.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { HeadgateError } from '../../../../agent/errors.ts';
+import { HeadgateError } from '../../../../agent/base/errors.ts';
 import {
   parseAcl,
   parseAclList,

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { HeadgateError } from '../../../../agent/errors.ts';
+import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { keptRows, parseServersState, ServerRows } from '../../../../agent/haproxy/socket/servers-state.ts';
 
 // Texts of 2.6.12, 3.2.26 and 3.4.7, some shortened.

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { HeadgateError } from '../../../../agent/errors.ts';
+import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ApiSnapshot } from '../../../../agent/kubernetes/api/api-snapshot.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { type ErrorCode, HeadgateError } from '../../../../agent/errors.ts';
+import { type ErrorCode, HeadgateError } from '../../../../agent/base/errors.ts';
 import { ApiSource } from '../../../../agent/kubernetes/api/api-source.ts';
 import type { ApiRequest, ApiStream } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import type { ObjectsChange } from '../../../../agent/kubernetes/cluster.ts';

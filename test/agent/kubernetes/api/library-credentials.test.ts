@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
-import { HeadgateError, messageOf } from '../../../../agent/errors.ts';
+import { HeadgateError, messageOf } from '../../../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
 import { certificate } from '../../../support/certificate.ts';
 import { httpProxy, socksProxy } from '../../../support/proxies.ts';

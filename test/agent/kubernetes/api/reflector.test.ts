@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { HeadgateError } from '../../../../agent/errors.ts';
+import { HeadgateError } from '../../../../agent/base/errors.ts';
 import type { ApiRequest, ApiStream, ApiStreams } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import type { ReflectedChange } from '../../../../agent/kubernetes/api/reflected.ts';
 import { Reflector } from '../../../../agent/kubernetes/api/reflector.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { HeadgateError } from '../../../../agent/errors.ts';
+import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ManifestSnapshots } from '../../../../agent/kubernetes/manifests/manifest-snapshots.ts';
 import { NEVER, temporaryFolder } from '../../../support/watched-manifests.ts';
 

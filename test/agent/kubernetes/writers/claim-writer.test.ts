@@ -1,5 +1,5 @@
 import test from 'ava';
-import { systemClock } from '../../../../agent/clock.ts';
+import { systemClock } from '../../../../agent/base/clock.ts';
 import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
 import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-schemas.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseYamlDocuments } from '../../agent/yaml.ts';
+import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
 
 const values = (text: string) => parseYamlDocuments(text).documents.map(({ value }) => value);
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { quote } from '../../agent/quote.ts';
+import { quote } from '../../../agent/base/quote.ts';
 
 test('quote() shows a text as JSON does', (t) => {
   t.is(quote('a "b" \\ ä 漢 🙂'), '"a \\"b\\" \\\\ ä 漢 🙂"');

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import { HeapCompaction } from '../../agent/compact-heap.ts';
+import { HeapCompaction } from '../../../agent/base/compact-heap.ts';
 
 test('HeapCompaction.once() compacts the whole heap, the first time only', (t) => {
   const asked: unknown[] = [];

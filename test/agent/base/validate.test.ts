@@ -1,5 +1,5 @@
 import test from 'ava';
-import { faultsOf } from '../../agent/faults.ts';
+import { faultsOf } from '../../../agent/base/faults.ts';
 import {
   listOf,
   mappingOf,
@@ -12,7 +12,7 @@ import {
   textsByName,
   truth,
   wholeNumber,
-} from '../../agent/validate.ts';
+} from '../../../agent/base/validate.ts';
 
 const wanted = mappingOf({
   name: text(),

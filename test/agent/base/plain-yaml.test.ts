@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { parsePlainYaml } from '../../agent/plain-yaml.ts';
-import { parseFully } from '../../agent/yaml.ts';
+import { parsePlainYaml } from '../../../agent/base/plain-yaml.ts';
+import { parseFully } from '../../../agent/base/yaml.ts';
 
 const plain = (text: string) => parsePlainYaml(Buffer.from(text));
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import test from 'ava';
 import fc from 'fast-check';
-import { familyOf, parseAddress, parseCidr } from '../../agent/ip.ts';
+import { familyOf, parseAddress, parseCidr } from '../../../agent/base/ip.ts';
 
 const addresses = test.macro((t, text: string, expected: string | undefined) => {
   t.is(parseAddress(text)?.address, expected);

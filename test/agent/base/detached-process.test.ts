@@ -2,9 +2,9 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { pidIn, startDetached } from '../../agent/detached-process.ts';
-import { trimLog } from '../../agent/log-file.ts';
-import { eventually } from '../support/haproxy.ts';
+import { pidIn, startDetached } from '../../../agent/base/detached-process.ts';
+import { trimLog } from '../../../agent/base/log-file.ts';
+import { eventually } from '../../support/haproxy.ts';
 
 async function folder(t: ExecutionContext<unknown>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'detached-'));

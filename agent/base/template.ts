@@ -14,7 +14,7 @@ export type Template = (view: View) => string;
 
 /** `name` is a path below templates/, without its ending. */
 export function loadTemplate(name: string): Template & { readonly text: string } {
-  const text = readFileSync(new URL(`../templates/${name}.mustache`, import.meta.url), 'utf8');
+  const text = readFileSync(new URL(`../../templates/${name}.mustache`, import.meta.url), 'utf8');
   const tokens = Mustache.parse(text) as readonly Token[];
   return Object.assign((view: View): string => fill(tokens, view, name), { text });
 }

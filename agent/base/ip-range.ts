@@ -1,7 +1,7 @@
 // Addresses as numbers and blocks of them as first and last, so that a /64 costs no more than a single address. Pure.
 
+import type { Family } from '../model.ts';
 import { familyOf, parseAddress, parseCidr } from './ip.ts';
-import type { Family } from './model.ts';
 
 /** All addresses from `first` to `last`, both included. */
 export interface AddressRange {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { HeadgateError } from '../../agent/errors.ts';
+import { HeadgateError } from '../../../agent/base/errors.ts';
 import {
   createLog,
   formatOf,
@@ -12,7 +12,7 @@ import {
   type LogFields,
   type LogFormat,
   type LogLevel,
-} from '../../agent/log.ts';
+} from '../../../agent/base/log.ts';
 
 /** What `write` makes of a log of this level and format. */
 function lines(write: (log: Log) => void, level: LogLevel = 'info', format: LogFormat = 'json'): string[] {
@@ -182,7 +182,7 @@ test('The journal is chosen only where journald says that it reads this very des
 });
 
 const program = `
-  import { createLog } from ${JSON.stringify(new URL('../../agent/log.ts', import.meta.url).href)};
+  import { createLog } from ${JSON.stringify(new URL('../../../agent/base/log.ts', import.meta.url).href)};
   const log = createLog({ level: 'info' });
   const started = process.hrtime.bigint();
   for (let i = 0; i < COUNT; i++) log.info('Line', { i, filler: 'x'.repeat(500) });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { loadTemplate, type View } from '../../agent/template.ts';
+import { loadTemplate, type View } from '../../../agent/base/template.ts';
 
 const global = loadTemplate('haproxy/global');
 
