@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import ava from 'ava';
 import { parseYamlDocuments } from '../agent/base/yaml.ts';
 import { keepalivedPaths } from '../agent/keepalived/paths.ts';
-import { checkConfig } from '../agent/keepalived/process.ts';
+import { checkConfig } from '../agent/keepalived/process/process.ts';
 import { renderKeepalived } from '../agent/keepalived/render.ts';
 import { vrrp } from '../agent/settings/vrrp.ts';
 import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';

@@ -13,7 +13,7 @@ import { startScript } from '../haproxy/config/start-script.ts';
 import { haproxyPaths } from '../haproxy/process/process.ts';
 import { keepalivedPaths } from '../keepalived/paths.ts';
 import { renderKeepalived } from '../keepalived/render.ts';
-import { usableVips } from '../keepalived/usable.ts';
+import { usableVips } from '../keepalived/vips/usable.ts';
 import type { LoadBalancer } from '../model.ts';
 import { readCredentials } from '../pair/credentials.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';

@@ -6,10 +6,10 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { syncFolder, writeDurably } from '../base/atomic-file.ts';
 import { HeadgateError } from '../base/errors.ts';
-import { differenceOf } from './difference.ts';
-import type { InstanceDump } from './dump.ts';
+import { differenceOf } from './config/difference.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { checkConfig } from './process.ts';
+import type { InstanceDump } from './process/dump.ts';
+import { checkConfig } from './process/process.ts';
 
 /** Errors: KEEPALIVED_REJECTED, retry never; FILE_WRITE, COMMAND_FAILED. The file is then as it was. */
 export async function replaceConfig(

@@ -6,22 +6,24 @@ import { dirname } from 'node:path';
 import { type HeadgateError, messageOf } from '../base/errors.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
-import { AdvertAges } from './advert-ages.ts';
-import { BetweenAdverts } from './between-adverts.ts';
-import { Caretaker } from './caretaker.ts';
-import { ConfigFile } from './config-file.ts';
-import { Daemon } from './daemon.ts';
-import { NotifyFifo } from './fifo.ts';
-import { Notices } from './notices.ts';
+import { ConfigFile } from './config/config-file.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { preflight } from './preflight.ts';
+import { AdvertAges } from './process/advert-ages.ts';
+import { BetweenAdverts } from './process/between-adverts.ts';
+import { Caretaker } from './process/caretaker.ts';
+import { Daemon } from './process/daemon.ts';
+import { NotifyFifo } from './process/fifo.ts';
 import { renderKeepalived } from './render.ts';
-import { RivalWatch } from './rival-watch.ts';
 import { StandingFile } from './standing-file.ts';
+import { Notices } from './states/notices.ts';
+import { RivalWatch } from './states/rival-watch.ts';
+import { VrrpStates } from './states/vrrp-states.ts';
+import { vrrpFamilies, vrrpStatus } from './states/vrrp-status.ts';
 import { Steps } from './steps.ts';
-import { VipBook } from './vip-book.ts';
-import { VipChoice } from './vip-choice.ts';
+import { VipBook } from './vips/vip-book.ts';
+import { VipChoice } from './vips/vip-choice.ts';
 import {
   instanceName,
   loweredBy,
@@ -30,8 +32,6 @@ import {
   type VrrpStateName,
   type VrrpStatus,
 } from './vrrp.ts';
-import { VrrpStates } from './vrrp-states.ts';
-import { vrrpFamilies, vrrpStatus } from './vrrp-status.ts';
 
 export interface VipAddress {
   readonly address: string;

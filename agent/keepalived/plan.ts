@@ -1,6 +1,6 @@
 // What it takes to get from the file that keepalived has to the one it shall have. Pure.
 
-import { frameOf, heldIn } from './config-text.ts';
+import { frameOf, heldIn } from './config/config-text.ts';
 
 export type KeepalivedPlan =
   | { readonly kind: 'none' }

@@ -5,9 +5,9 @@ import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
 import { inNamespace } from '../base/namespace.ts';
 import { runCommand } from '../base/run-command.ts';
-import { hostAddresses } from './host-addresses.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { keepalivedProgram } from './process.ts';
+import { keepalivedProgram } from './process/process.ts';
+import { hostAddresses } from './vips/host-addresses.ts';
 import type { VrrpSettings } from './vrrp.ts';
 
 export interface Finding {

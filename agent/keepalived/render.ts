@@ -6,8 +6,8 @@
 
 import { addressNumber } from '../base/ip-range.ts';
 import { loadTemplate } from '../base/template.ts';
+import { type InstanceVips, share } from './config/share.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { type InstanceVips, share } from './share.ts';
 import { instanceName, loweredBy, type VrrpSettings } from './vrrp.ts';
 
 const templates = {

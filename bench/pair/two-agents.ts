@@ -1,10 +1,10 @@
 // Two hosts with Headgate, as docs/pair.md has an operator set them up, each with a folder of manifests of its own.
 
 import { agentSocketPath, askAgent } from '../../agent/agent-socket.ts';
-import { Question } from '../../agent/keepalived/ask.ts';
-import type { InstanceDump } from '../../agent/keepalived/dump.ts';
 import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
-import { keepalivedProgram } from '../../agent/keepalived/process.ts';
+import { Question } from '../../agent/keepalived/process/ask.ts';
+import type { InstanceDump } from '../../agent/keepalived/process/dump.ts';
+import { keepalivedProgram } from '../../agent/keepalived/process/process.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
 import { makeCredentials } from '../../test/support/pair-credentials.ts';
 import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';

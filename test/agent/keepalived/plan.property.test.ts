@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { addressesIn, heldIn } from '../../../agent/keepalived/config-text.ts';
+import { addressesIn, heldIn } from '../../../agent/keepalived/config/config-text.ts';
 import { keepalivedPaths } from '../../../agent/keepalived/paths.ts';
 import { planKeepalived } from '../../../agent/keepalived/plan.ts';
 import { renderKeepalived } from '../../../agent/keepalived/render.ts';

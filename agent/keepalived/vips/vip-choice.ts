@@ -1,0 +1,45 @@
+// Which of the wanted VIPs keepalived is given, from what this host's interfaces have now; says once of each that is
+// refused why it is.
+
+import type { Log } from '../../base/log.ts';
+import type { ConfigFile } from '../config/config-file.ts';
+import { heldIn } from '../config/config-text.ts';
+import type { Daemon } from '../process/daemon.ts';
+import type { VrrpSettings } from '../vrrp.ts';
+import { hostAddresses } from './host-addresses.ts';
+import { type Refused, usableVips } from './usable.ts';
+
+export interface VipChoiceOptions {
+  readonly netns: string;
+  readonly file: Pick<ConfigFile, 'text'>;
+  readonly daemon: Pick<Daemon, 'pid' | 'isVerified' | 'ask'>;
+  readonly log: Log;
+}
+
+export class VipChoice {
+  readonly #options: VipChoiceOptions;
+  #refused: readonly Refused[] = [];
+
+  constructor(options: VipChoiceOptions) {
+    this.#options = options;
+  }
+
+  /** As of the last choice. */
+  get refused(): readonly Refused[] {
+    return this.#refused;
+  }
+
+  /** Errors: COMMAND_FAILED. */
+  async choose(wanted: ReadonlySet<string>, vrrp: VrrpSettings): Promise<readonly string[]> {
+    const { netns, file, daemon, log } = this.#options;
+    const ours = new Set(heldIn(file.text ?? ''));
+    if (daemon.pid !== 0 && !daemon.isVerified)
+      for (const { addresses } of (await daemon.ask()) ?? []) for (const each of addresses) ours.add(each);
+    const { usable, refused } = usableVips(wanted, vrrp, await hostAddresses(netns), ours);
+    for (const { address, reason } of refused)
+      if (!this.#refused.some((each) => each.address === address))
+        log.warn('A VIP is not given to keepalived', { address, reason });
+    this.#refused = refused;
+    return usable;
+  }
+}
