@@ -2,6 +2,7 @@
 // Behind that (parts.ts) the supervisor gets a worker, the reloader replaces it where commands are not enough, the
 // persister keeps the file, the caretaker notices what others do to HAProxy, the reaper cleans up.
 
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { MetricFamily } from '../base/metric-family.ts';
@@ -22,6 +23,7 @@ import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
 import type { CheckResult } from './socket/check-results.ts';
 import { type ListenerStats, parseListenerStats } from './socket/listener-stats.ts';
+import { askWorker } from './socket/master.ts';
 import type { Load } from './socket/readings.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import type { ServingWorker } from './worker.ts';
@@ -121,7 +123,11 @@ export class HaproxyDataplane {
 
   /** Errors: RUNTIME_TIMEOUT and others, where HAProxy does not answer on a new connection in time (milliseconds). */
   async ask(timeoutMs: number): Promise<void> {
-    await askOnce(this.#parts.paths.adminSocket, 'show info', { timeoutMs });
+    const { paths, serving } = this.#parts;
+    const pid = serving.worker?.runtime.worker.pid;
+    if (pid === undefined || existsSync(paths.adminSocket))
+      await askOnce(paths.adminSocket, 'show info', { timeoutMs });
+    else await askWorker(paths.masterSocket, pid, { timeoutMs });
   }
 
   /** What the worker is proved to serve of a load balancer; `pending` where something is still to be done. */

@@ -1,5 +1,7 @@
 // The whole pair: two agents, each with its HAProxy and keepalived in a network namespace of its own, and a client.
 
+import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { processesOf, signal, type TestHost } from '../support/agent.ts';
 import { type AgentPair, INSTANCE, order, pairOf, roleOf, startAgentPair } from '../support/agent-pair.ts';
@@ -144,6 +146,17 @@ test.serial('A HAProxy that hangs costs the host its place until it has been wel
   signal(worker, 'SIGCONT');
   await active.host.until('it stands in full', async () => (await pairOf(active.host)).lowered.length === 0);
   t.is(await roles(), 'backup,master');
+});
+
+test.serial("A host keeps its place where HAProxy's admin socket has been removed for good", async (t) => {
+  const { active, roles } = await startPair(t);
+  const { agent, host } = active;
+  await rm(`${host.paths.adminSocket}.kept`, { force: true });
+  await rm(host.paths.adminSocket);
+  // Three times `pairLowerAfter`.
+  await delay(3_000);
+  t.false(agent.hasLogged('This host is lowered'));
+  t.is(await roles(), 'master,backup');
 });
 
 /** One of the hosts serves `default/web` at the VIP. */

@@ -3,10 +3,13 @@
 
 import { existsSync } from 'node:fs';
 import { unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
+import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
 import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -103,6 +106,23 @@ test.serial(
   },
 );
 
+test.serial('An audit finds what is wrong also after the admin socket has been removed', async (t) => {
+  const { host, agent } = await served(t);
+  const member = `default:web:tcp:${VIP_PORT}:v4/${host.address(11)}:${MEMBER_PORT}`;
+  const worker = await host.worker();
+  await removeAdminSocket(host);
+  const tampering = `@!${worker} set server ${member} state maint;quit`;
+  t.is(await askOnce(host.paths.masterSocket, tampering), '');
+  // The first audit comes after the removal: it needs a connection of its own.
+  await writeFile(settingsFile(host), 'auditInterval: 1s\n');
+  agent.signal('SIGHUP');
+  await host.until(
+    'it is repaired',
+    async () => (await agent.metrics())('headgate_repairs_total', { what: 'audit' }) === 1,
+  );
+  await host.until('the member serves again', () => host.answers());
+});
+
 test.serial('The master socket comes back when it is removed, without a failed request', async (t) => {
   const { host, agent } = await served(t);
   const [load, master] = [new Load(t, host.place()), await host.master()];
@@ -196,7 +216,8 @@ async function served(t: ExecutionContext<unknown>): Promise<Served> {
   const host = await TestHost.create(t);
   await startMembers(t, host, 2);
   await host.serve();
-  const agent = await host.start();
+  await writeFile(settingsFile(host), 'auditInterval: 1h\n');
+  const agent = await host.start(['--config', settingsFile(host)]);
   t.true(await host.answers());
   // Right after its start the master of HAProxy 2.6 executes itself afresh: it misses signals and binds its socket anew.
   await host.until('HAProxy has settled', async () =>
@@ -204,6 +225,8 @@ async function served(t: ExecutionContext<unknown>): Promise<Served> {
   );
   return { host, agent };
 }
+
+const settingsFile = ({ directory }: TestHost): string => join(directory, 'settings.yaml');
 
 async function recovered(host: TestHost, agent: RunningAgent, what: string): Promise<void> {
   await host.soon('there is traffic again', () => host.answers());

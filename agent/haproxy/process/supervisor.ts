@@ -166,17 +166,21 @@ export class Supervisor {
 
   /**
    * Connects to the worker behind the admin socket, or, where that is gone, through the master's, unless HAProxy is
-   * being started: the master of 3.1 and newer lets those wait who want to speak to a worker that is not there yet.
+   * being started.
    */
   async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
-    const { adminSocket: socketPath, masterSocket } = this.#options.paths;
-    const masterSocketPath = phase === 'starting' ? undefined : masterSocket;
+    const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
+    const isStarting = phase === 'starting';
     if (phase === 'running' && !existsSync(socketPath) && (await keepSocket(socketPath)))
       this.#options.onRepair('socket');
-    if (!existsSync(socketPath) && (masterSocketPath === undefined || !existsSync(masterSocketPath)))
-      return undefined;
+    if (!existsSync(socketPath) && (isStarting || !existsSync(masterSocketPath))) return undefined;
     try {
-      return await Runtime.connect({ socketPath, masterSocketPath, timeoutMs: CONNECT_TIMEOUT });
+      return await Runtime.connect({
+        socketPath,
+        masterSocketPath,
+        isStarting,
+        timeoutMs: CONNECT_TIMEOUT,
+      });
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT') return undefined;
       throw error;

@@ -9,7 +9,7 @@ import { type Processes, parseShowProc } from './readings.ts';
 /** Milliseconds between two looks while a reload is under way, and at a master that is not there, which costs it nothing. */
 const POLL = 20;
 const ABSENT = 5;
-/** Milliseconds that a worker has for a short answer. */
+/** Milliseconds that a new worker has for a short answer. */
 const ANSWER = 200;
 
 export interface ReloadOutcome {
@@ -118,10 +118,21 @@ async function reloaded(
  * answers, not even later, so it is asked anew.
  */
 function answers(masterSocketPath: string, pid: number): Promise<boolean> {
-  return askOnce(masterSocketPath, `@!${pid} show info;quit`, { timeoutMs: ANSWER }).then(
-    (text) => text.includes(`Pid: ${pid}`),
+  return askWorker(masterSocketPath, pid, { timeoutMs: ANSWER }).then(
+    () => true,
     () => false,
   );
+}
+
+/** What a worker says of itself (`show info`). Errors: those of askOnce(), RUNTIME_REPLY where it says nothing. */
+export async function askWorker(
+  masterSocketPath: string,
+  pid: number,
+  options: { readonly timeoutMs?: number } = {},
+): Promise<string> {
+  const text = await askOnce(masterSocketPath, `@!${pid} show info;quit`, options);
+  if (text.includes(`Pid: ${pid}`)) return text;
+  throw new HeadgateError('RUNTIME_REPLY', `HAProxy's worker ${pid} does not answer`, { retry: 'now' });
 }
 
 function endless(why: string): HeadgateError {

@@ -18,6 +18,11 @@ export interface RuntimeOptions {
   readonly socketPath: string;
   /** The way round when the admin socket's file is gone: HAProxy does not bring that one back, not even by a reload. */
   readonly masterSocketPath?: string | undefined;
+  /**
+   * HAProxy is being started, so the first connection is not tried that way: the master of 3.1 and newer lets those wait
+   * who want to speak to a worker that is not there yet.
+   */
+  readonly isStarting?: boolean;
   /** Milliseconds without a sign of life, while a reply is due, after which HAProxy counts as hung. */
   readonly timeoutMs?: number;
 }
@@ -54,7 +59,9 @@ export class Runtime {
    * HAProxy that answers, HAPROXY_VERSION where it is too old.
    */
   static async connect(options: RuntimeOptions): Promise<Runtime> {
-    const { pipeline, worker } = await open(options);
+    const { isStarting = false, masterSocketPath } = options;
+    const first = { ...options, masterSocketPath: isStarting ? undefined : masterSocketPath };
+    const { pipeline, worker } = await open(first);
     if (!worker.capabilities.supported) {
       pipeline.close();
       throw new HeadgateError('HAPROXY_VERSION', worker.capabilities.reason, { retry: 'never' });

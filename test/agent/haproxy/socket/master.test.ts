@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
+import { askWorker, reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { eventually, freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
 
@@ -24,6 +24,15 @@ test('showProc() names the master and its worker', async (t) => {
   t.like(workers, [{ pid: workerPid, reloads: 0 }]);
   t.deepEqual(oldWorkers, []);
   await t.throwsAsync(showProc(`${masterSocket}.not`), { code: 'RUNTIME_CONNECT' });
+});
+
+test('askWorker() reaches a worker by its process, with or without its own socket', async (t) => {
+  const { adminSocket, masterSocket, workerPid } = await started(t);
+  t.regex(await askWorker(masterSocket, workerPid), /^CurrConns: /m);
+  await rm(adminSocket);
+  t.regex(await askWorker(masterSocket, workerPid), /^CurrConns: /m);
+  await t.throwsAsync(askWorker(masterSocket, 1, { timeoutMs: 1_000 }));
+  await t.throwsAsync(askWorker(`${masterSocket}.not`, workerPid), { code: 'RUNTIME_CONNECT' });
 });
 
 test('reload() returns once a new worker serves the new file', async (t) => {

@@ -212,6 +212,17 @@ test('A worker whose admin socket file is gone is reached through the master', a
   t.regex(await runtime.ask('show servers state', { lane: 'bulk' }), /127\.0\.1\.2:81/);
 });
 
+test('A worker that was connected to while it started is asked through the master once its admin socket is gone', async (t) => {
+  const { haproxy } = await started(t);
+  const { adminSocket: socketPath, masterSocket: masterSocketPath } = haproxy;
+  const runtime = await Runtime.connect({ socketPath, masterSocketPath, isStarting: true });
+  t.teardown(() => runtime.close());
+  await rm(socketPath);
+  t.regex(await runtime.ask('show servers state', { lane: 'bulk' }), /127\.0\.1\.1:80/);
+  const another = { socketPath, masterSocketPath, isStarting: true };
+  await t.throwsAsync(Runtime.connect(another), { code: 'RUNTIME_CONNECT' });
+});
+
 test('A batch of 10,000 commands streams, and its replies come in order', async (t) => {
   const { runtime } = await started(t);
   const many = Array.from({ length: 5_000 }, (_, at): readonly Command[] => {
