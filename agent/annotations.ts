@@ -173,7 +173,7 @@ function take<K extends Field>(values: Draft, field: K, { title, text, alias }: 
   if (text.length > LONGEST_VALUE) return `${refusal} is longer than ${LONGEST_VALUE} characters`;
   const own = alias === undefined ? text.trim() : alias.translate(text.trim());
   const value = own === undefined ? undefined : kind.parse(own);
-  if (value === undefined) return `${refusal} is not ${alias?.words(kind.range) ?? kind.words}`;
+  if (value === undefined) return `${refusal} is not ${alias?.words(kind.limits) ?? kind.words}`;
   values[field] = value;
   return undefined;
 }

@@ -1,6 +1,5 @@
 // docs/annotations.md as one text, made from the table of annotations. Pure.
 
-import type { Alias } from '../agent/annotations/aliases.ts';
 import { oneOf } from '../agent/annotations/kinds.ts';
 import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/annotations/table.ts';
 
@@ -55,16 +54,17 @@ function section(entry: Annotation<never>): string {
   const list = [
     `- Value: ${kind.words}`,
     `- Default: ${defaultOf(entry)}`,
-    `- Example: \`${PREFIX}${name}: "${example}"\``,
-    ...aliases.map((alias) => `- Alias: \`${alias.name}\`, ${notationOf(alias, kind.range)}`),
+    `- Example: \`${PREFIX}${name}: ${quoted(example)}\``,
+    ...aliases.map((alias) => `- Alias: \`${alias.name}\`, ${alias.notation || alias.words(kind.limits)}`),
   ];
   return `## ${name}\n\n${lines.join('\n')}\n\n${list.join('\n')}`;
 }
 
-function defaultOf({ defaultWords, kind, default: value }: Annotation<never>): string {
-  return defaultWords ?? `\`${kind.format(value)}\``;
+/** As YAML: a text with quotes of the one kind stands between those of the other. */
+function quoted(text: string): string {
+  return text.includes('"') ? `'${text}'` : `"${text}"`;
 }
 
-function notationOf(alias: Alias, range: string): string {
-  return alias.notation || alias.words(range);
+function defaultOf({ defaultWords, kind, default: value }: Annotation<never>): string {
+  return defaultWords ?? `\`${kind.format(value)}\``;
 }

@@ -2,16 +2,18 @@
 // its documentation is expose-applications-using-loadbalancer-type-service.md of kubernetes/cloud-provider-openstack,
 // its source pkg/openstack/loadbalancer.go. Pure.
 
-import { oneOf } from './kinds.ts';
+import { type Limits, MILLISECOND, oneOf, SECOND } from './kinds.ts';
 
 export const ALIAS_PREFIX = 'loadbalancer.openstack.org/';
+
+const NONE: Limits = [0, 0];
 
 /** Another provider's annotation of the same meaning, with that provider's notation. */
 export interface Alias {
   /** With its prefix. */
   readonly name: string;
-  /** What is allowed, to go after `is not`; `range` is that of our kind. */
-  words(range: string): string;
+  /** What is allowed, to go after `is not`; `limits` are those of our kind. */
+  words(limits: Limits | undefined): string;
   /** How the values correspond, for the documentation; '' where `words` says it. */
   readonly notation: string;
   /** Our own text for theirs, to be judged by our kind; undefined where there is none. */
@@ -30,17 +32,17 @@ export function spelled(name: string, ours: Readonly<Record<string, string>>): A
 }
 
 export function milliseconds(name: string): Alias {
-  return inUnit(name, 'milliseconds', 'ms');
+  return inUnit(name, 'milliseconds', MILLISECOND);
 }
 
 export function seconds(name: string): Alias {
-  return inUnit(name, 'seconds', 's');
+  return inUnit(name, 'seconds', SECOND);
 }
 
 export function counted(name: string): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: (range) => `a whole number from ${range}`,
+    words: ([least, most] = NONE) => `a whole number from ${least} to ${most}`,
     notation: '',
     translate: (text) => text,
   };
@@ -50,17 +52,18 @@ export function counted(name: string): Alias {
 export function minusOneForNone(name: string): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: (range) => `-1 or a whole number from ${range.replace(/^0/, '1')}`,
+    words: ([, most] = NONE) => `-1 or a whole number from 1 to ${most}`,
     notation: 'a whole number above 0, or `-1` for our `0`',
     translate: (text) => (text === '-1' ? '0' : /^0*$/.test(text) ? undefined : text),
   };
 }
 
-function inUnit(name: string, plural: string, unit: string): Alias {
+function inUnit(name: string, plural: string, unit: number): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: (range) => `a whole number of ${plural} from ${range}`,
+    words: ([least, most] = NONE) =>
+      `a whole number of ${plural} from ${Math.ceil(least / unit)} to ${Math.floor(most / unit)}`,
     notation: '',
-    translate: (text) => (/^\d{1,10}$/.test(text) ? `${text}${unit}` : undefined),
+    translate: (text) => (/^\d{1,10}$/.test(text) ? `${Number(text) * unit}ms` : undefined),
   };
 }

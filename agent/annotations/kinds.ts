@@ -6,13 +6,15 @@
 import { parseAddress } from '../base/ip.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
 
+export type Limits = readonly [least: number, most: number];
+
 export interface Kind<T> {
   /** One word or two for the table in the documentation. */
   readonly type: string;
   /** What is allowed, to go after `is not`. */
   readonly words: string;
-  /** `LEAST to MOST` where there are such limits, otherwise ''. */
-  readonly range: string;
+  /** Where there are such; those of a duration in milliseconds. */
+  readonly limits?: Limits;
   /** undefined: not allowed. Takes time in proportion to the text at most. */
   parse(text: string): T | undefined;
   /** The text that parses to this value. */
@@ -23,7 +25,6 @@ export function choice<const T extends string>(...options: readonly T[]): Kind<T
   return {
     type: 'choice',
     words: oneOf(options),
-    range: '',
     parse: (text) => options.find((option) => option === text),
     format: (value) => value,
   };
@@ -32,17 +33,15 @@ export function choice<const T extends string>(...options: readonly T[]): Kind<T
 export const bool: Kind<boolean> = {
   type: 'boolean',
   words: oneOf(['true', 'false']),
-  range: '',
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
   format: String,
 };
 
 export function wholeNumber(least: number, most: number): Kind<number> {
-  const range = `${least} to ${most}`;
   return {
     type: 'number',
-    words: `a whole number from ${range}`,
-    range,
+    words: `a whole number from ${least} to ${most}`,
+    limits: [least, most],
     parse: (text) => (/^\d{1,10}$/.test(text) ? within(Number(text), least, most) : undefined),
     format: String,
   };
@@ -62,11 +61,10 @@ const UNITS: Readonly<Record<string, number>> = { d: DAY, h: HOUR, m: MINUTE, s:
  * Kubernetes' probes.
  */
 export function duration(least: number, most: number): Kind<number> {
-  const range = `${formatDuration(least)} to ${formatDuration(most)}`;
   return {
     type: 'duration',
-    words: `a duration with its unit (ms, s, m, h or d) from ${range}`,
-    range,
+    words: `a duration with its unit (ms, s, m, h or d) from ${formatDuration(least)} to ${formatDuration(most)}`,
+    limits: [least, most],
     parse: (text) => {
       const [, digits, unit] = /^(\d{1,10})(ms|s|m|h|d)$/.exec(text) ?? [];
       return digits && unit ? within(Number(digits) * (UNITS[unit] ?? 0), least, most) : undefined;
@@ -87,7 +85,6 @@ const PATH = /^\/[A-Za-z0-9\-._~/?&=:@+]{0,255}$/;
 export const path: Kind<string> = {
   type: 'path',
   words: 'a path that begins with / and has at most 256 letters, digits and characters of -._~/?&=:@+',
-  range: '',
   parse: (text) => (PATH.test(text) ? text : undefined),
   format: (value) => value,
 };
@@ -96,7 +93,6 @@ export const path: Kind<string> = {
 export const statusCodes: Kind<string> = {
   type: 'status codes',
   words: 'a list of status codes from 100 to 599 and ranges of them, such as 200,204 or 200-399',
-  range: '',
   parse: parseStatusCodes,
   format: (value) => value,
 };
@@ -105,7 +101,6 @@ export const statusCodes: Kind<string> = {
 export const addressPerFamily: Kind<readonly string[]> = {
   type: 'addresses',
   words: 'one IPv4 address, one IPv6 address, or one of each with a comma between them',
-  range: '',
   parse: (text) => {
     const parsed = text.split(',', 3).map((part) => parseAddress(part.trim()));
     const families = new Set(parsed.map((address) => address?.family));
@@ -119,7 +114,6 @@ export const addressPerFamily: Kind<readonly string[]> = {
 export const objectName: Kind<string> = {
   type: 'name',
   words: 'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
-  range: '',
   parse: (text) =>
     text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text)
       ? text
@@ -131,7 +125,6 @@ export const objectName: Kind<string> = {
 export const word: Kind<string> = {
   type: 'word',
   words: 'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
-  range: '',
   parse: (text) => (/^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text) ? text : undefined),
   format: (value) => value,
 };
@@ -143,7 +136,6 @@ const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
 export const hostName: Kind<string> = {
   type: 'host name',
   words: 'a host name of at most 253 characters (letters, digits, - and .), or nothing',
-  range: '',
   parse: (text) => (text === '' || isHost(text) ? text : undefined),
   format: (value) => value,
 };
@@ -152,7 +144,6 @@ export const hostAndPort: Kind<string> = {
   type: 'host',
   words:
     'a host name of at most 253 characters (letters, digits, - and .), perhaps with a port, as in example.com:8443, or nothing',
-  range: '',
   parse: (text) => {
     const [, host = '', port = '1'] = /^([^:]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
     return text === '' || (isHost(host) && Number(port) <= 65_535) ? text : undefined;
@@ -164,7 +155,6 @@ export const grpcServiceName: Kind<string> = {
   type: 'name',
   words:
     'a name of at most 100 letters, digits, -, _, / and . that begins with a letter, digit or _, or nothing',
-  range: '',
   parse: (text) => (/^(?:[A-Za-z0-9_][-A-Za-z0-9_./]{0,99})?$/.test(text) ? text : undefined),
   format: (value) => value,
 };
@@ -173,7 +163,6 @@ export const grpcServiceName: Kind<string> = {
 export const bodyText: Kind<string> = {
   type: 'text',
   words: "a text of at most 200 printable ASCII characters other than ' and \\",
-  range: '',
   parse: (text) => (/^[ -&(-[\]-~]{0,200}$/.test(text) ? text : undefined),
   format: (value) => value,
 };
@@ -183,7 +172,6 @@ export const bodyPattern: Kind<string> = {
   type: 'pattern',
   words:
     "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} behind single characters and classes only",
-  range: '',
   parse: (text) => (text === '' || isHarmlessPattern(text) ? text : undefined),
   format: (value) => value,
 };

@@ -10,6 +10,7 @@ import {
   readAnnotationDefaults,
   readAnnotations,
 } from '../../agent/annotations.ts';
+import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 import { annotationPage } from '../../scripts/annotation-page.ts';
 import { processorTime } from '../support/processor-time.ts';
 
@@ -380,10 +381,10 @@ for (const [name, text, words] of [
   ['lb-method', 'SOURCE_IP_PORT', 'one of ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP'],
   ['lb-method', 'source-hash', 'one of ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP'],
   ['proxy-protocol', 'constructor', 'one of true, v1, v2 or false'],
-  ['timeout-client-data', '50s', 'a whole number of milliseconds from 500ms to 24d'],
-  ['timeout-member-data', '0', 'a whole number of milliseconds from 500ms to 24d'],
-  ['timeout-member-connect', '300001', 'a whole number of milliseconds from 10ms to 5m'],
-  ['health-monitor-delay', '5s', 'a whole number of seconds from 500ms to 5m'],
+  ['timeout-client-data', '50s', 'a whole number of milliseconds from 500 to 2073600000'],
+  ['timeout-member-data', '0', 'a whole number of milliseconds from 500 to 2073600000'],
+  ['timeout-member-connect', '300001', 'a whole number of milliseconds from 10 to 300000'],
+  ['health-monitor-delay', '5s', 'a whole number of seconds from 1 to 300'],
   ['health-monitor-max-retries', '0', 'a whole number from 1 to 50'],
   ['connection-limit', '0', '-1 or a whole number from 1 to 1000000'],
   ['connection-limit', '-2', '-1 or a whole number from 1 to 1000000'],
@@ -718,6 +719,16 @@ test.serial('Values of a megabyte are read in no time', (t) => {
 test('docs/annotations.md is what the table says', (t) => {
   const file = new URL('../../docs/annotations.md', import.meta.url);
   t.is(readFileSync(file, 'utf8'), annotationPage(), 'Run "node scripts/write-annotation-docs.ts"');
+});
+
+test('Each example in docs/annotations.md can be copied into YAML', (t) => {
+  const lines = [...annotationPage().matchAll(/^- Example: `(.*)`$/gm)].map(([, line]) => line);
+  const { documents } = parseYamlDocuments(lines.join('\n'));
+  const examples = FIELDS.map((field) => [
+    `headgate.io/${ANNOTATIONS[field].name}`,
+    ANNOTATIONS[field].example,
+  ]);
+  t.deepEqual(documents[0]?.value, Object.fromEntries(examples));
 });
 
 test('docs/annotations.md has one sentence per line', (t) => {
