@@ -272,9 +272,11 @@ function mutated(object: unknown, { at, kind, text, value }: Mutation): unknown 
   if (place === undefined) return copy;
   const { holder, key } = place;
   if (kind === 'value') put(holder, key, value);
+  // A list has no names: one that is called `length` would be its length.
+  else if (Array.isArray(holder)) holder.push(kind === 'key' ? text : value);
   else {
     put(holder, text, kind === 'key' ? holder[key] : value);
-    if (kind === 'key' && !Array.isArray(holder)) delete holder[key];
+    if (kind === 'key') delete holder[key];
   }
   return copy;
 }
