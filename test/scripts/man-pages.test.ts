@@ -35,7 +35,7 @@ test('bash completes commands, flags and the values of a choice', (t) => {
 
 function completed(...words: readonly string[]): readonly string[] {
   const script = `${bashCompletion()}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _headgate; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return execFileSync('bash', ['-c', script, 'bash', ...words], { encoding: 'utf8' })
+  return execFileSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' })
     .trim()
     .split('\n');
 }

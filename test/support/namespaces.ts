@@ -95,11 +95,13 @@ export class TestNetwork {
 
   /** Who answers the host `client` at an address, '' where nobody does. */
   async whoServes(address: string, port = 8080): Promise<string> {
+    // Where its input is a socket, as here, bash takes itself for a remote shell and would read ~/.bashrc first.
     const { stdout } = await this.try(
       'client',
       'timeout',
       '3',
       'bash',
+      '--norc',
       '-c',
       `exec 3<>/dev/tcp/${address}/${port} && cat <&3`,
     );
