@@ -1,0 +1,49 @@
+import test from 'ava';
+import { matrixRuns, type Program } from '../../scripts/matrix-runs.ts';
+
+const INSTALLED = { haproxy: program('2.6.12'), keepalived: program('2.2.7') };
+const OTHERS = { haproxy: [program('3.0.11'), program('3.2.26')], keepalived: [program('2.3.3')] };
+
+function program(version: string): Program {
+  return { version, path: `/${version}` };
+}
+
+/** `HAPROXY KEEPALIVED: whose tests`, of each run. */
+function told(...given: Parameters<typeof matrixRuns>): readonly string[] {
+  return matrixRuns(...given).map(
+    ({ host, daemons }) => `${host.haproxy.version} ${host.keepalived.version}: ${daemons.join(' ')}`,
+  );
+}
+
+test('Each version of each daemon has its tests run once', (t) => {
+  t.deepEqual(told(INSTALLED, OTHERS), [
+    '2.6.12 2.2.7: haproxy keepalived',
+    '3.0.11 2.3.3: haproxy keepalived',
+    '3.2.26 2.3.3: haproxy',
+  ]);
+});
+
+test('What is installed is not tested a second time where Debian offers the same', (t) => {
+  const newer = { haproxy: program('3.0.11'), keepalived: program('2.3.3') };
+  t.deepEqual(told(newer, OTHERS), ['3.0.11 2.3.3: haproxy keepalived', '3.2.26 2.3.3: haproxy']);
+});
+
+test('One daemon, and one version of it, can be asked for', (t) => {
+  t.deepEqual(told(INSTALLED, OTHERS, 'keepalived'), [
+    '2.6.12 2.2.7: keepalived',
+    '3.0.11 2.3.3: keepalived',
+  ]);
+  t.deepEqual(told(INSTALLED, OTHERS, 'haproxy', '3.2'), ['3.2.26 2.3.3: haproxy']);
+  t.deepEqual(told(INSTALLED, OTHERS, 'haproxy', '2.6.12'), ['2.6.12 2.2.7: haproxy']);
+  t.deepEqual(told(INSTALLED, OTHERS, 'haproxy', '3'), ['3.0.11 2.3.3: haproxy', '3.2.26 2.3.3: haproxy']);
+  t.deepEqual(told(INSTALLED, OTHERS, 'haproxy', '2'), ['2.6.12 2.2.7: haproxy']);
+  t.deepEqual(told(INSTALLED, OTHERS, 'haproxy', '2.60'), []);
+});
+
+test('Where Debian has no other keepalived the installed one is beside each HAProxy', (t) => {
+  t.deepEqual(told(INSTALLED, { ...OTHERS, keepalived: [] }), [
+    '2.6.12 2.2.7: haproxy keepalived',
+    '3.0.11 2.2.7: haproxy',
+    '3.2.26 2.2.7: haproxy',
+  ]);
+});
