@@ -14,14 +14,9 @@ import { readCredentials } from '../pair/credentials.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
+import { checkApi } from './check-api.ts';
 import { desiredState } from './desired.ts';
-
-interface Finding {
-  readonly what: string;
-  readonly ok: boolean;
-  /** What was found and, where it is bad, what to do. */
-  readonly detail: string;
-}
+import type { Finding } from './finding.ts';
 
 export async function check(argv: readonly string[]): Promise<number> {
   const { settings, own } = readQuestion(argv);
@@ -35,6 +30,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     await haproxy(settings),
     ...[settings.stateDir, settings.runtimeDir].map(folder),
     ...settings.manifests.map(manifests),
+    ...(await checkApi(settings)),
     lowPorts(),
     limits(settings),
     ...(await pair(settings)),

@@ -9,7 +9,10 @@ export interface Usage {
 export const usages: readonly Usage[] = [
   { command: 'run [FLAGS]', purpose: 'serve what the objects ask for, until SIGTERM' },
   { command: 'render --output DIR [FLAGS]', purpose: 'write the files that run would write' },
-  { command: 'check [--json] [FLAGS]', purpose: 'settings, versions, rights, limits, ports in use' },
+  {
+    command: 'check [--json] [FLAGS]',
+    purpose: 'settings, versions, rights, limits, ports in use, API server',
+  },
   { command: 'status [--json]', purpose: 'what the running agent does' },
   { command: 'why NAMESPACE/SERVICE [--json]', purpose: 'why a Service is served, or not' },
   { command: 'failover [--force] [--json]', purpose: 'hand the traffic over to the peer' },

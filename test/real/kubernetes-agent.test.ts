@@ -1,5 +1,6 @@
 // The whole agent on a real API server: Services, EndpointSlices and a real HAProxy.
 
+import { join } from 'node:path';
 import ava from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
@@ -276,3 +277,45 @@ test.serial(
     for (const name of ['timed', 'first', 'second']) await kube.must('DELETE', servicePath('default', name));
   },
 );
+
+test.serial('`check` says whether the API server answers, knows the account and lets it read', async (t) => {
+  const host = await TestHost.create(t);
+  const check = async (kubeconfig: string) => {
+    const { status, stdout } = await host.command('check', [
+      '--listen',
+      '127.0.0.1:0',
+      '--kubeconfig',
+      kubeconfig,
+    ]);
+    return `${status}: ${stdout.match(/^.* API server: .*$/gm)?.join('\n')}`;
+  };
+  const kubeconfig = async (name: string, user: { token: string; server?: string }): Promise<string> => {
+    const path = join(host.directory, name);
+    await kube.writeKubeconfig(path, user);
+    return path;
+  };
+  t.regex(
+    await check(kube.kubeconfig),
+    /^0: ok {3}API server: services, endpointslices, nodes.* can be listed/,
+  );
+  t.regex(
+    await check('/no/such/file'),
+    /^1: BAD {2}API server: Cannot use the kubeconfig "\/no\/such\/file": ENOENT/,
+  );
+  t.regex(
+    await check(await kubeconfig('stranger', { token: 'unknown' })),
+    /^1: BAD {2}API server: Cannot list services: The API server answers 401.*: correct the credentials$/,
+  );
+  const { adminToken: token } = kube;
+  t.regex(
+    await check(await kubeconfig('nowhere', { token, server: 'https://127.0.0.1:1' })),
+    /^1: BAD {2}API server: Cannot reach the API server at "https:\/\/127.0.0.1:1": connect ECONNREFUSED/,
+  );
+  const account = await kube.serviceAccountToken('default', 'without-rights');
+  const faults = (await check(await kubeconfig('without-rights', { token: account }))).split('\n');
+  t.regex(
+    faults[0] ?? '',
+    /^1: BAD {2}API server: Cannot list services: .* 403 .*: apply deploy\/rbac\.yaml$/,
+  );
+  t.true(faults.some((fault) => fault.includes('Cannot list nodes: ')));
+});

@@ -6,7 +6,6 @@
 
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model.ts';
-import { ADDRESS_API_VERSION } from '../address-schemas.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
@@ -15,20 +14,13 @@ import { CurrentServices } from '../writers/current-services.ts';
 import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
 import type { ParseObject, ReflectedChange } from './reflected.ts';
+import { KINDS, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
 import { Reflector } from './reflector.ts';
-import type {
-  Lack,
-  ReflectedResource,
-  ReflectorObserver,
-  ReflectorStatus,
-  ReflectorTimes,
-} from './reflector-terms.ts';
-
-export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node' | 'AddressPool' | 'AddressClaim';
+import type { Lack, ReflectorObserver, ReflectorStatus, ReflectorTimes } from './reflector-terms.ts';
 
 export interface ApiSourceOptions {
   readonly api: ApiStreams;
-  /** Default all; without Nodes where members are pods and the account may not list nodes. */
+  /** Default all. */
   readonly kinds?: readonly ReflectedKind[];
   /** Empty: all. Nodes, pools and claims have none. */
   readonly namespaces: readonly string[];
@@ -79,12 +71,12 @@ export class ApiSource {
 
   constructor(options: ApiSourceOptions) {
     this.#options = options;
-    const { kinds = ALL, namespaces, serviceSelector } = options;
-    const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector, this.#parse));
+    const { kinds = KINDS, namespaces, serviceSelector } = options;
+    const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
     this.#reflectors = resources.map((resource) => {
       const reflector: Reflector<KubernetesObject> = new Reflector({
         api: options.api,
-        resource,
+        resource: { ...resource, parse: this.#parse },
         onChange: (change, by) => {
           if (by === 'list' && resource.kind === 'Service')
             this.#currentServices.listed(resource.namespace, reflector.objects());
@@ -234,31 +226,11 @@ export class ApiSource {
   }
 }
 
-function resourcesOf(
-  kind: ReflectedKind,
-  namespaces: readonly string[],
-  serviceSelector: string,
-  parse: ParseObject<KubernetesObject>,
-): ReflectedResource<KubernetesObject>[] {
-  const { isOfCluster, ...resource } = API[kind];
-  const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
-  return places.map((namespace) => ({
-    ...resource,
-    kind,
-    namespace,
-    labelSelector: kind === 'Service' ? serviceSelector : '',
-    parse,
-    weighs: (object) => object.kind !== 'Service' || object.type === 'LoadBalancer',
-  }));
-}
-
 function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): boolean {
   return (
     object.kind === kind && (namespace === '' || ('namespace' in object && object.namespace === namespace))
   );
 }
-
-const ALL: readonly ReflectedKind[] = ['Service', 'EndpointSlice', 'Node', 'AddressPool', 'AddressClaim'];
 
 /** The same list each time, and once where it is about both kinds. */
 const NOT_PERMITTED: readonly Problem[] = [
@@ -269,27 +241,3 @@ const NOT_PERMITTED: readonly Problem[] = [
       "The API server does not let this agent's account read them (403): apply deploy/rbac.yaml; no address of a pool is given until then",
   },
 ];
-
-interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plural' | 'isOptional'> {
-  /** Has no namespaces. */
-  readonly isOfCluster?: boolean;
-}
-
-const API: Readonly<Record<ReflectedKind, KindOfApi>> = {
-  Service: { apiVersion: 'v1', plural: 'services' },
-  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
-  Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
-  // Only where the definitions in deploy/crds/ have been applied.
-  AddressPool: {
-    apiVersion: ADDRESS_API_VERSION,
-    plural: 'addresspools',
-    isOfCluster: true,
-    isOptional: true,
-  },
-  AddressClaim: {
-    apiVersion: ADDRESS_API_VERSION,
-    plural: 'addressclaims',
-    isOfCluster: true,
-    isOptional: true,
-  },
-};

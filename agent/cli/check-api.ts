@@ -1,0 +1,50 @@
+// What `headgate check` says of the cluster: does the API server answer, and may this account read what the agent needs?
+// Asks for one object of each kind, as the agent will, and writes nothing.
+
+import { apiClient } from '../api.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
+import { refusalText } from '../kubernetes/api/api-answer.ts';
+import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
+import { cannot, resourceRequest } from '../kubernetes/api/resource-request.ts';
+import type { Settings } from '../settings.ts';
+import type { Finding } from './finding.ts';
+
+const what = 'API server';
+/** Milliseconds for each answer. */
+const TIMEOUT = 5_000;
+
+/** Nothing where the settings name no cluster. Errors: SETTINGS_INVALID. */
+export async function checkApi(settings: Settings): Promise<readonly Finding[]> {
+  const client = apiClient(settings);
+  if (client === undefined) return [];
+  const { namespaces, serviceSelector } = settings;
+  const resources = KINDS.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
+  const [listed, lacking] = [new Set<string>(), new Set<string>()];
+  const faults: string[] = [];
+  try {
+    for (const resource of resources) {
+      const response = await client.request(resourceRequest(resource, { limit: '1' }, TIMEOUT));
+      if (response.status === 200) listed.add(resource.plural);
+      else if (response.status === 404 && resource.isOptional) lacking.add(resource.plural);
+      else faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
+      if (response.status === 401) break;
+    }
+  } catch (error) {
+    if (!(error instanceof HeadgateError)) throw error;
+    faults.push(messageOf(error));
+  } finally {
+    client.close();
+  }
+  if (faults.length > 0) return faults.map((detail) => ({ what, ok: false, detail }));
+  const without = lacking.size === 0 ? '' : `; it does not know ${words(lacking)} (deploy/crds)`;
+  return [{ what, ok: true, detail: `${words(listed)} can be listed${without}` }];
+}
+
+function adviceFor(status: number): string {
+  if (status === 401) return ': correct the credentials';
+  return status === 403 ? ': apply deploy/rbac.yaml' : '';
+}
+
+function words(names: ReadonlySet<string>): string {
+  return [...names].join(', ');
+}

@@ -1,0 +1,56 @@
+// The kinds of objects that are taken from the API server, and how each is asked for. Pure.
+
+import { ADDRESS_API_VERSION } from '../address-schemas.ts';
+import type { KubernetesObject } from '../objects.ts';
+import type { ReflectedResource } from './reflector-terms.ts';
+
+export type ReflectedKind = 'Service' | 'EndpointSlice' | 'Node' | 'AddressPool' | 'AddressClaim';
+
+export const KINDS: readonly ReflectedKind[] = [
+  'Service',
+  'EndpointSlice',
+  'Node',
+  'AddressPool',
+  'AddressClaim',
+];
+
+/** One of each namespace where there are `namespaces`, otherwise one of all. `serviceSelector` is that of kubectl's -l. */
+export function resourcesOf(
+  kind: ReflectedKind,
+  namespaces: readonly string[],
+  serviceSelector: string,
+): Omit<ReflectedResource<KubernetesObject>, 'parse'>[] {
+  const { isOfCluster, ...resource } = API[kind];
+  const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
+  return places.map((namespace) => ({
+    ...resource,
+    kind,
+    namespace,
+    labelSelector: kind === 'Service' ? serviceSelector : '',
+    weighs: (object) => object.kind !== 'Service' || object.type === 'LoadBalancer',
+  }));
+}
+
+interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plural' | 'isOptional'> {
+  /** Has no namespaces. */
+  readonly isOfCluster?: boolean;
+}
+
+const API: Readonly<Record<ReflectedKind, KindOfApi>> = {
+  Service: { apiVersion: 'v1', plural: 'services' },
+  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
+  Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
+  // Only where the definitions in deploy/crds/ have been applied.
+  AddressPool: {
+    apiVersion: ADDRESS_API_VERSION,
+    plural: 'addresspools',
+    isOfCluster: true,
+    isOptional: true,
+  },
+  AddressClaim: {
+    apiVersion: ADDRESS_API_VERSION,
+    plural: 'addressclaims',
+    isOfCluster: true,
+    isOptional: true,
+  },
+};
