@@ -11,7 +11,8 @@ import { whyNotAllowed } from './addresses/pool-rules.ts';
 import type { AddressRequest } from './addresses/request.ts';
 import { sameRecord } from './addresses/same-record.ts';
 import { byAge, Waiting } from './addresses/waiting.ts';
-import type { AddressClaim, AddressPool } from './kubernetes/address-schemas.ts';
+import type { AddressClaim } from './kubernetes/address-claim.ts';
+import type { AddressPool } from './kubernetes/address-pool.ts';
 import type { Family, Problem } from './model.ts';
 
 export type { AssignedAddress, Assignment } from './addresses/assignment.ts';

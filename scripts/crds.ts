@@ -1,7 +1,9 @@
 // The definitions of our two kinds of object as texts, made from the schemas that read them. Pure.
 
 import type { Rule } from '../agent/base/validate.ts';
-import { ADDRESS_GROUP, claimSpecSchema, poolSpecSchema } from '../agent/kubernetes/address-schemas.ts';
+import { claimSpecSchema } from '../agent/kubernetes/address-claim.ts';
+import { ADDRESS_GROUP } from '../agent/kubernetes/address-group.ts';
+import { poolSpecSchema } from '../agent/kubernetes/address-pool.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 type Mapping = { readonly [name: string]: Json };
@@ -129,7 +131,8 @@ function crd(
       ],
     },
   };
-  return `# Written by scripts/write-crds.ts from agent/kubernetes/address-schemas.ts: change it there.\n${yaml(definition)}`;
+  const source = `agent/kubernetes/${kind.replace('Address', 'address-').toLowerCase()}.ts`;
+  return `# Written by scripts/write-crds.ts from ${source}: change it there.\n${yaml(definition)}`;
 }
 
 /** Block style; texts in quotes wherever they could be read as something else. */

@@ -3,7 +3,7 @@
 // Owns the provisioner; what goes wrong is a Problem of the Service.
 
 import type { Log } from '../base/log.ts';
-import type { AddressClaim } from '../kubernetes/address-schemas.ts';
+import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { Problem } from '../model.ts';
 import { Provisioner, type ProvisionRequest } from './provisioner.ts';
 

@@ -1,6 +1,6 @@
 // What a Service has and what it lacks, in words for its status, its Events and `why`. Pure.
 
-import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-schemas.ts';
+import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model.ts';
 import { type Found, wishOf } from './find-address.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,7 +1,8 @@
 // The claims as they shall be, and how they differ from the store: what is written, kept, let go, and what may be free
 // because of it. Decides nothing but what follows from the claims themselves. Owns its state; touches nothing else.
 
-import { type AddressClaim, type AddressPool, portText } from '../kubernetes/address-schemas.ts';
+import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model.ts';
 import { sharedClaimName, wholeClaimName } from './claim-name.ts';
 import { wishOf } from './find-address.ts';

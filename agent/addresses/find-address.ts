@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import { addressText } from '../base/ip-range.ts';
 import { quote } from '../base/quote.ts';
-import type { AddressClaim, AddressPool } from '../kubernetes/address-schemas.ts';
+import type { AddressClaim } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem, ProblemReason } from '../model.ts';
 import type { Ledger, Wish } from './ledger.ts';
 import { namespaceOf } from './ledger.ts';

@@ -2,12 +2,8 @@
 // Keeps what it is told, even claims that contradict each other; who is in the right is said by hasOlderRival().
 
 import { addressNumber } from '../base/ip-range.ts';
-import {
-  type AddressClaim,
-  type AddressPool,
-  type ClaimedPort,
-  portText,
-} from '../kubernetes/address-schemas.ts';
+import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model.ts';
 import type { PoolIndex } from './pool-index.ts';
 

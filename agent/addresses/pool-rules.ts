@@ -1,7 +1,7 @@
 // Whether a Service may have addresses of a pool. Pure.
 
 import { quote } from '../base/quote.ts';
-import type { AddressPool, Selector } from '../kubernetes/address-schemas.ts';
+import type { AddressPool, Selector } from '../kubernetes/address-pool.ts';
 import type { AddressRequest } from './request.ts';
 
 type Asker = Pick<AddressRequest, 'namespace' | 'labels' | 'pool'>;

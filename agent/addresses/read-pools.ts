@@ -5,10 +5,10 @@ import { faultsOf, shownValue } from '../base/faults.ts';
 import { near } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
 import { isMapping } from '../base/validate.ts';
-import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-schemas.ts';
+import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
 import { subdomain } from '../kubernetes/object-names.ts';
 
-export type { AddressPool } from '../kubernetes/address-schemas.ts';
+export type { AddressPool } from '../kubernetes/address-pool.ts';
 
 /** `value` as the YAML file holds it; undefined and null stand for no pools. A pool with a fault is left out. */
 export function readPools(value: unknown): {

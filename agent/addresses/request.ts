@@ -2,7 +2,7 @@
 
 import { parseAddress } from '../base/ip.ts';
 import { quote } from '../base/quote.ts';
-import { type ClaimedPort, sortedPorts } from '../kubernetes/address-schemas.ts';
+import { type ClaimedPort, sortedPorts } from '../kubernetes/address-claim.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Family, Problem } from '../model.ts';
 

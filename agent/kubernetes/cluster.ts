@@ -3,7 +3,8 @@
 // Owns its indexes; touches nothing else.
 
 import type { Problem } from '../model.ts';
-import type { AddressPool, StoredClaim } from './address-schemas.ts';
+import type { StoredClaim } from './address-claim.ts';
+import type { AddressPool } from './address-pool.ts';
 import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from './objects.ts';
 import { sameValue } from './same-value.ts';
 

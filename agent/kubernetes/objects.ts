@@ -2,7 +2,8 @@
 // One parser makes them from manifests and from the API alike (parse-object.ts).
 
 import type { Family, Protocol } from '../model.ts';
-import type { AddressPool, StoredClaim } from './address-schemas.ts';
+import type { StoredClaim } from './address-claim.ts';
+import type { AddressPool } from './address-pool.ts';
 
 export type KubernetesObject = Service | EndpointSlice | Endpoints | Node | AddressPool | StoredClaim;
 

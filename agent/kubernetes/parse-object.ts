@@ -5,13 +5,9 @@
 import { faultsOf, shownValue } from '../base/faults.ts';
 import { isMapping, type Judgement, type Rule } from '../base/validate.ts';
 import type { Problem, ProblemReason } from '../model.ts';
-import {
-  ADDRESS_API_VERSION,
-  claimSchema,
-  poolSchema,
-  storedClaimOf,
-  storedPoolOf,
-} from './address-schemas.ts';
+import { claimSchema, storedClaimOf } from './address-claim.ts';
+import { ADDRESS_API_VERSION } from './address-group.ts';
+import { poolSchema, storedPoolOf } from './address-pool.ts';
 import { label, subdomain } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';

@@ -1,7 +1,7 @@
 // Addresses of pools in a real cluster: objects of ours on a real API server, one or two whole agents, real HAProxy.
 
 import ava, { type ExecutionContext } from 'ava';
-import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-schemas.ts';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { deployDefinitions } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
-import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-schemas.ts';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
 import { TestHost } from '../support/agent.ts';
 import { deployDefinitions } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';

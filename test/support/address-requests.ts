@@ -2,11 +2,9 @@
 
 import { readPools } from '../../agent/addresses/read-pools.ts';
 import { Addresses, type AddressRequest, type Assignment } from '../../agent/addresses.ts';
-import {
-  type AddressClaim,
-  type AddressPool,
-  ADDRESS_API_VERSION as apiVersion,
-} from '../../agent/kubernetes/address-schemas.ts';
+import type { AddressClaim } from '../../agent/kubernetes/address-claim.ts';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
+import type { AddressPool } from '../../agent/kubernetes/address-pool.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import type { Family } from '../../agent/model.ts';
 

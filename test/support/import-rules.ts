@@ -35,7 +35,7 @@ const PLACES: readonly Place[] = [
   // What objects are, and the forms of those that are our own, which the settings and the allocation know, too.
   {
     name: 'objects',
-    files: /^agent\/kubernetes\/(objects|object-names|address-schemas)\.ts$/,
+    files: /^agent\/kubernetes\/(objects|object-names|address-(pool|claim|group))\.ts$/,
     imports: ['base', 'model'],
   },
   { name: 'kubernetes', files: /^agent\/kubernetes\//, imports: ['objects', 'base', 'model'] },

@@ -12,7 +12,7 @@ import { HeadgateError } from '../../base/errors.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
 import { Slice } from '../../base/slice.ts';
 import { isMapping } from '../../base/validate.ts';
-import { ADDRESS_API_VERSION } from '../address-schemas.ts';
+import { ADDRESS_API_VERSION } from '../address-group.ts';
 import type { ObjectRef } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';

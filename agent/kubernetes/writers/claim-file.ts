@@ -8,8 +8,8 @@ import { syncFolder, writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { isMapping } from '../../base/validate.ts';
 import type { Problem } from '../../model.ts';
+import type { AddressClaim } from '../address-claim.ts';
 import { claimManifest } from '../address-objects.ts';
-import type { AddressClaim } from '../address-schemas.ts';
 import { parseObject } from '../parse-object.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 

@@ -1,7 +1,7 @@
 // Where AddressClaims are kept so that they outlive the agent: the cluster (claim-writer.ts) or a file (claim-file.ts).
 // Values only.
 
-import type { AddressClaim } from '../address-schemas.ts';
+import type { AddressClaim } from '../address-claim.ts';
 
 export interface ClaimStore {
   /** These are not what they shall be; returns at once, and says with `onKept` when they are. */

@@ -6,8 +6,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import type { AddressClaim, StoredClaim } from '../address-claim.ts';
+import { ADDRESS_API_VERSION } from '../address-group.ts';
 import { claimManifest } from '../address-objects.ts';
-import { ADDRESS_API_VERSION, type AddressClaim, type StoredClaim } from '../address-schemas.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import { parseObject } from '../parse-object.ts';

@@ -1,7 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { Addresses, type AddressRequest } from '../../../agent/addresses.ts';
-import type { AddressClaim, AddressPool } from '../../../agent/kubernetes/address-schemas.ts';
+import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
+import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
 import { claim, doubles, pool, request, tcp, textsOf } from '../../support/address-requests.ts';
 import { allocate } from '../../support/allocate.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Addresses } from '../../../agent/addresses.ts';
-import type { AddressPool } from '../../../agent/kubernetes/address-schemas.ts';
+import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
 import {
   ask,
   claim,

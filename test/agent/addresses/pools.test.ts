@@ -4,7 +4,7 @@ import { PoolIndex } from '../../../agent/addresses/pool-index.ts';
 import { matches, whyNotAllowed, whyNothingNew } from '../../../agent/addresses/pool-rules.ts';
 import { readPools } from '../../../agent/addresses/read-pools.ts';
 import { addressNumber, addressText, parseBlock, rangeText } from '../../../agent/base/ip-range.ts';
-import type { Selector } from '../../../agent/kubernetes/address-schemas.ts';
+import type { Selector } from '../../../agent/kubernetes/address-pool.ts';
 import { pool } from '../../support/address-requests.ts';
 
 test('readPools() reads every key and fills in the defaults', (t) => {

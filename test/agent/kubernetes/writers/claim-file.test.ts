@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { AddressClaim } from '../../../../agent/kubernetes/address-schemas.ts';
+import type { AddressClaim } from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimFile, readClaimFile } from '../../../../agent/kubernetes/writers/claim-file.ts';
 import { claim as claimOf } from '../../../support/address-requests.ts';
 import { until } from '../../../support/kube-objects.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { systemClock } from '../../../../agent/base/clock.ts';
+import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-claim.ts';
 import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
-import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-schemas.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
 import { claim as claimOf } from '../../../support/address-requests.ts';
 import { FakeApi, refusal } from '../../../support/fake-api.ts';
