@@ -5,6 +5,7 @@ import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { AddressMetrics, type AddressState } from './metrics/address-metrics.ts';
 import { ApiMetrics, type ApiState } from './metrics/api-metrics.ts';
 import { DataplaneMetrics, type DataplaneState } from './metrics/dataplane-metrics.ts';
+import { EventLoopMetrics } from './metrics/event-loop-metrics.ts';
 import { LoopMetrics, type LoopState } from './metrics/loop-metrics.ts';
 import { MetricRegistry } from './metrics/metric-registry.ts';
 import { addObjectMetrics, type ObjectState } from './metrics/object-metrics.ts';
@@ -27,6 +28,7 @@ export class Metrics {
   readonly dataplane: DataplaneMetrics;
   readonly pair: PairMetrics;
   readonly #registry = new MetricRegistry();
+  readonly #eventLoop: EventLoopMetrics;
   readonly #read: () => AgentState;
   #state: AgentState | undefined;
 
@@ -43,11 +45,13 @@ export class Metrics {
     this.dataplane = new DataplaneMetrics(registry, () => this.#now.haproxy);
     addVrrpMetrics(registry, () => this.#now.vrrp);
     this.pair = new PairMetrics(registry, () => this.#now.pair);
+    this.#eventLoop = new EventLoopMetrics(registry);
   }
 
   /** As they are now. */
   async families(): Promise<readonly MetricFamily[]> {
     this.#state = this.#read();
+    this.#eventLoop.read();
     return this.#registry.families();
   }
 

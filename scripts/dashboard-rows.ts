@@ -306,7 +306,7 @@ export const rows: readonly DashboardRow[] = [
         '{{instance}} resident': ofHost('headgate_process_resident_memory_bytes'),
         '{{instance}} heap': ofHost('headgate_nodejs_heap_size_used_bytes'),
       }),
-      graph('Event loop', 'How late it is, the 10 ms of its timer included.', 's', {
+      graph('Event loop', 'How late a timer is that goes off once a second.', 's', {
         '{{instance}} p99': ofHost('headgate_nodejs_eventloop_lag_p99_seconds'),
         '{{instance}} max': ofHost('headgate_nodejs_eventloop_lag_max_seconds'),
       }),

@@ -12,10 +12,14 @@ export type Labels = Readonly<Record<string, string>>;
 export type GaugeRow = readonly [labels: Labels, value: number];
 
 /** Gauges of prom-client's that are named like counters, and that anyone can have as a sum. */
-const SUMS = ['handles', 'requests', 'resources'];
+const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
-/** Milliseconds between two looks at how late the event loop is: each wakes a process that may have nothing to do. */
-const LAG_EVERY = 100;
+/** Those of which event-loop-metrics.ts has its own. */
+const LAGS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
+  (what) => `nodejs_eventloop_lag_${what}_seconds`,
+);
+/** Milliseconds until prom-client's timer for them goes off: the longest that a timer takes, 24 days. */
+const NEVER = 2 ** 31 - 1;
 
 export class MetricRegistry {
   readonly #registry = new Registry();
@@ -25,9 +29,9 @@ export class MetricRegistry {
     collectDefaultMetrics({
       register: this.#registry,
       prefix: 'headgate_',
-      eventLoopMonitoringPrecision: LAG_EVERY,
+      eventLoopMonitoringPrecision: NEVER,
     });
-    for (const name of SUMS) this.#registry.removeSingleMetric(`headgate_nodejs_active_${name}_total`);
+    for (const name of [...SUMS, ...LAGS]) this.#registry.removeSingleMetric(`headgate_${name}`);
   }
 
   /**
