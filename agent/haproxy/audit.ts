@@ -2,7 +2,8 @@
 // differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
 
 import { Slice } from '../base/slice.ts';
-import { isBelieved, readListener, readServers, serversOf } from './readback.ts';
+import { isBelieved, readAllowed, readListener, readServers, serversOf } from './readback.ts';
+import type { RunningListener } from './running.ts';
 import type { Worker } from './worker.ts';
 
 /** ACLs are read a few at a time, so that an audit costs the same however many there are. */
@@ -36,7 +37,7 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
     drifted.push(name);
   }
   const some = names.slice(from, from + LISTENERS_READ_WHOLE);
-  for (const name of some) {
+  for (const name of await withOtherClients(worker, some)) {
     const believed = JSON.stringify(allowedOf(worker, name));
     const changes = running.changesOf(name);
     await readListener(worker, name, () => running.changesOf(name) === changes);
@@ -44,6 +45,18 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
       drifted.push(name);
   }
   return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
+}
+
+/** Listeners that let in others than we believe, or did while this was read. */
+async function withOtherClients({ runtime, running }: Worker, names: readonly string[]): Promise<string[]> {
+  const believed = names.map((name) => running.get(name)?.allowed ?? []);
+  const ids = believed.flat().map(({ id }) => id);
+  const read = new Map((await readAllowed(runtime, ids, 'bulk')).map(({ id, cidrs }) => [id, cidrs]));
+  const isOther = ({ id, cidrs }: RunningListener['allowed'][number]): boolean => {
+    const now = read.get(id);
+    return now?.size !== cidrs.size || ![...now].every((cidr) => cidrs.has(cidr));
+  };
+  return names.filter((_, at) => believed[at]?.some(isOther));
 }
 
 /**

@@ -5,6 +5,7 @@ import { Slice } from '../base/slice.ts';
 import type { LoadBalancer } from '../model.ts';
 import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
+import type { Lane } from './socket/pipeline.ts';
 import { parseAcl, parseAclList } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { ServerRows } from './socket/servers-state.ts';
@@ -77,9 +78,8 @@ export async function readServers(
   const slice = new Slice();
   for (let at = 0; at < listeners.length; at += QUESTIONS) {
     const some = listeners.slice(at, at + QUESTIONS);
-    const answers = await Promise.all(
-      some.map((name) => runtime.ask(`show servers state ${name}`, { lane: 'bulk' })),
-    );
+    const questions = some.map((name) => `show servers state ${name}`);
+    const answers = await runtime.askAll(questions, { lane: 'bulk' });
     for (const [index, name] of some.entries()) {
       take(name, answers[index] ?? '');
       if (slice.isOver) await slice.breathe();
@@ -166,8 +166,13 @@ async function readAclLines(runtime: Runtime): Promise<(first: number) => readon
   };
 }
 
-function readAllowed(runtime: Runtime, ids: readonly number[]): Promise<RunningListener['allowed']> {
-  return Promise.all(
-    ids.map(async (id) => ({ id, cidrs: new Set(parseAcl(await runtime.ask(`show acl #${id}`))) })),
-  );
+/** The clients that ACLs let in, in the order of their ids. */
+export async function readAllowed(
+  runtime: Runtime,
+  ids: readonly number[],
+  lane: Lane = 'urgent',
+): Promise<RunningListener['allowed']> {
+  const questions = ids.map((id) => `show acl #${id}`);
+  const answers = await runtime.askAll(questions, { lane });
+  return ids.map((id, at) => ({ id, cidrs: new Set(parseAcl(answers[at] ?? '')) }));
 }

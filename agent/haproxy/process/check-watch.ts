@@ -91,7 +91,7 @@ export class CheckWatch {
     for (let at = 0; at < monitored.length; at += QUESTIONS) {
       const some = monitored.slice(at, at + QUESTIONS);
       const questions = some.map(([name]) => `show servers state ${name}`);
-      const answers = await Promise.all(questions.map((line) => serving.runtime.ask(line, { lane: 'bulk' })));
+      const answers = await serving.runtime.askAll(questions, { lane: 'bulk' });
       const changed = new Set<string>();
       for (const [index, [name, key]] of some.entries()) {
         const results = parseCheckResults(answers[index] ?? '');

@@ -35,11 +35,8 @@ export async function keepServerStates(
   const rows: string[] = [];
   let header = '';
   for (let at = 0; at < names.length; at += QUESTIONS) {
-    const answers = await Promise.all(
-      names
-        .slice(at, at + QUESTIONS)
-        .map((name) => runtime.ask(`show servers state ${name}`, { lane: 'bulk' })),
-    );
+    const questions = names.slice(at, at + QUESTIONS).map((name) => `show servers state ${name}`);
+    const answers = await runtime.askAll(questions, { lane: 'bulk' });
     for (const answer of answers) {
       const kept = keptRows(answer);
       header ||= kept.header;

@@ -67,7 +67,9 @@ test('What a command has done whose reply is still to come is no drift', async (
     if (options?.lane !== 'bulk') worker.running.fold(drain);
     return answer;
   };
-  t.deepEqual((await audit({ ...worker, runtime: { ask } as typeof worker.runtime }, 0)).drifted, []);
+  const askAll = worker.runtime.askAll.bind(worker.runtime);
+  const runtime = { ask, askAll } as typeof worker.runtime;
+  t.deepEqual((await audit({ ...worker, runtime }, 0)).drifted, []);
 });
 
 test('A server that is missing or too many has drifted', async (t) => {
@@ -105,16 +107,18 @@ test('What changes by our own command after the audit has read it has not drifte
   const { worker, tell } = await started(t);
   const command = { kind: 'SetServerState', ...server, state: 'drain' } as const;
   let isChanged = false;
-  const ask: typeof worker.runtime.ask = async (...question) => {
-    const answer = await worker.runtime.ask(...question);
-    if (!isChanged && question[0] === `show servers state ${WEB}`) {
+  const ask = worker.runtime.ask.bind(worker.runtime);
+  const askAll: typeof worker.runtime.askAll = async (questions, options) => {
+    const answers = await worker.runtime.askAll(questions, options);
+    if (!isChanged && questions.includes(`show servers state ${WEB}`)) {
       isChanged = true;
       await tell(command);
       worker.running.fold(command);
     }
-    return answer;
+    return answers;
   };
-  const { drifted } = await audit({ running: worker.running, runtime: { ask } as typeof worker.runtime }, 0);
+  const runtime = { ask, askAll } as typeof worker.runtime;
+  const { drifted } = await audit({ running: worker.running, runtime }, 0);
   t.true(isChanged);
   t.deepEqual(drifted, []);
   t.is(worker.running.get(WEB)?.servers.get(server.server)?.state, 'drain');
