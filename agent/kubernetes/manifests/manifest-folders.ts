@@ -1,11 +1,22 @@
 // Watches folders of manifests, subfolders too, and names each file that may have changed: at once where the kernel
-// tells (inotify), within seconds where it does not (lost events, network file systems, swapped symbolic links).
+// tells (inotify), within seconds where it does not (network file systems, mounts, symbolic links), within a minute
+// where it should have (lost events).
 // Reads directories and the times of files, never their content; all of it synchronous and cut into short slices.
 
-import { accessSync, constants, type FSWatcher, readdirSync, type Stats, statSync, watch } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import {
+  entriesIn,
+  identityOf,
+  isBare,
+  isFolder,
+  isLocal,
+  isReadable,
+  stampOf,
+  statOf,
+} from './folder-facts.ts';
 
 export interface FolderReports {
   /** The file may have changed, appeared or gone. Once a folder is gone, each of its files is named. */
@@ -24,7 +35,7 @@ export interface FolderReports {
 export type FolderState = 'there' | 'gone' | 'empty';
 
 export interface FolderTimes {
-  /** Milliseconds between two looks at everything. */
+  /** Milliseconds between two looks at whether the folders are the same, and at what the kernel does not tell of. */
   readonly interval: number;
   /** The same while some folder cannot be watched or is gone. */
   readonly unwatchedInterval: number;
@@ -38,10 +49,14 @@ interface Folder {
   readonly watcher: FSWatcher | undefined;
   readonly files: Set<string>;
   readonly subfolders: Set<string>;
+  /** The kernel tells of all that changes in it. */
+  isTold: boolean;
 }
 
 /** Milliseconds that a look at the folders may hold up everything else. */
 const SLICE = 4;
+/** Looks after which there is one at everything. */
+const THOROUGH = 6;
 /** So many events at once may be more than the kernel's queue holds (16384): then look at everything. */
 const BURST = 4096;
 
@@ -57,6 +72,7 @@ export class ManifestFolders {
   readonly #queue = new Map<string, Folder | undefined>();
   #scan: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #looks = 0;
   #events = 0;
   #closed = false;
 
@@ -115,10 +131,21 @@ export class ManifestFolders {
     if (this.#closed) return;
     const { interval, unwatchedInterval } = this.#times;
     const look = async () => {
-      await this.scan();
+      await (++this.#looks % THOROUGH === 0 ? this.scan() : this.#scanUntold());
       this.#scheduleScan();
     };
     this.#timer = setTimeout(() => void look(), this.#isWatched() ? interval : unwatchedInterval).unref();
+  }
+
+  /** Looks through those folders in which something may have changed that nobody has told. */
+  #scanUntold(): Promise<void> {
+    for (const root of this.#roots) if (!this.#folders.has(root)) this.#queue.set(root, undefined);
+    for (const { path, parent, identity, isTold, watcher } of this.#folders.values()) {
+      const stat = statOf(path);
+      const isSame = isTold && watcher !== undefined && isFolder(stat) && identityOf(stat) === identity;
+      if (!isSame) this.#queue.set(path, parent);
+    }
+    return this.#drain();
   }
 
   #isWatched(): boolean {
@@ -132,8 +159,11 @@ export class ManifestFolders {
     if (folder === undefined) return;
     const files = new Set<string>();
     const subfolders = new Set<string>();
-    for (const name of namesIn(path)) {
+    let isTold = isLocal(path);
+    for (const { name, isLink } of entriesIn(path)) {
       yield;
+      // What it leads to changes unseen.
+      if (isLink) isTold = false;
       if (name.startsWith('.')) continue;
       const entry = join(path, name);
       const stat = statOf(entry);
@@ -145,6 +175,7 @@ export class ManifestFolders {
         if (!this.#reports.isRead(entry, stampOf(stat))) this.#reports.onFile(entry);
       }
     }
+    folder.isTold = isTold;
     for (const gone of replace(folder.files, files)) this.#reports.onFile(gone);
     for (const gone of replace(folder.subfolders, subfolders)) this.#leave(this.#folders.get(gone));
   }
@@ -170,6 +201,7 @@ export class ManifestFolders {
       watcher: this.#watch(path),
       files: known?.files ?? new Set(),
       subfolders: known?.subfolders ?? new Set(),
+      isTold: false,
     };
     this.#folders.set(path, folder);
     if (isNewRoot) {
@@ -260,37 +292,8 @@ export class ManifestFolders {
   }
 }
 
-/** What tells that a file has changed without reading it. */
-export function stampOf(stat: Stats | string): string {
-  return typeof stat === 'string' ? stat : `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
-}
-
-/** Tells a folder from another one at its path, also after a reboot, which may number the disks anew; '' for none. */
-export function lastingIdentity(folder: string): string {
-  const stat = statOf(folder);
-  return isFolder(stat) ? `${stat.ino} ${stat.birthtimeMs}` : '';
-}
-
-/** Nothing is in it but what is passed over by its name. */
-export function isBare(folder: string): boolean {
-  return namesIn(folder).every((name) => name.startsWith('.'));
-}
-
 function isManifestName(name: string): boolean {
   return /\.(?:ya?ml|json)$/.test(name);
-}
-
-/** A text says why there is none. */
-function statOf(path: string): Stats | string {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) ?? 'ENOENT';
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'error';
-  }
-}
-
-function isFolder(stat: Stats | string): stat is Stats {
-  return typeof stat !== 'string' && stat.isDirectory();
 }
 
 /** Makes `known` what `now` is; what was in it and is not any more comes back. */
@@ -299,29 +302,6 @@ function replace(known: Set<string>, now: ReadonlySet<string>): readonly string[
   for (const entry of gone) known.delete(entry);
   for (const entry of now) known.add(entry);
   return gone;
-}
-
-function isReadable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.R_OK | constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Sorted; none where the folder has gone this very moment, which the next event or look tells. */
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
-}
-
-/** Inode numbers are used again, together with the time of birth they are not. */
-function identityOf(stat: Stats): string {
-  return `${stat.dev} ${stat.ino} ${stat.birthtimeMs}`;
 }
 
 /** Follows no symbolic link that leads back to where it came from. */

@@ -12,16 +12,11 @@ import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { sameValue } from '../same-value.ts';
 import { AwayFolders, isIn } from './away-folders.ts';
+import { isBare, lastingIdentity } from './folder-facts.ts';
 import { type KnownFile, newFile } from './known-file.ts';
 import { ManifestClaims } from './manifest-claims.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
-import {
-  type FolderState,
-  type FolderTimes,
-  isBare,
-  lastingIdentity,
-  ManifestFolders,
-} from './manifest-folders.ts';
+import { type FolderState, type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
 import { MANY, Patience } from './patience.ts';
 import { type ManifestContent, readManifest } from './read-manifest.ts';

@@ -4,7 +4,7 @@
 
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { messageOf } from '../../base/errors.ts';
-import { stampOf } from './manifest-folders.ts';
+import { stampOf } from './folder-facts.ts';
 
 export type Reading =
   | ManifestContent

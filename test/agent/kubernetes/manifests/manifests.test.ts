@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  linkSync,
   mkdirSync,
   renameSync,
   rmSync,
@@ -330,6 +331,19 @@ test('A change that no event tells of is found by the next look at everything', 
   });
   t.is(portOf(watched), 80);
   write(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
+  await watched.until(() => portOf(watched) === 81);
+  t.pass();
+});
+
+test('A change that the kernel should have told of, and has not, is found by a look at everything', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(root, 'elsewhere/a.yaml'), yaml('web'));
+  // Another name of the same file, of whose folder nobody is told.
+  linkSync(join(root, 'elsewhere/a.yaml'), join(manifests, 'a.yaml'));
+  const watched = await watchManifests(t, manifests, {
+    folderTimes: { interval: 20, unwatchedInterval: 60_000 },
+  });
+  writeFileSync(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
   await watched.until(() => portOf(watched) === 81);
   t.pass();
 });
