@@ -1,30 +1,50 @@
-// Bash completion for `headgate`: commands, flags, and the values of flags that are a choice. Pure.
+// Bash completion for `headgate`: commands, their own flags and those of the settings, and the values of flags that are
+// a choice; where it has nothing to say bash completes the names of files. Pure.
 
 import { usages } from '../agent/cli/usage.ts';
 import { allSettings, flagOf } from '../agent/settings/table.ts';
 
 export function bashCompletion(): string {
-  const commands = [...usages.map(({ command }) => command.split(' ')[0]), 'help', 'version'];
-  const flags = allSettings().flatMap(([name, { kind }]) =>
-    kind.placeholder === '' ? [`--${flagOf(name)}`, `--no-${flagOf(name)}`] : [`--${flagOf(name)}`],
-  );
-  const choices = allSettings()
-    .filter(([, { kind }]) => /^[a-z|]+\|[a-z|]+$/.test(kind.placeholder))
-    .map(([name, { kind }]) => `    --${flagOf(name)}) words='${kind.placeholder.replaceAll('|', ' ')}' ;;`);
+  const commands = [...usages.map(({ command }) => nameOf(command)), 'help', 'version'];
   return `# Completes the commands and flags of headgate(8).
 _headgate() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} words
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} words=''
+  local settings='${settingsFlags().join(' ')}'
   COMPREPLY=()
-  case $previous in
-    headgate) words='${commands.join(' ')}' ;;
-    maintenance) words='on off' ;;
-${choices.join('\n')}
-    *) words='--config --json ${flags.join(' ')}' ;;
+  case $COMP_CWORD:$previous:$current in
+    1:*) words='${commands.join(' ')}' ;;
+${choices().join('\n')}
+    *:*:-*) case \${COMP_WORDS[1]} in
+${usages.map(({ command }) => `      ${nameOf(command)}) words="${flagsOf(command).join(' ')}" ;;`).join('\n')}
+    esac ;;
+    2:maintenance:*) words='on off' ;;
   esac
-  if [[ $previous == headgate || $previous == maintenance || $current == -* || $words != --* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-  fi
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 complete -o default -F _headgate headgate
 `;
+}
+
+function nameOf(command: string): string {
+  return command.split(' ')[0] ?? '';
+}
+
+/** Its own, and of the settings all, or those by which a running agent is found. */
+function flagsOf(command: string): readonly string[] {
+  const own = command.match(/--[a-z]+/g) ?? [];
+  return [...own, ...(command.includes('[FLAGS]') ? ['--config $settings'] : ['--config', '--runtime-dir'])];
+}
+
+function settingsFlags(): readonly string[] {
+  return allSettings().flatMap(([name, { kind }]) =>
+    kind.placeholder === '' ? [`--${flagOf(name)}`, `--no-${flagOf(name)}`] : [`--${flagOf(name)}`],
+  );
+}
+
+function choices(): readonly string[] {
+  return allSettings()
+    .filter(([, { kind }]) => /^[a-z|]+\|[a-z|]+$/.test(kind.placeholder))
+    .map(
+      ([name, { kind }]) => `    *:--${flagOf(name)}:*) words='${kind.placeholder.replaceAll('|', ' ')}' ;;`,
+    );
 }

@@ -30,7 +30,19 @@ test('bash completes commands, flags and the values of a choice', (t) => {
   t.deepEqual(completed('headgate', 'st'), ['status']);
   t.deepEqual(completed('headgate', 'maintenance', ''), ['on', 'off']);
   t.deepEqual(completed('headgate', 'run', '--haproxy-sup'), ['--haproxy-supervisor']);
+  t.deepEqual(completed('/usr/bin/headgate', 'wh'), ['why']);
   t.deepEqual(completed('headgate', 'run', '--haproxy-supervisor', 'e'), ['external']);
+  t.deepEqual(completed('headgate', 'run', '--no-in'), ['--no-in-cluster']);
+});
+
+test('bash completes for each command the flags that it has, and leaves files to itself', (t) => {
+  for (const { command } of usages)
+    for (const flag of command.match(/--[a-z]+/g) ?? [])
+      t.deepEqual(completed('headgate', command.split(' ')[0] ?? '', flag.slice(0, -1)), [flag], command);
+  t.deepEqual(completed('headgate', 'status', '--r'), ['--runtime-dir']);
+  t.deepEqual(completed('headgate', 'render', '--o'), ['--output', '--old-worker-memory']);
+  t.deepEqual(completed('headgate', 'run', '--manifests', ''), ['']);
+  t.deepEqual(completed('headgate', 'why', ''), ['']);
 });
 
 function completed(...words: readonly string[]): readonly string[] {
