@@ -1,13 +1,15 @@
-// Small charts: one series, a value a second, the newest at the right, from zero up to its own maximum.
+// Small charts: one series, a value a second, the newest at the right, from zero up to its own maximum, or to what it
+// shows at least.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 32;
 
 /**
  * @param {number} seconds How many values fit.
+ * @param {number} full What it shows at least.
  * @returns {{ readonly svg: SVGElement, draw(values: readonly number[], words: string): void }}
  */
-export function chart(seconds) {
+export function chart(seconds, full = 1) {
   const svg = shape('svg', {
     class: 'chart',
     viewBox: `0 0 ${seconds - 1} ${HEIGHT}`,
@@ -27,7 +29,7 @@ export function chart(seconds) {
     draw(values, words) {
       const shown = values.slice(-seconds);
       const first = seconds - shown.length;
-      const most = Math.max(1, ...shown);
+      const most = Math.max(full, ...shown);
       const points = shown.map((value, at) => {
         const y = HEIGHT - (value / most) * (HEIGHT - 2);
         return `${first + at} ${y.toFixed(2)}`;

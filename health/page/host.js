@@ -4,7 +4,7 @@
 
 import { chart } from './charts.js';
 import { byId, element, keyed, say } from './elements.js';
-import { count, countOf, moment, percent } from './words.js';
+import { count, countOf, moment, percent, showRouterState } from './words.js';
 
 /** Seconds that the charts show, as many as the agent remembers. */
 const SECONDS = 120;
@@ -26,7 +26,9 @@ export function showHost(summary) {
   byId('banner').dataset.tone = tone;
   say(byId('headline'), text);
   say(byId('subline'), subline(summary));
+  byId('which').hidden = outOf(summary.counts) + summary.members.down === 0;
   showFacts(summary);
+  showRouters(summary.instances);
   showProblems(problems, problemCount);
   say(byId('about'), `Headgate ${version} on ${host}, since ${moment(startedAt)}`);
 }
@@ -38,7 +40,7 @@ export function showHost(summary) {
 function headline({ fault, counts, members, problemCount, maintenance, haproxy }) {
   if (fault !== '') return { tone: 'poor', text: `✕ ${fault}` };
   if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
-  const out = counts['not served'] + counts['served in part'];
+  const out = outOf(counts);
   if (out > 0)
     return {
       tone: 'fair',
@@ -52,6 +54,11 @@ function headline({ fault, counts, members, problemCount, maintenance, haproxy }
     return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to mend` };
   if (maintenance) return { tone: 'fair', text: '! In maintenance' };
   return { tone: 'good', text: '● All is well' };
+}
+
+/** @param {PageSummary['counts']} counts */
+function outOf(counts) {
+  return counts['not served'] + counts['served in part'];
 }
 
 /** @param {PageSummary} summary */
@@ -93,7 +100,7 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
     {
       term: 'Role of this host',
       value: ROLES[role],
-      more: role === 'alone' ? ['no VRRP is set up'] : instances.map(instanceWords),
+      more: role === 'alone' ? ['no VRRP is set up'] : [mastered(instances)],
     },
   ];
   if (peer !== undefined) {
@@ -121,7 +128,7 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
     {
       term: 'VIPs',
       value: count(vips),
-      more: instances.flatMap(({ anchors }) => anchors.map((each) => `anchor ${each}`)),
+      more: [],
     },
     {
       term: 'Members',
@@ -134,22 +141,60 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
   return facts;
 }
 
-/** @param {PageInstance} instance */
-function instanceWords({ name, state, since, priority, vips, peerState }) {
-  const peer = peerState === '' ? '' : `, peer ${peerState}`;
-  const from = since === '' ? '' : ` since ${moment(since)}`;
-  return `${name}: ${state}${from}, priority ${priority}, ${countOf(vips, 'VIP')}${peer}`;
+/** @param {readonly PageInstance[]} instances */
+function mastered(instances) {
+  const masters = instances.filter(({ state }) => state === 'master').length;
+  return `master of ${count(masters)} of ${countOf(instances.length, 'virtual router')}`;
 }
 
-/** @type {readonly { readonly of: keyof PageLoad, readonly title: string, readonly words: (value: number) => string }[]} */
+/** @param {readonly PageInstance[]} instances */
+function showRouters(instances) {
+  byId('routers-card').hidden = instances.length === 0;
+  keyed(byId('routers'), instances, ({ name }) => name, routerElement, updateRouter);
+}
+
+function routerElement() {
+  return element(
+    'tr',
+    {},
+    element('td', {}, element('span'), element('small')),
+    element('td', {}, element('span'), element('small')),
+    element('td', {}, element('span')),
+    element('td', { class: 'number' }),
+    element('td', { class: 'number wide' }),
+  );
+}
+
+/**
+ * @param {HTMLElement} row
+ * @param {PageInstance} instance
+ */
+function updateRouter(row, { name, state, since, priority, anchors, vips, peerState }) {
+  const [router, here, there, held, standing] = row.children;
+  const [title, anchor] = router?.children ?? [];
+  const [badge, from] = here?.children ?? [];
+  const peer = there?.firstElementChild;
+  if (title) say(title, name);
+  if (anchor) say(anchor, anchors.join(', '));
+  if (badge instanceof HTMLElement) showRouterState(badge, state);
+  if (from) say(from, since === '' ? '' : `since ${moment(since)}`);
+  if (peer instanceof HTMLElement) showRouterState(peer, peerState);
+  if (held) say(held, count(vips));
+  if (standing) say(standing, count(priority));
+}
+
+/**
+ * `full`: what a chart shows at least, so that hardly anything does not look like much.
+ * @type {readonly { readonly of: keyof PageLoad, readonly title: string, readonly words: (value: number) => string, readonly full: number }[]}
+ */
 const SERIES = [
-  { of: 'connectionRate', title: 'New connections a second', words: count },
-  { of: 'connections', title: 'Open connections', words: count },
-  { of: 'busy', title: 'HAProxy busy', words: percent },
+  { of: 'connectionRate', title: 'New connections a second', words: count, full: 1 },
+  { of: 'connections', title: 'Open connections', words: count, full: 1 },
+  { of: 'busy', title: 'HAProxy busy', words: percent, full: 100 },
 ];
 
 const charts = SERIES.map((series) => {
-  const drawn = chart(SECONDS);
+  const drawn = chart(SECONDS, series.full);
   const now = element('b', {}, '–');
   const most = element('span');
   const caption = element('figcaption', {}, series.title, now, most);

@@ -113,7 +113,8 @@ export function showDetail(next) {
   const { key, verdict, reasons, vips, listeners, moreListeners, moreMembers } = next;
   if (isFirst)
     detail.replaceChildren(parts.verdict, parts.reasons, parts.rate, drawn.svg, parts.listeners, parts.more);
-  showVerdict(parts.badge, verdict, reasons.length > 0);
+  const isFailing = listeners.some(({ members }) => members.some(({ state }) => state === 'ERROR'));
+  showVerdict(parts.badge, verdict, reasons.length > 0 || isFailing);
   if (parts.verdict.lastChild)
     say(parts.verdict.lastChild, ` ${key}${vips.length > 0 ? ` on ${vips.join(', ')}` : ''}`);
   parts.reasons.hidden = reasons.length === 0;

@@ -97,6 +97,12 @@ search.addEventListener('input', () => {
   typing = setTimeout(() => ask({ search: search.value.trim(), page: '' }), PAUSE);
 });
 only.addEventListener('change', () => ask({ only: only.checked ? 'trouble' : '', page: '' }));
+byId('which').addEventListener('click', (event) => {
+  event.preventDefault();
+  ask({ only: 'trouble', search: '', page: '' });
+  search.value = '';
+  byId('load-balancers').focus();
+});
 byId('previous').addEventListener('click', () => turn(-1));
 byId('next').addEventListener('click', () => turn(1));
 addEventListener('hashchange', () => look());

@@ -49,6 +49,22 @@ const MEMBERS = {
   DEGRADED: ['fair', '◐'],
 };
 
+/** @type {Readonly<Record<string, readonly [tone: string, sign: string]>>} */
+const ROUTERS = {
+  master: ['good', '●'],
+  backup: ['idle', '○'],
+  fault: ['poor', '✕'],
+};
+
+/**
+ * @param {HTMLElement} badge
+ * @param {string} state Of VRRP; '' where it is not known.
+ */
+export function showRouterState(badge, state) {
+  const [tone, sign] = ROUTERS[state] ?? ['idle', '…'];
+  show(badge, tone, `${sign} ${state || 'unknown'}`);
+}
+
 /**
  * @param {HTMLElement} badge
  * @param {PageDetail['verdict']} verdict

@@ -91,6 +91,15 @@ test.serial('An opened load balancer shows its members as HAProxy sees them', as
   await browser.until("!window.isOld && document.querySelectorAll('.row + #detail tbody tr').length === 3");
   await browser.value("document.querySelector('.row[aria-expanded=true]').click()");
   await browser.until("document.querySelector('#detail') === null");
+
+  // The headline leads to what it tells of.
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await browser.until(`${ROWS}.length === 2`);
+  await browser.until("document.querySelector('#headline').innerText.includes('1 member fails its check')");
+  await browser.value("document.querySelector('#which a').click()");
+  await browser.until(`${ROWS}.length === 1 && ${ROWS}[0].innerText.includes('default/web')`);
+  t.is(await browser.value('location.hash'), '#only=trouble');
+  t.is(await browser.value('document.activeElement.id'), 'load-balancers');
   t.deepEqual(browser.complaints, []);
 });
 
@@ -154,6 +163,48 @@ test.serial('Whatever the agent were to say is text on the page, and fits on a p
   t.is(await browser.value('typeof window.hurt'), 'undefined');
   t.is(await browser.value("document.querySelectorAll('img').length"), 1, 'the mark of the page itself');
   t.deepEqual(browser.complaints, []);
+});
+
+test.serial('Each virtual router has a line with its state here and at the peer', async (t) => {
+  const since = '2026-01-01T00:00:00.000Z';
+  const first = { name: 'vrrp-51', state: 'backup', since, priority: 150, anchors: ['192.0.2.3'], vips: 4 };
+  const second = { name: 'vrrp-52', state: 'master', since, priority: 200, anchors: ['192.0.2.4'], vips: 7 };
+  const url = await served(t, {
+    ...view,
+    summary: {
+      ...summary,
+      role: 'master',
+      instances: [
+        { ...first, peerState: 'master' },
+        { ...second, peerState: '' },
+      ],
+    },
+  });
+  const browser = await newPage(t);
+  await browser.go(`${url}/`);
+  const lines =
+    "[...document.querySelectorAll('#routers tr')].map((e) => e.innerText.split(/\\s*[\\n\\t]\\s*/))";
+  await browser.until(`${lines}.length === 2`);
+  t.like(await browser.value(lines), [
+    ['vrrp-51', '192.0.2.3', '○ backup'],
+    ['vrrp-52', '192.0.2.4', '● master'],
+  ]);
+  const cells = (line: number): Promise<string> =>
+    browser.value(
+      `[...document.querySelectorAll('#routers tr')[${line}].children].map((e) => e.innerText).slice(2).join('|')`,
+    );
+  t.is(await cells(0), '● master|4|150');
+  t.is(await cells(1), '… unknown|7|200');
+  t.true((await browser.text()).includes('master of 1 of 2 virtual routers'));
+
+  // Badges are whole on a phone.
+  await browser.resize(390, 844);
+  t.deepEqual(
+    await browser.value(
+      "[...document.querySelectorAll('#routers .state')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)",
+    ),
+    [],
+  );
 });
 
 test.serial('The page can be read without colour and by a screen reader', async (t) => {
