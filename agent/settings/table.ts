@@ -337,7 +337,7 @@ export const settingsTable = {
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {
     default: 'member',
     restart: false,
-    doc: 'How far down the metrics of HAProxy go: `listener` for listeners only, `pool` for pools as well, `member` for every member, which is some 15 series each.',
+    doc: 'How far down the metrics of HAProxy go: `listener` for listeners only, `pool` for pools as well, `member` for every member, which is ten series each, and more with health monitors and in http mode.',
   }),
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
     default: 'info',
