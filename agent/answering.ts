@@ -8,6 +8,7 @@ import { messageOf } from './base/errors.ts';
 import type { Log } from './base/log.ts';
 import type { CurrentSettings } from './current-settings.ts';
 import { pairOrders } from './pairing.ts';
+import { operatingFamilies } from './report/operating-metrics.ts';
 import type { Overview } from './report/overview.ts';
 import { agentStatus, explainService, type StatusSources } from './report/status.ts';
 import type { Sources } from './sources.ts';
@@ -41,7 +42,7 @@ export async function startAnswering({
   metrics,
   log,
 }: AnsweringOptions): Promise<Answering> {
-  const { model, haproxy, keepalived, pair } = known;
+  const { model, haproxy, keepalived, operating, pair } = known;
   const { runtimeDir, listen } = settings.now;
   const answers = {
     status: () => agentStatus(known),
@@ -52,8 +53,12 @@ export async function startAnswering({
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
   const families = async () => {
-    const [own, ofHaproxy] = await Promise.all([metrics.families(), haproxy.families()]);
-    return [...own, ...ofHaproxy, ...(keepalived?.families() ?? [])];
+    const [own, statuses, ofHaproxy] = await Promise.all([
+      metrics.families(),
+      operatingFamilies(operating.all(), model.loadBalancers, settings.now.metricsDetail),
+      haproxy.families(),
+    ]);
+    return [...own, ...statuses, ...ofHaproxy, ...(keepalived?.families() ?? [])];
   };
   const look = (asked: URLSearchParams) => overview.look(asked);
   const health = await startHealthServer(listen, { families, alive, ready, look });

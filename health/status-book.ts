@@ -45,6 +45,11 @@ export class StatusBook {
     return this.#statuses.get(key);
   }
 
+  /** A value of its own as long as nobody has looked at the load balancer again. */
+  all(): Iterable<LoadBalancerStatus> {
+    return this.#statuses.values();
+  }
+
   get counts(): StatusCounts {
     return this.#counts;
   }

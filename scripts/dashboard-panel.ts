@@ -11,6 +11,8 @@ export interface DashboardPanel {
   readonly description: string;
   /** `stat`: a number; `graph`: over time; `table`: a line for each series. */
   readonly kind: 'stat' | 'graph' | 'table';
+  /** What a table calls the value; without it the labels say all. */
+  readonly column?: string;
   /** Of Grafana's units: `short`, `s`, `percentunit`, `Bps`. */
   readonly unit: string;
   /** Legend to expression. */

@@ -176,10 +176,18 @@ export const rows: readonly DashboardRow[] = [
         },
       ),
       {
+        title: 'Load balancers',
+        description: 'Each load balancer by its operating status, as each host sees it.',
+        kind: 'table',
+        unit: 'short',
+        targets: { '': `headgate_load_balancer_operating_status{${OF}}` },
+      },
+      {
         title: 'Members',
         description: 'Each member as each host sees it: 1 while it takes new connections.',
         kind: 'table',
         unit: 'short',
+        column: 'up',
         targets: { '': `headgate_member_up{${OF}}` },
       },
     ],

@@ -139,7 +139,7 @@ function panelJson(panel: DashboardPanel, id: number, gridPos: object): object {
       overrides: [],
     },
     options: optionsOf(kind),
-    ...(kind === 'table' ? { transformations: TABLE } : {}),
+    ...(kind === 'table' ? { transformations: [columns(panel.column)] } : {}),
     targets: Object.entries(targets).map(([legendFormat, expr], at) => ({
       refId: String.fromCharCode(65 + at),
       datasource: DATASOURCE,
@@ -152,16 +152,17 @@ function panelJson(panel: DashboardPanel, id: number, gridPos: object): object {
   };
 }
 
-/** What a series is, in the place of its name and when it was read. */
-const TABLE = [
-  {
+/** What a series is, in the place of its name and when it was read; and its value, where that has a name. */
+function columns(column: string | undefined): object {
+  const excludeByName = { Time: true, __name__: true, job: true, family: true };
+  return {
     id: 'organize',
-    options: {
-      excludeByName: { Time: true, __name__: true, job: true, family: true },
-      renameByName: { Value: 'up' },
-    },
-  },
-];
+    options:
+      column === undefined
+        ? { excludeByName: { ...excludeByName, Value: true }, renameByName: {} }
+        : { excludeByName, renameByName: { Value: column } },
+  };
+}
 
 function optionsOf(kind: DashboardPanel['kind']): object {
   if (kind === 'graph')

@@ -11,10 +11,13 @@ import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import { KeepalivedDataplane } from '../../agent/keepalived/dataplane.ts';
 import type { KeepalivedMetrics } from '../../agent/keepalived/metrics.ts';
 import type { StandingReason } from '../../agent/keepalived/vrrp.ts';
+import type { LoadBalancer } from '../../agent/model.ts';
 import type { Refusal } from '../../agent/pair/peer-ear.ts';
+import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';
+import type { LoadBalancerStatus } from '../../health/operating-status.ts';
 import { startHealthServer } from '../../health/server.ts';
 
 const STATE = {
@@ -52,6 +55,34 @@ const STATE = {
   },
 };
 
+const MEMBER = {
+  name: '10.0.0.1:80',
+  id: 1,
+  address: '10.0.0.1',
+  port: 80,
+  weight: 1,
+  state: 'ready',
+  target: 'Pod/web-1',
+} as const;
+const NAMED = 'default:web:tcp:80:v4';
+const WEB = { key: 'default/web', listeners: [{ name: NAMED, pool: { members: [MEMBER] } }] };
+const STATUS: LoadBalancerStatus = {
+  key: WEB.key,
+  status: 'ERROR',
+  listeners: [
+    {
+      name: NAMED,
+      status: 'ERROR',
+      pool: 'ERROR',
+      ready: 1,
+      down: 1,
+      members: [{ name: MEMBER.name, status: 'ERROR', cause: '' }],
+    },
+  ],
+  problems: [],
+  isMonitored: true,
+};
+
 /** A sample that has something of everything. */
 const SAMPLE: Sample = {
   info: readProcessInfo(
@@ -77,20 +108,10 @@ const SAMPLE: Sample = {
 };
 
 function series(kind: Series['kind']): Series {
-  const name = 'default:web:tcp:80:v4';
-  const member = {
-    name: '',
-    id: 1,
-    address: '',
-    port: 1,
-    weight: 1,
-    state: 'ready',
-    target: 'Pod/web-1',
-  } as const;
   return {
     ...newSeries(kind),
     values: allColumns.map(() => 1),
-    labels: kind === 'member' ? memberLabels(name, '10.0.0.1:80', member) : listenerLabels(name),
+    labels: kind === 'member' ? memberLabels(NAMED, MEMBER.name, MEMBER) : listenerLabels(NAMED),
     isHttp: true,
     hasCheck: true,
     status: 'DRAIN',
@@ -140,6 +161,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   const listen = { address: '127.0.0.1', port: 0 };
   const families = async () => [
     ...(await metrics.families()),
+    ...(await operatingFamilies([STATUS], new Map([[WEB.key, WEB as unknown as LoadBalancer]]), 'member')),
     ...haproxyFamilies(SAMPLE),
     ...VRRP.families(),
   ];

@@ -1,0 +1,88 @@
+// The operating status of each load balancer, listener, pool and member as metrics: a row for the status that it has.
+// Members that are as they should be have none, because they are nearly all of them. Pure but for its memory and time.
+
+import {
+  type ListenerStatus,
+  type LoadBalancerStatus,
+  OPERATING_STATUSES,
+  type OperatingStatus,
+} from '../../health/operating-status.ts';
+import type { StatusKind } from '../../health/status-book.ts';
+import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
+import { Slice } from '../base/slice.ts';
+import { listenerLabels, memberLabels } from '../haproxy/stats/series.ts';
+import type { MetricsDetail } from '../haproxy/stats/statistics.ts';
+import type { LoadBalancer } from '../model.ts';
+
+/** What a member is said to be that needs no saying. */
+const WELL: ReadonlySet<OperatingStatus> = new Set(['ONLINE', 'NO_MONITOR']);
+
+const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readonly details: string }[] = [
+  { kind: 'load_balancer', help: 'Load balancer', details: 'listener pool member' },
+  { kind: 'listener', help: 'Listener', details: 'listener pool member' },
+  { kind: 'pool', help: 'Pool', details: 'pool member' },
+  { kind: 'member', help: 'Member that is neither ONLINE nor NO_MONITOR', details: 'member' },
+];
+
+type Rows = Readonly<Record<StatusKind, readonly (readonly [status: OperatingStatus, row: MetricRow])[]>>;
+
+/** A load balancer whose status is another one has another value. */
+const known = new WeakMap<LoadBalancerStatus, Rows>();
+
+/** In slices, because the first time there is much to write. `detail`: how far down they go. */
+export async function operatingFamilies(
+  statuses: Iterable<LoadBalancerStatus>,
+  loadBalancers: ReadonlyMap<string, LoadBalancer>,
+  detail: MetricsDetail,
+): Promise<readonly MetricFamily[]> {
+  const slice = new Slice();
+  const kinds = KINDS.filter(({ details }) => details.split(' ').includes(detail));
+  const rows = new Map(
+    kinds.map(({ kind }) => [kind, new Map(OPERATING_STATUSES.map((status) => [status, [] as MetricRow[]]))]),
+  );
+  for (const status of statuses) {
+    const own = known.get(status) ?? rowsOf(status, loadBalancers.get(status.key));
+    known.set(status, own);
+    for (const [kind, all] of rows) for (const [word, row] of own[kind]) all.get(word)?.push(row);
+    if (slice.isOver) await slice.breathe();
+  }
+  return kinds.map(({ kind, help }) => ({
+    name: `headgate_${kind}_operating_status`,
+    type: 'gauge',
+    help: `${help} by its operating status, which it has where this is 1`,
+    parts: Array.from(rows.get(kind) ?? [], ([word, of]) => ({
+      labels: `status="${word}"`,
+      rows: of,
+      value: () => 1,
+    })),
+  }));
+}
+
+function rowsOf(
+  { key, status, listeners }: LoadBalancerStatus,
+  loadBalancer: LoadBalancer | undefined,
+): Rows {
+  const [namespace, service] = key.split('/', 2);
+  const rows = listeners.map(({ name }): MetricRow => ({ labels: listenerLabels(name) }));
+  const withRow = (status: OperatingStatus, at: number) => [status, rows[at] ?? { labels: '' }] as const;
+  return {
+    load_balancer: [[status, { labels: `namespace="${namespace}",service="${service}"` }]],
+    listener: listeners.map((each, at) => withRow(each.status, at)),
+    pool: listeners.map((each, at) => withRow(each.pool, at)),
+    member: listeners.flatMap((each) => membersOf(each, loadBalancer)),
+  };
+}
+
+function membersOf(
+  { name, members }: ListenerStatus,
+  loadBalancer: LoadBalancer | undefined,
+): Rows['member'] {
+  const unwell = members.filter(({ status }) => !WELL.has(status));
+  if (unwell.length === 0) return [];
+  const { pool } = loadBalancer?.listeners.find((each) => each.name === name) ?? {};
+  const byName = new Map(pool?.members.map((member) => [member.name, member]));
+  return unwell.map(({ name: address, status }) => [
+    status,
+    { labels: memberLabels(name, address, byName.get(address)) },
+  ]);
+}
