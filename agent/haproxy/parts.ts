@@ -6,6 +6,7 @@ import { HostPart } from './config/host-part.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
+import { keepStartScript } from './config/start-script.ts';
 import type { HaproxyOptions, HaproxySettings } from './options.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
 import { CheckWatch } from './process/check-watch.ts';
@@ -61,9 +62,13 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   const hostPart = new HostPart({ paths, settings, isRunning: () => supervisor.isRunning(), log });
   const { context, aclIds } = hostPart;
-  const file = new ConfigFile(paths.config, paths.fileMode, () => {
-    log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
-    onRepair('file');
+  const file = new ConfigFile(paths.config, {
+    mode: paths.fileMode,
+    keepBeside: () => keepStartScript(paths),
+    onTampered: () => {
+      log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
+      onRepair('file');
+    },
   });
   const maker = new CandidateMaker({
     executable,

@@ -1,6 +1,7 @@
 // A HAProxy that rejects the configuration of one Service: that Service alone is held back, with its last good
 // configuration where it has one, everybody is told, and all others go on.
 
+import { readFile } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
@@ -111,6 +112,20 @@ test.serial('An agent restart leaves HAProxy alone while a Service is rejected',
   await load.answered(30);
   t.deepEqual((await load.stop()).failures, []);
   t.deepEqual([await host.worker(), await host.reloads()], before);
+});
+
+test.serial('A HAProxy that never starts is tried for ever, and complained of once', async (t) => {
+  const haproxy = (directory: string) => poisonedHaproxy(directory, 'silent', 'description headgate');
+  const host = await TestHost.create(t, { haproxy });
+  await host.serve();
+  const agent = await host.launch();
+  const complaints = () => agent.log.filter(({ error }) => String(error).includes('unknown keyword'));
+  await host.until('it is tried again and again', async () => {
+    const said = await readFile(host.paths.log, 'utf8').catch(() => '');
+    return said.split("unknown keyword 'nonsense'").length > 5;
+  });
+  t.is(complaints().length, 1);
+  t.regex(String(complaints()[0]?.error), /^HAProxy ended with exit status 1; \[ALERT\] : /);
 });
 
 async function poisoned(t: ExecutionContext<unknown>, kind: Poison): Promise<TestHost> {

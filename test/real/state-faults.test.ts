@@ -174,6 +174,29 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
   await healed(t, host, agent);
 });
 
+asRoot.serial('An agent whose disk is full at its first start serves once there is room', async (t) => {
+  const host = await TestHost.create(t);
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
+  t.teardown(async () => {
+    await run('umount', ['--lazy', host.stateDir]);
+  });
+  const ballast = join(host.stateDir, 'ballast');
+  await writeFile(ballast, Buffer.alloc(1024 * 1024)).catch(() => undefined);
+  await startMembers(t, host);
+  await host.serve();
+  const agent = await host.launch();
+  await host.until('it is reported', async () => /ENOSPC/.test((await host.status()).fault));
+  t.is((await agent.get('/readyz')).status, 503);
+  await rm(ballast);
+  await host.soon('the Service is served', () => host.answers());
+  await host.until('nothing is reported', async () => (await host.status()).fault === '');
+  // The same for what is removed while no HAProxy runs.
+  const pids = [await host.master(), await host.worker()];
+  await Promise.all([host.paths.config, host.paths.startScript].map((path) => rm(path)));
+  for (const pid of pids) signal(pid, 'SIGKILL');
+  await host.soon('there is traffic again', () => host.answers());
+});
+
 asRoot.serial(
   'A folder of manifests whose disk goes, and is not there yet at a start, costs neither traffic nor a reload',
   async (t) => {

@@ -12,21 +12,26 @@ interface Identity {
   readonly mtimeMs: number;
 }
 
+export interface ConfigFileOptions {
+  readonly mode?: number;
+  /** Sees to it that what the file refers to is there before the file is. Errors: FILE_WRITE. */
+  readonly keepBeside?: () => Promise<void>;
+  /** The file was written again because of what someone else had made of it. */
+  readonly onTampered?: () => void;
+}
+
 export class ConfigFile {
   readonly path: string;
+  readonly #options: ConfigFileOptions;
   readonly #lastGood: string;
-  readonly #mode: number;
-  readonly #onTampered: () => void;
   #written: Identity | undefined;
   /** Stands beside the file, or will soon. */
   #draft: { readonly chunks: readonly Buffer[]; readonly isThere: Promise<boolean> } | undefined;
 
-  /** `onTampered` is told when the file was written again because of what someone else had made of it. */
-  constructor(path: string, mode = 0o600, onTampered: () => void = () => undefined) {
+  constructor(path: string, options: ConfigFileOptions = {}) {
     this.path = path;
-    this.#mode = mode;
+    this.#options = options;
     this.#lastGood = `${path}.last-good`;
-    this.#onTampered = onTampered;
   }
 
   /** Whether it was written, or found to hold what it should, since the start. */
@@ -51,6 +56,7 @@ export class ConfigFile {
 
   /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
   async write(chunks: readonly Buffer[]): Promise<void> {
+    await this.#options.keepBeside?.();
     if (this.#written === undefined && (await this.#holds(chunks))) {
       this.#written = identityOf(this.path);
       return;
@@ -59,7 +65,7 @@ export class ConfigFile {
     if (await this.#isDrafted(chunks)) await renameDurably(this.#draftPath, this.path);
     else await writeAtomically(this.path, chunks, { mode: this.#mode });
     this.#written = identityOf(this.path);
-    if (!wasUntouched) this.#onTampered();
+    if (!wasUntouched) this.#options.onTampered?.();
   }
 
   /** Keeps a copy of what stands in the file, because a worker was seen to serve it. */
@@ -99,6 +105,10 @@ export class ConfigFile {
       if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
     }
     return undefined;
+  }
+
+  get #mode(): number {
+    return this.#options.mode ?? 0o600;
   }
 
   get #draftPath(): string {

@@ -75,10 +75,19 @@ export async function startHaproxy(
     const end = ended();
     if (end !== undefined || performance.now() > until) {
       const why = end === undefined ? `does not serve after ${deadline} ms` : `ended with ${end}`;
-      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${await said()}`);
+      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${complaints(await said())}`);
     }
     await delay(10);
   }
+}
+
+/**
+ * Without its notices, such as where it was found, and without its processes' ids, so that the same complaint is the
+ * same text at the next start.
+ */
+function complaints(said: string): string {
+  const lines = said.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('[NOTICE]'));
+  return lines.map((line) => line.replace(/^(\[[A-Z]+\]) +\(\d+\) : /, '$1 : ')).join('\n');
 }
 
 /** The master's pid, if the pid file names a process that runs HAProxy with our file. */

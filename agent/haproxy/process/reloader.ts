@@ -10,7 +10,6 @@ import type { LoadBalancer } from '../../model.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { Persister } from '../config/persister.ts';
-import { keepStartScript } from '../config/start-script.ts';
 import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
 import type { ServingWorker } from '../worker.ts';
 import { type HaproxyPaths, masterPid, residentMemory } from './process.ts';
@@ -74,10 +73,9 @@ export class Reloader {
     const worker = this.#options.worker();
     // Whoever gets hold of a worker next boots or adopts it by what is wanted then.
     if (worker === undefined) return true;
-    const { paths, maker, file, persister, wanted, onReload, log } = this.#options;
+    const { maker, file, persister, wanted, onReload, log } = this.#options;
     try {
       await tablesLearned(worker);
-      await keepStartScript(paths);
       const candidate = await maker.prepare(wanted, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
       await file.write(candidate.chunks);

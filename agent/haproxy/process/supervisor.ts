@@ -60,6 +60,8 @@ const START_ROUNDS = 5;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   #fault = NOT_YET;
+  /** Why HAProxy did not start when it was tried last. */
+  #startFault = '';
   #hasStarted = false;
   #closed = false;
 
@@ -93,6 +95,7 @@ export class Supervisor {
         if (worker !== undefined) {
           if (this.#fault !== NOT_YET) onRepair('process');
           this.#fault = '';
+          this.#startFault = '';
           return worker;
         }
         if (this.#fault === NOT_YET) this.#fault = 'HAProxy is not running';
@@ -157,7 +160,9 @@ export class Supervisor {
           return this.#startAsItStands(error);
         if (!(error instanceof HeadgateError) || error.code !== 'HAPROXY_START' || round >= START_ROUNDS)
           throw error;
-        log.warn('HAProxy does not start, looking for what is at fault', { error: messageOf(error) });
+        if (this.#startFault !== messageOf(error))
+          log.warn('HAProxy does not start, looking for what is at fault', { error: messageOf(error) });
+        this.#startFault = messageOf(error);
         this.rejectNamed(error.message, candidate, new Map());
         candidate = await maker.prepare(wanted, new Map());
       }

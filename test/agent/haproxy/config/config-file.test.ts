@@ -15,7 +15,7 @@ const [ONE, TWO] = [[Buffer.from('one\n')], [Buffer.from('two\n')]];
 
 test('A draft is not the file until the same list is written, and then it is', async (t) => {
   const folder = await emptyFolder(t);
-  const file = new ConfigFile(join(folder, 'haproxy.cfg'), 0o640);
+  const file = new ConfigFile(join(folder, 'haproxy.cfg'), { mode: 0o640 });
   await file.write(ONE);
   file.draft(TWO);
   t.is(await textOf(file), 'one\n');
