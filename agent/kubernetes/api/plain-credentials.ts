@@ -74,9 +74,8 @@ const USER_OTHERS = ['auth-provider', 'as-groups', 'as-user-extra'];
 
 /** undefined where it holds anything that is not known here, or is not right. `path`: of the file, for those it names. */
 export function readPlainKubeconfig(text: string, path: string): PlainConfig | undefined {
-  const { documents, errors } = parseYamlDocuments(text);
-  const root = documents[0]?.value;
-  if (errors.length > 0 || documents.length !== 1 || !isMapping(root)) return undefined;
+  const root = rootOf(text);
+  if (!isMapping(root)) return undefined;
   const context = named(root.contexts, root['current-context'], 'context');
   const cluster = named(root.clusters, context?.cluster, 'cluster');
   const user = named(root.users, context?.user, 'user');
@@ -115,6 +114,16 @@ export function readPlainKubeconfig(text: string, path: string): PlainConfig | u
     provider,
     impersonation,
   };
+}
+
+/** Programs write a kubeconfig as JSON, too: that needs no package, which would take 40 ms of a start. */
+function rootOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const { documents, errors } = parseYamlDocuments(text);
+    return errors.length === 0 && documents.length === 1 ? documents[0]?.value : undefined;
+  }
 }
 
 /** `directory`: of the service account. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import ava, { type TestFn } from 'ava';
+import { parse as parseYaml } from 'yaml';
 import {
   type Credentials,
   plainCredentials,
@@ -124,6 +125,34 @@ test('The token file of a user has precedence over a token, and a relative one i
   if (config === undefined) return t.fail('It is not plain');
   const { headers } = await plainCredentials(config);
   t.deepEqual(headers, { Authorization: 'Bearer from-a-file' });
+});
+
+/** As kubeadm writes it. */
+const YAML = `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: Y2E=
+    server: ${SERVER}
+  name: kubernetes
+contexts:
+- context:
+    cluster: kubernetes
+    user: headgate
+  name: headgate@kubernetes
+current-context: headgate@kubernetes
+kind: Config
+preferences: {}
+users:
+- name: headgate
+  user:
+    token: secret
+`;
+
+test('A kubeconfig is read the same in YAML, in JSON and in YAML that is not plain', (t) => {
+  const config = readPlainKubeconfig(YAML, '/kubeconfig');
+  t.like(config, { server: SERVER, token: { content: Buffer.from('secret') } });
+  t.deepEqual(readPlainKubeconfig(JSON.stringify(parseYaml(YAML)), '/kubeconfig'), config);
+  t.deepEqual(readPlainKubeconfig(YAML.replace('token: secret', 'token: &t secret'), '/kubeconfig'), config);
 });
 
 test("A pod's service account gives the same as by the library, also over IPv6", async (t) => {
