@@ -67,6 +67,21 @@ test('Every kind of command succeeds on a real HAProxy, and does what it says', 
   t.deepEqual(parseAcl(await runtime.ask('show acl #12345')), []);
 });
 
+test('A few commands keep their order, also where the processor is taken away while they are written', async (t) => {
+  const { runtime } = await started(t);
+  const own = { backend, server: '127.0.1.1:80' };
+  const first = {
+    ...own,
+    kind: 'SetServerWeight',
+    get weight() {
+      for (const end = performance.now() + 20; performance.now() < end; );
+      return 10;
+    },
+  } as const;
+  await Promise.all([runtime.send([first]), runtime.send([{ ...own, kind: 'SetServerWeight', weight: 20 }])]);
+  t.like(await stateOf(runtime, backend, own.server), { weight: 20 });
+});
+
 test('A server with an IPv6 address is added, in all the balancing algorithms that take servers at runtime', async (t) => {
   const { runtime } = await started(t);
   const send = sender(runtime);
