@@ -75,6 +75,72 @@ test.serial('A probe asks as it is told to, and judges status and body', async (
   t.is(await host.reloads(), 0);
 });
 
+test.serial('A probe of HTTPS names whom it asks for, and judges the answer', async (t) => {
+  const host = await TestHost.create(t);
+  const pem = await readFile(await makeCredentials(host.directory), 'utf8');
+  const start = (last: number) =>
+    startProbedMember(t, host.address(last), MEMBER_PORT, { key: pem, cert: pem });
+  const [good, other] = [await start(11), await start(12)];
+  const annotations = {
+    ...AT_ONCE,
+    'health-monitor': 'https',
+    'health-monitor-host': 'www.example.com:8443',
+    'health-monitor-expected-codes': '200',
+  };
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  await host.start();
+  await host.until('both were probed', async () => good.probes.length > 0 && other.probes.length > 0);
+  t.deepEqual(good.probes[0], { method: 'GET', path: '/healthz', host: 'www.example.com:8443' });
+  t.deepEqual([...good.names], ['www.example.com']);
+  await untilStates(host, 'up up');
+  other.answer = { status: 503 };
+  await untilStates(host, 'up down');
+  other.answer = {};
+  await untilStates(host, 'up up');
+});
+
+test.serial('A probe of TLS takes a handshake and nothing less', async (t) => {
+  const host = await TestHost.create(t);
+  const pem = await readFile(await makeCredentials(host.directory), 'utf8');
+  const good = await startProbedMember(t, host.address(11), MEMBER_PORT, { key: pem, cert: pem });
+  // It listens, and speaks in clear text.
+  await startProbedMember(t, host.address(12), MEMBER_PORT);
+  const annotations = { ...FAST, 'health-monitor': 'tls', 'health-monitor-sni': 'db.example' };
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  await host.start();
+  await untilStates(host, 'up down');
+  await host.until('a name was asked for', async () => good.names.size > 0);
+  t.deepEqual([...good.names], ['db.example']);
+  t.is(good.probes.length, 0);
+});
+
+test.serial(
+  'A probe goes to the port that the Service names, in whose place the member may not answer',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const [first] = await probed(t, host, 2);
+    const beside = await Promise.all(
+      [11, 12].map((last) => startProbedMember(t, host.address(last), MEMBER_PORT + 1)),
+    );
+    if (first === undefined) return t.fail();
+    first.answer = { status: 503 };
+    const annotations = {
+      ...AT_ONCE,
+      'health-monitor': 'http',
+      'health-monitor-port': String(MEMBER_PORT + 1),
+      'health-monitor-expected-codes': '200',
+    };
+    await host.serve({ members: [host.address(11), host.address(12)], annotations });
+    await host.start();
+    await host.until('all were probed', async () => beside.every(({ probes }) => probes.length > 0));
+    await untilStates(host, 'up up');
+    t.is(first.probes.length, 0);
+    const [, other] = beside;
+    if (other !== undefined) other.answer = { status: 500 };
+    await untilStates(host, 'up down');
+  },
+);
+
 for (const withTls of [false, true]) {
   test.serial(`A gRPC server is asked for its health ${withTls ? 'with' : 'without'} TLS`, async (t) => {
     const host = await TestHost.create(t);

@@ -1,9 +1,10 @@
-// Members that answer probes as a test tells them to: HTTP with any status and body, slowly or not at all, and the
-// health checking protocol of gRPC on a real HTTP/2 server.
+// Members that answer probes as a test tells them to: HTTP and HTTPS with any status and body, slowly or not at all, and
+// the health checking protocol of gRPC on a real HTTP/2 server.
 
 import { once } from 'node:events';
-import { createServer, type Server as HttpServer } from 'node:http';
+import { createServer, type Server as HttpServer, type RequestListener } from 'node:http';
 import * as http2 from 'node:http2';
+import { createServer as createTlsServer } from 'node:https';
 import type { ExecutionContext } from 'ava';
 
 export interface Answer {
@@ -23,19 +24,37 @@ export interface ProbedMember {
   /** What it answers to probes, below /healthz, from now on. Clients get its address. */
   answer: Answer;
   readonly probes: readonly Probe[];
+  /** The names that TLS connections have asked for. */
+  readonly names: ReadonlySet<string>;
   /** What clients have asked. */
   requests: number;
 }
 
-/** An HTTP member; ended with the test. */
+/** A key and the certificate for it. */
+export interface ServerCredentials {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** An HTTP member, with a key and a certificate one of HTTPS; ended with the test. */
 export async function startProbedMember(
   t: ExecutionContext<unknown>,
   address: string,
   port: number,
+  tls?: ServerCredentials,
 ): Promise<ProbedMember> {
   const probes: Probe[] = [];
-  const member = { answer: {} as Answer, probes, requests: 0 };
-  const server = createServer((request, response) => {
+  const names = new Set<string>();
+  const member = { answer: {} as Answer, probes, names, requests: 0 };
+  const listen = (answer: RequestListener): HttpServer => {
+    if (tls === undefined) return createServer(answer);
+    const SNICallback = (name: string, done: (error: Error | null) => void): void => {
+      names.add(name);
+      done(null);
+    };
+    return createTlsServer({ ...tls, SNICallback }, answer);
+  };
+  const server = listen((request, response) => {
     if (!request.url?.startsWith('/healthz')) {
       member.requests++;
       response.end(address);
@@ -63,7 +82,7 @@ export async function startGrpcMember(
   t: ExecutionContext<unknown>,
   address: string,
   port: number,
-  tls?: { readonly key: string; readonly cert: string },
+  tls?: ServerCredentials,
 ): Promise<GrpcMember> {
   const probes: [string, string, string][] = [];
   const member = { health: 1, probes };
