@@ -19,6 +19,7 @@ import { renderKeepalived } from './render.ts';
 import { StandingFile } from './standing-file.ts';
 import { Notices } from './states/notices.ts';
 import { RivalWatch } from './states/rival-watch.ts';
+import { VrrpCounters } from './states/vrrp-counters.ts';
 import { VrrpStates } from './states/vrrp-states.ts';
 import { vrrpFamilies, vrrpStatus } from './states/vrrp-status.ts';
 import { Steps } from './steps.ts';
@@ -47,6 +48,7 @@ export class KeepalivedDataplane {
   readonly #options: KeepalivedOptions;
   readonly #paths: KeepalivedPaths;
   readonly #book = new VipBook();
+  readonly #counters: VrrpCounters;
   readonly #states: VrrpStates;
   readonly #rivals: RivalWatch;
   readonly #fifo: NotifyFifo;
@@ -78,11 +80,15 @@ export class KeepalivedDataplane {
     this.#vrrp = vrrp;
     this.#asked = vrrp;
     this.#auditInterval = settings.auditInterval;
-    this.#states = new VrrpStates((state) => {
-      log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
-      metrics.vrrpTransition(state.instance, state.state);
-      onState?.(state);
-    });
+    this.#counters = new VrrpCounters(paths.counters);
+    this.#states = new VrrpStates(
+      (state) => {
+        log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
+        onState?.(state);
+      },
+      this.#counters.read(),
+      () => void this.#counters.write(this.#states.counts()),
+    );
     this.#rivals = new RivalWatch(advertInterval, log);
     this.#fifo = new NotifyFifo(paths.fifo, (line) => this.#notices.hear(line));
     this.#file = new ConfigFile({ executable, netns, paths, metrics, log });
@@ -221,6 +227,7 @@ export class KeepalivedDataplane {
     this.#notices.close();
     await this.#steps.close();
     this.#fifo.close();
+    await this.#counters.write(this.#states.counts());
   }
 
   /** Ends the keepalived that was started here: for demonstrations and tests. Call close() first. */

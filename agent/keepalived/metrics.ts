@@ -2,7 +2,6 @@
 
 /** Counters only go up. */
 export interface KeepalivedMetrics {
-  vrrpTransition(instance: string, state: string): void;
   keepalivedReloaded(result: 'done' | 'failed'): void;
   repaired(what: 'keepalived' | 'stale-vips' | 'file'): void;
 }

@@ -13,6 +13,8 @@ export interface KeepalivedPaths {
   /** How far this host is lowered, for keepalived's track file. */
   readonly standing: string;
   readonly log: string;
+  /** What is counted of VRRP, for the agent that comes after this one. */
+  readonly counters: string;
 }
 
 export function keepalivedPaths(stateDir: string, runtimeDir: string): KeepalivedPaths {
@@ -26,5 +28,6 @@ export function keepalivedPaths(stateDir: string, runtimeDir: string): Keepalive
     fifo: join(directory, 'notify.fifo'),
     standing: join(directory, 'standing'),
     log: join(directory, 'keepalived.log'),
+    counters: join(stateDir, 'keepalived', 'counters'),
   };
 }

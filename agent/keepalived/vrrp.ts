@@ -23,7 +23,8 @@ export interface VrrpSettings {
   readonly instances: readonly VrrpInstanceSettings[];
 }
 
-export type VrrpStateName = 'master' | 'backup' | 'fault' | 'unknown';
+export const VRRP_STATES = ['master', 'backup', 'fault', 'unknown'] as const;
+export type VrrpStateName = (typeof VRRP_STATES)[number];
 
 /** A transition of one instance. */
 export interface VrrpState {

@@ -44,7 +44,6 @@ export class DataplaneMetrics {
   readonly #refusals: Counter;
   readonly #reloads: Counter;
   readonly #keepalivedReloads: Counter;
-  readonly #vrrpTransitions: Counter;
   readonly #repairs: Counter;
   readonly #persists: Counter;
 
@@ -73,11 +72,6 @@ export class DataplaneMetrics {
       ['result'],
       RESULTS.map((result) => ({ result })),
     );
-    const transitions = 'Transitions of VRRP instances, by the state that was reached';
-    this.#vrrpTransitions = registry.counter('headgate_vrrp_transitions_total', transitions, [
-      'vrrp_instance',
-      'state',
-    ]);
     this.#repairs = registry.counter(
       'headgate_repairs_total',
       'What was found different from desired and repaired',
@@ -110,10 +104,6 @@ export class DataplaneMetrics {
 
   keepalivedReloaded(result: Result): void {
     this.#keepalivedReloads.inc({ result });
-  }
-
-  vrrpTransition(instance: string, state: string): void {
-    this.#vrrpTransitions.inc({ vrrp_instance: instance, state });
   }
 
   persisted(result: Result): void {

@@ -149,7 +149,6 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.dataplane.repaired('audit');
   metrics.dataplane.reloaded('repair', 'done');
   metrics.dataplane.persisted('done');
-  metrics.dataplane.vrrpTransition('vrrp-51', 'master');
   metrics.dataplane.keepalivedReloaded('done');
   metrics.pair.pairRefused('address');
   metrics.addresses.claimWritten('done');

@@ -1,11 +1,13 @@
 // The whole agent on a pair of hosts: HAProxy and keepalived in a network namespace each, the agents outside.
 
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
+import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { haproxyExecutable } from '../support/haproxy.ts';
 import { keepalivedFlags } from '../support/keepalived.ts';
+import { goneBack, readMetrics } from '../support/metrics-text.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
@@ -73,6 +75,45 @@ test.serial(
     t.deepEqual(await network.held(master.name), []);
   },
 );
+
+test.serial('What is counted of VRRP goes on over restarts of the agent and of keepalived', async (t) => {
+  const { network, hosts } = await startPair(t);
+  const master = await masterOf(hosts);
+  const { host } = master;
+  await isServed(master, network);
+  let { agent } = master;
+  const scraped = async () =>
+    new Map(
+      [...readMetrics((await agent.get('/metrics')).text, 'text')].filter(([name]) =>
+        /^headgate_vrrp_\w+_total$/.test(name),
+      ),
+    );
+  const transitions = async (state: string) =>
+    (await agent.metrics())('headgate_vrrp_transitions_total', { state });
+  const isMaster = () =>
+    host.until('it is master', async () => (await stateOf({ ...master, agent })) === 'master');
+  t.is(await transitions('master'), 1);
+  t.is(await transitions('fault'), 0);
+
+  for (const end of ['stop', 'kill'] as const) {
+    const before = await scraped();
+    await agent[end]();
+    agent = await host.start();
+    await isMaster();
+    t.deepEqual(goneBack(before, await scraped()), [], end);
+    t.is(await transitions('master'), 1, 'A start of the agent is no transition');
+  }
+
+  const before = await scraped();
+  t.is(before.size, 3);
+  const { pidFile } = keepalivedPaths(host.stateDir, host.runtimeDir);
+  await agent.kill();
+  signal(Number.parseInt(await readFile(pidFile, 'utf8'), 10), 'SIGKILL');
+  agent = await host.start();
+  // The other host is master by now.
+  await host.until('it is backup', async () => (await stateOf({ ...master, agent })) === 'backup');
+  t.deepEqual(goneBack(before, await scraped()), []);
+});
 
 /** Two hosts with a Service each, and a member that answers. */
 async function startPair(t: ExecutionContext<unknown>) {

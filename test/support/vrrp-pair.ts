@@ -159,8 +159,8 @@ export class PairHost {
         auditInterval: this.#auditInterval,
       },
       log: createLog({ level: 'debug', destination: { write }, format: 'json' }),
+      onState: ({ state }) => count(state),
       metrics: {
-        vrrpTransition: (_, state) => count(state),
         keepalivedReloaded: (result) => count(`reload ${result}`),
         repaired: (what) => count(what),
       },

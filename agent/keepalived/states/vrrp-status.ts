@@ -6,6 +6,7 @@ import {
   instanceName,
   loweredBy,
   type StandingReason,
+  VRRP_STATES,
   type VrrpInstanceSettings,
   type VrrpInstanceStatus,
   type VrrpSettings,
@@ -44,14 +45,29 @@ export function vrrpStatus(facts: VrrpFacts): VrrpStatus {
 export function vrrpFamilies({ instances }: VrrpSettings, states: Pick<VrrpStates, 'of'>): MetricFamily[] {
   const rows = instances.map(({ virtualRouterId }) => {
     const name = instanceName(virtualRouterId);
-    return { labels: `vrrp_instance="${name}"`, adverts: states.of(name).adverts };
+    return { labels: `vrrp_instance="${name}"`, ...states.of(name) };
   });
-  return (['sent', 'received'] as const).map((which) => ({
-    name: `headgate_vrrp_advertisements_${which}_total`,
-    type: 'counter',
-    help: `Advertisements ${which}`,
-    parts: [{ labels: '', rows, value: (row) => (row as (typeof rows)[number]).adverts[which] }],
-  }));
+  const stateOf = (row: unknown) => row as (typeof rows)[number];
+  return [
+    {
+      name: 'headgate_vrrp_transitions_total',
+      type: 'counter',
+      help: 'Transitions of VRRP instances, by the state that was reached',
+      parts: VRRP_STATES.map((state) => ({
+        labels: `state="${state}"`,
+        rows,
+        value: (row) => stateOf(row).reached[state],
+      })),
+    },
+    ...(['sent', 'received'] as const).map(
+      (which): MetricFamily => ({
+        name: `headgate_vrrp_advertisements_${which}_total`,
+        type: 'counter',
+        help: `Advertisements ${which}`,
+        parts: [{ labels: '', rows, value: (row) => stateOf(row).adverts[which] }],
+      }),
+    ),
+  ];
 }
 
 interface InstanceFacts {

@@ -67,7 +67,15 @@ function settings(routers: readonly number[], advertInterval: number): VrrpSetti
 }
 
 function stateOf(state: VrrpStateName): InstanceState {
-  return { state, since: undefined, transitions: 0, priority: 200, adverts: { sent: 0, received: 0 } };
+  const reached = { master: 0, backup: 0, fault: 0, unknown: 0 };
+  return {
+    state,
+    since: undefined,
+    transitions: 0,
+    priority: 200,
+    adverts: { sent: 0, received: 0 },
+    reached,
+  };
 }
 
 const somePhase = fc.integer({ min: 0, max: 199 });
