@@ -158,6 +158,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     keepalived,
     pair,
     addresses,
+    api: () => sources.api,
     sourceProblems: () => sources.problems,
     zone: () => settings.now.zone,
   };

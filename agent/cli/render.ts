@@ -20,6 +20,7 @@ import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
+import { problemLine } from './problem-line.ts';
 
 /** Refused objects are named on stderr, one line each, and do not change the exit status. */
 export async function render(argv: readonly string[]): Promise<number> {
@@ -49,7 +50,7 @@ export async function render(argv: readonly string[]): Promise<number> {
     await writeFolder(keepalived, [renderKeepalived(settings.vrrp, own, usable)]);
   }
 
-  for (const { object, message } of problems) console.error(`${object}: ${message}`);
+  for (const problem of problems) console.error(problemLine(problem));
   const summary = { files, loadBalancers: loadBalancers.length, problems };
   console.log(
     own.json

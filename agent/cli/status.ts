@@ -6,6 +6,7 @@ import type { VrrpStatus } from '../keepalived/vrrp.ts';
 import type { PairStatus } from '../pair/pair.ts';
 import type { AgentStatus } from '../report/status.ts';
 import { readQuestion } from './arguments.ts';
+import { problemLine } from './problem-line.ts';
 
 export async function status(argv: readonly string[]): Promise<number> {
   const { settings, own } = readQuestion(argv);
@@ -20,6 +21,7 @@ function inWords(answer: AgentStatus): readonly string[] {
   const counts = Object.entries(objects).map(([kind, count]) => `${count} ${kind}`);
   const lines = [
     `Headgate ${answer.version}, since ${answer.startedAt}`,
+    ...apiInWords(answer.api),
     `Objects:         ${counts.join(', ')}`,
     `Load balancers:  ${answer.loadBalancers} (${answer.listeners} listeners, ${answer.members} members); ${answer.ignoredServices} Services are not ours`,
     `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
@@ -33,10 +35,18 @@ function inWords(answer: AgentStatus): readonly string[] {
   if (answer.vrrp !== undefined) lines.push(...vrrpInWords(answer.vrrp));
   if (answer.pair !== undefined) lines.push(...pairInWords(answer.pair));
   lines.push(`Problems:        ${answer.problems.length || 'none'}`);
-  for (const { object, message } of answer.problems.slice(0, 20)) lines.push(`  ${object}: ${message}`);
+  for (const problem of answer.problems.slice(0, 20)) lines.push(`  ${problemLine(problem)}`);
   if (answer.problems.length > 20)
     lines.push(`  ... and ${answer.problems.length - 20} more (--json shows all)`);
   return lines;
+}
+
+function apiInWords(api: AgentStatus['api']): readonly string[] {
+  if (api === undefined) return [];
+  if (api.fault === '') return [`API server:      ${api.synced ? 'followed' : 'being read'}`];
+  return [
+    `API server:      ${api.synced ? 'what it said last counts' : 'not read since the start'}: ${api.fault}`,
+  ];
 }
 
 function operatingInWords({ counts, unwell }: AgentStatus['operating']): readonly string[] {

@@ -31,14 +31,25 @@ export interface StatusSources {
   /** undefined where this host has no peer. */
   readonly pair: Pair | undefined;
   readonly addresses: AddressKeeper;
+  /** undefined where there is no cluster. */
+  readonly api: () => ApiStatus | undefined;
   /** Problems of the sources: files that cannot be read, objects that are given twice. */
   readonly sourceProblems: () => readonly Problem[];
   readonly zone: () => string;
 }
 
+/** How the API server is followed. */
+export interface ApiStatus {
+  /** All objects have been read since the start. */
+  readonly isSynced: boolean;
+  /** Why it could not be asked last, '' where it could: what it said before counts meanwhile. */
+  readonly fault: string;
+}
+
 export interface AgentStatus {
   readonly version: string;
   readonly startedAt: string;
+  readonly api: { readonly synced: boolean; readonly fault: string } | undefined;
   readonly objects: Readonly<Record<string, number>>;
   readonly loadBalancers: number;
   readonly ignoredServices: number;
@@ -64,9 +75,11 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   const pair = sources.pair?.status();
   const listeners = [...model.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxyStatus = haproxy.status();
+  const api = sources.api();
   return {
     version,
     startedAt: startedAt.toISOString(),
+    api: api && { synced: api.isSynced, fault: api.fault },
     objects: cluster.counts(),
     loadBalancers: model.loadBalancers.size,
     ignoredServices: model.ignored.size,
@@ -148,7 +161,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
     return {
       ...empty,
       verdict: 'not found',
-      reasons: [reason, ...about.map(({ message }) => message)],
+      reasons: [reason, ...unseen(sources.api()), ...about.map(({ message }) => message)],
       problems: about,
     };
   }
@@ -175,6 +188,13 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
     served.length === 0 ? 'not served' : served.length < listeners.length ? 'served in part' : 'served';
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, status: now.status, reasons, addresses, listeners, problems };
+}
+
+/** Why there may be more than is known of. */
+function unseen(api: ApiStatus | undefined): readonly string[] {
+  if (api === undefined || (api.isSynced && api.fault === '')) return [];
+  const since = api.isSynced ? 'cannot be asked now' : 'has not been read yet';
+  return [`The API server ${since}${api.fault === '' ? '' : `: ${api.fault}`}`];
 }
 
 /** Whether HAProxy serves any listener of this load balancer. */

@@ -100,6 +100,14 @@ test.serial(
     await kube.killApiServer();
     const second = await host.start();
     t.is((await host.why('default/steady')).verdict, 'served');
+    // What is not known is not denied.
+    t.regex(
+      (await host.why('default/other')).reasons.join(),
+      /The API server has not been read yet: Cannot reach/,
+    );
+    const { status, stdout } = await host.command('status');
+    t.is(status, 0);
+    t.regex(stdout, /^API server: {6}not read since the start: Cannot reach the API server at /m);
     await kube.startApiServer();
     await kube.must(
       'PUT',
@@ -108,6 +116,9 @@ test.serial(
     );
     await host.until('news arrive', async () => (await host.servers()).length === 3, 60_000);
     t.is(await host.worker(), worker);
+    await host.until('it is followed again', async () => (await host.status()).api?.fault === '');
+    t.regex((await host.command('status')).stdout, /^API server: {6}followed$/m);
+    t.deepEqual((await host.why('default/other')).reasons, ['There is no Service "default/other"']);
     t.is((await second.metrics())('headgate_haproxy_commands_total', { command: 'AddServer' }), 1);
     await kube.must('DELETE', servicePath('default', 'steady'));
   },

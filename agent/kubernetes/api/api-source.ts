@@ -117,6 +117,11 @@ export class ApiSource {
     return this.#reflectors.every(({ isSynced }) => isSynced);
   }
 
+  /** Why the API server could not be asked for some kind last, '' where it could. */
+  get fault(): string {
+    return this.#reflectors.map((reflector) => reflector.status().fault).find(Boolean) ?? '';
+  }
+
   /** Why there is nothing of a kind although everything is synced. */
   lackOf(kind: ReflectedKind): Lack {
     return this.#reflectors.find((reflector) => reflector.status().kind === kind)?.lack ?? 'none';

@@ -83,6 +83,6 @@ export interface ReflectorStatus {
   readonly lastEvent: number;
   readonly lists: number;
   readonly watches: number;
-  /** Why the last attempt failed; '' once a watch is open again. */
+  /** Why the last attempt failed; '' once a watch is open again, and where the API server does not know the kind. */
   readonly fault: string;
 }

@@ -188,6 +188,7 @@ export class Reflector<T extends Keyed> {
     if (lack === 'none' || (lack === 'forbidden' && this.#version !== undefined)) return false;
     if (this.#version !== undefined) this.#relist('expired');
     this.#answered();
+    this.#status.fault = lack === 'unknown' ? '' : messageOf(error);
     if (this.#lack === lack) return true;
     this.#lack = lack;
     if (lack === 'forbidden') this.#failed(error);

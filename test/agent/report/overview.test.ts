@@ -194,6 +194,7 @@ class FakeHost {
       keepalived: undefined,
       pair: undefined,
       addresses: { problems: [] },
+      api: () => undefined,
       sourceProblems: () => [],
       zone: () => '',
     } as unknown as StatusSources);
