@@ -11,6 +11,8 @@ import { familyHead, type TextFormat } from './text-format.ts';
 
 /** Bytes of one write, and of text that is made or packed at a stretch: a fraction of a millisecond. */
 const PIECE = 64 * 1024;
+/** Bytes of a piece that has become longer by being packed. */
+const LONGEST = PIECE + PIECE / 8;
 /**
  * Milliseconds of a slice: whoever connects meanwhile waits for several, one to be let in, one to be heard, one to be
  * answered.
@@ -38,16 +40,16 @@ export async function expose(
     // What was taken is written over.
     await Promise.race([taken, gone]);
   };
-  const into: Filling = { memory: Buffer.allocUnsafeSlow(PIECE), at: 0 };
+  // Each is copied at once: what it lies in may be somebody else's by the time that the other side has taken it.
+  const into: Filling = { memory: Buffer.allocUnsafeSlow(PIECE + LONGEST), at: 0 };
   const parts = kept === undefined ? pieces(families, format) : packedPieces(families, format, kept);
   for (const bytes of parts) {
-    if (into.at + bytes.length > PIECE) {
+    into.at += bytes.copy(into.memory, into.at);
+    if (into.at >= PIECE) {
       await write(into.memory.subarray(0, into.at));
       into.at = 0;
     }
     if (sink.destroyed) return;
-    if (bytes.length > PIECE / 2) await write(bytes);
-    else into.at += bytes.copy(into.memory, into.at);
     if (slice.isOver) await slice.breathe();
   }
   if (!sink.destroyed) sink.end(into.memory.subarray(0, into.at));
@@ -81,12 +83,13 @@ function* packedPieces(
   for (const family of families) {
     for (const bytes of writeHead(text, family, format)) yield add(packed(bytes));
     for (const part of family.parts) {
-      if (!part.isKept) {
+      const { asOf } = part;
+      if (asOf === undefined) {
         for (const bytes of writePart(text, family, part)) yield add(packed(bytes));
         continue;
       }
       for (const bytes of rest(text)) yield add(packed(bytes));
-      for (const segment of kept.segments(family, part, scratch)) yield add(segment);
+      for (const segment of kept.segments(family, part, asOf, scratch)) yield add(segment);
     }
   }
   for (const bytes of writeEnd(text, format)) yield add(packed(bytes));

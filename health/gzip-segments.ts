@@ -24,10 +24,10 @@ const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 /** A last block with nothing in it. */
 const LAST = [0x03, 0x00];
 
-export function packed(text: Buffer): Segment {
+/** `memory`: of a segment that nobody needs any more, used again where there is room in it. */
+export function packed(text: Buffer, memory?: Buffer): Segment {
   return {
-    // Not the memory that it was packed into, which is longer.
-    bytes: exact(deflateRawSync(text, OPTIONS)),
+    bytes: held(deflateRawSync(text, OPTIONS), memory),
     crc: crc32(text),
     shift: power(text.length),
     length: text.length,
@@ -53,8 +53,16 @@ export class GzipFile {
   }
 }
 
-function exact(bytes: Buffer): Buffer {
-  const own = Buffer.allocUnsafeSlow(bytes.length);
+/**
+ * Copied from where they were packed, which is longer, into memory that has some room for more: what is packed again at
+ * each scrape would otherwise leave its memory to the garbage collector each time, which comes seldom for it.
+ */
+function held(bytes: Buffer, memory: Buffer | undefined): Buffer {
+  const { length } = bytes;
+  const own =
+    memory !== undefined && memory.buffer.byteLength >= length
+      ? Buffer.from(memory.buffer, 0, length)
+      : Buffer.allocUnsafeSlow(length + (length >> 3)).subarray(0, length);
   bytes.copy(own);
   return own;
 }

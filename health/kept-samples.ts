@@ -1,6 +1,6 @@
-// Samples as they were packed for the scrape before: those of rows and numbers that are the same are not written and
-// packed again. Most are: errors that nobody has made, weights, members that nobody has asked for anything since.
-// Forgets all of it when nobody scrapes any more.
+// Samples as they were packed for the scrape before: those of rows that have not changed are not even looked at, those
+// whose numbers are the same not written and packed again. Most are: errors that nobody has made, weights, members that
+// nobody has asked for anything since. Forgets all of it when nobody scrapes any more.
 
 import type { MetricFamily, MetricPart, MetricRow } from '../agent/base/metric-family.ts';
 import { packed, type Segment } from './gzip-segments.ts';
@@ -8,8 +8,10 @@ import { type Filling, lineHeads, lookUp, writeLines } from './sample-lines.ts';
 import { sampleHead } from './text-format.ts';
 
 interface Kept {
+  /** Of the part that they were last compared with. */
+  asOf: number;
   readonly numbers: Float64Array;
-  readonly segments: readonly Segment[];
+  segments: readonly Segment[];
 }
 
 /** Milliseconds after the last scrape. */
@@ -33,12 +35,12 @@ export class KeptSamples {
     this.#kept = new WeakMap();
   }
 
-  /** Of a part whose rows are kept. `scratch`: for the text, whatever is in it. */
-  segments(family: MetricFamily, part: MetricPart, scratch: Buffer): readonly Segment[] {
+  /**
+   * Of a part whose rows are kept, as they are `asOf`; to be used at once, because a single one is packed into the same
+   * memory next time. `scratch`: for the text, whatever is in it.
+   */
+  segments(family: MetricFamily, part: MetricPart, asOf: number, scratch: Buffer): readonly Segment[] {
     const { rows } = part;
-    if (this.#numbers.length < rows.length) this.#numbers = new Float64Array(rows.length);
-    const numbers = this.#numbers;
-    lookUp(part, 0, rows.length, numbers);
     let byHead = this.#kept.get(rows);
     if (byHead === undefined) {
       byHead = new Map();
@@ -46,17 +48,26 @@ export class KeptSamples {
     }
     const head = sampleHead(family, part, false);
     const before = byHead.get(head);
+    if (before?.asOf === asOf) return before.segments;
+    if (this.#numbers.length < rows.length) this.#numbers = new Float64Array(rows.length);
+    const numbers = this.#numbers;
+    lookUp(part, 0, rows.length, numbers);
+    const kept = before ?? { asOf, numbers: new Float64Array(rows.length), segments: [] };
+    kept.asOf = asOf;
     if (before !== undefined && isSame(before.numbers, numbers)) return before.segments;
+    const [single, ...others] = kept.segments;
+    const memory = others.length === 0 ? single?.bytes : undefined;
     const segments: Segment[] = [];
     const into: Filling = { memory: scratch, at: 0 };
     for (let row = 0; row < rows.length; ) {
       into.at = 0;
       row = writeLines(lineHeads(family, part), rows, numbers.subarray(row), [row, rows.length], into);
-      if (into.at > 0) segments.push(packed(scratch.subarray(0, into.at)));
+      const isWhole = row === rows.length && segments.length === 0;
+      if (into.at > 0) segments.push(packed(scratch.subarray(0, into.at), isWhole ? memory : undefined));
     }
-    const kept = before?.numbers ?? new Float64Array(rows.length);
-    kept.set(numbers.subarray(0, rows.length));
-    byHead.set(head, { numbers: kept, segments });
+    kept.numbers.set(numbers.subarray(0, rows.length));
+    kept.segments = segments;
+    byHead.set(head, kept);
     return segments;
   }
 }

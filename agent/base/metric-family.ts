@@ -16,8 +16,11 @@ export interface MetricPart {
   /** Besides the row's own: `code="2xx"`, escaped; '' for none. */
   readonly labels: string;
   readonly rows: readonly MetricRow[];
-  /** The same array comes again at the next scrape, for as long as it has the same rows with the same labels. */
-  readonly isKept?: boolean;
+  /**
+   * Where it is given, the array of rows comes again at the next scrape for as long as it has the same rows with the
+   * same labels, and with the same number here for as long as none of them has changed.
+   */
+  readonly asOf?: number;
   /** NaN: the row has no such sample. */
   readonly value: (row: unknown) => number;
 }

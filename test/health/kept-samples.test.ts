@@ -15,13 +15,17 @@ interface Row extends MetricRow {
 const row = (labels: string, ...numbers: number[]): Row => ({ labels, numbers });
 
 /** Two families of blocks that are kept, with one between them that is not. */
-function familiesOf(blocks: readonly (readonly Row[])[], loose: number): readonly MetricFamily[] {
+function familiesOf(
+  blocks: readonly (readonly Row[])[],
+  loose: number,
+  asOf = loose,
+): readonly MetricFamily[] {
   const value = (at: number) => (each: unknown) => (each as Row).numbers[at] ?? Number.NaN;
   const kept = (name: string, labels: string, at: number): MetricFamily => ({
     name,
     type: 'gauge',
     help: name,
-    parts: blocks.map((rows) => ({ labels, rows, isKept: true, value: value(at) })),
+    parts: blocks.map((rows) => ({ labels, rows, asOf, value: value(at) })),
   });
   const rows = [{ labels: 'loose="1"' }];
   return [
@@ -89,20 +93,22 @@ test('A block that is the same is not packed again, and one in which a number is
   const kept = new KeptSamples();
   const rows = [row('a="1"', 1), row('a="2"', 2)];
   const scratch = Buffer.alloc(64 * 1024);
-  const segments = () => {
+  const segments = (asOf: number) => {
     const [family] = familiesOf([rows], 0) as [MetricFamily];
     const [part] = family.parts;
     if (part === undefined) throw new Error('No part');
-    return kept.segments(family, part, scratch);
+    return kept.segments(family, part, asOf, scratch);
   };
-  const first = segments();
-  t.is(segments(), first);
+  const first = segments(1);
+  t.is(segments(2), first);
   (rows[1] as Row).numbers[0] = 7;
-  const second = segments();
+  t.is(segments(2), first, 'Nobody says that they have changed');
+  const second = segments(3);
   t.not(second, first);
-  t.is(segments(), second);
+  t.is(second[0]?.bytes.buffer, first[0]?.bytes.buffer, 'The memory is used again');
+  t.is(segments(4), second);
   kept.forget();
-  t.not(segments(), second);
+  t.not(segments(4), second);
   kept.forget();
 });
 

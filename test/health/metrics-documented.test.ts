@@ -7,6 +7,7 @@ import { allColumns } from '../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
 import { infoCounters, readProcessInfo } from '../../agent/haproxy/stats/process-info.ts';
 import { listenerLabels, memberLabels, newSeries, type Series } from '../../agent/haproxy/stats/series.ts';
+import type { Block } from '../../agent/haproxy/stats/series-blocks.ts';
 import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import { KeepalivedDataplane } from '../../agent/keepalived/dataplane.ts';
 import type { KeepalivedMetrics } from '../../agent/keepalived/metrics.ts';
@@ -102,10 +103,14 @@ const SAMPLE: Sample = {
       .join('\n'),
   ),
   process: infoCounters.map(() => 1),
-  blocks: { listener: [[series('listener')]], pool: [[series('pool')]], member: [[series('member')]] },
+  blocks: { listener: [block('listener')], pool: [block('pool')], member: [block('member')] },
   oldWorkers: 0,
   seconds: 0.1,
 };
+
+function block(kind: Series['kind']): Block {
+  return { rows: [series(kind)], asOf: 0 };
+}
 
 function series(kind: Series['kind']): Series {
   return {

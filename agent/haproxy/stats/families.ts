@@ -171,7 +171,7 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
         help,
         parts: parts.flatMap(([labels, of]) => {
           const value = of as (row: unknown) => number;
-          return blocks.map((rows) => ({ labels, rows, isKept: true, value }));
+          return blocks.map(({ rows, asOf }) => ({ labels, rows, asOf, value }));
         }),
       });
     }

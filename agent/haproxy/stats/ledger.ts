@@ -7,7 +7,7 @@ import { allColumns, counterCount, positionOf } from './columns.ts';
 import type { Counts, WorkerCounts, WrittenCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
 import { listenerLabels, memberLabels, Names, newSeries, type Series } from './series.ts';
-import { SeriesBlocks } from './series-blocks.ts';
+import { type Block, SeriesBlocks } from './series-blocks.ts';
 import type { StatRow } from './stat-rows.ts';
 import { addCounted, newReading } from './totals.ts';
 
@@ -35,11 +35,8 @@ export class Ledger {
     return this.#process;
   }
 
-  /**
-   * The series that the last whole reading of a worker that takes connections had, in blocks: each is the same array for
-   * as long as it has the same rows and labels.
-   */
-  blocks(kind: Series['kind']): readonly (readonly Series[])[] {
+  /** The series that the last whole reading of a worker that takes connections had. */
+  blocks(kind: Series['kind']): readonly Block[] {
     return this.#blocks[kind].all;
   }
 
@@ -89,6 +86,7 @@ export class Ledger {
         }
         series.seen = number;
         const differs = take(worker, row, series);
+        if (differs) series.changed = number;
         if (kind === 'pool') onPool(name, listener, differs);
       },
       end: (unread) => {
@@ -114,7 +112,8 @@ export class Ledger {
     const worker = this.#workerOf(info);
     return (row) => {
       const series = this.#series.get(row.key) ?? this.#ownerOf(row);
-      if (series !== undefined) count(worker, row, series.values);
+      // After the reading before, and so in the next one.
+      if (series !== undefined && count(worker, row, series.values)) series.changed = this.#number + 1;
     };
   }
 
@@ -125,8 +124,13 @@ export class Ledger {
   #addSpare(worker: WorkerCounts, row: StatRow, number: number): void {
     const series = this.#ownerOf(row);
     if (series?.seen !== number) return;
-    count(worker, row, series.values);
-    for (const at of NOW) (series.values[at] as number) += row.values[at] as number;
+    if (count(worker, row, series.values)) series.changed = number;
+    for (const at of NOW) {
+      const more = row.values[at] as number;
+      if (more === 0) continue;
+      (series.values[at] as number) += more;
+      series.changed = number;
+    }
   }
 
   #ownerOf({ key, comma }: StatRow): Series | undefined {
@@ -190,8 +194,10 @@ function kindOf({ key, values }: StatRow): Series['kind'] | undefined {
 
 /** Takes a row into its series. True where that has changed anything. */
 function take(worker: WorkerCounts, row: StatRow, series: Series): boolean {
-  let differs = series.status !== row.status;
-  series.isHttp = row.mode === 'http';
+  const isHttp = row.mode === 'http';
+  let differs =
+    series.status !== row.status || series.checkStatus !== row.checkStatus || series.isHttp !== isHttp;
+  series.isHttp = isHttp;
   series.hasCheck = row.status !== 'no check' && row.checkStatus !== '';
   series.status = row.status;
   series.checkStatus = row.checkStatus;

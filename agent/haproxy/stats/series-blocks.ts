@@ -1,18 +1,24 @@
-// The series of one kind in blocks of rows that stay together: a block is the same array from one reading to the next
+// The series of one kind in blocks of rows that stay together: a block has the same array from one reading to the next
 // for as long as it has the same rows with the same labels, so that what was written of them can be used again.
 
 import type { Series } from './series.ts';
+
+export interface Block {
+  readonly rows: readonly Series[];
+  /** The number of the reading that last changed one of them. */
+  readonly asOf: number;
+}
 
 /** Rows of one block: so few that one that changes costs little, so many that they pack well. */
 const SIZE = 256;
 
 export class SeriesBlocks {
-  #blocks: readonly (readonly Series[])[] = [];
+  #blocks: readonly Block[] = [];
   #added: Series[] = [];
   readonly #relabelled = new Set<Series>();
 
   /** As they were when they were last settled. */
-  get all(): readonly (readonly Series[])[] {
+  get all(): readonly Block[] {
     return this.#blocks;
   }
 
@@ -28,7 +34,7 @@ export class SeriesBlocks {
   settle(reading: number): void {
     const isSeen = ({ seen }: Series): boolean => seen === reading;
     const isSame = (row: Series): boolean => isSeen(row) && !this.#relabelled.has(row);
-    const blocks = this.#blocks.map((rows) => (rows.every(isSame) ? rows : rows.filter(isSeen)));
+    const blocks = this.#blocks.map(({ rows }) => (rows.every(isSame) ? rows : rows.filter(isSeen)));
     const added = this.#added.filter(isSeen);
     this.#added = [];
     this.#relabelled.clear();
@@ -40,6 +46,14 @@ export class SeriesBlocks {
       blocks[at] = [...rows, ...more];
       taken += more.length;
     }
-    this.#blocks = blocks.filter(({ length }) => length > 0);
+    this.#blocks = blocks
+      .filter(({ length }) => length > 0)
+      .map((rows) => ({ rows, asOf: lastChange(rows) }));
   }
+}
+
+function lastChange(rows: readonly Series[]): number {
+  let last = 0;
+  for (const { changed } of rows) if (changed > last) last = changed;
+  return last;
 }

@@ -18,8 +18,9 @@ export interface Series {
   checkStatus: string;
   /** What the labels were made from. */
   source: Listener | undefined;
-  /** The number of the reading that it was last in. */
+  /** The numbers of the readings that it was last in, and that last changed it. */
   seen: number;
+  changed: number;
 }
 
 export function newSeries(kind: Series['kind'], listener = ''): Series {
@@ -34,6 +35,7 @@ export function newSeries(kind: Series['kind'], listener = ''): Series {
     checkStatus: '',
     source: undefined,
     seen: 0,
+    changed: 0,
   };
 }
 

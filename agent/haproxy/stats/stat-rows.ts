@@ -24,13 +24,16 @@ const [SKIP, FIRST, STATUS, CHECK, MODE] = [-1, -2, -3, -4, -5];
 const TEXTS: Readonly<Record<string, number>> = { status: STATUS, check_status: CHECK, mode: MODE };
 /** No row is nearly as long. */
 const LONGEST_ROW = 64 * 1024;
+/** Bytes in which most rows come to their end. */
+const FIRST_COPY = 1_024;
+const NOTHING = Buffer.alloc(0);
 
 export class StatRows {
   readonly #onRow: (row: StatRow) => void;
   readonly #row: StatRow;
   /** By number of the column; empty before the header. */
   #meanings: number[] = [];
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer = NOTHING;
 
   constructor(onRow: (row: StatRow) => void) {
     this.#onRow = onRow;
@@ -46,11 +49,27 @@ export class StatRows {
 
   /** Bytes of the answer in their order, cut anywhere; copied. Errors: RUNTIME_REPLY for what is no such answer. */
   feed(chunk: Buffer): void {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let from = 0;
-    for (let end = this.#take(bytes, from); end !== -1; end = this.#take(bytes, from)) from = end;
-    this.#rest = Buffer.from(bytes.subarray(from));
+    for (let end = this.#complete(chunk); end !== -1; end = this.#take(chunk, from)) from = end;
+    if (from < chunk.length) this.#rest = Buffer.concat([this.#rest, chunk.subarray(from)]);
     if (this.#rest.length > LONGEST_ROW) throw unreadable(this.#rest.toString('latin1', 0, 200));
+  }
+
+  /**
+   * Takes in the row that began in chunks before, if one did, with a copy of little more of this one than it needs;
+   * where the next one begins, -1 where it is not whole yet.
+   */
+  #complete(chunk: Buffer): number {
+    const begun = this.#rest.length;
+    if (begun === 0) return 0;
+    for (let more = FIRST_COPY; ; more *= 2) {
+      const end = this.#take(Buffer.concat([this.#rest, chunk.subarray(0, more)]), 0);
+      if (end !== -1) {
+        this.#rest = NOTHING;
+        return end - begun;
+      }
+      if (more >= chunk.length) return -1;
+    }
   }
 
   /** Errors: RUNTIME_REPLY where the answer broke off. */

@@ -13,6 +13,7 @@ import { DuePools } from './due-pools.ts';
 import { Ledger } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
+import type { Block } from './series-blocks.ts';
 import { readStatistics, StatAnswer } from './stat-reader.ts';
 
 /** How far down the series go. */
@@ -23,7 +24,7 @@ export interface Sample {
   readonly info: ProcessInfo;
   /** In the order of `infoCounters`. */
   readonly process: readonly number[];
-  readonly blocks: Readonly<Record<Series['kind'], readonly (readonly Series[])[]>>;
+  readonly blocks: Readonly<Record<Series['kind'], readonly Block[]>>;
   readonly oldWorkers: number;
   /** Of the reading. */
   readonly seconds: number;

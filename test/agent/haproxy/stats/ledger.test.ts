@@ -43,7 +43,9 @@ function kept(ledger: Ledger, isClean: boolean): Counts {
 
 /** Listeners, then members, then pools. */
 function seriesOf(ledger: Ledger): readonly Series[] {
-  return (['listener', 'member', 'pool'] as const).flatMap((kind) => ledger.blocks(kind).flat());
+  return (['listener', 'member', 'pool'] as const).flatMap((kind) =>
+    ledger.blocks(kind).flatMap(({ rows }) => rows),
+  );
 }
 
 function totals(ledger: Ledger, column: 'stot' | 'bin' = 'stot'): readonly (number | undefined)[] {
@@ -185,6 +187,52 @@ test('Totals are the sum of what all workers have counted, whatever the order of
     { numRuns: 200 },
   );
 });
+
+test('A block of the same rows and the same number says the same, whatever is read in between', (t) => {
+  const spare = { name: `${LISTENER}:all-down` };
+  const step = fc.record({
+    sessions: fc.array(fc.nat(2), { minLength: 3, maxLength: 3 }),
+    spare: fc.nat(2),
+    check: fc.constantFrom('', 'L4OK', 'L7STS'),
+    isOld: fc.boolean(),
+    breaksOff: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      const ledger = new Ledger();
+      const said = new Map<readonly Series[], Map<number, string>>();
+      for (const { sessions, spare: others, check, isOld, breaksOff } of steps) {
+        const [first = 0, second = 0, third = 0] = sessions;
+        const lines = [
+          line('FRONTEND', first),
+          line('10.0.0.1:80', second, { check }),
+          line('BACKEND', third),
+          ...(others > 0 ? [line('10.0.0.1:80', others, spare)] : []),
+        ];
+        if (isOld) readOld(ledger, 9, third);
+        else if (breaksOff) readSome(ledger, lines.slice(0, 2));
+        else {
+          read(ledger, 1, lines);
+          for (const kind of ['listener', 'pool', 'member'] as const)
+            for (const { rows, asOf } of ledger.blocks(kind)) {
+              const text = JSON.stringify(rows.map(({ seen, changed, ...shown }) => shown));
+              const known = said.get(rows) ?? new Map<number, string>();
+              said.set(rows, known.set(asOf, known.get(asOf) ?? text));
+              t.is(known.get(asOf), text);
+            }
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** A reading of the worker 1 that does not come to its end. */
+function readSome(ledger: Ledger, lines: readonly string[]): void {
+  const reading = ledger.current(readProcessInfo(info(1)), new Map());
+  const rows = new StatRows((row) => reading.row(row));
+  rows.feed(Buffer.from(`${[HEADER, ...lines].join('\n')}\n`));
+}
 
 function readOld(ledger: Ledger, pid: number, count: number): void {
   const rows = new StatRows(ledger.old(readProcessInfo(info(pid))));
