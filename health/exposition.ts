@@ -14,10 +14,10 @@ const PIECE = 64 * 1024;
 /** Bytes of a piece that has become longer by being packed. */
 const LONGEST = PIECE + PIECE / 8;
 /**
- * Milliseconds of a slice: whoever connects meanwhile waits for several, one to be let in, one to be heard, one to be
- * answered.
+ * Milliseconds of a slice, and between two: what a connection through HAProxy may have to wait for where there is no
+ * other processor.
  */
-const SLICE = 2;
+const SLICE = 1;
 /** Numbers that are looked up at a time. */
 const RUN = 256;
 /** Bytes of a character at most. */
@@ -50,7 +50,7 @@ export async function expose(
       into.at = 0;
     }
     if (sink.destroyed) return;
-    if (slice.isOver) await slice.breathe();
+    if (slice.isOver) await slice.pause();
   }
   if (!sink.destroyed) sink.end(into.memory.subarray(0, into.at));
 }

@@ -1,5 +1,7 @@
 // Cuts long work into slices, so that an endpoint change never waits for more than one of them.
 
+import { setTimeout as delay } from 'node:timers/promises';
+
 /** Milliseconds that one slice may hold the event loop, unless said otherwise. */
 const SLICE = 4;
 
@@ -19,6 +21,12 @@ export class Slice {
   /** Lets everything that waits go first. */
   async breathe(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
+    this.#began = performance.now();
+  }
+
+  /** The same, and leaves the processor to others for as long as a slice takes: to HAProxy, which may wait for it. */
+  async pause(): Promise<void> {
+    await delay(this.#length);
     this.#began = performance.now();
   }
 }

@@ -65,7 +65,7 @@ export async function writeCounts(path: string, counts: WrittenCounts): Promise<
     if (!totals.some((total) => total > 0)) continue;
     const readings = all.map(([, own]) => own.series.get(key) ?? []);
     chunks.push(`${JSON.stringify([key, totals.slice(0, counterColumns.length), readings])}\n`);
-    if (slice.isOver) await slice.breathe();
+    if (slice.isOver) await slice.pause();
   }
   await writeAtomically(path, chunks);
 }

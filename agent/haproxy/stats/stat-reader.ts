@@ -7,7 +7,7 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { type StatRow, StatRows } from './stat-rows.ts';
 
 /** Bytes taken at a time: about a millisecond of HAProxy's work. */
-const PORTION = 96 * 1024;
+const PORTION = 64 * 1024;
 /** Bytes of one read; one piece of memory for all of them. */
 const READ = 64 * 1024;
 /** Milliseconds between two portions. */
