@@ -1,6 +1,8 @@
 // The agent comes and goes, traffic and HAProxy stay: what a restart may cost, and what it must catch up on.
 
+import { spawn } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
+import { getPriority, setPriority } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
@@ -28,6 +30,29 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     t.true(second.hasLogged('"ours":true'));
     t.is((await host.why()).verdict, 'served');
   });
+}
+
+test.serial('HAProxy comes before the agent, after a reload, too, where this user may say so', async (t) => {
+  const host = await served(t);
+  await host.start();
+  const first = await host.worker();
+  await host.serve({ annotations: { mode: 'http' } });
+  await host.until('it is reloaded', async () => (await host.worker()) !== first);
+  const nice = mayRaise() ? -5 : getPriority();
+  t.deepEqual([await host.master(), await host.worker()].map(getPriority), [nice, nice]);
+});
+
+/** Whether a process of this user may have a higher priority than this one. */
+function mayRaise(): boolean {
+  const { pid = 0 } = spawn('sleep', ['10']);
+  try {
+    setPriority(pid, -5);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    process.kill(pid);
+  }
 }
 
 test.serial('What changed while the agent was down is caught up on by commands alone', async (t) => {

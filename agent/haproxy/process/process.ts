@@ -1,6 +1,7 @@
 // Finds, starts and stops the HAProxy master process. Started by the agent it outlives it.
 
 import { readFile } from 'node:fs/promises';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pidIn, startDetached } from '../../base/detached-process.ts';
@@ -9,6 +10,9 @@ import { inNamespace } from '../../base/namespace.ts';
 
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';
+
+/** Of HAProxy, as nice(1) counts: in a processor's time for the agent there are three for HAProxy. */
+const NICE = -5;
 
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
@@ -68,7 +72,12 @@ export async function startHaproxy(
   // HAProxy 2.6 sets it itself, but only after it has read the file, in which the start script depends on it.
   const env = { ...process.env, HAPROXY_MWORKER: '1' };
   const program = inNamespace(netns, executable, words);
-  const { ended, said } = await startDetached(program, { log: paths.log, env, missing: 'HAPROXY_MISSING' });
+  const { child, ended, said } = await startDetached(program, {
+    log: paths.log,
+    env,
+    missing: 'HAPROXY_MISSING',
+  });
+  if (child.pid !== undefined) putFirst(child.pid);
   meanwhile();
   const until = performance.now() + deadline;
   while (!(await isServing())) {
@@ -88,6 +97,15 @@ export async function startHaproxy(
 function complaints(said: string): string {
   const lines = said.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('[NOTICE]'));
   return lines.map((line) => line.replace(/^(\[[A-Z]+\]) +\(\d+\) : /, '$1 : ')).join('\n');
+}
+
+/** Traffic comes before what is told of it. Where this user may not say so it has the same priority. */
+function putFirst(pid: number): void {
+  try {
+    setPriority(pid, NICE);
+  } catch {
+    // Only root may, and who has CAP_SYS_NICE.
+  }
 }
 
 /** The master's pid, if the pid file names a process that runs HAProxy with our file. */
