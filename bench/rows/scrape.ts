@@ -1,6 +1,7 @@
 // `scrape-10k`: /metrics of 10,000 members, packed as Prometheus asks for it, and the longest time for which the
-// agent's event loop is held meanwhile. `scrape-p99`: requests through HAProxy, and servers told to it, while it is
-// scraped every second and while it is not, in turns. Beside both, HAProxy's own exporter on the same configuration.
+// agent's event loop is held meanwhile, with one pool that has traffic and with all of them; what the agent weighs after
+// many scrapes. `scrape-p99`: requests through HAProxy, and servers told to it, while it is scraped every second and
+// while it is not, in turns. Beside both, HAProxy's own exporter on the same configuration.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,12 +11,13 @@ import { responder, startHaproxy } from '../support/haproxy.ts';
 import { startLoad } from '../support/load.ts';
 import { Addresses, services } from '../support/objects.ts';
 import { start, startModule } from '../support/processes.ts';
+import { request } from '../support/request.ts';
 import { type Bench, type Benchmark, type Row, row } from '../support/row.ts';
 import type { ScrapeOrder, ScrapeResult } from '../support/scrape-process.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { until } from '../support/until.ts';
-import { listeningSockets } from '../support/usage.ts';
+import { listeningSockets, residentMemory } from '../support/usage.ts';
 
 const MEMBER_PORT = 9000;
 const EXPORTER_PORT = 8089;
@@ -23,6 +25,11 @@ const EXPORTER_PORT = 8089;
 const RATE = 250;
 const SECONDS = 3;
 const ROUNDS = 4;
+/** After which an agent weighs what it weighs. */
+const SCRAPES = 40;
+/** Where all pools have traffic: rounds, and requests at a time. */
+const BUSY_ROUNDS = 10;
+const AT_A_TIME = 8;
 
 type Scrape = (order: ScrapeOrder) => Promise<ScrapeResult>;
 
@@ -44,18 +51,27 @@ export const scrape: Benchmark = {
         specs.map(({ vip }) => vip),
       );
       const url = `http://${/"listen":"([^"]+)"/.exec(agent.said())?.[1]}/metrics`;
-      const child = startModule(scratch, 'scrape', new URL('../support/scrape-process.ts', import.meta.url));
-      const ask: Scrape = (order) => child.ask<ScrapeResult>(order);
+      const vips = specs.map(({ vip }) => vip);
+      const [vip = ''] = vips;
       const rows: Row[] = [];
-      if (wanted.has('scrape-10k')) rows.push(await scrapeRow(bench, ask, url, exporter));
+      if (wanted.has('scrape-10k')) {
+        const weighs = (): number => residentMemory(agent.pid);
+        rows.push(await scrapeRow(bench, startScraper(scratch, 'scrape'), weighs, { url, exporter, vips }));
+      }
       if (wanted.has('scrape-p99')) {
-        const [spec] = specs;
-        if (spec === undefined) throw new Error('No Service');
-        rows.push(await delayRow(scratch, bench, ask, agent, { url, exporter, vip: spec.vip }));
+        // Prometheus has a machine of its own: here it gets what nobody else wants.
+        const ask = startScraper(scratch, 'idle-scrape', ['chrt', '--idle', '0']);
+        rows.push(await delayRow(scratch, bench, ask, agent, { url, exporter, vip }));
       }
       return rows;
     }),
 };
+
+function startScraper(scratch: Scratch, name: string, within: readonly string[] = []): Scrape {
+  const module = new URL('../support/scrape-process.ts', import.meta.url);
+  const child = startModule(scratch, name, module, [], within);
+  return (order) => child.ask<ScrapeResult>(order);
+}
 
 /** The same text with HAProxy's own exporter, and sockets and ports of its own; where it is scraped. */
 async function startExporter(
@@ -82,10 +98,21 @@ frontend exporter
   return `http://127.0.0.1:${EXPORTER_PORT}/metrics`;
 }
 
-async function scrapeRow(bench: Bench, ask: Scrape, url: string, exporter: string): Promise<Row> {
-  const [own, plain, others, held]: ScrapeResult[][] = [[], [], [], []];
+async function scrapeRow(
+  bench: Bench,
+  ask: Scrape,
+  weighs: () => number,
+  {
+    url,
+    exporter,
+    vips,
+  }: { readonly url: string; readonly exporter: string; readonly vips: readonly string[] },
+): Promise<Row> {
+  const [own, plain, others, held, busy, busyHeld]: ScrapeResult[][] = [[], [], [], [], [], []];
+  const before = weighs();
   // The first ones warm the code up.
-  for (let at = 0; at < 3; at++) await ask({ url, gzip: true });
+  for (let at = 0; at < bench.scaled(SCRAPES, 3); at++) await ask({ url, gzip: true });
+  const after = weighs();
   for (let round = 1; round <= bench.scaled(15, 2); round++) {
     bench.say(`scrape-10k: round ${round}`);
     own?.push(await ask({ url, gzip: true }));
@@ -94,8 +121,16 @@ async function scrapeRow(bench: Bench, ask: Scrape, url: string, exporter: strin
     plain?.push(await ask({ url, gzip: false }));
     others?.push(await ask({ url: exporter, gzip: false }));
   }
+  for (let round = 1; round <= bench.scaled(BUSY_ROUNDS, 1); round++) {
+    bench.say(`scrape-10k: all pools busy, round ${round}`);
+    await requestAll(vips);
+    busy?.push(await ask({ url, gzip: true }));
+    await requestAll(vips);
+    busyHeld?.push(await ask({ url, gzip: true, lag: true }));
+  }
   const took = (results: readonly ScrapeResult[] = []): number => median(results.map(({ ms }) => ms));
-  const lags = (held ?? []).map(({ lag }) => lag);
+  const lagsOf = (results: readonly ScrapeResult[] = []): number[] => results.map(({ lag }) => lag);
+  const lags = lagsOf(held);
   const [value, block] = [took(own), Math.max(...lags)];
   return row({
     name: 'scrape-10k',
@@ -111,8 +146,26 @@ async function scrapeRow(bench: Bench, ask: Scrape, url: string, exporter: strin
       'MB without gzip': (plain?.[0]?.bytes ?? 0) / 1e6,
       'MB of the exporter': (others?.[0]?.bytes ?? 0) / 1e6,
       slowest: Math.max(...(own ?? []).map(({ ms }) => ms)),
+      'all pools busy': took(busy),
+      'all pools busy, event loop held, longest': Math.max(...lagsOf(busyHeld)),
+      'all pools busy, event loop held, median of scrapes': median(lagsOf(busyHeld)),
+      'MB resident before the first scrape': before,
+      [`MB resident after ${bench.scaled(SCRAPES, 3)} scrapes`]: after,
+      'MB resident after all, with all pools busy': weighs(),
     },
   });
+}
+
+/** One request to each. */
+async function requestAll(vips: readonly string[]): Promise<void> {
+  const left = vips[Symbol.iterator]();
+  const requests = Array.from({ length: AT_A_TIME }, async () => {
+    for (const vip of left) {
+      const { failure } = await request(vip, 8080);
+      if (failure !== '') throw new Error(`${vip} does not answer: ${failure}`);
+    }
+  });
+  await Promise.all(requests);
 }
 
 interface Places {

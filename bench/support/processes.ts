@@ -31,17 +31,21 @@ export function start(
   return running(scratch, program, child, log);
 }
 
-/** Another Node with one of our own files, reached by messages. `within`: a command that becomes what follows it. */
+/**
+ * Another Node with one of our own files, reached by messages. `within`: a command that becomes what follows it. `flags`:
+ * of that Node.
+ */
 export function startModule(
   scratch: Scratch,
   name: string,
   module: URL,
   args: readonly string[] = [],
   within: readonly string[] = [],
+  flags: readonly string[] = [],
 ): Running & { readonly ask: <T>(question: object) => Promise<T> } {
   const log = scratch.path(`${name}.log`);
   const file = openSync(log, 'a');
-  const [execPath = process.execPath, ...execArgv] = [...within, process.execPath];
+  const [execPath = process.execPath, ...execArgv] = [...within, process.execPath, ...flags];
   const child = fork(module, args, { execPath, execArgv, stdio: ['ignore', file, file, 'ipc'] });
   closeSync(file);
   const ask = <T>(question: object): Promise<T> =>
