@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava from 'ava';
+import { haproxyVariables } from '../../agent/haproxy/process/process.ts';
 import { loweredBy } from '../../agent/keepalived/vrrp.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
@@ -68,6 +69,11 @@ test('The units of instances are those of the one load balancer, in other folder
     t.regex(text, /^NetworkNamespacePath=\/run\/netns\/%i$/m);
     t.regex(text, /^Requires=headgate-prepare@%i\.service$/m);
   }
+});
+
+test('The unit of HAProxy starts it with what the agent starts it with', (t) => {
+  const said = [...read('headgate-haproxy.service').matchAll(/^Environment=(\w+)=(\S+)$/gm)];
+  t.deepEqual(Object.fromEntries(said.map(([, name, value]) => [name, value])), { ...haproxyVariables });
 });
 
 test('What the units say to the agent are settings that it has', (t) => {
