@@ -1,5 +1,5 @@
 // Which versions of HAProxy and keepalived are tested together, and of which of the two the tests run: the installed
-// ones, then each HAProxy that Debian has besides, with the newest keepalived. Pure.
+// ones, then each HAProxy that Debian has besides, with the newest keepalived; then what has met nobody so far. Pure.
 
 import type { Daemon } from '../test/support/tests-of.ts';
 
@@ -27,12 +27,17 @@ export function matrixRuns(
   daemon?: string,
   version?: string,
 ): readonly MatrixRun[] {
-  const keepalived = others.keepalived.at(-1) ?? installed.keepalived;
-  const hosts = [installed, ...others.haproxy.map((haproxy) => ({ haproxy, keepalived }))];
+  const keepalived = others.keepalived.findLast(({ path }) => path !== undefined) ?? installed.keepalived;
+  const hosts: readonly Host[] = [
+    installed,
+    ...others.haproxy.map((haproxy) => ({ haproxy, keepalived })),
+    ...others.keepalived.map((each) => ({ ...installed, keepalived: each })),
+  ];
   const tested = new Set<string>();
   const isDue = (of: Daemon, host: Host): boolean => {
     const name = `${of} ${host[of].version}`;
-    if (tested.has(name)) return false;
+    // A keepalived waits for a HAProxy that can be had.
+    if (tested.has(name) || (of === 'keepalived' && host.haproxy.path === undefined)) return false;
     tested.add(name);
     return (
       (daemon === undefined || of === daemon) &&

@@ -29,7 +29,7 @@ for (const [at, { host, daemons }] of runs.entries()) {
   const { haproxy, keepalived } = host;
   const what = `haproxy ${haproxy.version}, keepalived ${keepalived.version}`;
   if (haproxy.path === undefined || keepalived.path === undefined) {
-    lines.push(`${what}: not run, because it cannot be had`);
+    lines.push(`${what}: not run, because one of them cannot be had`);
     isGood &&= allowSkip;
     continue;
   }

@@ -47,3 +47,22 @@ test('Where Debian has no other keepalived the installed one is beside each HAPr
     '3.2.26 2.2.7: haproxy',
   ]);
 });
+
+test('A version that cannot be had costs no other one its tests', (t) => {
+  const gone = (version: string): Program => ({ version, path: undefined });
+  t.deepEqual(told(INSTALLED, { ...OTHERS, keepalived: [gone('2.3')] }), [
+    '2.6.12 2.2.7: haproxy keepalived',
+    '3.0.11 2.2.7: haproxy',
+    '3.2.26 2.2.7: haproxy',
+    '2.6.12 2.3: keepalived',
+  ]);
+  t.deepEqual(told(INSTALLED, { ...OTHERS, haproxy: [gone('3.0'), program('3.2.26')] }), [
+    '2.6.12 2.2.7: haproxy keepalived',
+    '3.0 2.3.3: haproxy',
+    '3.2.26 2.3.3: haproxy keepalived',
+  ]);
+  t.deepEqual(told(INSTALLED, { ...OTHERS, haproxy: [] }), [
+    '2.6.12 2.2.7: haproxy keepalived',
+    '2.6.12 2.3.3: keepalived',
+  ]);
+});
