@@ -42,6 +42,13 @@ export function commandPage({ version, date }: ManualDate): string {
       ...entry('--config FILE', ['The file of settings.']),
     ),
     section(
+      'ENVIRONMENT',
+      ...entry('HEADGATE_CONFIG', ['The file of settings, as --config.']),
+      ...entry('HEADGATE_STATE_DIR, HEADGATE_LISTEN and so on', [
+        'Every setting, see headgate.yaml(5); flags have precedence.',
+      ]),
+    ),
+    section(
       'EXIT STATUS',
       ...Object.entries(exitStatus).flatMap(([status, means]) => entry(status, [means])),
     ),
