@@ -4,10 +4,16 @@ import { connect } from 'node:net';
 import { HeadgateError } from '../../base/errors.ts';
 
 /**
+ * The time for an answer is counted in so many parts. However long this process is without the processor, that is one of
+ * them, and what has come meanwhile is read before the next.
+ */
+const PARTS = 4;
+
+/**
  * The whole answer, up to the end of the connection, without line feeds at its end. On a master socket the line must
  * end in `;quit`, as HAProxy keeps that one open (except for `reload`, which ends it by itself).
  * Errors: RUNTIME_CONNECT, RUNTIME_CLOSED where the connection breaks, RUNTIME_TIMEOUT where it has not ended
- * after `timeoutMs`.
+ * after `timeoutMs` in which this process ran.
  */
 export function askOnce(
   socketPath: string,
@@ -18,12 +24,14 @@ export function askOnce(
     const socket = connect(socketPath);
     const answer: string[] = [];
     let isConnected = false;
-    const timer = setTimeout(() => {
+    let parts = 0;
+    const timer = setInterval(() => {
+      if (++parts < PARTS) return;
       const message = `HAProxy does not answer within ${timeoutMs} ms`;
       fail(new HeadgateError('RUNTIME_TIMEOUT', message, { retry: 'now' }));
-    }, timeoutMs);
+    }, timeoutMs / PARTS);
     const fail = (error: HeadgateError): void => {
-      clearTimeout(timer);
+      clearInterval(timer);
       socket.destroy();
       reject(error);
     };
@@ -34,7 +42,7 @@ export function askOnce(
     });
     socket.on('data', (chunk: string) => answer.push(chunk));
     socket.once('end', () => {
-      clearTimeout(timer);
+      clearInterval(timer);
       socket.destroy();
       resolve(answer.join('').replace(/\n+$/, ''));
     });
