@@ -15,8 +15,8 @@ import { standAlone } from './stand-alone.ts';
 
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {
-  // bin/headgate sets it for the agent alone: HAProxy's threads shall not wait for one another.
-  delete process.env.MALLOC_ARENA_MAX;
+  // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
+  for (const name of Object.keys(process.env)) if (name.startsWith('MALLOC_')) delete process.env[name];
   withOneCompiler();
   const parts = await agentParts(argv);
   const { settings, log, metrics, cluster, changes, model, compaction, addresses, sources } = parts;
