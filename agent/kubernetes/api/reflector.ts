@@ -4,7 +4,7 @@
 
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
-import { backoff } from '../backoff.ts';
+import { Attempts } from './attempts.ts';
 import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
 import type { ApiStream, ApiStreams } from './kubernetes-api.ts';
 import { Lines } from './lines.ts';
@@ -46,8 +46,6 @@ const LIST_SILENCE = 30_000;
 const WORKED = 5_000;
 /** Milliseconds that a timer may come too early by. */
 const TIMER = 2;
-/** Milliseconds before a watch that worked is begun again. */
-const SOON = 100;
 
 export class Reflector<T extends Keyed> {
   /** Resolves after the first list. */
@@ -56,6 +54,7 @@ export class Reflector<T extends Keyed> {
   readonly #times: ReflectorTimes;
   readonly #random: () => number;
   readonly #known: Reflected<T>;
+  readonly #attempts: Attempts;
   readonly #firstList = Promise.withResolvers<void>();
   /** Where to watch from; undefined: list. */
   #version: string | undefined;
@@ -67,13 +66,8 @@ export class Reflector<T extends Keyed> {
   #confirmAt = 0;
   #connected = false;
   #lack: Lack = 'none';
-  /** Attempts in a row that the API server did not answer as asked. */
-  #failures = 0;
-  /** Watches in a row that were opened and brought nothing. */
-  #fruitless = 0;
   #status = { lastEvent: 0, lists: 0, watches: 0, fault: '' };
   #give: AbortController | undefined;
-  #wake: (() => void) | undefined;
   #closed = false;
   #running: Promise<void> | undefined;
 
@@ -81,6 +75,7 @@ export class Reflector<T extends Keyed> {
     this.#options = options;
     this.#times = { ...defaultTimes, ...options.times };
     this.#random = options.random ?? Math.random;
+    this.#attempts = new Attempts(this.#random);
     const { kind, apiVersion, parse, weighs } = options.resource;
     // The items of a list lack both.
     this.#known = new Reflected((json) => parse({ ...json, kind, apiVersion }), weighs);
@@ -115,7 +110,7 @@ export class Reflector<T extends Keyed> {
 
   /** The API server is there: a pause after failures ends now. */
   nudge(): void {
-    if (this.#failures > 0) this.#wake?.();
+    this.#attempts.nudge();
   }
 
   status(): ReflectorStatus {
@@ -136,13 +131,13 @@ export class Reflector<T extends Keyed> {
   async close(): Promise<void> {
     this.#closed = true;
     this.#give?.abort();
-    this.#wake?.();
+    this.#attempts.wake();
     await this.#running;
   }
 
   async #run(): Promise<void> {
     while (!this.#closed) {
-      let pause = 0;
+      let asked = 0;
       try {
         if (this.#version === undefined) await this.#list();
         else if (this.#mustVerify) await this.#verify();
@@ -150,16 +145,14 @@ export class Reflector<T extends Keyed> {
       } catch (error) {
         if (this.#closed) break;
         if (this.#doesWithout(error)) {
-          pause = this.#times.absent * (1 + this.#random());
+          asked = this.#times.absent * (1 + this.#random());
         } else {
-          this.#failures++;
-          pause = this.#failed(error);
+          this.#attempts.failed();
+          asked = this.#failed(error);
         }
       }
-      if (this.#failures > 0) pause = Math.max(pause, backoff(this.#failures, this.#random));
-      else if (this.#fruitless > 1) pause = backoff(this.#fruitless - 1, this.#random);
-      else if (this.#mustVerify) pause = SOON * this.#random();
-      if (pause > 0 && !this.#closed) await this.#pause(pause);
+      const pause = this.#attempts.pause(asked, this.#mustVerify);
+      if (pause > 0 && !this.#closed) await this.#attempts.wait(pause);
     }
     this.#connected = false;
   }
@@ -196,15 +189,6 @@ export class Reflector<T extends Keyed> {
     this.#options.onChange({ upserted: [], removed: [] }, 'list');
     this.#firstList.resolve();
     return true;
-  }
-
-  async #pause(milliseconds: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, milliseconds);
-    this.#wake = resolve;
-    await promise;
-    this.#wake = undefined;
-    clearTimeout(timer);
   }
 
   // Lists.
@@ -307,7 +291,7 @@ export class Reflector<T extends Keyed> {
         end !== 'malformed' &&
         end !== 'backwards' &&
         (this.#status.lastEvent !== eventBefore || performance.now() - begin > WORKED || end === 'confirm');
-      this.#fruitless = worked ? 0 : this.#fruitless + 1;
+      this.#attempts.watched(worked);
       if (end === 'broken' || end === 'silence') this.#mustVerify = true;
       this.#connected = false;
       if (!this.#closed) this.#options.observer?.onWatchEnd?.(this.#options.resource.kind, end);
@@ -396,9 +380,7 @@ export class Reflector<T extends Keyed> {
   }
 
   #answered(): void {
-    const wereFailures = this.#failures > 0;
-    this.#failures = 0;
-    if (wereFailures) this.#options.onConnected?.();
+    if (this.#attempts.answered()) this.#options.onConnected?.();
   }
 
   #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {

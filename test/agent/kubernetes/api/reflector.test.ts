@@ -433,6 +433,24 @@ test('A kind that may not be read keeps nobody waiting, says so once and comes w
   t.deepEqual([reflector.lack, names()], ['none', ['a']]);
 });
 
+test('A kind that goes with a broken connection is asked for no more often than one that was never there', async (t) => {
+  const broken: Answer = () => ({
+    status: 200,
+    headers: {},
+    chunks: (async function* () {
+      yield Buffer.from(bookmark(6));
+      throw new HeadgateError('API_UNREACHABLE', 'It broke');
+    })(),
+  });
+  const api = new Script([list(5, service('a', 3)), answer(404, '{}')], [broken]);
+  const { reflector, names } = run(t, api, { absent: 60_000 }, [], true);
+  await until(() => reflector.lack === 'unknown');
+  const asked = api.requests.length;
+  await delay(500);
+  t.is(api.requests.length, asked);
+  t.deepEqual(names(), ['a']);
+});
+
 test('A kind that has to be there is asked for again and again, and is not taken for empty', async (t) => {
   const { reflector, api } = run(t, new Script([answer(404, '{}'), list(5)], [open()]));
   await until(() => api.lists.length === 1);
