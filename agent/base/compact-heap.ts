@@ -24,6 +24,8 @@ export class HeapCompaction {
     this.#isDone = true;
     // The young generation, which may grow large during the start, begins small again and stays so.
     setFlagsFromString('--semi-space-growth-factor=1');
+    // It is then so small that one thread collects it soonest: others have to be waited for where processors are few.
+    setFlagsFromString('--no-parallel-scavenge');
     // Nor may the old one grow to several times what lives in it before it is collected, as each scrape would have it.
     setFlagsFromString('--heap-growing-percent=50');
     this.#collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
