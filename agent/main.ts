@@ -8,6 +8,7 @@ import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
 import { translateFirst } from './first-state.ts';
 import { loop } from './loop.ts';
+import { configureVrrp } from './pairing.ts';
 import { type AgentParts, agentParts } from './parts.ts';
 import { ProgrammingLatency } from './report/programming-latency.ts';
 import { isServed } from './report/status.ts';
@@ -77,7 +78,7 @@ function reread({ settings, log, cluster, changes, haproxy, keepalived, pair, ad
   const { now, translating } = settings;
   log.setLevel(now.logLevel);
   haproxy.configure(now);
-  if (now.vrrp !== undefined) keepalived?.configure({ ...now, vrrp: now.vrrp });
+  void configureVrrp(() => settings.now, keepalived, pair);
   void pair?.renew();
   addresses.configure(now, translating);
   changes.add(cluster.serviceKeys(), performance.now());

@@ -53,7 +53,7 @@ export function pairOf({
       roles: () => keepalived?.roles() ?? {},
       holds: (address) => keepalived?.holds(address) ?? false,
       standing: (reasons) => keepalived?.standing(reasons),
-      priorities: (reasons) => prioritiesOf(settings().vrrp?.instances ?? [], reasons),
+      priorities: (reasons) => keepalived?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
     },
     handover: keepalived && handoverOf(settings, keepalived),
@@ -67,6 +67,21 @@ export function pairOf({
     },
     log,
   });
+}
+
+/**
+ * Gives VRRP other settings. Priorities with which VIPs change hosts wait until both are prepared for that, some seconds
+ * at most.
+ */
+export async function configureVrrp(
+  settings: () => Settings,
+  keepalived: KeepalivedDataplane | undefined,
+  pair: Pair | undefined,
+): Promise<void> {
+  await pair?.beforePriorities((reasons) => prioritiesOf(settings().vrrp?.instances ?? [], reasons));
+  // There may be others by now.
+  const { vrrp, auditInterval } = settings();
+  if (vrrp !== undefined) keepalived?.configure({ vrrp, auditInterval });
 }
 
 function handoverOf(settings: () => Settings, keepalived: KeepalivedDataplane): PairOptions['handover'] {

@@ -28,6 +28,7 @@ import { VipChoice } from './vips/vip-choice.ts';
 import {
   instanceName,
   loweredBy,
+  prioritiesOf,
   type StandingReason,
   type VrrpSettings,
   type VrrpStateName,
@@ -187,6 +188,11 @@ export class KeepalivedDataplane {
         return [name, this.#daemon.pid === 0 ? 'unknown' : this.#states.of(name).state];
       }),
     );
+  }
+
+  /** With what lowers this host, by the settings that keepalived has taken. */
+  priorities(reasons: readonly StandingReason[]): Readonly<Record<string, number>> {
+    return prioritiesOf(this.#vrrp.instances, reasons);
   }
 
   /** Whether this host is master of the instance that an address goes with. */

@@ -42,6 +42,7 @@ export async function preflight(
     program,
     await ownAddress(settings),
     ...(await sysctls(netns, vrrp)),
+    ...(await forwarding(netns, vrrp)),
     await routerIds(settings, paths),
     clock(now),
   ];
@@ -68,8 +69,8 @@ interface Wanted {
 }
 
 /** `all` and the interface's own count together: the higher one holds for arp_announce and arp_ignore. */
-function wantedSysctls({ interface: device, address, instances }: VrrpSettings): readonly Wanted[] {
-  const hasV6 = [address, ...instances.flatMap(({ anchors }) => anchors)].some((one) => one.includes(':'));
+function wantedSysctls(vrrp: VrrpSettings): readonly Wanted[] {
+  const { interface: device } = vrrp;
   const bind = 'HAProxy cannot listen on VIPs that the other host holds';
   const wanted: Wanted[] = [
     { name: 'net.ipv4.ip_nonlocal_bind', values: ['1'], why: bind },
@@ -84,8 +85,12 @@ function wantedSysctls({ interface: device, address, instances }: VrrpSettings):
       why: 'the host answers ARP for addresses of its other interfaces',
     },
   ];
-  if (hasV6) wanted.push({ name: 'net.ipv6.ip_nonlocal_bind', values: ['1'], why: bind });
+  if (hasV6(vrrp)) wanted.push({ name: 'net.ipv6.ip_nonlocal_bind', values: ['1'], why: bind });
   return wanted;
+}
+
+function hasV6({ address, instances }: VrrpSettings): boolean {
+  return [address, ...instances.flatMap(({ anchors }) => anchors)].some((one) => one.includes(':'));
 }
 
 async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
@@ -104,10 +109,37 @@ async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Find
   return findings;
 }
 
-async function sysctl(netns: string, name: string): Promise<string> {
-  const path = `/proc/sys/${name.replaceAll('.', '/')}`;
-  const [program, args] = inNamespace(netns, 'cat', [path]);
-  const { stdout } = await runCommand(program, args, { timeout: 5_000 });
+/**
+ * HAProxy makes connections of its own, so either value will do; which one is right depends on what else the host is.
+ * What IPv6 takes away from a host that forwards is its routes: it takes none from router advertisements any more.
+ */
+async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
+  const { interface: device } = vrrp;
+  const v4 = await sysctl(netns, 'net.ipv4.ip_forward');
+  const findings = [{ what: 'net.ipv4.ip_forward', ok: true, detail: forwards(v4) }];
+  if (!hasV6(vrrp)) return findings;
+  const name = `net.ipv6.conf.${device}`;
+  const v6 = await sysctl(netns, `${name}.forwarding`);
+  const takesRoutes = v6 === '0' || (await sysctl(netns, `${name}.accept_ra`)) !== '1';
+  const ok = takesRoutes || (await output(netns, 'ip', ['-6', 'route', 'show', 'default'])) !== '';
+  const detail = ok
+    ? forwards(v6)
+    : `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: have it take them all the same (sysctl -w ${name}.accept_ra=2), give it a route, or do not forward (sysctl -w ${name}.forwarding=0)`;
+  return [...findings, { what: `${name}.forwarding`, ok, detail }];
+}
+
+function forwards(value: string): string {
+  if (Number(value) === 0) return 'is 0: HAProxy needs no forwarding';
+  return `is ${value}: HAProxy needs no forwarding; leave it on only where the host routes for others, who can then reach members past HAProxy`;
+}
+
+function sysctl(netns: string, name: string): Promise<string> {
+  return output(netns, 'cat', [`/proc/sys/${name.replaceAll('.', '/')}`]);
+}
+
+async function output(netns: string, program: string, words: readonly string[]): Promise<string> {
+  const [outer, args] = inNamespace(netns, program, words);
+  const { stdout } = await runCommand(outer, args, { timeout: 5_000 });
   return stdout.trim();
 }
 

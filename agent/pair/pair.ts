@@ -140,6 +140,7 @@ export class Pair {
         this.#link.tell();
       },
       prepare: async () => this.#handover?.wish(),
+      give: async () => this.#handover?.give(),
       log,
     });
     this.#orders = new Orders({
@@ -184,6 +185,11 @@ export class Pair {
   /** Reads the credentials again, and takes up other settings. */
   renew(): Promise<void> {
     return this.#link.renew();
+  }
+
+  /** Before VRRP gets other priorities: prepares both hosts where VIPs change hands by it. Never rejects. */
+  beforePriorities(next: (reasons: readonly StandingReason[]) => Priorities): Promise<void> {
+    return this.#rise.beforePriorities(next);
   }
 
   /** Hands the traffic over to the peer. */

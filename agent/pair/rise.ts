@@ -15,8 +15,9 @@ export interface RiseOptions {
   readonly priorities: (reasons: readonly StandingReason[]) => Priorities;
   /** Tells VRRP. */
   readonly stand: (reasons: readonly StandingReason[]) => void;
-  /** Prepares both hosts. Never rejects, and takes no more than some seconds. */
+  /** Prepare both hosts for VIPs that come, or go. Neither rejects, nor takes more than some seconds. */
   readonly prepare: () => Promise<void>;
+  readonly give: () => Promise<void>;
   readonly log: Log;
   readonly clock?: Clock;
 }
@@ -63,8 +64,20 @@ export class Rise {
 
   /** As VRRP has them of this host. */
   get priorities(): Priorities {
-    const { roles, priorities } = this.#options;
-    return priorities(this.#stands ?? (isActive(roles()) ? [] : ['haproxy']));
+    return this.#options.priorities(this.#reasons);
+  }
+
+  /**
+   * Before VRRP has others because the settings are others: nobody is in a hurry, whether VIPs come by that or go. Where
+   * some come and others go, only those that come are prepared for.
+   */
+  async beforePriorities(next: RiseOptions['priorities']): Promise<void> {
+    const { roles, peer, prepare, give, log } = this.#options;
+    const changes = [this.priorities, next(this.#reasons), roles(), peer()] as const;
+    const [gains, losses] = [gainsOf(...changes), lossesOf(...changes)];
+    if (gains.length + losses.length === 0) return;
+    log.info('Other priorities are taken when both hosts are prepared', { gains, losses });
+    await (gains.length > 0 ? prepare() : give());
   }
 
   /** Whether VIPs of the peer are about to come to this host because it stands as it does, or is going to. */
@@ -77,6 +90,11 @@ export class Rise {
   close(): void {
     this.#closed = true;
     this.#hear();
+  }
+
+  /** What lowers this host, as VRRP has been told. */
+  get #reasons(): readonly StandingReason[] {
+    return this.#stands ?? (isActive(this.#options.roles()) ? [] : ['haproxy']);
   }
 
   async #prepare(): Promise<void> {
@@ -102,18 +120,38 @@ export class Rise {
   }
 }
 
+type Rival = Pick<PairReport, 'roles' | 'priorities' | 'lowered' | 'running'>;
+
 /** The instances that go from a peer that serves to this host when its priorities change from these to those. */
 export function gainsOf(
   before: Priorities,
   after: Priorities,
   own: Roles,
-  peer: Pick<PairReport, 'roles' | 'priorities' | 'lowered' | 'running'> | undefined,
+  peer: Rival | undefined,
 ): readonly string[] {
-  if (peer === undefined || peer.running === '') return [];
-  if (peer.lowered.includes('haproxy') || peer.lowered.includes('listeners')) return [];
+  if (peer === undefined || !serves(peer)) return [];
   return Object.keys(after).filter((name) => {
     const theirs = peer.priorities[name];
     if (theirs === undefined || own[name] === 'master' || peer.roles[name] !== 'master') return false;
     return (before[name] ?? 0) <= theirs && (after[name] ?? 0) > theirs;
   });
+}
+
+/** The instances that go from this host to a peer that serves. */
+export function lossesOf(
+  before: Priorities,
+  after: Priorities,
+  own: Roles,
+  peer: Rival | undefined,
+): readonly string[] {
+  if (peer === undefined || !serves(peer)) return [];
+  return Object.keys(after).filter((name) => {
+    const theirs = peer.priorities[name];
+    if (theirs === undefined || own[name] !== 'master' || peer.roles[name] === 'master') return false;
+    return (before[name] ?? 0) >= theirs && (after[name] ?? 0) < theirs;
+  });
+}
+
+function serves({ running, lowered }: Rival): boolean {
+  return running !== '' && !lowered.includes('haproxy') && !lowered.includes('listeners');
 }

@@ -42,6 +42,33 @@ test.serial('Maintenance on and off under load costs no connection, new or old',
   }
 });
 
+test.serial('Other priorities by SIGHUP move the VIPs there and back without a cut', async (t) => {
+  const pair = await startEchoes(t, { vrrp: PREFERRED });
+  const [a, b] = hostsOf(pair);
+  await a.host.until('a is master', async () => isMaster(await pairOf(a.host)));
+  const set = async (side: typeof a, priority: number): Promise<void> => {
+    await side.configure({ priority });
+    side.agent.signal('SIGHUP');
+  };
+  const client = await startMovingVipClient(t, pair.network, VIP_PORT, VIPS);
+  await set(b, 220);
+  await b.host.until('b has it', async () => (await b.host.status()).vrrp?.instances[0]?.priority === 220);
+  t.true(isMaster(await pairOf(a.host)));
+  // The master falls below its peer.
+  await set(a, 210);
+  await b.host.until('b has taken over', async () => isMaster(await pairOf(b.host)));
+  await client.more(20, 10);
+  // The one that is not master rises above it.
+  await set(a, 230);
+  await a.host.until('a is master again', async () => isMaster(await pairOf(a.host)));
+  await client.more(20, 10);
+  t.like(await client.result(), { failures: [], end: '' });
+  for (const { agent } of [a, b]) {
+    t.is((await agent.metrics())('headgate_handovers_total', { connections: 'kept' }), 1);
+    t.is((await agent.metrics())('headgate_handovers_total', { connections: 'cut' }), 0);
+  }
+});
+
 test.serial('A HAProxy that has recovered gets its VIPs back without a cut', async (t) => {
   const pair = await startEchoes(t, { vrrp: PREFERRED });
   const [a, b] = hostsOf(pair);

@@ -31,6 +31,8 @@ test.serial('A host that is ready for VRRP has nothing to say against it', async
       'net.ipv4.conf.eth0.arp_announce',
       'net.ipv4.conf.eth0.arp_ignore',
       'net.ipv6.ip_nonlocal_bind',
+      'net.ipv4.ip_forward',
+      'net.ipv6.conf.eth0.forwarding',
       'virtual router 51',
       'clock',
     ],
@@ -75,6 +77,28 @@ test.serial(
     t.true((await finding(settings, 'net.ipv4.conf.eth0.arp_ignore')).ok);
   },
 );
+
+test.serial('Forwarding may be on or off, but not where IPv6 loses its routes by it', async (t) => {
+  const { network, settings } = await readyHost(t);
+  const set = (...values: readonly string[]) => network.run('a', 'sysctl', '-qw', ...values);
+  const [v4, v6] = ['net.ipv4.ip_forward', 'net.ipv6.conf.eth0.forwarding'];
+  await set(`${v4}=0`, `${v6}=0`, 'net.ipv6.conf.eth0.accept_ra=1');
+  for (const name of [v4, v6])
+    t.like(await finding(settings, name), { ok: true, detail: 'is 0: HAProxy needs no forwarding' });
+  await set(`${v4}=1`, `${v6}=1`);
+  t.like(await finding(settings, v4), { ok: true });
+  t.regex((await finding(settings, v4)).detail, /is 1: .* only where the host routes for others/);
+  t.regex(await fault(settings, v6), /no default route: .*accept_ra=2\), give it a route, or do not forward/);
+  await set('net.ipv6.conf.eth0.accept_ra=2');
+  t.is(await fault(settings, v6), '');
+  await set('net.ipv6.conf.eth0.accept_ra=1');
+  await network.run('a', 'ip', '-6', 'route', 'add', 'default', 'via', 'fd09::99', 'dev', 'eth0');
+  t.is(await fault(settings, v6), '');
+  // A pair of IPv4 alone has no say in it.
+  const instances = [{ virtualRouterId: 51, priority: 200, anchors: ['10.9.0.1'] }];
+  const findings = await preflight({ ...settings, vrrp: { ...settings.vrrp, instances } }, OURS);
+  t.false(findings.some(({ what }) => what === v6));
+});
 
 test.serial('An address on another interface, or on none, is named', async (t) => {
   const { settings } = await readyHost(t);

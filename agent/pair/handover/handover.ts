@@ -120,6 +120,13 @@ export class Handover {
     return this.#within(MOST, this.#giving);
   }
 
+  /** Before VIPs go to the peer without an order: prepares for it; that they have gone is noticed. As prepare(). */
+  async give(): Promise<void> {
+    const goes = masterOf(this.#options.roles());
+    await this.prepare();
+    if (this.#asks !== '') this.#goes = goes;
+  }
+
   /** Before this host takes VIPs that the peer serves: has both prepared. As prepare(), but for the other side. */
   async wish(): Promise<void> {
     const { peer, tell, drainTimeout } = this.#options;
@@ -177,8 +184,7 @@ export class Handover {
     const goes = masterOf(this.#options.roles());
     if (goes.length === 0) return;
     this.#options.log.info('The peer is about to take over', { instances: goes });
-    await this.prepare();
-    if (this.#asks !== '') this.#goes = goes;
+    await this.give();
   }
 
   async #prepare(): Promise<void> {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { PairReport } from '../../../agent/pair/report.ts';
-import { gainsOf, Rise } from '../../../agent/pair/rise.ts';
+import { gainsOf, lossesOf, Rise } from '../../../agent/pair/rise.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { StandingReason } from '../../../agent/pair/standing.ts';
 import { FakeClock, settled } from '../../support/fake-clock.ts';
@@ -28,6 +28,10 @@ class Host {
     stand: (reasons) => this.done.push(reasons.join() || 'full'),
     prepare: () => {
       this.done.push('prepare');
+      return this.prepared.promise;
+    },
+    give: () => {
+      this.done.push('give');
       return this.prepared.promise;
     },
     log: silentLog(),
@@ -137,4 +141,53 @@ test('Of two virtual routers those count that change hands', (t) => {
   t.deepEqual(gainsOf(before, after, BACKUP, peer), ['vrrp-51']);
   t.deepEqual(gainsOf(before, after, MASTER, peer), []);
   t.deepEqual(gainsOf(before, after, BACKUP, undefined), []);
+});
+
+test('Other priorities wait until both are prepared where VIPs come or go by them, and only there', async (t) => {
+  const prioritiesBy = (priority: number) => (reasons: readonly StandingReason[]) => ({
+    'vrrp-51': priority - 100 * reasons.length,
+  });
+  for (const [roles, theirs, priority, expected] of [
+    // This host has 250.
+    [MASTER, 230, 210, 'give'],
+    [MASTER, 230, 235, ''],
+    [MASTER, 210, 210, ''],
+    [BACKUP, 250, 251, 'prepare'],
+    [BACKUP, 255, 251, ''],
+    [BACKUP, 250, 200, ''],
+  ] as const) {
+    const host = new Host();
+    host.roles = MASTER;
+    host.stand();
+    host.roles = roles;
+    const peer = roles === MASTER ? BACKUP : MASTER;
+    host.peer = { ...PEER, roles: peer, priorities: { 'vrrp-51': theirs } };
+    let isDone = false;
+    void host.rise.beforePriorities(prioritiesBy(priority)).then(() => {
+      isDone = true;
+    });
+    await settled();
+    t.is(host.done.join(), expected);
+    t.is(isDone, expected === '');
+    host.prepared.resolve();
+    await settled();
+    t.true(isDone);
+  }
+  // What lowers this host counts as before.
+  const lowered = new Host();
+  lowered.stand('maintenance');
+  await lowered.rise.beforePriorities(prioritiesBy(255));
+  t.is(lowered.done.join(), '');
+});
+
+test('Nothing is lost to a peer that is not heard, that does not serve, or that does not get it by that', (t) => {
+  const [before, after] = [{ 'vrrp-51': 250 }, { 'vrrp-51': 200 }];
+  const peer = { ...PEER, roles: BACKUP, priorities: { 'vrrp-51': 220 } };
+  t.deepEqual(lossesOf(before, after, MASTER, peer), ['vrrp-51']);
+  t.deepEqual(lossesOf(before, after, MASTER, undefined), []);
+  t.deepEqual(lossesOf(before, after, MASTER, { ...peer, running: '' }), []);
+  t.deepEqual(lossesOf(before, after, MASTER, { ...peer, lowered: ['haproxy'] }), []);
+  t.deepEqual(lossesOf(before, after, MASTER, { ...peer, priorities: {} }), []);
+  t.deepEqual(lossesOf(before, after, BACKUP, { ...peer, roles: MASTER }), []);
+  t.deepEqual(lossesOf({ 'vrrp-51': 210 }, after, MASTER, peer), []);
 });
