@@ -10,7 +10,7 @@ import type { PairReport } from '../report.ts';
 import { isActive, type Roles } from '../roles.ts';
 import { type HandoverReport, type Link, noLink } from './handover-report.ts';
 import type { HandoverKernel } from './kernel.ts';
-import { isSettled, type Window, whyOver } from './window.ts';
+import { isSettled, LOOK, type Window, whyOver } from './window.ts';
 
 export interface HandoverOptions {
   readonly kernel: Pick<HandoverKernel, keyof HandoverKernel>;
@@ -43,8 +43,6 @@ const SWITCHED_OFF = 'It is switched off by "pairDrainTimeout"';
 const PREPARE = 5_000;
 /** Milliseconds for all of it, on a machine that does not get to it. */
 const MOST = 7_000;
-/** Milliseconds between two looks. */
-const LOOK = 500;
 
 export class Handover {
   readonly #options: HandoverOptions;
@@ -158,7 +156,7 @@ export class Handover {
   heard(): void {
     const peer = this.#options.peer();
     if (peer === undefined || this.#closed) return;
-    if (this.#window !== undefined) this.#window = { ...this.#window, heardAt: this.#clock.monotonic() };
+    if (this.#window !== undefined) this.#window = { ...this.#window, silentLooks: 0 };
     const { asks, ready, wants } = peer.handover;
     if (this.#asks !== '' && ready === this.#asks) this.#onReady();
     if (wants !== '' && wants !== this.#heardWish) void this.#grant(wants);
@@ -243,7 +241,7 @@ export class Handover {
 
   #begin(part: Window['part'], lent: readonly string[]): void {
     const now = this.#clock.monotonic();
-    this.#window = { part, lent, since: now, until: now + this.#options.drainTimeout, heardAt: now };
+    this.#window = { part, lent, since: now, until: now + this.#options.drainTimeout, silentLooks: 0 };
     this.#lookLater();
   }
 
@@ -255,26 +253,28 @@ export class Handover {
 
   async #look(): Promise<void> {
     const { peer, tell } = this.#options;
-    const window = this.#window;
-    if (window === undefined || this.#closed) return;
+    if (this.#window === undefined || this.#closed) return;
     this.#lookLater();
+    this.#window = { ...this.#window, silentLooks: this.#window.silentLooks + 1 };
     const stay = masterOf(this.#options.roles());
     if (this.#goes.some((name) => !stay.includes(name))) this.done();
-    if (window.part === 'gives' && isSettled(window, this.#clock.monotonic())) {
+    const window = this.#window;
+    // Until the VIPs have moved, and for a while after it, nobody knows: the peer would take 0 for the end.
+    if (window.part === 'gives' && this.#asks === '' && isSettled(window, this.#clock.monotonic())) {
       this.#left = await this.#countLeft(window);
       tell();
     }
     const left = window.part === 'gives' ? this.#left : peer()?.handover.left;
-    const why = whyOver(this.#window ?? window, left, this.#clock.monotonic());
+    const why = whyOver(this.#window, left, this.#clock.monotonic());
     if (why !== '') await this.#end(window, why);
   }
 
-  /** None counts where the VIPs are back; while they are about to move nobody knows. */
+  /** None counts where the VIPs are back, or have stayed. */
   async #countLeft({ lent }: Window): Promise<number> {
     const { roles, vipsOf, kernel } = this.#options;
     const here = new Set(vipsOf(masterOf(roles())));
     const away = lent.filter((vip) => !here.has(vip));
-    if (away.length === 0) return this.#asks === '' ? 0 : -1;
+    if (away.length === 0) return 0;
     return kernel.connections(away).then(
       ({ length }) => length,
       () => -1,

@@ -8,14 +8,16 @@ export interface Window {
   /** Milliseconds that never go back: when the last handover was prepared or done, and when all ends. */
   readonly since: number;
   readonly until: number;
-  /** When the peer was heard last. */
-  readonly heardAt: number;
+  /** How often this host has looked since it heard the peer last: a time would count stalls of this host, too. */
+  readonly silentLooks: number;
 }
 
 /** Milliseconds after a handover in which nothing ends yet: neighbours learn of it from a second announcement, too. */
 const SETTLE = 3_000;
+/** Milliseconds between two looks. */
+export const LOOK = 500;
 /** Milliseconds without a word of the peer after which it may be dead, and its clients shall know. */
-const SILENCE = 5_000;
+const SILENCE = 10_000;
 
 /** Whether it is time to look how many connections are left. */
 export function isSettled({ since }: Window, now: number): boolean {
@@ -27,6 +29,6 @@ export function whyOver(window: Window, left: number | undefined, now: number): 
   if (now >= window.until) return 'It has taken as long as it may';
   if (!isSettled(window, now)) return '';
   if (left === 0) return 'No connection is left';
-  if (window.part === 'takes' && now > window.heardAt + SILENCE) return 'The peer is not heard any more';
+  if (window.part === 'takes' && window.silentLooks * LOOK > SILENCE) return 'The peer is not heard any more';
   return '';
 }

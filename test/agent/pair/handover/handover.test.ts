@@ -228,10 +228,50 @@ test('Clients of a peer that is dead are not made to wait until the deadline', a
   a.connections = 1;
   await move(a, b);
   b.hears = false;
-  await clock.advance(4_000);
+  await clock.advance(9_000);
   t.is(b.deeds, `divert ${VIP} 61`);
   await clock.advance(2_000);
   t.is(b.deeds, 'end diversion; take back ');
+});
+
+test('A host that was held up itself takes nobody for dead because of it', async (t) => {
+  const [a, b, clock] = await pair(t);
+  a.connections = 1;
+  await move(a, b);
+  await clock.advance(5_000);
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  // What the peer has said meanwhile is read after the first look.
+  b.hears = false;
+  clock.hang(30_000);
+  await clock.advance(0);
+  b.hears = true;
+  await clock.advance(2_000);
+  t.is([a.deeds, b.deeds].join(), ',');
+  t.is(a.handover.status.left, 1);
+});
+
+test('What is left counts only some time after the VIPs have moved, however long they took', async (t) => {
+  const [a, b, clock] = await pair(t);
+  await a.handover.prepare();
+  await clock.advance(5_000);
+  [a.roles, b.roles] = [BACKUP, MASTER];
+  // The order has not noticed yet.
+  await clock.advance(1_000);
+  t.is(a.handover.report.left, -1);
+  a.handover.done();
+  await clock.advance(2_500);
+  t.is(a.handover.report.left, -1);
+  t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
+  await clock.advance(1_000);
+  t.is([a.deeds, b.deeds].join(), `end diversion; take back ${VIP},end diversion; take back `);
+
+  // Without an order of the host that gives them, too.
+  await a.handover.wish();
+  await clock.advance(5_000);
+  [a.roles, b.roles] = [MASTER, BACKUP];
+  await clock.advance(2_500);
+  t.is(b.handover.report.left, -1);
+  t.is([a.deeds, b.deeds].join(), `divert ${VIP} 61,lend ${VIP} 61`);
 });
 
 test('A host that wants VIPs has both prepared before it rises', async (t) => {
