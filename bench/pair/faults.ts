@@ -26,6 +26,20 @@ export const faults: readonly Fault[] = [
     undo: ({ network }, active) => network.recover(active),
   },
   {
+    row: 'fault-frozen',
+    most: 0.75,
+    lasts: 2,
+    strike: ({ network }, active) => network.freeze(active),
+    undo: ({ network }, active) => network.thaw(active),
+  },
+  {
+    row: 'fault-link-cut',
+    most: 0.75,
+    lasts: 2,
+    strike: ({ network }, active) => network.cut(active),
+    undo: ({ network }, active) => network.join(active),
+  },
+  {
     // Noticed after pairLowerAfter (1 s), then the other host takes over as from one that is well.
     row: 'fault-haproxy-hung',
     most: 2.75,
@@ -71,8 +85,16 @@ export const faults: readonly Fault[] = [
     row: 'fault-vrrp-cut',
     most: 0.75,
     lasts: 5,
-    strike: (agents) => deafen(agents, true),
-    undo: (agents) => deafen(agents, false),
+    strike: (agents) => deafen(agents, 'ip protocol 112'),
+    undo: (agents) => hear(agents),
+  },
+  {
+    // Neither the agents nor the HAProxies hear each other; VRRP, clients and members get through.
+    row: 'fault-agents-cut',
+    most: 0.05,
+    lasts: 5,
+    strike: (agents) => deafen(agents, 'tcp dport { 9181, 9182 }'),
+    undo: (agents) => hear(agents),
   },
 ];
 
@@ -80,12 +102,18 @@ function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) signal(pid, name);
 }
 
-function deafen({ network }: TwoAgents, isDeaf: boolean): void {
+/** On both hosts these packets are dropped. */
+function deafen(agents: TwoAgents, packets: string): void {
+  nftables(agents, `table inet deaf { chain in { type filter hook input priority 0; ${packets} drop; }; }`);
+}
+
+function hear(agents: TwoAgents): void {
+  nftables(agents, 'delete table inet deaf');
+}
+
+function nftables({ network }: TwoAgents, command: string): void {
   for (const host of HOSTS) {
-    const rules =
-      'table inet deaf { chain in { type filter hook input priority 0; ip protocol 112 drop; }; }';
-    const words = isDeaf ? [rules] : ['delete', 'table', 'inet', 'deaf'];
-    const [program = '', ...args] = [...network.within(host), 'nft', ...words];
+    const [program = '', ...args] = [...network.within(host), 'nft', command];
     const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
     if (status !== 0) throw new Error(`nft on ${host}: ${stderr}`);
   }

@@ -62,15 +62,33 @@ export class PairNetwork {
     return this.processes(host).filter((pid) => nameOf(pid) === 'keepalived');
   }
 
-  /** As its power would be lost: nothing runs there any more, and nothing gets out. Its links stay up, as behind a switch. */
+  /** As its power would be lost: nothing runs there any more, and nothing gets out. */
   fail(host: HostName): void {
-    for (const pid of this.processes(host)) signal(pid, 'SIGSTOP');
-    run(['ip', 'link', 'set', portOf(host), 'nomaster']);
+    this.freeze(host);
+    this.cut(host);
   }
 
   recover(host: HostName): void {
-    run(['ip', 'link', 'set', portOf(host), 'master', 'br0']);
+    this.join(host);
+    this.thaw(host);
+  }
+
+  /** Nothing runs there any more, but for the kernel, which goes on answering for the addresses that it has. */
+  freeze(host: HostName): void {
+    for (const pid of this.processes(host)) signal(pid, 'SIGSTOP');
+  }
+
+  thaw(host: HostName): void {
     for (const pid of this.processes(host)) signal(pid, 'SIGCONT');
+  }
+
+  /** Nothing gets in or out. Its link stays up, as behind a switch. */
+  cut(host: HostName): void {
+    run(['ip', 'link', 'set', portOf(host), 'nomaster']);
+  }
+
+  join(host: HostName): void {
+    run(['ip', 'link', 'set', portOf(host), 'master', 'br0']);
   }
 
   async #add(scratch: Scratch, place: Place): Promise<void> {
