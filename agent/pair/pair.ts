@@ -104,6 +104,8 @@ export class Pair {
       onHeard: () => {
         this.#judge();
         this.#handover?.heard();
+        // What has arrived by now is read in between, from keepalived, too.
+        setImmediate(() => this.#judgeMasters(true));
       },
       onProved: options.onProved,
       onRefused: (why) => metrics.pairRefused(why),
@@ -274,19 +276,25 @@ export class Pair {
   /** Everything that follows from what is known now; called whenever something of it may have changed. */
   #judge(): void {
     if (this.#closed) return;
-    const { vrrp, settings, log } = this.#options;
+    const { settings, log } = this.#options;
     this.#standing.judge();
     this.#rise.look();
-
-    const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, performance.now());
-    const [were, are] = [this.#masters.names.join(), masters.names.join()];
-    this.#masters = masters;
-    if (are !== were && are !== '') for (const { message } of this.problems()) log.error(message);
-    if (are !== were && are === '') log.info('The pair has one master again', { instances: were });
+    this.#judgeMasters(false);
 
     const isHeard = this.#peer !== undefined;
     if (isHeard && !this.#wasHeard) log.info('The peer is heard', { peer: settings().pairPeer });
     if (!isHeard && this.#wasHeard) log.warn('The peer is not heard any more', { peer: settings().pairPeer });
     this.#wasHeard = isHeard;
+  }
+
+  #judgeMasters(isFresh: boolean): void {
+    if (this.#closed) return;
+    const { vrrp, log } = this.#options;
+    const at = { now: performance.now(), isFresh };
+    const masters = nextMasters(this.#masters, vrrp.roles(), this.#peer?.roles, at);
+    const [were, are] = [this.#masters.names.join(), masters.names.join()];
+    this.#masters = masters;
+    if (are !== were && are !== '') for (const { message } of this.problems()) log.error(message);
+    if (are !== were && are === '') log.info('The pair has one master again', { instances: were });
   }
 }

@@ -15,15 +15,19 @@ export interface MastersSeen {
 
 export const oneMaster: MastersSeen = { since: {}, names: [] };
 
-/** `now` in milliseconds that never go back. A peer that is not heard (undefined) says nothing. */
+/**
+ * `now` in milliseconds that never go back. A peer that is not heard (undefined) says nothing. `isFresh`: the peer has
+ * said it just now, and all that this host was told has been read; on a host without processor what it knows is old.
+ */
 export function nextMasters(
   before: MastersSeen,
   own: Roles,
   peer: Roles | undefined,
-  now: number,
+  { now, isFresh }: { readonly now: number; readonly isFresh: boolean },
 ): MastersSeen {
   const both = peer === undefined ? [] : contested(own, peer);
   if (both.length === 0) return oneMaster;
   const since = Object.fromEntries(both.map((name) => [name, before.since[name] ?? now]));
-  return { since, names: both.filter((name) => now - (since[name] ?? now) > SETTLING) };
+  const lasts = (name: string): boolean => now - (since[name] ?? now) > SETTLING;
+  return { since, names: both.filter((name) => before.names.includes(name) || (isFresh && lasts(name))) };
 }

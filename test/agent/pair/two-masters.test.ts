@@ -6,11 +6,11 @@ const master: Roles = { 'vrrp-51': 'master' };
 const backup: Roles = { 'vrrp-51': 'backup' };
 
 function namesOver(
-  moments: readonly (readonly [now: number, own: Roles, peer: Roles | undefined])[],
+  moments: readonly (readonly [now: number, own: Roles, peer: Roles | undefined, isFresh?: boolean])[],
 ): readonly string[] {
   let seen: MastersSeen = oneMaster;
-  return moments.map(([now, own, peer]) => {
-    seen = nextMasters(seen, own, peer, now);
+  return moments.map(([now, own, peer, isFresh = true]) => {
+    seen = nextMasters(seen, own, peer, { now, isFresh });
     return seen.names.join();
   });
 }
@@ -24,6 +24,19 @@ test('Two masters are reported once they have been two for more than a second', 
     [1_501, master, master],
   ] as const;
   t.deepEqual(namesOver(moments), ['', '', 'vrrp-51', '', '']);
+});
+
+test('A host that has been held up hears its peer before it says that they are two', (t) => {
+  const moments = [
+    [0, master, master],
+    [5_000, master, master, false],
+    [5_001, master, backup],
+    [6_000, master, master],
+    [7_001, master, master, false],
+    [7_002, master, master],
+    [7_003, master, master, false],
+  ] as const;
+  t.deepEqual(namesOver(moments), ['', '', '', '', '', 'vrrp-51', 'vrrp-51']);
 });
 
 test('A peer that is not heard is no second master', (t) => {
