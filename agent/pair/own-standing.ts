@@ -57,7 +57,7 @@ export interface OwnStandingOptions {
 /** Milliseconds between two looks at HAProxy while it is well, and while it is not. */
 const LOOK = 500;
 const LOOK_AGAIN = 100;
-/** Of so many looks one is for the listeners in another network namespace: what the kernel lists costs more to read. */
+/** Of so many looks one is for listeners that cannot be connected to: what the kernel lists of them costs more to read. */
 const LOOKS_TO_LISTEN = 4;
 
 /** Milliseconds that HAProxy may be silent while it reloads: meanwhile the worker before goes on serving. */
@@ -87,11 +87,11 @@ export class OwnStanding {
       ask: () => haproxy.ask(settings().pairLowerAfter),
       serves: (listener) => haproxy.serves(listener),
       wanted,
-      // The agent is not where the VIPs of another network namespace are.
-      knock: (place) =>
-        settings().netns === ''
-          ? knock(place, settings().pairLowerAfter)
-          : whyNotListening(haproxy.workerPid(), place),
+      knock: (place) => {
+        const { netns, pairLowerAfter } = settings();
+        if (this.#canConnect) return knock(place, pairLowerAfter);
+        return whyNotListening(netns === '' ? process.pid : haproxy.workerPid(), place);
+      },
     });
   }
 
@@ -124,12 +124,20 @@ export class OwnStanding {
     clearTimeout(this.#look);
   }
 
+  /** The agent is not where the VIPs of another network namespace are, and connections to a VIP of the peer are its. */
+  get #canConnect(): boolean {
+    const { settings, vrrp } = this.#options;
+    return settings().netns === '' && isActive(vrrp.roles());
+  }
+
   async #lookAgain(): Promise<void> {
-    const { vrrp, settings, onLook } = this.#options;
-    const isTurn = settings().netns === '' || this.#looks++ % LOOKS_TO_LISTEN === 0;
-    const knocks = isActive(vrrp.roles()) && (isTurn || this.#seen.listeners !== '');
+    const { vrrp, onLook } = this.#options;
+    const isConnecting = this.#canConnect;
+    const isTurn = isConnecting || this.#looks++ % LOOKS_TO_LISTEN === 0 || this.#seen.listeners !== '';
+    // What the kernel lists has nothing to do with who holds a VIP.
+    const isSeen = isConnecting ? (address: string) => vrrp.holds(address) : () => true;
     const began = performance.now();
-    this.#seen = await this.#watch.look(knocks ? (address) => vrrp.holds(address) : undefined);
+    this.#seen = await this.#watch.look(isTurn ? isSeen : undefined);
     if (this.#closed) return;
     // What did not answer was silent from the moment that it was asked.
     const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';

@@ -1,5 +1,5 @@
 // Looks at this host's own HAProxy, as its peer or a client would find it: does it answer on its socket, and do its
-// listeners take connections on the VIPs that this host holds.
+// listeners take connections.
 
 import { connect } from 'node:net';
 import { messageOf } from '../base/errors.ts';
@@ -33,41 +33,41 @@ export class Watch {
     this.#options = options;
   }
 
-  /** `holds`: whether a VIP is on this host; a connection to another would reach the other one. undefined: none is. */
-  async look(holds: ((address: string) => boolean) | undefined): Promise<Seen> {
+  /** `isOurs`: whether it can be seen of a VIP what listens there on this host. undefined: of none. */
+  async look(isOurs: ((address: string) => boolean) | undefined): Promise<Seen> {
     try {
       await this.#options.ask();
     } catch (error) {
       return { haproxy: messageOf(error), listeners: '' };
     }
-    return { haproxy: '', listeners: holds === undefined ? '' : await this.#sample(holds) };
+    return { haproxy: '', listeners: isOurs === undefined ? '' : await this.#sample(isOurs) };
   }
 
-  /** The next few listeners, until one takes a connection. */
-  async #sample(holds: (address: string) => boolean): Promise<string> {
+  /** The next few listeners, until one takes a connection; of an address that cannot be bound there is a report already. */
+  async #sample(isOurs: (address: string) => boolean): Promise<string> {
     let fault = '';
     for (let sample = 0; sample < SAMPLES; sample++) {
-      const place = this.#next(holds);
-      if (place === undefined) return fault;
-      fault = await this.#options.knock(place);
-      if (fault === '') return '';
+      for (const place of this.#next(isOurs)) {
+        fault = await this.#options.knock(place);
+        if (fault === '') return '';
+      }
     }
     return fault;
   }
 
-  /** Goes round: each listener has its turn. */
-  #next(holds: (address: string) => boolean): Place | undefined {
+  /** Goes round: each listener has its turn, with all of its addresses. [] where there is none. */
+  #next(isOurs: (address: string) => boolean): readonly Place[] {
     const { serves } = this.#options;
     for (let round = 0; round < 2; round++) {
       this.#listeners ??= this.#all();
       for (let next = this.#listeners.next(); next.done !== true; next = this.#listeners.next()) {
         const { name, addresses, port } = next.value;
-        const address = addresses.find(holds);
-        if (address !== undefined && serves(name)) return { address, port };
+        const ours = addresses.filter(isOurs);
+        if (ours.length > 0 && serves(name)) return ours.map((address) => ({ address, port }));
       }
       this.#listeners = undefined;
     }
-    return undefined;
+    return [];
   }
 
   *#all(): Generator<Listener, void, void> {

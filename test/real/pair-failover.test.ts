@@ -13,6 +13,7 @@ const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
 
 const VIP = '10.9.1.1';
+const LISTENER = 'default:web:tcp:8080:v4';
 
 test.serial('A failover moves the traffic once, and is refused while the peer is behind', async (t) => {
   const { active, standby, network, roles } = await startPair(t);
@@ -157,6 +158,24 @@ test.serial("A host keeps its place where HAProxy's admin socket has been remove
   await delay(3_000);
   t.false(agent.hasLogged('This host is lowered'));
   t.is(await roles(), 'master,backup');
+});
+
+test.serial('A HAProxy whose listeners are gone costs the host its place, though it answers', async (t) => {
+  const { active, network, roles } = await startPair(t);
+  const turn = (word: string) => active.host.haproxy(`${word} frontend ${LISTENER}`);
+  await turn('disable');
+  await active.host.until('the peer has taken over', async () => (await roles()) === 'backup,master');
+  t.is(await network.whoServes(VIP), 'member');
+  const { lowered } = await pairOf(active.host);
+  t.deepEqual(
+    lowered.map(({ reason }) => reason),
+    ['listeners'],
+  );
+  t.is((await active.agent.metrics())('headgate_standing_lowered', { reason: 'listeners' }), 1);
+  t.true(active.agent.hasLogged('This host is lowered in the pair'));
+  await turn('enable');
+  await active.host.until('it stands in full', async () => (await pairOf(active.host)).lowered.length === 0);
+  t.is(await roles(), 'backup,master');
 });
 
 /** One of the hosts serves `default/web` at the VIP. */

@@ -59,7 +59,7 @@ class Side {
         ask: async () => {
           if (this.silence !== '') throw new Error(this.silence);
         },
-        serves: () => this.netns !== '',
+        serves: () => true,
         workerPid: () => process.pid,
         served: (key) => (this.isPending ? 'pending' : this.wanted.get(key)),
       },
@@ -217,21 +217,36 @@ test('A HAProxy that is silent lowers the host, and raises it when it answers ag
   await until(t, 'it is raised', () => side.told.at(-1) === 'full');
 });
 
-test('Where the agent cannot connect to listeners, those that the kernel does not have lower the host', async (t) => {
-  const [side] = await twoSides(t);
-  const server = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const listeners = [{ name: 'web', addresses: ['127.0.0.1'], port }] as unknown as readonly Listener[];
-  [side.netns, side.roles] = ['elsewhere', MASTER];
-  await side.pair.start();
-  side.put('web', listeners);
-  await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
-  await new Promise((resolve) => server.close(resolve));
-  await until(t, 'it is lowered', () => side.told.at(-1) === 'listeners');
-  t.is(side.pair.status().lowered[0]?.message, `Nothing listens on 127.0.0.1 port ${port}`);
-});
+for (const [what, netns, roles] of [
+  ['The master where the agent is', '', MASTER],
+  ['A master in another network', 'elsewhere', MASTER],
+  ['A standby', '', BACKUP],
+] as const)
+  test(`${what} is lowered when its listeners are gone, and until they are back`, async (t) => {
+    const [side] = await twoSides(t);
+    const server = createServer().listen(0, '127.0.0.1');
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const listeners = [{ name: 'web', addresses: ['127.0.0.1'], port }] as unknown as readonly Listener[];
+    [side.netns, side.roles] = [netns, roles];
+    await side.pair.start();
+    side.put('web', listeners);
+    await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+    await new Promise((resolve) => server.close(resolve));
+    await until(t, 'it is lowered', () => side.told.at(-1) === 'listeners');
+    const message = side.pair.status().lowered[0]?.message ?? '';
+    t.true(
+      message.includes(netns === '' && roles === MASTER ? 'ECONNREFUSED' : 'Nothing listens on'),
+      message,
+    );
+    // That it has given way makes it no better.
+    side.take(BACKUP);
+    await delay(1_000);
+    t.is(side.lowered, 'listeners');
+    server.listen(port, '127.0.0.1');
+    await until(t, 'it is raised', () => side.told.at(-1) === 'full');
+  });
 
 test('Two that both say master are reported by both within two seconds', async (t) => {
   const [a, b] = await twoSides(t);

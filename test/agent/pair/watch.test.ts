@@ -62,6 +62,15 @@ test('One listener that refuses is not the fault of the host, three in a row are
   t.regex((await none.look(all)).listeners, /ECONNREFUSED/);
 });
 
+test('A listener is well where it takes connections at any of its addresses', async (t) => {
+  await listen(t, 51);
+  const addresses = [address(52), address(51)];
+  const listeners = [{ name: 'two', addresses, port: PORT } as unknown as Listener];
+  const watch = watchOf(new Map([['default/web', { listeners } as unknown as LoadBalancer]]));
+  t.is((await watch.look(all)).listeners, '');
+  t.regex((await watch.look((one) => one !== address(51))).listeners, /ECONNREFUSED/);
+});
+
 test('What HAProxy does not serve, and VIPs that are elsewhere, are not tried', async (t) => {
   t.is((await watchOf(wantedAt(99)).look(all)).listeners, '');
   t.is((await watchOf(wantedAt(12)).look(undefined)).listeners, '');
