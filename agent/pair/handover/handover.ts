@@ -62,6 +62,7 @@ export class Handover {
   #goes: readonly string[] = [];
   #left = 0;
   #giving: Promise<void> | undefined;
+  #wishing: Promise<void> | undefined;
   #onReady: () => void = () => undefined;
   #onPrepared: () => void = () => undefined;
   /** One thing is done to the kernel at a time. */
@@ -126,22 +127,11 @@ export class Handover {
   }
 
   /** Before this host takes VIPs that the peer serves: has both prepared. As prepare(), but for the other side. */
-  async wish(): Promise<void> {
-    const { peer, tell, drainTimeout } = this.#options;
-    // A host that has just begun may be about to rise before it has looked at itself.
-    await this.#within(MOST, this.#looked.promise);
-    if (drainTimeout === 0 || this.#whyNotTake !== '' || peer()?.handover.gives !== true) return;
-    const prepared = Promise.withResolvers<void>();
-    this.#onPrepared = prepared.resolve;
-    if (this.#isPrepared) return;
-    // What the peer orders by itself does as well.
-    if (peer()?.handover.asks === '') {
-      this.#wants = randomBytes(8).toString('hex');
-      tell();
-    }
-    await this.#within(MOST, prepared.promise);
-    this.#wants = '';
-    tell();
+  wish(): Promise<void> {
+    this.#wishing ??= this.#wish().finally(() => {
+      this.#wishing = undefined;
+    });
+    return this.#wishing;
   }
 
   /** The VIPs have moved, or will not. */
@@ -174,6 +164,24 @@ export class Handover {
   /** For what the peer orders now. */
   get #isPrepared(): boolean {
     return this.#ready !== '' && this.#ready === this.#options.peer()?.handover.asks;
+  }
+
+  async #wish(): Promise<void> {
+    const { peer, tell, drainTimeout } = this.#options;
+    // A host that has just begun may be about to rise before it has looked at itself.
+    await this.#within(MOST, this.#looked.promise);
+    if (drainTimeout === 0 || this.#whyNotTake !== '' || peer()?.handover.gives !== true) return;
+    const prepared = Promise.withResolvers<void>();
+    this.#onPrepared = prepared.resolve;
+    if (this.#isPrepared) return;
+    // What the peer orders by itself does as well.
+    if (peer()?.handover.asks === '') {
+      this.#wants = randomBytes(8).toString('hex');
+      tell();
+    }
+    await this.#within(MOST, prepared.promise);
+    this.#wants = '';
+    tell();
   }
 
   /** The peer is about to rise above this host; the VIPs go when it is prepared, or when it does not wait any longer. */
