@@ -35,6 +35,8 @@ export interface OwnStandingOptions {
     /** Fails where HAProxy does not answer in time. */
     ask(timeoutMs: number): Promise<unknown>;
     serves(listener: string): boolean;
+    /** What it serves of a load balancer; `pending` where something is still to be done. */
+    served(key: string): LoadBalancer | 'pending' | undefined;
     /** 0 where there is none. */
     workerPid(): number;
   };
@@ -86,6 +88,7 @@ export class OwnStanding {
     this.#watch = new Watch({
       ask: () => haproxy.ask(settings().pairLowerAfter),
       serves: (listener) => haproxy.serves(listener),
+      served: (key) => haproxy.served(key),
       wanted,
       knock: (place) => {
         const { netns, pairLowerAfter } = settings();

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
-import type { LoadBalancer, Problem } from '../model.ts';
+import type { Problem } from '../model.ts';
 import type { PairCredentials } from './credentials.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { noHandover } from './handover/handover-report.ts';
@@ -37,10 +37,7 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects' | 'wante
   /** As they are now: what may change are the addresses and the times; renew() says that it has. */
   readonly settings: () => PairSettings;
   readonly version: string;
-  readonly haproxy: OwnStandingOptions['haproxy'] & {
-    /** What it serves of a load balancer; `pending` where something is still to be done. */
-    served(key: string): LoadBalancer | 'pending' | undefined;
-  };
+  readonly haproxy: OwnStandingOptions['haproxy'];
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
     /** With what lowers a host. */

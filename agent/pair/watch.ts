@@ -10,6 +10,8 @@ export interface WatchOptions {
   /** Fails where HAProxy does not answer in time. */
   readonly ask: () => Promise<unknown>;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  /** What HAProxy is known to serve of a load balancer; what is `pending` may not listen yet where it shall. */
+  readonly served: (key: string) => LoadBalancer | 'pending' | undefined;
   /** Whether HAProxy has this listener, as far as is known. */
   readonly serves: (listener: string) => boolean;
   /** What is wrong where HAProxy should take connections, '' where nothing is. */
@@ -71,7 +73,11 @@ export class Watch {
   }
 
   *#all(): Generator<Listener, void, void> {
-    for (const { listeners } of this.#options.wanted.values()) yield* listeners;
+    const { wanted, served } = this.#options;
+    for (const key of wanted.keys()) {
+      const loadBalancer = served(key);
+      if (loadBalancer !== undefined && loadBalancer !== 'pending') yield* loadBalancer.listeners;
+    }
   }
 }
 

@@ -33,10 +33,12 @@ function wantedAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer
 function watchOf(
   wanted: ReadonlyMap<string, LoadBalancer>,
   ask: () => Promise<unknown> = async () => undefined,
+  pending: readonly string[] = [],
 ): Watch {
   return new Watch({
     ask,
     wanted,
+    served: (key) => (pending.includes(key) ? 'pending' : wanted.get(key)),
     serves: (name) => name !== 'at-99',
     knock: (place) => knock(place, 2_000),
   });
@@ -69,6 +71,11 @@ test('A listener is well where it takes connections at any of its addresses', as
   const watch = watchOf(new Map([['default/web', { listeners } as unknown as LoadBalancer]]));
   t.is((await watch.look(all)).listeners, '');
   t.regex((await watch.look((one) => one !== address(51))).listeners, /ECONNREFUSED/);
+});
+
+test('What is still to be done is not tried: HAProxy may not listen there yet', async (t) => {
+  const pending = watchOf(wantedAt(12, 13, 14), undefined, ['default/web']);
+  t.is((await pending.look(all)).listeners, '');
 });
 
 test('What HAProxy does not serve, and VIPs that are elsewhere, are not tried', async (t) => {
