@@ -93,10 +93,7 @@ export class TestNetwork {
     this.start(host, process.execPath, '-e', script);
   }
 
-  /**
-   * Who answers the host `client` at an address, '' where nobody does. A bash that is started by none, as in the
-   * background, takes a socket at its standard input for a login over the network, and runs all that ~/.bashrc has.
-   */
+  /** Who answers the host `client` at an address, '' where nobody does. */
   async whoServes(address: string, port = 8080): Promise<string> {
     // Where its input is a socket, as here, bash takes itself for a remote shell and would read ~/.bashrc first.
     const { stdout } = await this.try(
