@@ -214,6 +214,11 @@ test.serial(
         .replaceAll(host.directory, 'DIR')
         .replaceAll(/^ *description .*$/gm, '')
         .replaceAll(/ -u \d+ /g, ' ');
+    for (const host of [one, two])
+      await host.until('its file has all of them', async () => {
+        const text = await host.config();
+        return names.every((name) => text.includes(`default:${name}:`));
+      });
     const areSame = async () => (await bytes(one)) === (await bytes(two));
     await one.until('both files are written', areSame).catch(() => undefined);
     t.is(await bytes(one), await bytes(two));
