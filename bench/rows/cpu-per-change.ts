@@ -16,7 +16,7 @@ import { processorTime } from '../support/usage.ts';
 const ROUNDS = 3;
 /** After the start, before anything is warm. */
 const FIRST = 240;
-/** Changes that make a side warm: V8 has compiled by then what is called at each, which is at its 3,000th call. */
+/** Changes that make a side warm: V8 has compiled by then what is called at each, which is at its 3,000th call at the latest. */
 const WARM = 4_000;
 /** Milliseconds. */
 const BETWEEN = 80;
