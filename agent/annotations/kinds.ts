@@ -73,10 +73,12 @@ export function duration(least: number, most: number): Kind<number> {
   };
 }
 
-/** A duration that can also be switched off, by `0`. */
+const OFF = /^0(?:ms|s|m|h|d)?$/;
+
+/** A duration that can also be switched off, by `0`, with a unit or without. */
 export function durationOrOff(least: number, most: number): Kind<number> {
   const on = duration(least, most);
-  return { ...on, words: `0 or ${on.words}`, parse: (text) => (text === '0' ? 0 : on.parse(text)) };
+  return { ...on, words: `0 or ${on.words}`, parse: (text) => (OFF.test(text) ? 0 : on.parse(text)) };
 }
 
 /** HAProxy takes such a path unquoted and unescaped, and sends it as it is. */

@@ -55,6 +55,13 @@ function faults(given: Given): string[] {
   return [];
 }
 
+test('What can be switched off is so by 0, with a unit or without, and by nothing shorter than the least', (t) => {
+  for (const off of ['0', '0s', '0ms']) t.is(read({ argv: ['--drain-timeout', off] }).drainTimeout, 0);
+  t.deepEqual(faults({ argv: ['--drain-timeout', '1ms'] }), [
+    '--drain-timeout: "1ms" is not 0 or a duration with its unit (ms, s, m, h or d) from 1s to 1d',
+  ]);
+});
+
 test('Without anything given, an ordinary user has defaults below the home directory', (t) => {
   t.like(read({}), {
     manifests: [],
