@@ -1,28 +1,27 @@
 // Finds the known word that a mistyped one was most likely meant to be.
 // Pure.
 
-/** The one of `known` (not empty) with the fewest letters to add, drop or replace; case and separators count little. */
-export function nearest(word: string, known: readonly string[]): string {
-  let best = known[0] ?? '';
-  let least = Number.POSITIVE_INFINITY;
-  for (const candidate of known) {
-    const distance = 10 * editDistance(plain(word), plain(candidate)) + editDistance(word, candidate);
-    if (distance < least) {
-      best = candidate;
-      least = distance;
-    }
-  }
-  return best;
-}
-
+/** Longer words are not looked at: the work grows with their length, and strangers write them. */
 const LONGEST = 64;
 
-/** As nearest(), but undefined where nothing is near enough for a slip of the pen: a quarter of the letters, or 2. */
-export function near(word: string, known: readonly string[]): string | undefined {
+/**
+ * The one of `known` with the fewest letters to add, drop or replace, case and separators counting little; undefined
+ * where that is more than a slip of the pen: a third of the letters of the longer word, but one at least.
+ */
+export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > LONGEST) return undefined;
-  const best = nearest(word, known);
-  const most = Math.max(word.length < 4 ? 1 : 2, Math.floor(word.length / 4));
-  return editDistance(plain(word), plain(best)) <= most ? best : undefined;
+  const a = plain(word);
+  let best: string | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const candidate of known) {
+    const b = plain(candidate);
+    const letters = editDistance(a, b);
+    const distance = 10 * letters + editDistance(word, candidate);
+    if (letters > Math.max(1, Math.floor(Math.max(a.length, b.length) / 3)) || distance >= least) continue;
+    best = candidate;
+    least = distance;
+  }
+  return best;
 }
 
 function plain(word: string): string {

@@ -61,13 +61,7 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
     }
     const kind = kinds.get(token.name);
     if (kind === undefined) {
-      errors.push(
-        unknown(
-          'flag',
-          token.rawName,
-          [...kinds.keys()].map((flag) => `--${flag}`),
-        ),
-      );
+      errors.push(unknown('flag', token.rawName, [...kinds.keys()], '--'));
       if (token.value === undefined) afterUnknown = token.index + 1;
       continue;
     }
@@ -117,6 +111,8 @@ function* tokensOf(
 const SERVICE_LINK =
   /_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
+const PREFIX = 'HEADGATE_';
+
 /** What the `HEADGATE_` variables say; an empty one counts as absent. */
 export function readVariables(
   env: Readonly<Record<string, string | undefined>>,
@@ -127,10 +123,11 @@ export function readVariables(
   const errors: string[] = [];
   let config: string | undefined;
   for (const [variable, value] of Object.entries(env)) {
-    if (!variable.startsWith('HEADGATE_') || value === undefined || value === '') continue;
+    if (!variable.startsWith(PREFIX) || value === undefined || value === '') continue;
     const name = names.get(variable);
     if (name === undefined) {
-      if (!SERVICE_LINK.test(variable)) errors.push(unknown('variable', variable, [...names.keys()]));
+      const known = [...names.keys()].map((each) => each.slice(PREFIX.length));
+      if (!SERVICE_LINK.test(variable)) errors.push(unknown('variable', variable, known, PREFIX));
     } else if (name === 'config') {
       config = value;
     } else {
@@ -168,13 +165,21 @@ export function readSettingsFile(
   const given: Given[] = [];
   for (const [key, raw] of Object.entries(settings)) {
     const place = `${path}: ${key}`;
-    if (!isSettingName(key)) errors.push(unknown('key', place, Object.keys(settingsTable), key));
+    if (!isSettingName(key)) errors.push(unknown('key', place, Object.keys(settingsTable), '', key));
     else if (raw !== null && raw !== undefined)
       given.push({ name: key, raw, place, directory: dirname(absolute) });
   }
   return { given, errors };
 }
 
-function unknown(what: string, place: string, known: readonly string[], word = place): string {
-  return `${place}: Unknown ${what}, the nearest known one is ${nearest(word, known)}`;
+/** `prefix` is what all names of this source begin with: it makes no two of them alike. */
+function unknown(
+  what: string,
+  place: string,
+  known: readonly string[],
+  prefix: string,
+  word = place.slice(prefix.length),
+): string {
+  const meant = nearest(word, known);
+  return `${place}: Unknown ${what}${meant === undefined ? '' : `, the nearest known one is ${prefix}${meant}`}`;
 }

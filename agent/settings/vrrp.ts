@@ -100,7 +100,10 @@ function unknownKeys(
 ): readonly string[] {
   return Object.keys(mapping)
     .filter((key) => !known.includes(key))
-    .map((key) => `${place}${key}: Unknown key, the nearest known one is ${nearest(key, known)}`);
+    .map((key) => {
+      const meant = nearest(key, known);
+      return `${place}${key}: Unknown key${meant === undefined ? '' : `, the nearest known one is ${meant}`}`;
+    });
 }
 
 function defined(mapping: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -412,7 +412,7 @@ test('An annotation of ours wins over its alias, in either order, even where our
 for (const [name, hint] of [
   ['ratelimit', ', the nearest is "headgate.io/rate-limit"'],
   ['loadBalancerIPs', ', the nearest is "headgate.io/load-balancer-ips"'],
-  ['health-check-interval', ''],
+  ['health-check-interval', ', the nearest is "headgate.io/health-monitor-interval"'],
   ['algoritm', ', the nearest is "headgate.io/algorithm"'],
   ['certificate', ''],
   ['', ''],

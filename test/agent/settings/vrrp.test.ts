@@ -33,6 +33,7 @@ const refused: readonly (readonly [raw: unknown, error: RegExp])[] = [
   ['{a: [', /is not a mapping/],
   [[GOOD], /is not a mapping/],
   [{ ...GOOD, adress: 'x' }, /^adress: Unknown key, the nearest known one is address$/],
+  [{ ...GOOD, foo: 'x' }, /^foo: Unknown key$/],
   [{ ...GOOD, interface: 'eth0 {' }, /^interface: "eth0 \{" is not the name of a network interface$/],
   [{ ...GOOD, interface: 'a-name-that-is-too-long' }, /is not the name/],
   [{ ...GOOD, address: '192.0.2.11/24' }, /^address: "192.0.2.11\/24" is not an IP address$/],
@@ -67,10 +68,10 @@ test('vrrp refuses instances that are alike', (t) => {
   t.deepEqual(errorsOf({ ...common, instances }), ['virtualRouterId: 51, 51 are not all different']);
   const other = [
     { virtualRouterId, anchors },
-    { virtualRouterId: 52, anchors: ['192.0.2.2'], prio: 1 },
+    { virtualRouterId: 52, anchors: ['192.0.2.2'], priorty: 1 },
   ];
   t.deepEqual(errorsOf({ ...common, instances: other }), [
-    'instances[1].prio: Unknown key, the nearest known one is priority',
+    'instances[1].priorty: Unknown key, the nearest known one is priority',
   ]);
 });
 
