@@ -26,6 +26,8 @@ export interface ClusterView {
   service(key: string): Service | undefined;
   /** Whether it is the operator of this host who gives this Service, in a folder of manifests. */
   isOfFolder(key: string): boolean;
+  /** The Service of the API in whose place it is served. */
+  eclipsed(key: string): Service | undefined;
   slices(key: string): readonly EndpointSlice[];
   nodes(): readonly Node[];
 }
@@ -146,6 +148,8 @@ function translate(
   const ranges = sourceRanges(service);
   const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, ofPools);
   const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
+  const eclipsed = cluster.eclipsed(key);
+  if (eclipsed !== undefined && whyNotOurs(eclipsed, settings) === undefined) problems.push(duplicate(key));
   if (vips.length === 0 && !ofPools?.problems.length) problems.push(pending(service));
 
   const membersBy = values.members ?? settings.members;
@@ -244,6 +248,15 @@ function keepLast(
   if (values.whenEmpty !== 'keep-last' || members.some((member) => member.state === 'ready')) return members;
   const last = before?.pool.members ?? [];
   return last.length > 0 ? last : members;
+}
+
+function duplicate(key: string): Problem {
+  return {
+    object: `Service ${key}`,
+    reason: 'DuplicateObject',
+    message:
+      'The Service of the API is not served: a folder of manifests on the load balancer holds one of the same namespace and name, which is served in its place; remove one of the two',
+  };
 }
 
 function pending(service: Service): Problem {

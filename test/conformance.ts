@@ -265,13 +265,14 @@ const SERVICE: Section = {
       field: 'spec.ipFamilies, spec.ipFamilyPolicy',
       rule: [
         'The secondary family may come and go while the Service lives; the other family never notices.',
-        '`PreferDualStack` puts up with one family, `RequireDualStack` waits for both.',
+        '`PreferDualStack` puts up with one family, `RequireDualStack` waits for both; without pools it is served in the family that it has, and says which it misses.',
       ],
       shownBy: {
         [TRANSLATE]: [
           'With both families each port has two listeners, IPv4 before IPv6, each with members of its family',
           'A dual-stack Service that got an address of one family is served in that family alone',
           'A second family that a living Service gets or loses is a listener more or less',
+          'RequireDualStack with v4 and v6 and 192.0.2.10 is served and misses IPv6',
         ],
         [REQUEST]: [
           'A single-stack Service asks for the family that the API server gave it',

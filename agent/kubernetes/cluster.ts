@@ -54,6 +54,8 @@ export class Cluster {
   readonly #services: ByKey<Service> = new Map();
   /** Keys of Services that a folder holds. */
   readonly #ofFolder = new Set<string>();
+  /** Services of the API that do not count, because a folder holds one of the same key. */
+  readonly #eclipsed: ByKey<Service> = new Map();
   readonly #slices: ByKey<EndpointSlice> = new Map();
   readonly #endpoints: ByKey<Endpoints> = new Map();
   readonly #nodes: ByKey<Node> = new Map();
@@ -93,6 +95,11 @@ export class Cluster {
 
   isOfFolder(key: string): boolean {
     return this.#ofFolder.has(key);
+  }
+
+  /** The Service of the API that does not count, because a folder holds one of the same key. */
+  eclipsed(key: string): Service | undefined {
+    return this.#eclipsed.get(key);
   }
 
   services(): IterableIterator<Service> {
@@ -152,8 +159,12 @@ export class Cluster {
   #settle(kind: Kind, key: string, dirty: Set<string>): boolean {
     switch (kind) {
       case 'Service': {
-        const hasMoved = this.#noteFolder(key);
-        if (!replace(this.#services, key, this.#winner(kind, key)) && !hasMoved) return false;
+        const differs = [
+          this.#noteFolder(key),
+          replace(this.#eclipsed, key, this.#loser(key)),
+          replace(this.#services, key, this.#winner(kind, key)),
+        ];
+        if (!differs.includes(true)) return false;
         dirty.add(key);
         return true;
       }
@@ -191,6 +202,10 @@ export class Cluster {
     if (isOfFolder) this.#ofFolder.add(key);
     else this.#ofFolder.delete(key);
     return true;
+  }
+
+  #loser(key: string): Service | undefined {
+    return this.#ofFolder.has(key) ? (this.#held.api.Service.get(key) as Service | undefined) : undefined;
   }
 
   #winner<K extends Kind>(kind: K, key: string): Extract<KubernetesObject, { kind: K }> | undefined {

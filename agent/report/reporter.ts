@@ -70,6 +70,7 @@ export class Reporter {
       identity,
       onLeader: (leads) => {
         this.#writer.lead(leads);
+        if (leads) this.#tellDuplicates();
         options.onLeader();
       },
     });
@@ -107,13 +108,17 @@ export class Reporter {
     this.#lease.start();
   }
 
-  /** These load balancers have changed, or what the dataplane says of them. Services of a folder have no status. */
+  /**
+   * These load balancers have changed, or what the dataplane says of them. Services of a folder have no status, nor has
+   * one of the API in whose place a folder's is served: it only gets an Event.
+   */
   report(keys: Iterable<string>): void {
     for (const key of keys) {
       const service = this.#options.cluster.service(key);
-      if (service === undefined || service.uid === '') {
-        this.#writer.set(key, undefined);
-        this.#told.delete(key);
+      if (service === undefined || this.#options.cluster.isOfFolder(key)) {
+        const eclipsed = this.#options.cluster.eclipsed(key);
+        this.#writer.set(key, eclipsed && { kind: 'release', uid: eclipsed.uid, isTornDown: true });
+        this.#tellDuplicate(key, eclipsed);
       } else {
         this.#writer.set(key, this.#wish(key, service));
       }
@@ -137,6 +142,29 @@ export class Reporter {
     await this.#lease.close();
   }
 
+  /** Other problems are in a status that is written anew; of these there is only the Event, if the last leader told it. */
+  #tellDuplicates(): void {
+    for (const key of [...this.#told.keys()]) {
+      const eclipsed = this.#options.cluster.eclipsed(key);
+      if (eclipsed === undefined) continue;
+      this.#told.delete(key);
+      this.#tellDuplicate(key, eclipsed);
+    }
+  }
+
+  #tellDuplicate(key: string, eclipsed: Service | undefined): void {
+    const { problems = [] } = this.#options.model.loadBalancers.get(key) ?? {};
+    const duplicates = problems.filter(({ reason }) => reason === 'DuplicateObject');
+    if (eclipsed === undefined || duplicates.length === 0) this.#told.delete(key);
+    else this.#tell(key, eclipsed, duplicates);
+  }
+
+  #tell(key: string, service: Service, problems: readonly Problem[]): void {
+    for (const text of problemEvents(this.#told.get(key) ?? [], problems))
+      this.#events.record(subjectOf(service), text);
+    this.#told.set(key, problems);
+  }
+
   #wish(key: string, service: Service): ServiceWish {
     const { model, haproxy, operating } = this.#options;
     const loadBalancer = model.loadBalancers.get(key);
@@ -146,10 +174,7 @@ export class Reporter {
       return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
     }
     const problems = [...haproxy.problemsOf(loadBalancer), ...operating.problemsOf(key)];
-    const all = [...loadBalancer.problems, ...problems];
-    for (const text of problemEvents(this.#told.get(key) ?? [], all))
-      this.#events.record(subjectOf(service), text);
-    this.#told.set(key, all);
+    this.#tell(key, service, [...loadBalancer.problems, ...problems]);
     if (!this.#options.isKept(key)) return { kind: 'claim', uid };
     const status = wantedStatus(loadBalancer, {
       serves: (listener) => haproxy.serves(listener),

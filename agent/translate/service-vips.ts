@@ -96,6 +96,8 @@ export function serviceVips(
     else if (service.loadBalancerIP)
       take([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
     else take(service.statusIPs, 'status', 'status.loadBalancer.ingress');
+    if (ofPools === undefined && vips.size > 0)
+      problems.push(...missingFamilies(service, [...vips.values()]));
   }
   if (settings.externalIPs) take(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
   if (settings.clusterIPs) take(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
@@ -130,6 +132,19 @@ function isMulticast(address: string): boolean {
 
 function isOfFamilies(vip: Vip, service: Service): boolean {
   return service.ipFamilies.length === 0 || service.ipFamilies.includes(vip.family);
+}
+
+/** Of a Service that requires both families and has an address of one only; what it has is served. */
+function missingFamilies(service: Service, vips: readonly Vip[]): readonly Problem[] {
+  if (service.ipFamilyPolicy !== 'RequireDualStack') return [];
+  const required = service.ipFamilies.length > 0 ? service.ipFamilies : (['v4', 'v6'] as const);
+  return required
+    .filter((family) => !vips.some((vip) => vip.family === family))
+    .map((family) => ({
+      object: `Service ${service.key}`,
+      reason: 'AddressPending',
+      message: `It has no IP${family} address, which its spec.ipFamilyPolicy (RequireDualStack) asks for: name one of each family in annotation "headgate.io/load-balancer-ips"`,
+    }));
 }
 
 function notOfFamilies(service: Service): string {

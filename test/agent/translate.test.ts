@@ -180,6 +180,55 @@ test('A dual-stack Service that got an address of one family is served in that f
   t.deepEqual(reasonsOf(model), []);
 });
 
+for (const [ipFamilies, vips, missing] of [
+  [[], '192.0.2.10', 'IPv6'],
+  [['v4', 'v6'], '192.0.2.10', 'IPv6'],
+  [['v4', 'v6'], '2001:db8::10', 'IPv4'],
+  [['v4', 'v6'], '192.0.2.10,2001:db8::10', undefined],
+  [['v4'], '192.0.2.10', undefined],
+] as const) {
+  const families = ipFamilies.length === 0 ? 'no families' : ipFamilies.join(' and ');
+  test(`RequireDualStack with ${families} and ${vips} is served and misses ${missing ?? 'nothing'}`, (t) => {
+    const annotations = ips(vips);
+    const model = translated([service({ ipFamilies, ipFamilyPolicy: 'RequireDualStack', annotations })]);
+    const { listeners, problems } = loadBalancerOf(model);
+    t.deepEqual(listeners.flatMap(({ addresses }) => addresses).join(), vips);
+    const [problem, ...others] = problems;
+    t.deepEqual(others, []);
+    t.is(problem?.reason, missing === undefined ? undefined : 'AddressPending');
+    t.is(problem?.message.includes(`It has no ${missing} address`) ?? false, missing !== undefined);
+  });
+}
+
+test('RequireDualStack without any address says once that there is none', (t) => {
+  const model = translated([service({ ipFamilyPolicy: 'RequireDualStack', loadBalancerIP: undefined })]);
+  t.deepEqual(reasonsOf(model), ['AddressPending']);
+});
+
+test('A Service of a folder says that one of the API of its name is not served, while that one would be ours', (t) => {
+  const cluster = new Cluster();
+  const model = emptyModel();
+  const step = (
+    source: ObjectSource,
+    upserted: readonly KubernetesObject[],
+    removed: typeof upserted = [],
+  ) => {
+    const { keys } = cluster.apply({ upserted, removed }, source);
+    translateChanged(cluster, model, keys, SETTINGS);
+    return reasonsOf(model).join();
+  };
+  const ofApi = service({ uid: 'u1', loadBalancerIP: '192.0.2.99' });
+  t.is(step('manifests', [service()]), '');
+  t.is(step('api', [ofApi]), 'DuplicateObject');
+  t.deepEqual(listenerOf(model).addresses, ['192.0.2.10']);
+  t.is(step('api', [{ ...ofApi, type: 'ClusterIP' }]), '');
+  t.is(step('api', [ofApi]), 'DuplicateObject');
+  t.is(step('api', [], [ofApi]), '');
+  t.is(step('api', [ofApi]), 'DuplicateObject');
+  t.is(step('manifests', [], [service()]), '');
+  t.deepEqual(listenerOf(model).addresses, ['192.0.2.99']);
+});
+
 test('A second family that a living Service gets or loses is a listener more or less', (t) => {
   const { model, step } = stepwise();
   step([service({ ipFamilies: ['v4'] })]);

@@ -88,6 +88,55 @@ test.serial(
 );
 
 test.serial(
+  'A Service of the API whose name a folder has is told so by an Event, and its status says nothing',
+  async (t) => {
+    const flags = ['--kubeconfig', kube.kubeconfig];
+    const host = await TestHost.create(t, { flags });
+    const events = async (name: string): Promise<readonly string[]> => {
+      const query = encodeURIComponent(`involvedObject.name=${name}`);
+      const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${query}`);
+      return items.map(({ type, reason }: { type: string; reason: string }) => `${type} ${reason}`);
+    };
+    await kube.must('POST', servicePath('default'), service('early', host.address(1)));
+    await kube.must('POST', servicePath('default'), service('taken', host.address(1)));
+    await host.serve({ name: 'early', address: host.address(2), members: [host.address(12)] });
+    // Somebody else leads while the agent begins, and has told nothing.
+    const renewTime = new Date().toISOString().replace('Z', '000Z');
+    await kube.must('POST', LEASE.replace(/\/headgate$/, ''), {
+      metadata: { name: 'headgate' },
+      spec: { holderIdentity: 'other', leaseDurationSeconds: 8, acquireTime: renewTime, renewTime },
+    });
+    await host.start();
+    t.deepEqual(await events('early'), []);
+    await host.until('one that was there is told so', async () =>
+      (await events('early')).includes('Warning DuplicateObject'),
+    );
+    const taken = async () => kube.must('GET', servicePath('default', 'taken'));
+    await host.until(
+      'the other one has a status',
+      async () => (await taken()).status.loadBalancer.ingress !== undefined,
+    );
+    await host.serve({ name: 'taken', address: host.address(3), members: [host.address(13)] });
+    await host.until('one that was served is told so', async () =>
+      (await events('taken')).includes('Warning DuplicateObject'),
+    );
+    await host.until('what was told of it is gone', async () => {
+      const { metadata, status } = await taken();
+      const said = [status.loadBalancer.ingress, status.conditions, metadata.finalizers];
+      return said.every((list) => list === undefined || list.length === 0);
+    });
+    const { metadata, status } = await kube.must('GET', servicePath('default', 'early'));
+    t.deepEqual([status, metadata.finalizers], [{ loadBalancer: {} }, undefined]);
+    t.is((await host.why('default/early')).problems[0]?.reason, 'DuplicateObject');
+    for (const name of ['early', 'taken']) await kube.must('DELETE', servicePath('default', name));
+    await host.until(
+      'the folder is served alone',
+      async () => (await host.why('default/early')).problems.length === 0,
+    );
+  },
+);
+
+test.serial(
   'An agent that restarts without an API server serves on, and reloads nothing when it is back',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });

@@ -56,6 +56,26 @@ test('A Service marks its own key, and not again when it is delivered unchanged'
   t.deepEqual(apply(cluster, { removed: [{ kind: 'Service', key: 'default/web' }] }).keys, []);
 });
 
+test('A Service of the API whose key a folder holds is eclipsed, and marks the key when it comes, differs or goes', (t) => {
+  const cluster = new Cluster();
+  const ofApi = service({ uid: 'u1', type: 'ClusterIP' });
+  apply(cluster, { upserted: [service()] });
+  t.is(cluster.eclipsed('default/web'), undefined);
+  t.deepEqual(apply(cluster, { upserted: [ofApi] }, 'api').keys, ['default/web']);
+  t.is(cluster.eclipsed('default/web')?.uid, 'u1');
+  t.is(cluster.service('default/web')?.uid, '');
+  t.deepEqual(apply(cluster, { upserted: [{ ...ofApi }] }, 'api').keys, []);
+  t.deepEqual(apply(cluster, { upserted: [{ ...ofApi, type: 'LoadBalancer' }] }, 'api').keys, [
+    'default/web',
+  ]);
+  t.deepEqual(apply(cluster, { removed: [ofApi] }, 'api').keys, ['default/web']);
+  t.is(cluster.eclipsed('default/web'), undefined);
+  apply(cluster, { upserted: [ofApi] }, 'api');
+  apply(cluster, { removed: [service()] });
+  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.service('default/web')?.uid, 'u1');
+});
+
 test('A slice that moves to another Service marks the old one and the new one', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'a' })] }).keys, ['default/a']);
@@ -128,7 +148,7 @@ test('A source cannot remove what another holds, and the manifests come before t
   apply(cluster, { upserted: [service({ ports: [1] })] }, 'api');
   t.deepEqual(apply(cluster, { removed }, 'manifests').keys, []);
   t.deepEqual(apply(cluster, { upserted: [service({ ports: [2] })] }, 'manifests').keys, ['default/web']);
-  t.deepEqual(apply(cluster, { upserted: [service({ ports: [3] })] }, 'api').keys, []);
+  t.deepEqual(apply(cluster, { upserted: [service({ ports: [3] })] }, 'api').keys, ['default/web']);
   t.is(cluster.service('default/web')?.ports[0]?.port, 2);
   t.deepEqual(apply(cluster, { removed }, 'manifests').keys, ['default/web']);
   t.is(cluster.service('default/web')?.ports[0]?.port, 3);
@@ -157,6 +177,7 @@ const keys = ['default/a', 'default/b'];
 const seen = (cluster: Cluster, key: string) => ({
   service: cluster.service(key),
   isOfFolder: cluster.isOfFolder(key),
+  eclipsed: cluster.eclipsed(key),
   slices: cluster.slices(key),
 });
 const all = (cluster: Cluster) => ({
