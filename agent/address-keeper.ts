@@ -281,13 +281,15 @@ export class AddressKeeper {
   }
 
   #request(key: string): AddressRequest | undefined {
+    const { cluster } = this.#options;
     const view: PoolsView = {
       isAny: this.#hasPools,
       isOfCluster: this.#kept.home === 'cluster',
+      isOfFolder: (service) => cluster.isOfFolder(service),
       owns: (address) => this.#addresses.poolOf(address) !== undefined,
       hasAddress: (service) => this.#addresses.claimsOf(service).some(({ heldUntil }) => heldUntil === 0),
     };
-    return askedAddress(this.#options.cluster.service(key), this.#translating, view);
+    return askedAddress(cluster.service(key), this.#translating, view);
   }
 
   #carryOut({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {

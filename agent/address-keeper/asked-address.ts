@@ -12,6 +12,8 @@ export interface PoolsView {
   readonly isAny: boolean;
   /** Claims of other Services than those of manifests are in the cluster, where hosts without the manifest see them. */
   readonly isOfCluster: boolean;
+  /** The Service is one of a manifest, which may have the UID of the cluster that it was copied from. */
+  readonly isOfFolder: (key: string) => boolean;
   /** Whether a pool has the address. */
   readonly owns: (address: string) => boolean;
   /** The Service has an address of a pool that is there, or was. */
@@ -32,7 +34,7 @@ export function askedAddress(
     settings.annotationDefaults,
   );
   const request = addressRequest(service, values);
-  if (service.uid !== '') return request;
+  if (!pools.isOfFolder(service.key)) return request;
   // A manifest's author is the host's own operator: an address outside the pools is meant.
   const { given } = request;
   if (given.length > 0 && !given.some(({ address }) => pools.owns(address))) return undefined;

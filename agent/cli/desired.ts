@@ -63,6 +63,7 @@ async function allocated(
   const view: PoolsView = {
     isAny: pools.length > 0,
     isOfCluster: false,
+    isOfFolder: (key) => cluster.isOfFolder(key),
     owns: (address) => addresses.poolOf(address) !== undefined,
     hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
   };

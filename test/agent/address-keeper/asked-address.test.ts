@@ -1,0 +1,34 @@
+// Who asks the pools for an address; above all what a manifest that was copied from a cluster, with its UID, asks for.
+
+import test from 'ava';
+import { askedAddress, type PoolsView } from '../../../agent/address-keeper/asked-address.ts';
+import { service } from '../../support/build.ts';
+import { SETTINGS } from '../../support/translated.ts';
+
+const POOLS: PoolsView = {
+  isAny: true,
+  isOfCluster: false,
+  isOfFolder: () => true,
+  owns: (address) => address.startsWith('192.0.2.'),
+  hasAddress: () => false,
+};
+const OUTSIDE = '10.9.9.9';
+const asks = (loadBalancerIP: string, pools: Partial<PoolsView>, uid = '5e6a') =>
+  askedAddress(service({ uid, loadBalancerIP }), SETTINGS, { ...POOLS, ...pools }) !== undefined;
+
+for (const uid of ['', '5e6a'])
+  test(`A manifest ${uid === '' ? 'without' : 'with'} a UID has the address outside the pools that it names`, (t) => {
+    t.false(asks(OUTSIDE, {}, uid));
+    t.true(asks('192.0.2.10', {}, uid));
+    t.true(asks('', {}, uid));
+  });
+
+test('A Service of the cluster asks for the address outside the pools that it names, too', (t) => {
+  t.true(asks(OUTSIDE, { isOfFolder: () => false }));
+});
+
+test('A manifest gets none of the pools whose claims are in the cluster, unless it has one', (t) => {
+  t.false(asks('', { isOfCluster: true }));
+  t.true(asks('', { isOfCluster: true, hasAddress: () => true }));
+  t.true(asks('', { isOfCluster: true, isOfFolder: () => false }));
+});
