@@ -102,11 +102,15 @@ export async function startHaproxy(
 
 /**
  * Without its notices, such as where it was found, and without its processes' ids, so that the same complaint is the
- * same text at the next start.
+ * same text at the next start. From 3.1 on the master names its worker within a line as well.
  */
 function complaints(said: string): string {
   const lines = said.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('[NOTICE]'));
-  return lines.map((line) => line.replace(/^(\[[A-Z]+\]) +\(\d+\) : /, '$1 : ')).join('\n');
+  return lines
+    .map((line) =>
+      line.replace(/^(\[[A-Z]+\]) +\(\d+\) : /, '$1 : ').replace(/ worker \(\d+\) exited/, ' worker exited'),
+    )
+    .join('\n');
 }
 
 /** Traffic comes before what is told of it. Where this user may not say so it has the same priority. */
