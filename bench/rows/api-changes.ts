@@ -27,7 +27,7 @@ const ROUNDS = 3;
 const WARM = 4_000;
 const BETWEEN_WARMING = 5;
 /** Milliseconds for the statuses of 1,000 new Services: the agent writes twenty a second. */
-const STATUSES = 60_000;
+const STATUSES = 240_000;
 /** Milliseconds; an audit comes every 30 s. */
 const IDLE = 31_000;
 
