@@ -11,7 +11,7 @@ import {
   type Field,
   PREFIX,
 } from './annotations/table.ts';
-import { nearest } from './base/nearest.ts';
+import { nearestHint } from './base/nearest.ts';
 import { quote } from './base/quote.ts';
 import type { Problem } from './model.ts';
 
@@ -217,6 +217,5 @@ function aboutStrangers(strangers: readonly string[]): readonly string[] {
 }
 
 function unknown(title: string, name: string, prefix: string): string {
-  const meant = nearest(name, names);
-  return `Cannot use ${title}: there is none of this name${meant === undefined ? '' : `, the nearest is "${prefix}${meant}"`}`;
+  return `Cannot use ${title}: there is none of this name${nearestHint(name, names, prefix)}`;
 }

@@ -2,7 +2,7 @@
 // Pure: every fault comes back with its place.
 
 import { faultsOf, shownValue } from '../base/faults.ts';
-import { nearest } from '../base/nearest.ts';
+import { nearestHint } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
 import { isMapping } from '../base/validate.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
@@ -54,8 +54,5 @@ function unknownKeys(
 ): string[] {
   return Object.keys(value)
     .filter((key) => !known.includes(key))
-    .map((key) => {
-      const meant = nearest(key, known);
-      return `${prefix}${key}: there is no such key${meant === undefined ? '' : `, the nearest is "${meant}"`}`;
-    });
+    .map((key) => `${prefix}${key}: there is no such key${nearestHint(key, known)}`);
 }

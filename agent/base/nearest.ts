@@ -24,6 +24,12 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
+/** What a message that refuses `word` ends with: `, the nearest is "PREFIX..."`, or nothing. `prefix` stands before each. */
+export function nearestHint(word: string, known: readonly string[], prefix = ''): string {
+  const meant = nearest(word, known);
+  return meant === undefined ? '' : `, the nearest is "${prefix}${meant}"`;
+}
+
 function plain(word: string): string {
   return word.toLowerCase().replaceAll(/[-_. ]/g, '');
 }

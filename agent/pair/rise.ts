@@ -58,7 +58,7 @@ export class Rise {
       return;
     }
     this.#hear();
-    if (gainsOf(now, then, this.#options.roles(), peer).length === 0) this.#tell();
+    if (movesOf(now, then, this.#options.roles(), peer).gains.length === 0) this.#tell();
     else if (!this.#isPreparing) void this.#prepare();
   }
 
@@ -74,7 +74,7 @@ export class Rise {
   async beforePriorities(next: RiseOptions['priorities']): Promise<void> {
     const { roles, peer, prepare, give, log } = this.#options;
     const changes = [this.priorities, next(this.#reasons), roles(), peer()] as const;
-    const [gains, losses] = [gainsOf(...changes), lossesOf(...changes)];
+    const { gains, losses } = movesOf(...changes);
     if (gains.length + losses.length === 0) return;
     log.info('Other priorities are taken when both hosts are prepared', { gains, losses });
     await (gains.length > 0 ? prepare() : give());
@@ -84,7 +84,7 @@ export class Rise {
   get takes(): boolean {
     if (this.#wanted === undefined) return false;
     const { priorities, roles, peer } = this.#options;
-    return gainsOf({}, priorities(this.#wanted), roles(), peer()).length > 0;
+    return movesOf({}, priorities(this.#wanted), roles(), peer()).gains.length > 0;
   }
 
   close(): void {
@@ -122,34 +122,23 @@ export class Rise {
 
 type Rival = Pick<PairReport, 'roles' | 'priorities' | 'lowered' | 'running'>;
 
-/** The instances that go from a peer that serves to this host when its priorities change from these to those. */
-export function gainsOf(
+/** The instances that change hands between this host and a peer that serves, when its priorities change from these to those. */
+export function movesOf(
   before: Priorities,
   after: Priorities,
   own: Roles,
   peer: Rival | undefined,
-): readonly string[] {
-  if (peer === undefined || !serves(peer)) return [];
-  return Object.keys(after).filter((name) => {
-    const theirs = peer.priorities[name];
-    if (theirs === undefined || own[name] === 'master' || peer.roles[name] !== 'master') return false;
-    return (before[name] ?? 0) <= theirs && (after[name] ?? 0) > theirs;
-  });
-}
-
-/** The instances that go from this host to a peer that serves. */
-export function lossesOf(
-  before: Priorities,
-  after: Priorities,
-  own: Roles,
-  peer: Rival | undefined,
-): readonly string[] {
-  if (peer === undefined || !serves(peer)) return [];
-  return Object.keys(after).filter((name) => {
-    const theirs = peer.priorities[name];
-    if (theirs === undefined || own[name] !== 'master' || peer.roles[name] === 'master') return false;
-    return (before[name] ?? 0) >= theirs && (after[name] ?? 0) < theirs;
-  });
+): { readonly gains: readonly string[]; readonly losses: readonly string[] } {
+  const gains: string[] = [];
+  const losses: string[] = [];
+  for (const [name, is] of Object.entries(peer !== undefined && serves(peer) ? after : {})) {
+    const [was, theirs] = [before[name] ?? 0, peer?.priorities[name]];
+    const [isOurs, isTheirs] = [own[name] === 'master', peer?.roles[name] === 'master'];
+    if (theirs === undefined || isOurs === isTheirs) continue;
+    if (isTheirs && was <= theirs && is > theirs) gains.push(name);
+    if (isOurs && was >= theirs && is < theirs) losses.push(name);
+  }
+  return { gains, losses };
 }
 
 function serves({ running, lowered }: Rival): boolean {

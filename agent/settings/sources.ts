@@ -5,7 +5,7 @@
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../base/errors.ts';
-import { nearest } from '../base/nearest.ts';
+import { nearestHint } from '../base/nearest.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { shown } from './kinds.ts';
 import { allSettings, flagOf, isSettingName, type SettingName, settingsTable, variableOf } from './table.ts';
@@ -180,6 +180,5 @@ function unknown(
   prefix: string,
   word = place.slice(prefix.length),
 ): string {
-  const meant = nearest(word, known);
-  return `${place}: Unknown ${what}${meant === undefined ? '' : `, the nearest known one is ${prefix}${meant}`}`;
+  return `${place}: Unknown ${what}${nearestHint(word, known, prefix)}`;
 }

@@ -3,7 +3,7 @@
 import { duration as durationKind, SECOND } from '../annotations/kinds.ts';
 import { faultsOf } from '../base/faults.ts';
 import { familyOf, parseAddress } from '../base/ip.ts';
-import { nearest } from '../base/nearest.ts';
+import { nearestHint } from '../base/nearest.ts';
 import { isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../base/validate.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import type { Kind, Reading } from './kinds.ts';
@@ -100,10 +100,7 @@ function unknownKeys(
 ): readonly string[] {
   return Object.keys(mapping)
     .filter((key) => !known.includes(key))
-    .map((key) => {
-      const meant = nearest(key, known);
-      return `${place}${key}: Unknown key${meant === undefined ? '' : `, the nearest known one is ${meant}`}`;
-    });
+    .map((key) => `${place}${key}: Unknown key${nearestHint(key, known)}`);
 }
 
 function defined(mapping: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

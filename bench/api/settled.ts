@@ -7,7 +7,7 @@ import { processorTime } from '../support/usage.ts';
 /** Milliseconds of processor time in one and a half seconds: 1 %. An agent that writes statuses and Events uses 2 to 3 %. */
 const LITTLE = 15;
 
-/** Resolves after a second and a half with no more than that, and at the latest after `most` milliseconds. */
+/** Resolves after a second and a half with no more than LITTLE, and at the latest after `most` milliseconds. */
 export async function settled({ pid }: Pick<Running, 'pid'>, most = 30_000): Promise<void> {
   const end = performance.now() + most;
   let before = processorTime(pid);

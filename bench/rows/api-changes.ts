@@ -26,7 +26,7 @@ const ROUNDS = 3;
 /** As in cpu-per-change.ts. */
 const WARM = 4_000;
 const BETWEEN_WARMING = 5;
-/** Milliseconds for the statuses of 1,000 new Services: the agent writes twenty a second. */
+/** Milliseconds for 1,000 new Services: the agent writes twenty statuses a second, and tells ten Events, two of each. */
 const STATUSES = 240_000;
 /** Milliseconds; an audit comes every 30 s. */
 const IDLE = 31_000;

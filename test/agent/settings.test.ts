@@ -282,11 +282,11 @@ test('Every fault is listed at once, with its place, its value and what is allow
     argv: ['--listen', 'localhost:80', '--old-workers', '3', '--zone', '--threads=65', 'stray'],
   };
   t.deepEqual(faults(given), [
-    '--old-workers: Unknown flag, the nearest known one is --max-old-workers',
+    '--old-workers: Unknown flag, the nearest is "--max-old-workers"',
     '--zone: A value is missing',
     '"stray": Unexpected argument',
-    'HEADGATE_LOGLEVEL: Unknown variable, the nearest known one is HEADGATE_LOG_LEVEL',
-    '/etc/headgate.yaml: listens: Unknown key, the nearest known one is listen',
+    'HEADGATE_LOGLEVEL: Unknown variable, the nearest is "HEADGATE_LOG_LEVEL"',
+    '/etc/headgate.yaml: listens: Unknown key, the nearest is "listen"',
     '--listen: "localhost:80" is not ADDR:PORT with an IP address and a port from 0 to 65535, such as 127.0.0.1:9180 or [::1]:9180',
     '/etc/headgate.yaml: members: ["pods"] is not pods or nodes',
     '/etc/headgate.yaml: haproxyUser: "Me" is not an account\'s name (lower-case letters, digits, _ and -), or nothing',

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { PairReport } from '../../../agent/pair/report.ts';
-import { gainsOf, lossesOf, Rise } from '../../../agent/pair/rise.ts';
+import { movesOf, Rise } from '../../../agent/pair/rise.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { StandingReason } from '../../../agent/pair/standing.ts';
 import { FakeClock, settled } from '../../support/fake-clock.ts';
@@ -138,9 +138,9 @@ test('Of two virtual routers those count that change hands', (t) => {
   } as const;
   const before = { 'vrrp-51': 97, 'vrrp-52': 47, 'vrrp-53': 97 };
   const after = { 'vrrp-51': 250, 'vrrp-52': 200, 'vrrp-53': 250 };
-  t.deepEqual(gainsOf(before, after, BACKUP, peer), ['vrrp-51']);
-  t.deepEqual(gainsOf(before, after, MASTER, peer), []);
-  t.deepEqual(gainsOf(before, after, BACKUP, undefined), []);
+  t.deepEqual(movesOf(before, after, BACKUP, peer).gains, ['vrrp-51']);
+  t.deepEqual(movesOf(before, after, MASTER, peer).gains, []);
+  t.deepEqual(movesOf(before, after, BACKUP, undefined).gains, []);
 });
 
 test('Other priorities wait until both are prepared where VIPs come or go by them, and only there', async (t) => {
@@ -183,11 +183,11 @@ test('Other priorities wait until both are prepared where VIPs come or go by the
 test('Nothing is lost to a peer that is not heard, that does not serve, or that does not get it by that', (t) => {
   const [before, after] = [{ 'vrrp-51': 250 }, { 'vrrp-51': 200 }];
   const peer = { ...PEER, roles: BACKUP, priorities: { 'vrrp-51': 220 } };
-  t.deepEqual(lossesOf(before, after, MASTER, peer), ['vrrp-51']);
-  t.deepEqual(lossesOf(before, after, MASTER, undefined), []);
-  t.deepEqual(lossesOf(before, after, MASTER, { ...peer, running: '' }), []);
-  t.deepEqual(lossesOf(before, after, MASTER, { ...peer, lowered: ['haproxy'] }), []);
-  t.deepEqual(lossesOf(before, after, MASTER, { ...peer, priorities: {} }), []);
-  t.deepEqual(lossesOf(before, after, BACKUP, { ...peer, roles: MASTER }), []);
-  t.deepEqual(lossesOf({ 'vrrp-51': 210 }, after, MASTER, peer), []);
+  t.deepEqual(movesOf(before, after, MASTER, peer).losses, ['vrrp-51']);
+  t.deepEqual(movesOf(before, after, MASTER, undefined).losses, []);
+  t.deepEqual(movesOf(before, after, MASTER, { ...peer, running: '' }).losses, []);
+  t.deepEqual(movesOf(before, after, MASTER, { ...peer, lowered: ['haproxy'] }).losses, []);
+  t.deepEqual(movesOf(before, after, MASTER, { ...peer, priorities: {} }).losses, []);
+  t.deepEqual(movesOf(before, after, BACKUP, { ...peer, roles: MASTER }).losses, []);
+  t.deepEqual(movesOf({ 'vrrp-51': 210 }, after, MASTER, peer).losses, []);
 });

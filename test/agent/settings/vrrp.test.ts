@@ -32,7 +32,7 @@ const refused: readonly (readonly [raw: unknown, error: RegExp])[] = [
   ['eth0', /^"eth0" is not a mapping with interface/],
   ['{a: [', /is not a mapping/],
   [[GOOD], /is not a mapping/],
-  [{ ...GOOD, adress: 'x' }, /^adress: Unknown key, the nearest known one is address$/],
+  [{ ...GOOD, adress: 'x' }, /^adress: Unknown key, the nearest is "address"$/],
   [{ ...GOOD, foo: 'x' }, /^foo: Unknown key$/],
   [{ ...GOOD, interface: 'eth0 {' }, /^interface: "eth0 \{" is not the name of a network interface$/],
   [{ ...GOOD, interface: 'a-name-that-is-too-long' }, /is not the name/],
@@ -71,7 +71,7 @@ test('vrrp refuses instances that are alike', (t) => {
     { virtualRouterId: 52, anchors: ['192.0.2.2'], priorty: 1 },
   ];
   t.deepEqual(errorsOf({ ...common, instances: other }), [
-    'instances[1].priorty: Unknown key, the nearest known one is priority',
+    'instances[1].priorty: Unknown key, the nearest is "priority"',
   ]);
 });
 
