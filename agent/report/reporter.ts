@@ -12,12 +12,13 @@ import type { Service } from '../kubernetes/objects.ts';
 import type { CurrentService } from '../kubernetes/writers/current-service.ts';
 import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
 import { Lease } from '../kubernetes/writers/lease.ts';
-import { problemEvents, writtenEvents } from '../kubernetes/writers/service-events.ts';
+import { writtenEvents } from '../kubernetes/writers/service-events.ts';
 import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
 import { type DataplaneFacts, wantedStatus } from '../kubernetes/writers/service-status.ts';
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
-import type { Problem } from '../model.ts';
+import type { LoadBalancer, Problem } from '../model.ts';
 import type { Model } from '../translate.ts';
+import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
 
 export interface ReporterOptions {
   readonly api: KubernetesApi;
@@ -53,11 +54,10 @@ export class Reporter {
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
   readonly #events: EventRecorder;
-  /** Service key to the problems that were told last. */
-  readonly #told = new Map<string, readonly Problem[]>();
+  readonly #problems: ProblemEvents;
 
   constructor(options: ReporterOptions) {
-    const { api, currentService, log, metrics, identity, leaseNamespace, finalizer } = options;
+    const { api, currentService, model, log, metrics, identity, leaseNamespace, finalizer } = options;
     const clock = systemClock;
     const isLeader = (): boolean => this.#lease.isLeader;
     this.#options = options;
@@ -70,11 +70,17 @@ export class Reporter {
       identity,
       onLeader: (leads) => {
         this.#writer.lead(leads);
-        if (leads) this.#tellDuplicates();
+        this.#problems.lead(leads);
         options.onLeader();
       },
     });
     this.#events = new EventRecorder({ api, clock, log, metrics, instance: identity, isLeader });
+    this.#problems = new ProblemEvents({
+      events: this.#events,
+      clock,
+      keys: () => model.loadBalancers.keys(),
+      problemsOf: (key) => this.#problemsOf(key),
+    });
     this.#writer = new StatusWriter({
       api,
       clock,
@@ -118,10 +124,10 @@ export class Reporter {
       if (service === undefined || this.#options.cluster.isOfFolder(key)) {
         const eclipsed = this.#options.cluster.eclipsed(key);
         this.#writer.set(key, eclipsed && { kind: 'release', uid: eclipsed.uid, isTornDown: true });
-        this.#tellDuplicate(key, eclipsed);
       } else {
         this.#writer.set(key, this.#wish(key, service));
       }
+      this.#problems.touched(key);
     }
   }
 
@@ -138,47 +144,38 @@ export class Reporter {
   /** Gives the Lease back, so that another agent need not wait for it to expire. */
   async close(): Promise<void> {
     await this.#writer.close();
+    this.#problems.close();
     await this.#events.close();
     await this.#lease.close();
   }
 
-  /** Other problems are in a status that is written anew; of these there is only the Event, if the last leader told it. */
-  #tellDuplicates(): void {
-    for (const key of [...this.#told.keys()]) {
-      const eclipsed = this.#options.cluster.eclipsed(key);
-      if (eclipsed === undefined) continue;
-      this.#told.delete(key);
-      this.#tellDuplicate(key, eclipsed);
-    }
+  /** The author of a Service of the API that a folder's takes the place of is told that, and nothing of the other one. */
+  #problemsOf(key: string): ServiceProblems | undefined {
+    const { cluster, model } = this.#options;
+    const loadBalancer = model.loadBalancers.get(key);
+    const service = cluster.isOfFolder(key) ? cluster.eclipsed(key) : cluster.service(key);
+    if (loadBalancer === undefined || service === undefined) return undefined;
+    const subject = subjectOf(service);
+    if (!cluster.isOfFolder(key))
+      return { subject, problems: [...loadBalancer.problems, ...this.#found(loadBalancer)] };
+    return { subject, problems: loadBalancer.problems.filter(({ reason }) => reason === 'DuplicateObject') };
   }
 
-  #tellDuplicate(key: string, eclipsed: Service | undefined): void {
-    const { problems = [] } = this.#options.model.loadBalancers.get(key) ?? {};
-    const duplicates = problems.filter(({ reason }) => reason === 'DuplicateObject');
-    if (eclipsed === undefined || duplicates.length === 0) this.#told.delete(key);
-    else this.#tell(key, eclipsed, duplicates);
-  }
-
-  #tell(key: string, service: Service, problems: readonly Problem[]): void {
-    for (const text of problemEvents(this.#told.get(key) ?? [], problems))
-      this.#events.record(subjectOf(service), text);
-    this.#told.set(key, problems);
+  /** What the dataplane and the health checks have found. */
+  #found(loadBalancer: LoadBalancer): readonly Problem[] {
+    const { haproxy, operating } = this.#options;
+    return [...haproxy.problemsOf(loadBalancer), ...operating.problemsOf(loadBalancer.key)];
   }
 
   #wish(key: string, service: Service): ServiceWish {
     const { model, haproxy, operating } = this.#options;
     const loadBalancer = model.loadBalancers.get(key);
     const { uid } = service;
-    if (loadBalancer === undefined) {
-      this.#told.delete(key);
-      return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
-    }
-    const problems = [...haproxy.problemsOf(loadBalancer), ...operating.problemsOf(key)];
-    this.#tell(key, service, [...loadBalancer.problems, ...problems]);
+    if (loadBalancer === undefined) return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
     if (!this.#options.isKept(key)) return { kind: 'claim', uid };
     const status = wantedStatus(loadBalancer, {
       serves: (listener) => haproxy.serves(listener),
-      problems,
+      problems: this.#found(loadBalancer),
       health: healthOf(operating.of(key)),
     });
     return { kind: 'serve', uid, status };

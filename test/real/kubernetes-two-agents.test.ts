@@ -28,7 +28,7 @@ test.before(async (t) => {
 test.after.always(() => kube?.stop());
 
 test.serial(
-  'Two agents serve the same, one writes, and the other one follows when it is killed',
+  'Two agents serve the same, one writes and tells what is wrong, and the other one follows when it is killed',
   async (t) => {
     const hosts = [await hostOf('one'), await hostOf('two')] as const;
     t.timeout(120_000);
@@ -84,8 +84,12 @@ test.serial(
     t.true(writesTo(dying) && !writesTo(living));
     const { spec: old } = await kube.must('GET', LEASE);
 
+    await makeWrong('s0');
+    await hosts[0].until('what is wrong is told', async () => (await warnings('s0')).length === 1);
     const count = (await kube.writes()).length;
     await dying?.kill();
+    // Nobody leads now.
+    await makeWrong('s1');
     await create(SERVICES + 1);
     await hosts[0].until('the other one writes', async () => (await told()) === SERVICES + 2, 40_000);
     const after = writers((await kube.writes()).slice(count));
@@ -98,6 +102,11 @@ test.serial(
       .slice(count)
       .filter(({ resource, name }) => resource === 'services/status' && name !== `s${SERVICES + 1}`);
     t.deepEqual(again, []);
+    await hosts[0].until(
+      'what went wrong meanwhile is told',
+      async () => (await warnings('s1')).length === 1,
+    );
+    t.deepEqual(await warnings('s0'), [1], 'told again');
 
     async function hostOf(user: string): Promise<TestHost> {
       const kubeconfig = join(kube.directory, `${user}.kubeconfig`);
@@ -106,6 +115,19 @@ test.serial(
     }
   },
 );
+
+async function makeWrong(name: string): Promise<void> {
+  await kube.must('PATCH', servicePath('default', name), {
+    metadata: { annotations: { 'headgate.io/weigth': '1' } },
+  });
+}
+
+/** Of each Event that warns of an annotation, how often it says so. */
+async function warnings(name: string): Promise<readonly number[]> {
+  const selector = encodeURIComponent(`involvedObject.name=${name},reason=InvalidAnnotation`);
+  const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${selector}`);
+  return items.map(({ series }: { readonly series?: { readonly count: number } }) => series?.count ?? 1);
+}
 
 /** A HAProxy for which the loopback network is its own. */
 async function aloneInItsNetwork(directory: string): Promise<string> {

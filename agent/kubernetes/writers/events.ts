@@ -53,7 +53,9 @@ const CONTROLLER = 'headgate.io/agent';
 interface Told {
   readonly subject: EventSubject;
   readonly text: EventText;
-  readonly name: string;
+  /** It may have been told before, by who led then. */
+  readonly isStanding: boolean;
+  name: string;
   readonly first: number;
   /** Occurrences so far, and when the last was, as time of day and by the monotonic clock. */
   count: number;
@@ -72,7 +74,7 @@ interface Allowance {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #queue: WriteQueue;
-  /** Name of the Event → what it says; the longest silent first. */
+  /** What an Event says, as a hash → the Event; the longest silent first. */
   readonly #told = new Map<string, Told>();
   /** UID of an object → what it may still say. */
   readonly #allowances = new Map<string, Allowance>();
@@ -90,7 +92,13 @@ export class EventRecorder {
     this.#queue.resume();
   }
 
-  record(subject: EventSubject, text: EventText): void {
+  /** Events that wait, or are being sent. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** `isStanding`: it is no news, and is told only where no Event of it is there. */
+  record(subject: EventSubject, text: EventText, { isStanding = false } = {}): void {
     const { clock, isLeader } = this.#options;
     if (!isLeader()) return;
     const now = clock.monotonic();
@@ -98,6 +106,7 @@ export class EventRecorder {
     const key = keyOf(subject, { ...text, note });
     const known = this.#told.get(key);
     if (known !== undefined && now - known.lastSeen < SERIES_END) {
+      if (isStanding) return;
       known.count++;
       known.last = clock.wall();
       known.lastSeen = now;
@@ -115,7 +124,8 @@ export class EventRecorder {
     this.#told.set(key, {
       subject,
       text: { ...text, note },
-      name: eventName(subject, key, wall),
+      isStanding,
+      name: eventName(subject, key),
       first: wall,
       count: 1,
       last: wall,
@@ -135,15 +145,28 @@ export class EventRecorder {
   async #send(key: string): Promise<WriteOutcome> {
     const told = this.#told.get(key);
     if (told === undefined) return 'done';
+    const { api, clock, isLeader } = this.#options;
+    if (!isLeader()) {
+      // Who leads now tells it.
+      this.#told.delete(key);
+      return 'done';
+    }
     try {
-      const { api, clock } = this.#options;
       told.quietUntil = clock.monotonic() + SERIES_INTERVAL;
       const { count } = told;
       let response = told.isCreated ? await api.request(patchOf(told)) : undefined;
       // Events are deleted after an hour or so.
       if (response === undefined || response.status === 404)
         response = await api.request(createOf(told, this.#options.instance));
-      if (!isGood(response)) {
+      if (isThere(response)) {
+        if (told.isStanding) {
+          this.#told.delete(key);
+          return 'done';
+        }
+        told.name = eventName(told.subject, `${key} ${told.first}`);
+        response = await api.request(createOf(told, this.#options.instance));
+      }
+      if (response.status >= 300) {
         this.#told.delete(key);
         this.#drop(told.subject, refusalText(response));
         return 'done';
@@ -214,11 +237,9 @@ function eventsPath({ namespace }: EventSubject): string {
   return `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespace || 'default')}/events`;
 }
 
-/** An Event of this name that is already there says the same. */
-function isGood({ status, body }: ApiResponse): boolean {
-  return (
-    (status >= 200 && status < 300) || (status === 409 && isMapping(body) && body.reason === 'AlreadyExists')
-  );
+/** An Event of this name says the same, of some time ago. */
+function isThere({ status, body }: ApiResponse): boolean {
+  return status === 409 && isMapping(body) && body.reason === 'AlreadyExists';
 }
 
 function keyOf({ kind, uid, namespace, name }: EventSubject, { type, reason, note }: EventText): string {
@@ -227,9 +248,9 @@ function keyOf({ kind, uid, namespace, name }: EventSubject, { type, reason, not
     .digest('hex');
 }
 
-/** Unique, since the same may be said again later: `web.1a2b3c4d5e6f7a8b`. */
-function eventName({ name }: EventSubject, key: string, wall: number): string {
-  const hash = createHash('sha256').update(`${key} ${wall}`).digest('hex');
+/** By what it says, so that any agent knows whether it has been said: `web.1a2b3c4d5e6f7a8b`. */
+function eventName({ name }: EventSubject, key: string): string {
+  const hash = createHash('sha256').update(key).digest('hex');
   return `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${hash.slice(0, 16)}`;
 }
 
