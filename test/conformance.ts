@@ -987,7 +987,7 @@ const WHOLE: Section = {
       ],
       shownBy: {
         'real/kubernetes-two-agents.test.ts': [
-          'Two agents serve the same, one writes, and the other one follows when it is killed',
+          'Two agents serve the same, one writes and tells what is wrong, and the other one follows when it is killed',
         ],
       },
     },
