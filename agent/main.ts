@@ -80,6 +80,7 @@ function reread({ settings, log, cluster, changes, haproxy, keepalived, pair, ad
   haproxy.configure(now);
   void configureVrrp(() => settings.now, keepalived, pair);
   void pair?.renew();
+  cluster.judgeAgain();
   addresses.configure(now, translating);
   changes.add(cluster.serviceKeys(), performance.now());
 }

@@ -23,6 +23,7 @@ import { Reporter } from './report/reporter.ts';
 import type { StatusSources } from './report/status.ts';
 import { Telling } from './report/telling.ts';
 import { Sources } from './sources.ts';
+import { whyNotOurs } from './translate/service-vips.ts';
 import { emptyModel, type Model } from './translate.ts';
 
 export interface AgentParts {
@@ -58,7 +59,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
   const metrics: Metrics = new Metrics(version, () => agentState({ known, changes, sources, reporter }));
 
   // What is desired: the objects, what of them has changed, and the load balancers that follow from them.
-  const cluster = new Cluster();
+  const cluster = new Cluster((service) => whyNotOurs(service, settings.translating) === undefined);
   const changes = new Changes();
   const model = emptyModel();
   const { loadBalancers } = model;

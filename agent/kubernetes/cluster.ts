@@ -50,9 +50,10 @@ export class Cluster {
     manifests: emptyStore(),
     api: emptyStore(),
   };
+  readonly #isOurs: (service: Service) => boolean;
   // What counts, by the object's key.
   readonly #services: ByKey<Service> = new Map();
-  /** Keys of Services that a folder holds. */
+  /** Keys of Services of which a folder's counts. */
   readonly #ofFolder = new Set<string>();
   /** Services of the API that do not count, because a folder holds one of the same key. */
   readonly #eclipsed: ByKey<Service> = new Map();
@@ -66,6 +67,11 @@ export class Cluster {
   /** Service key → the answer of `slices()`; an entry goes when a slice of it changes. */
   readonly #sorted: ByKey<readonly EndpointSlice[]> = new Map();
   #sortedNodes: readonly Node[] | undefined;
+
+  /** `isOurs`: one of a folder that is not takes the place of none of the API. */
+  constructor(isOurs: (service: Service) => boolean = () => true) {
+    this.#isOurs = isOurs;
+  }
 
   /** Takes a change of one source; a source can only remove what it holds itself. */
   apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Dirty {
@@ -89,10 +95,16 @@ export class Cluster {
     return { keys, nodesChanged, poolsChanged, claims };
   }
 
+  /** Other Services may be ours now. */
+  judgeAgain(): void {
+    for (const key of this.#held.manifests.Service.keys()) this.#settle('Service', key, new Set());
+  }
+
   service(key: string): Service | undefined {
     return this.#services.get(key);
   }
 
+  /** Whether the Service that counts is a folder's. */
   isOfFolder(key: string): boolean {
     return this.#ofFolder.has(key);
   }
@@ -197,7 +209,9 @@ export class Cluster {
 
   /** True where it makes a difference: the same Service now comes from a folder, or no longer does. */
   #noteFolder(key: string): boolean {
-    const isOfFolder = this.#held.manifests.Service.has(key);
+    const { manifests, api } = this.#held;
+    const own = manifests.Service.get(key) as Service | undefined;
+    const isOfFolder = own !== undefined && (!api.Service.has(key) || this.#isOurs(own));
     if (isOfFolder === this.#ofFolder.has(key)) return false;
     if (isOfFolder) this.#ofFolder.add(key);
     else this.#ofFolder.delete(key);
@@ -210,8 +224,8 @@ export class Cluster {
 
   #winner<K extends Kind>(kind: K, key: string): Extract<KubernetesObject, { kind: K }> | undefined {
     // What the agents themselves have written is newer than any copy of it.
-    const sources = kind === 'AddressClaim' ? objectSources.toReversed() : objectSources;
-    for (const source of sources) {
+    const isApiFirst = kind === 'AddressClaim' || (kind === 'Service' && !this.#ofFolder.has(key));
+    for (const source of isApiFirst ? objectSources.toReversed() : objectSources) {
       const object = this.#held[source][kind].get(key);
       if (object !== undefined) return object as Extract<KubernetesObject, { kind: K }>;
     }

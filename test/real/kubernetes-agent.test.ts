@@ -21,7 +21,7 @@ test.beforeEach(() => kube.api('DELETE', LEASE));
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/headgate';
 
 /** A Service at an address of the host's, as its author writes it. */
-function service(name: string, address: string): object {
+function service(name: string, address: string) {
   return {
     metadata: { name, annotations: { 'headgate.io/load-balancer-ips': address } },
     spec: { type: 'LoadBalancer', ports: [{ name: 'http', port: VIP_PORT, protocol: 'TCP' }] },
@@ -133,6 +133,25 @@ test.serial(
       'the folder is served alone',
       async () => (await host.why('default/early')).problems.length === 0,
     );
+  },
+);
+
+test.serial(
+  'A Service of a folder that is not ours keeps nothing from one of the API of its name',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+    const copy = { apiVersion: 'v1', kind: 'Service', ...service('copied', host.address(1)) };
+    await host.write('copied.yaml', [{ ...copy, spec: { ...copy.spec, type: 'ClusterIP' } }]);
+    await host.start();
+    t.is((await host.why('default/copied')).verdict, 'not ours');
+    await kube.must('POST', servicePath('default'), service('copied', host.address(1)));
+    await kube.must('POST', slicePath('default'), sliceJson('copied', ['10.1.0.9']));
+    await host.until('it is served', async () => (await host.why('default/copied')).verdict === 'served');
+    await host.until('its status says so', async () => {
+      const { status } = await kube.must('GET', servicePath('default', 'copied'));
+      return status.loadBalancer.ingress?.[0].ip === host.address(1);
+    });
+    await kube.must('DELETE', servicePath('default', 'copied'));
   },
 );
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { Cluster, type ObjectRef, type ObjectSource } from '../../../agent/kubernetes/cluster.ts';
-import type { Endpoints, KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import type { Endpoints, KubernetesObject, Service } from '../../../agent/kubernetes/objects.ts';
 import { claim as claimOf, pool } from '../../support/address-requests.ts';
 import { node, service, slice } from '../../support/build.ts';
 
@@ -74,6 +74,29 @@ test('A Service of the API whose key a folder holds is eclipsed, and marks the k
   apply(cluster, { removed: [service()] });
   t.is(cluster.eclipsed('default/web'), undefined);
   t.is(cluster.service('default/web')?.uid, 'u1');
+});
+
+test('A Service of a folder that is not ours counts only where the API has none of its name', (t) => {
+  let ours: string = 'LoadBalancer';
+  const cluster = new Cluster(({ type }) => type === ours);
+  const seen = () => [
+    cluster.service('default/web')?.uid,
+    cluster.isOfFolder('default/web'),
+    cluster.eclipsed('default/web')?.uid,
+  ];
+  const ofFolder = service({ uid: 'folder', type: 'ClusterIP' });
+  const ofApi = service({ uid: 'api', type: 'LoadBalancer' });
+  apply(cluster, { upserted: [ofFolder] });
+  t.deepEqual(seen(), ['folder', true, undefined]);
+  t.deepEqual(apply(cluster, { upserted: [ofApi] }, 'api').keys, ['default/web']);
+  t.deepEqual(seen(), ['api', false, undefined]);
+  t.deepEqual(apply(cluster, { upserted: [{ ...ofFolder, type: 'LoadBalancer' }] }).keys, ['default/web']);
+  t.deepEqual(seen(), ['folder', true, 'api']);
+  ours = 'none';
+  cluster.judgeAgain();
+  t.deepEqual(seen(), ['api', false, undefined]);
+  t.deepEqual(apply(cluster, { removed: [ofApi] }, 'api').keys, ['default/web']);
+  t.deepEqual(seen(), ['folder', true, undefined]);
 });
 
 test('A slice that moves to another Service marks the old one and the new one', (t) => {
@@ -173,6 +196,7 @@ const step = fc.record({
   removed: fc.array(object, { maxLength: 3 }),
 });
 
+const isOurs = ({ ports }: Service) => ports[0]?.port === 80;
 const keys = ['default/a', 'default/b'];
 const seen = (cluster: Cluster, key: string) => ({
   service: cluster.service(key),
@@ -190,7 +214,7 @@ const all = (cluster: Cluster) => ({
 test('After any changes the store is what it would be had it been filled at once', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
-      const cluster = new Cluster();
+      const cluster = new Cluster(isOurs);
       const held = {
         manifests: new Map<string, KubernetesObject>(),
         api: new Map<string, KubernetesObject>(),
@@ -200,7 +224,7 @@ test('After any changes the store is what it would be had it been filled at once
         for (const { kind, key } of removed) held[source].delete(`${kind} ${key}`);
         for (const each of upserted) held[source].set(`${each.kind} ${each.key}`, each);
       }
-      const fresh = new Cluster();
+      const fresh = new Cluster(isOurs);
       fresh.apply({ upserted: [...held.api.values()], removed: [] }, 'api');
       fresh.apply({ upserted: [...held.manifests.values()], removed: [] }, 'manifests');
       t.deepEqual(all(cluster), all(fresh));
@@ -212,7 +236,7 @@ test('After any changes the store is what it would be had it been filled at once
 test('A key is marked whenever something that it depends on differs, and only then', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
-      const cluster = new Cluster();
+      const cluster = new Cluster(isOurs);
       for (const { source, upserted, removed } of steps) {
         const before = new Map(keys.map((key) => [key, JSON.stringify(seen(cluster, key))]));
         let nodes = JSON.stringify(cluster.nodes());
