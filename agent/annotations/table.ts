@@ -379,7 +379,7 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     defaultWords: '`0`: no limit',
     doc: [
       'How many new connections one client address may make per second on each port of the Service.',
-      'Those above it are refused at once.',
+      'Those above it are refused at once, and do not count: a client that asks too often still gets so many per second.',
     ],
     example: '100',
     aliases: [],

@@ -138,6 +138,8 @@ function frontView(listener: Listener, context: RenderContext): View {
     phase: listener.acceptProxy ? 'session' : 'connection',
     hasRateLimit: listener.rateLimit > 0,
     rateLimit: listener.rateLimit,
+    // HAProxy tells 1 for the whole window after the one with a single connection: two windows are a second then.
+    rateWindow: listener.rateLimit === 1 ? 500 : 1000,
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
 }

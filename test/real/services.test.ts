@@ -51,6 +51,23 @@ test.serial('HAProxy warns of nothing at its start and at a reload', async (t) =
   );
 });
 
+for (const limit of [1, 5]) {
+  test.serial(`A client that asks too often still gets its connections: rate-limit ${limit}`, async (t) => {
+    const host = await withMembers(t);
+    await host.serve({ annotations: { 'rate-limit': String(limit) } });
+    await host.start();
+    let [taken, refused] = [0, 0];
+    await host.soon('three seconds\' worth of connections', async () => {
+      await ask(host.place()).then(
+        () => taken++,
+        () => refused++,
+      );
+      return taken > 2 * limit;
+    });
+    t.true(refused > 0);
+  });
+}
+
 test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
   const host = await withMembers(t);
   const agent = await host.start();
