@@ -1,7 +1,7 @@
 // The manual pages headgate(8) and headgate.yaml(5), from the commands and the table of settings. Pure.
 
 import { exitStatus, usages } from '../agent/cli/usage.ts';
-import { defaultInWords, flagExample } from '../agent/settings/help.ts';
+import { defaultInWords, flagExample, plain } from '../agent/settings/help.ts';
 import { allSettings, changeInWords, groups, type Setting, variableOf } from '../agent/settings/table.ts';
 
 export interface ManualDate {
@@ -144,9 +144,4 @@ function text(words: string): string {
 
 function escaped(words: string): string {
   return words.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll('’', "'");
-}
-
-/** Markdown's marks, and links as their text. */
-function plain(markdown: string): string {
-  return markdown.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
 }

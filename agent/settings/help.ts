@@ -94,6 +94,7 @@ function defaultNote(setting: Setting<unknown>): string {
   return words === 'none' ? '' : ` (default: ${words})`;
 }
 
-function plain(markdown: string): string {
-  return markdown.replaceAll('`', '');
+/** Without Markdown's marks, and links as their text. */
+export function plain(markdown: string): string {
+  return markdown.replaceAll('`', '').replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
 }

@@ -441,7 +441,7 @@ test('diffSettings() has VRRP change without a restart, but for its coming and g
   t.deepEqual(restart(vrrp(200), read({})), ['vrrp: true']);
 });
 
-test('settingsHelp() names every flag once and stays within 100 columns', (t) => {
+test('settingsHelp() names every flag once and stays within 100 columns, without Markdown', (t) => {
   const help = settingsHelp();
   for (const [name] of allSettings()) {
     t.is(help.match(new RegExp(`^  --(\\[no-\\])?${flagOf(name)}( |$)`, 'gm'))?.length, 1, name);
@@ -450,6 +450,7 @@ test('settingsHelp() names every flag once and stays within 100 columns', (t) =>
     help.split('\n').filter((line) => line.length > 100),
     [],
   );
+  t.notRegex(help, /`|\]\(/);
 });
 
 test('Whatever is given, reading ends with settings or with SETTINGS_INVALID, and takes no line break into a path', (t) => {

@@ -57,7 +57,7 @@ for (const limit of [1, 5]) {
     await host.serve({ annotations: { 'rate-limit': String(limit) } });
     await host.start();
     let [taken, refused] = [0, 0];
-    await host.soon('three seconds\' worth of connections', async () => {
+    await host.soon("three seconds' worth of connections", async () => {
       await ask(host.place()).then(
         () => taken++,
         () => refused++,
