@@ -23,7 +23,7 @@ export const subdomain: NameForm = {
   not: 'is not a DNS name (a-z, 0-9, "-" and ".", at most 253 characters)',
 };
 
-/** `name` or `example.org/name`; keys of labels and annotations, classes, application protocols. */
+/** `name` or `example.org/name`; keys of labels, classes, application protocols. */
 export const qualifiedName: NameForm = {
   check(text) {
     const slash = text.indexOf('/');
@@ -32,6 +32,12 @@ export const qualifiedName: NameForm = {
     return name.length <= 63 && WORD.test(name);
   },
   not: 'is not a qualified name (such as "name" or "example.org/name")',
+};
+
+/** Keys of annotations, where upper case counts as lower case (k8s.io/apimachinery/pkg/api/validation, ValidateAnnotations). */
+export const annotationName: NameForm = {
+  check: (text) => qualifiedName.check(text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase())),
+  not: qualifiedName.not,
 };
 
 export const labelValue: NameForm = {

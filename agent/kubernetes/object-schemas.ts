@@ -16,7 +16,14 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model.ts';
-import { label, labelValue, type NameForm, qualifiedName, subdomain } from './object-names.ts';
+import {
+  annotationName,
+  label,
+  labelValue,
+  type NameForm,
+  qualifiedName,
+  subdomain,
+} from './object-names.ts';
 
 /** Texts that are judged later, with the whole Service in view: bounded here, so that a message can show them. */
 const LONGEST_RAW = 64;
@@ -91,7 +98,7 @@ const servicePorts = listOf(servicePort).also((ports, refuse) => {
   }
 });
 
-const annotations = textsByName(qualifiedName, {
+const annotations = textsByName(annotationName, {
   check: (value) => value.length <= LONGEST_ANNOTATION,
   not: `is not a text of at most ${LONGEST_ANNOTATION} characters`,
 });

@@ -519,6 +519,11 @@ test(
   service({}, { annotations: JSON.parse('{"__proto__": "x"}') }),
   /metadata\.annotations: "__proto__" is not a qualified name/,
 );
+test('An annotation may have upper case before its slash, as the API server takes it', (t) => {
+  const annotations = { 'Example.ORG/Owner': 'shop' };
+  t.like(parsedObject(service({}, { annotations })), { annotations });
+});
+
 test(
   'labels that are a list',
   refused,
