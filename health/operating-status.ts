@@ -118,6 +118,24 @@ function ofAll(listeners: readonly ListenerStatus[]): OperatingStatus {
   return listeners.every(({ status }) => status === first.status) ? first.status : 'DEGRADED';
 }
 
+/** What is the matter with a load balancer, in half a sentence. */
+export function listenersInWords(
+  listeners: readonly Pick<ListenerStatus, 'status' | 'ready' | 'down'>[],
+): string {
+  const [ready, down] = [sum(listeners.map((each) => each.ready)), sum(listeners.map((each) => each.down))];
+  const words = (['OFFLINE', 'DRAINING'] as const).flatMap((status) => {
+    const count = listeners.filter((each) => each.status === status).length;
+    return count === 0 ? [] : [`${count} of ${listeners.length} listeners ${status}`];
+  });
+  if (down > 0 || words.length === 0)
+    words.unshift(`${down} of ${ready} ready members fail their health checks`);
+  return words.join(', ');
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}
+
 function allDown(key: string, { protocol, port, family, pool }: Listener, ready: number): Problem {
   const who = ready === 1 ? 'The only ready member' : `Each of the ${ready} ready members`;
   const what =

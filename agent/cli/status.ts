@@ -1,5 +1,6 @@
 // `headgate status`: what the running agent does, in numbers, and what is wrong.
 
+import { listenersInWords } from '../../health/operating-status.ts';
 import type { AddressStatus } from '../address-keeper.ts';
 import { agentSocketPath, askAgent } from '../agent-socket.ts';
 import type { VrrpStatus } from '../keepalived/vrrp.ts';
@@ -57,9 +58,7 @@ function operatingInWords({ counts, unwell }: AgentStatus['operating']): readonl
       .join(', ') || 'none';
   const lines = [`Operating:       ${words('load_balancer')}; members: ${words('member')}`];
   for (const { key, status, listeners } of unwell.slice(0, 20)) {
-    const down = listeners.reduce((sum, each) => sum + each.down, 0);
-    const ready = listeners.reduce((sum, each) => sum + each.ready, 0);
-    lines.push(`  ${key}: ${status}, ${down} of ${ready} members fail their health checks`);
+    lines.push(`  ${key}: ${status}, ${listenersInWords(listeners)}`);
   }
   if (unwell.length > 20) lines.push(`  ... and ${unwell.length - 20} more (--json shows all)`);
   return lines;

@@ -1,7 +1,7 @@
 // Tells the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does it,
 // the holder of a Lease, and only after the dataplane has acknowledged.
 
-import type { LoadBalancerStatus } from '../../health/operating-status.ts';
+import { type LoadBalancerStatus, listenersInWords } from '../../health/operating-status.ts';
 import type { StatusBook } from '../../health/status-book.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -185,11 +185,7 @@ export class Reporter {
 /** Where somebody checks the members. */
 function healthOf(now: LoadBalancerStatus | undefined): DataplaneFacts['health'] {
   if (now?.isMonitored !== true) return undefined;
-  const { status, listeners } = now;
-  const [down, ready] = [listeners.map((each) => each.down), listeners.map((each) => each.ready)].map(
-    (list) => list.reduce((sum, each) => sum + each, 0),
-  );
-  return { status, message: `${down} of ${ready} ready members fail their health checks` };
+  return { status: now.status, message: listenersInWords(now.listeners) };
 }
 
 function subjectOf({ namespace, name, uid }: Pick<Service, 'namespace' | 'name' | 'uid'>): EventSubject {

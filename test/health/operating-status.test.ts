@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { LoadBalancer, Member, Pool } from '../../agent/model.ts';
-import { type MemberFacts, operatingStatus } from '../../health/operating-status.ts';
+import { listenersInWords, type MemberFacts, operatingStatus } from '../../health/operating-status.ts';
 import { StatusBook } from '../../health/status-book.ts';
 import { service, slice } from '../support/build.ts';
 import { loadBalancerOf, translated } from '../support/translated.ts';
@@ -90,6 +90,24 @@ test('The problem of a pool that is down says what becomes of its clients', (t) 
   t.is(
     message('reject', 1),
     'The only ready member of TCP port 80 (IPv4) fails its health check: new connections are refused',
+  );
+});
+
+test('What is the matter with a load balancer is said of its members, or of its listeners', (t) => {
+  const [fails, serves] = [
+    { status: 'DEGRADED', ready: 3, down: 1 },
+    { status: 'ONLINE', ready: 2, down: 0 },
+  ] as const;
+  const [offline, drains] = [
+    { ...serves, status: 'OFFLINE' },
+    { ...serves, status: 'DRAINING', ready: 0 },
+  ] as const;
+  t.is(listenersInWords([fails, serves]), '1 of 5 ready members fail their health checks');
+  t.is(listenersInWords([serves]), '0 of 2 ready members fail their health checks');
+  t.is(listenersInWords([serves, offline]), '1 of 2 listeners OFFLINE');
+  t.is(
+    listenersInWords([fails, offline, drains]),
+    '1 of 5 ready members fail their health checks, 1 of 3 listeners OFFLINE, 1 of 3 listeners DRAINING',
   );
 });
 

@@ -246,7 +246,7 @@ test.serial('The only member is taken away by its checks only where the Service 
   t.is(metrics('headgate_operating_status', { kind: 'member', status: 'ONLINE' }), 0);
   t.is(metrics('headgate_problems', { reason: 'AllMembersDown' }), 1);
   const { stdout } = await host.command('status');
-  t.regex(stdout, /default\/web: ERROR, 1 of 1 members fail their health checks/);
+  t.regex(stdout, /default\/web: ERROR, 1 of 1 ready members fail their health checks/);
   await host.serve({ annotations: { ...annotations, 'when-all-down': 'reject' } });
   await host.until('it is refused', async () => !(await host.answers()));
   await host.until('that is told', async () => (await host.why()).verdict === 'not served');
