@@ -48,6 +48,12 @@ const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['AddressClaim', ADDRESS_API_VERSION],
 ]);
 
+/** Nobody else has kinds in these groups: what is nearly one of ours there is a slip of the pen. */
+const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
+const KINDS: ReadonlyMap<string, string> = new Map(
+  [...API_VERSIONS.keys()].map((kind) => [kind.toLowerCase(), kind]),
+);
+
 const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>(['Node', 'AddressPool', 'AddressClaim']);
 
 /** `ServiceList` is a list of Services, `List` one of anything (''); undefined where it is no list of ours. */
@@ -93,8 +99,13 @@ function addObject(json: unknown, where: string, item: string, found: Found): vo
     refuse('InvalidObject', '', `${field}: missing, every Kubernetes object has one`);
     return;
   }
+  const meant = KINDS.get(kind.toLowerCase());
+  if (meant === undefined || !GROUPS.has(groupOf(apiVersion))) return;
+  if (kind !== meant) {
+    refuse('InvalidObject', '', `kind: ${shownValue(kind)} is not "${meant}"`);
+    return;
+  }
   const wanted = API_VERSIONS.get(kind);
-  if (wanted === undefined || groupOf(wanted) !== groupOf(apiVersion)) return;
   const object = nameOf(kind, json);
   const subject = object === '' ? `${kind}: ` : '';
   if (apiVersion !== wanted) {

@@ -519,6 +519,19 @@ test(
   service({}, { annotations: JSON.parse('{"__proto__": "x"}') }),
   /metadata\.annotations: "__proto__" is not a qualified name/,
 );
+test(
+  'a kind of ours in a group of another of ours',
+  refused,
+  { ...sliceJson('a', []), apiVersion: 'v1' },
+  /^EndpointSlice default\/a: apiVersion: "v1" is not "discovery\.k8s\.io\/v1"$/,
+);
+test(
+  'a kind of ours in lower case',
+  refused,
+  { ...serviceJson(), kind: 'service' },
+  /^kind: "service" is not "Service"$/,
+);
+
 test('An annotation may have upper case before its slash, as the API server takes it', (t) => {
   const annotations = { 'Example.ORG/Owner': 'shop' };
   t.like(parsedObject(service({}, { annotations })), { annotations });
