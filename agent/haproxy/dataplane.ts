@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
-import { listenerOfBackend } from './config/listener-config.ts';
+import { isServed, listenerOfBackend } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
 import { writeStartScript } from './config/start-script.ts';
 import type { HaproxyOptions, HaproxySettings, HaproxyStatus } from './options.ts';
@@ -148,7 +148,8 @@ export class HaproxyDataplane {
   /** Whether the worker may still serve anything of this load balancer; true while that cannot be known. */
   servesAny(key: string): boolean {
     const { worker } = this.#parts.serving;
-    return worker === undefined || worker.structure === '' || worker.booted.has(key);
+    if (worker === undefined || worker.structure === '') return true;
+    return worker.booted.get(key)?.listeners.some(isServed) === true;
   }
 
   /** What the worker has acknowledged of a listener's members, by name. */

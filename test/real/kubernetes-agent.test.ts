@@ -248,6 +248,34 @@ test.serial(
   },
 );
 
+test.serial(
+  'A Service of which HAProxy serves nothing is let go of at once when it is deleted',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+    const datagrams = service('datagrams', host.address(1));
+    await kube.must('POST', servicePath('default'), {
+      ...datagrams,
+      spec: { ...datagrams.spec, ports: [{ port: VIP_PORT, protocol: 'UDP' }] },
+    });
+    await kube.must('POST', servicePath('default'), {
+      metadata: { name: 'pending' },
+      spec: { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] },
+    });
+    await host.start();
+    for (const name of ['datagrams', 'pending']) {
+      const path = servicePath('default', name);
+      await host.until(
+        `${name} has its status`,
+        async () => (await kube.must('GET', path)).status.conditions?.length > 1,
+        30_000,
+      );
+      await kube.must('DELETE', path);
+      await host.soon(`${name} is gone`, async () => (await kube.api('GET', path)).status === 404);
+    }
+    t.pass();
+  },
+);
+
 test.serial('A Service that ceased to be ours while no agent ran is let go of by the next one', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await kube.must('POST', servicePath('default'), service('left', host.address(1)));
