@@ -95,24 +95,26 @@ function updateClaims(
   if (service === undefined || whyNotOurs(service, settings) !== undefined)
     return model.claims.update(key, 0, []);
   const { values } = annotationsOf(service, settings);
+  const isOfFolder = cluster.isOfFolder(key);
   const claims: Claim[] = [];
-  for (const { address } of serviceVips(service, values.loadBalancerIps, settings, ofPools).vips) {
+  for (const vip of serviceVips(service, values.loadBalancerIps, settings, ofPools).vips) {
+    const { address } = vip;
+    const rank = isOfFolder ? RANKS.folder : RANKS[isGiven(vip) ? 'given' : 'named'];
     for (const { protocol, port } of service.ports)
-      if (hasPort(ofPools, address, { protocol, port })) claims.push({ address, protocol, port });
+      if (hasPort(ofPools, address, { protocol, port })) claims.push({ address, protocol, port, rank });
   }
-  return model.claims.update(key, seniority(service, cluster.isOfFolder(key)), claims);
+  return model.claims.update(key, service.created, claims);
 }
 
 /**
- * Milliseconds by which the oldest Service comes first, those of a folder before all others: nobody with rights in the
- * cluster alone may take an address that the host itself serves, such as that of the API server.
+ * A folder's come first: nobody with rights in the cluster alone may take an address that the host itself serves, such
+ * as that of the API server. What a Service has been given comes before what another one's author has written.
  */
-function seniority({ created }: Service, isOfFolder: boolean): number {
-  if (!isOfFolder) return created;
-  return Number.isFinite(created) ? created - BEFORE_ALL : -1;
-}
+const RANKS = { folder: 0, given: 1, named: 2 } as const;
 
-const BEFORE_ALL = 1e15;
+function isGiven({ source }: Vip): boolean {
+  return source === 'pool' || source === 'status' || source === 'spec.clusterIPs';
+}
 
 function put(model: Model, key: string, result: LoadBalancer | Ignored | undefined): boolean {
   const before = model.loadBalancers.get(key);

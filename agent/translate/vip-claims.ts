@@ -1,52 +1,58 @@
-// Who may bind an address, protocol and port when several Services ask for it: the oldest, then the first by name.
+// Who may bind an address, protocol and port when several Services ask for it: the first by rank, of equal ones the
+// oldest, then the first by name.
 // An index of claims; each change costs no more than the claims that it touches.
 
 import type { Protocol } from '../model.ts';
 
-export interface Claim {
+export interface Place {
   readonly address: string;
   readonly protocol: Protocol;
   readonly port: number;
 }
 
+export interface Claim extends Place {
+  /** Lower ones come first, however young. */
+  readonly rank: number;
+}
+
 interface Claimant {
   readonly key: string;
+  readonly rank: number;
   readonly created: number;
 }
 
 export class VipClaims {
   /** `address protocol port` to the Services that ask for it, the holder first. */
   readonly #claimants = new Map<string, Claimant[]>();
-  /** Service key to what it asks for. */
-  readonly #claims = new Map<string, { readonly created: number; readonly places: ReadonlySet<string> }>();
+  /** Service key to what it asks for, by place. */
+  readonly #claims = new Map<string, ReadonlyMap<string, Claimant>>();
 
   /**
    * Replaces what `key` asks for (nothing: []) and returns the other Services for which a holder changed.
    * `created` is in milliseconds, Infinity where unknown.
    */
   update(key: string, created: number, claims: readonly Claim[]): ReadonlySet<string> {
-    const before = this.#claims.get(key);
-    const places = new Set(claims.map(placeOf));
+    const before = this.#claims.get(key) ?? new Map<string, Claimant>();
+    const after = new Map(claims.map((claim) => [placeOf(claim), { key, rank: claim.rank, created }]));
     const affected = new Set<string>();
-    const sameAge = before === undefined || before.created === created;
-    for (const place of before?.places ?? [])
-      if (!places.has(place) || !sameAge) this.#remove(place, key, affected);
-    for (const place of places)
-      if (!before?.places.has(place) || !sameAge) this.#add(place, { key, created }, affected);
-    if (places.size === 0) this.#claims.delete(key);
-    else this.#claims.set(key, { created, places });
+    for (const [place, claimant] of before)
+      if (!isSame(claimant, after.get(place))) this.#remove(place, key, affected);
+    for (const [place, claimant] of after)
+      if (!isSame(claimant, before.get(place))) this.#add(place, claimant, affected);
+    if (after.size === 0) this.#claims.delete(key);
+    else this.#claims.set(key, after);
     affected.delete(key);
     return affected;
   }
 
   /** The key of the Service that holds the place; undefined where nobody asks for it. */
-  holder(claim: Claim): string | undefined {
-    return this.#claimants.get(placeOf(claim))?.[0]?.key;
+  holder(place: Place): string | undefined {
+    return this.#claimants.get(placeOf(place))?.[0]?.key;
   }
 
   #add(place: string, claimant: Claimant, affected: Set<string>): void {
     const before = this.#claimants.get(place) ?? [];
-    this.#set(place, before, [...before, claimant].sort(byAge), affected);
+    this.#set(place, before, [...before, claimant].sort(bySeniority), affected);
   }
 
   #remove(place: string, key: string, affected: Set<string>): void {
@@ -62,11 +68,16 @@ export class VipClaims {
   }
 }
 
-function placeOf({ address, protocol, port }: Claim): string {
+function placeOf({ address, protocol, port }: Place): string {
   return `${address} ${protocol} ${port}`;
 }
 
-function byAge(a: Claimant, b: Claimant): number {
+function isSame(claimant: Claimant, other: Claimant | undefined): boolean {
+  return claimant.rank === other?.rank && claimant.created === other.created;
+}
+
+function bySeniority(a: Claimant, b: Claimant): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
   if (a.created !== b.created) return a.created < b.created ? -1 : 1;
   return a.key < b.key ? -1 : 1;
 }

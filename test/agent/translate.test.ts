@@ -1,6 +1,7 @@
 import test from 'ava';
 import { Cluster, type ObjectSource } from '../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
+import type { AddressesView } from '../../agent/translate/service-vips.ts';
 import { emptyModel, type Model, type TranslateSettings, translateChanged } from '../../agent/translate.ts';
 import { endpoint, node, service, slice } from '../support/build.ts';
 import {
@@ -452,6 +453,28 @@ test('Of two Services on one address, protocol and port the older one listens, t
     },
   ]);
 });
+
+for (const [given, young] of [
+  ['a pool', {}],
+  ['its status', { loadBalancerIP: undefined, statusIPs: ['192.0.2.10'] }],
+] as const)
+  test(`An address that a Service has of ${given} is not taken by an older one that names it`, (t) => {
+    const cluster = new Cluster();
+    const model = emptyModel();
+    const ofPools: AddressesView = (key) =>
+      given === 'a pool' && key === 'default/young'
+        ? { addresses: [{ address: '192.0.2.10', ports: [] }], problems: [] }
+        : undefined;
+    for (const upserted of [
+      [service({ name: 'young', created: 9, ...young })],
+      [service({ name: 'old', created: 1 })],
+    ]) {
+      const { keys } = cluster.apply({ upserted, removed: [] }, 'api');
+      translateChanged(cluster, model, keys, SETTINGS, ofPools);
+      t.deepEqual(listenerOf(model, 'default:young:tcp:80:v4').addresses, ['192.0.2.10']);
+    }
+    t.deepEqual(listenerOf(model, 'default:old:tcp:80:v4').addresses, []);
+  });
 
 test('A Service of a folder holds its address against any of the API, however old', (t) => {
   const folder = [

@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
 import { TestHost } from '../support/agent.ts';
@@ -145,6 +146,34 @@ test.serial('A pool that is deleted and made again has its status again, with th
   await until('it is there again', async () => (await told()) !== undefined);
   t.deepEqual(await told(), before);
 });
+
+test.serial(
+  'When the last pool goes, an older Service takes nothing that another one has of it',
+  async (t) => {
+    const host = await started(t);
+    for (const { metadata } of (await kube.must('GET', POOLS)).items)
+      await kube.must('DELETE', `${POOLS}/${metadata.name}`);
+    const [own, port] = [host.address(110), await freePort()];
+    await kube.must('POST', POOLS, pool('last', { blocks: [own, host.address(111)] }));
+    await create('older', { port }, { 'headgate.io/load-balancer-ips': host.address(112) });
+    // Times of creation are whole seconds.
+    await delay(1_100);
+    await create('younger', { port }, { 'headgate.io/load-balancer-ips': own });
+    await until('it has its address', async () => (await published('younger')).join() === own);
+    await kube.must('PATCH', servicePath('default', 'older'), {
+      metadata: { annotations: { 'headgate.io/load-balancer-ips': own } },
+    });
+    await host.until('the other one is told who has it', async () =>
+      (await host.why('default/older')).problems.some(({ reason }) => reason === 'AddressInUse'),
+    );
+    await kube.must('DELETE', `${POOLS}/last`);
+    await host.until('that is known', async () =>
+      (await host.why('default/younger')).problems.some(({ reason }) => reason === 'AddressOutOfPool'),
+    );
+    t.deepEqual((await host.why('default/younger')).listeners[0]?.addresses, [own]);
+    t.deepEqual((await host.why('default/older')).listeners[0]?.addresses ?? [], []);
+  },
+);
 
 async function started(t: ExecutionContext): Promise<TestHost> {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
