@@ -66,8 +66,8 @@ export class ManifestFolders {
   readonly #times: FolderTimes;
   readonly #folders = new Map<string, Folder>();
   readonly #rootWatchers: FSWatcher[] = [];
-  /** Roots that were there when last looked at. */
-  readonly #there = new Set<string>();
+  /** Of each root, as it was when last looked at. */
+  readonly #states = new Map<string, FolderState>();
   /** Folders to look through, with the folder each was found in. */
   readonly #queue = new Map<string, Folder | undefined>();
   #scan: Promise<void> | undefined;
@@ -149,7 +149,7 @@ export class ManifestFolders {
   }
 
   #isWatched(): boolean {
-    if (this.#there.size < this.#roots.length) return false;
+    if (this.#roots.some((root) => this.#states.get(root) !== 'there')) return false;
     return [...this.#folders.values()].every(({ watcher }) => watcher !== undefined);
   }
 
@@ -189,7 +189,10 @@ export class ManifestFolders {
     const isEmpty = identity !== undefined && isNewRoot && this.#reports.isMissed(path) && isBare(path);
     if (identity === undefined || isEmpty) {
       this.#leave(known);
-      if (this.#there.delete(path)) this.#reports.onFolder(path, isEmpty ? 'empty' : 'gone');
+      const before = this.#states.get(path);
+      const now = isEmpty ? 'empty' : 'gone';
+      if (this.#roots.includes(path)) this.#states.set(path, now);
+      if (before !== undefined && before !== now) this.#reports.onFolder(path, now);
       return undefined;
     }
     if (known?.identity === identity && known.watcher !== undefined) return known;
@@ -205,7 +208,7 @@ export class ManifestFolders {
     };
     this.#folders.set(path, folder);
     if (isNewRoot) {
-      this.#there.add(path);
+      this.#states.set(path, 'there');
       this.#reports.onFolder(path, 'there');
     }
     return folder;

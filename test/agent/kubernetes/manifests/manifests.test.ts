@@ -498,6 +498,10 @@ test('An empty folder in the place of another one takes nothing away', async (t)
   mkdirSync(manifests);
   await watched.until(() => /: The folder is empty; /.test(watched.problems[0] ?? ''));
   rmSync(manifests, { recursive: true });
+  await watched.until(() => /: Cannot read the folder; /.test(watched.problems[0] ?? ''));
+  mkdirSync(manifests);
+  await watched.until(() => /: The folder is empty; /.test(watched.problems[0] ?? ''));
+  rmSync(manifests, { recursive: true });
   renameSync(join(root, 'away'), manifests);
   await watched.until(() => watched.problems.length === 0);
   write(join(manifests, 'a.yaml'), yaml('a', 81));
