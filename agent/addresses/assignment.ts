@@ -2,7 +2,7 @@
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model.ts';
-import { type Found, wishOf } from './find-address.ts';
+import { type Found, holderWords, wishOf } from './find-address.ts';
 import type { Ledger } from './ledger.ts';
 import type { PoolIndex } from './pool-index.ts';
 import { whyNotAllowed } from './pool-rules.ts';
@@ -47,7 +47,7 @@ export function assignmentOf(
   // What its status shows can be adopted once it is free.
   if (lacks.length > 0) waitFor.push(...request.statusIPs.map(({ address }) => `address ${address}`));
   const sharing = claims.flatMap((claim) => {
-    const problems = sharingProblems(request, claim);
+    const problems = sharingProblems(request, claim, ledger);
     if (problems.length > 0) waitFor.push(`address ${claim.address}`);
     return problems;
   });
@@ -110,7 +110,7 @@ function undecided(key: string, lacks: readonly Found[]): readonly Problem[] {
 }
 
 /** What a Service asks for on an address that it shares, and others have. */
-function sharingProblems(request: AddressRequest, claim: AddressClaim): readonly Problem[] {
+function sharingProblems(request: AddressRequest, claim: AddressClaim, ledger: Ledger): readonly Problem[] {
   if (claim.ports.length === 0) return [];
   const object = `Service ${request.key}`;
   const { address, sharingKey } = claim;
@@ -123,10 +123,18 @@ function sharingProblems(request: AddressRequest, claim: AddressClaim): readonly
   const granted = new Set(claim.ports.map(portText));
   for (const port of request.ports) {
     if (granted.has(portText(port))) continue;
-    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: another Service that shares the address has it`;
+    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: ${holderOf(port, claim, ledger)}`;
     problems.push({ object, reason: 'AddressInUse', message, port });
   }
   return problems;
+}
+
+function holderOf(port: ClaimedPort, { address, service }: AddressClaim, ledger: Ledger): string {
+  const wanted = portText(port);
+  const holder = ledger
+    .at(address)
+    .find((other) => other.service !== service && other.ports.some((each) => portText(each) === wanted));
+  return holder === undefined ? 'another Service that shares the address has it' : holderWords(holder);
 }
 
 function outOfPoolProblems(key: string, addresses: readonly AssignedAddress[]): readonly Problem[] {

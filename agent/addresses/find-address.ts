@@ -90,7 +90,7 @@ function findGiven(request: AddressRequest, address: string, pools: PoolIndex, l
   const evicted: AddressClaim[] = [];
   for (const claim of ledger.blockers(address, wish)) {
     if (!givesWay(claim, request)) {
-      return none('AddressInUse', holderWords(claim, wish), [`address ${address}`]);
+      return none('AddressInUse', blockerWords(claim, wish), [`address ${address}`]);
     }
     evicted.push(claim);
   }
@@ -102,13 +102,17 @@ function givesWay(claim: AddressClaim, request: AddressRequest): boolean {
   return !claim.reserved && claim.heldUntil !== 0 && namespaceOf(claim.service) === request.namespace;
 }
 
-function holderWords(claim: AddressClaim, wish: Wish): string {
-  if (claim.reserved) return `it is reserved (AddressClaim ${claim.name})`;
-  if (claim.heldUntil !== 0) {
-    const until = new Date(claim.heldUntil).toISOString();
-    return `it is kept for Service "${claim.service}", which is gone, until ${until}`;
-  }
-  if (claim.sharingKey === '') return `Service "${claim.service}" has it`;
+/** Why who has it keeps it from others. */
+export function holderWords({ reserved, name, heldUntil, service }: AddressClaim): string {
+  if (reserved) return `it is reserved (AddressClaim ${name})`;
+  if (heldUntil === 0) return `Service "${service}" has it`;
+  const until = new Date(heldUntil).toISOString();
+  return `it is kept for Service "${service}", which is gone, until ${until}`;
+}
+
+/** The same of an address that may be shared. */
+function blockerWords(claim: AddressClaim, wish: Wish): string {
+  if (claim.reserved || claim.heldUntil !== 0 || claim.sharingKey === '') return holderWords(claim);
   if (wish.sharingKey === '') return `Service "${claim.service}" shares it by the key "${claim.sharingKey}"`;
   if (claim.sharingKey !== wish.sharingKey)
     return `Service "${claim.service}" shares it by another key, "${claim.sharingKey}"`;

@@ -170,9 +170,7 @@ test.serial(
     const { problems } = await host.why('default/b');
     t.deepEqual(
       problems.filter(({ reason }) => reason === 'AddressInUse').map(({ message }) => message),
-      [
-        `Cannot have ${host.address(100)} TCP port ${VIP_PORT}: another Service that shares the address has it`,
-      ],
+      [`Cannot have ${host.address(100)} TCP port ${VIP_PORT}: Service "default/a" has it`],
     );
   },
 );

@@ -2,7 +2,7 @@
 
 import type { Problem } from '../../model.ts';
 import type { Condition, CurrentService } from './current-service.ts';
-import { IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
+import { allocatedAddresses, IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
 
 export interface EventText {
   readonly type: 'Normal' | 'Warning';
@@ -24,10 +24,10 @@ export function writtenEvents(
 ): readonly EventText[] {
   const events: EventText[] = [];
   const [oldIp, newIp] = bothOf(IP_ALLOCATED, before, after);
-  if (newIp?.status === 'True' && (oldIp?.status !== 'True' || oldIp.message !== newIp.message))
-    events.push(normal('Allocated', 'Allocate', `Its addresses are ${newIp.message}`));
-  if (oldIp?.status === 'True' && newIp?.status !== 'True')
-    events.push(normal('Released', 'Allocate', `It no longer has the addresses ${oldIp.message}`));
+  const [old, now] = [oldIp, newIp].map((condition) => allocatedAddresses(condition).join(', '));
+  if (now !== '' && now !== old) events.push(normal('Allocated', 'Allocate', `Its addresses are ${now}`));
+  if (old !== '' && now === '')
+    events.push(normal('Released', 'Allocate', `It no longer has the addresses ${old}`));
   const [oldProgrammed, newProgrammed] = bothOf(PROGRAMMED, before, after);
   if (newProgrammed?.status === 'True' && oldProgrammed?.status !== 'True')
     events.push(normal('Programmed', 'Program', 'All its ports are served'));

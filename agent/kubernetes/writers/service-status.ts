@@ -80,6 +80,7 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
   const conditions: readonly WantedCondition[] = [
     ipAllocated(
       addresses.map(({ address }) => address),
+      states,
       problems,
     ),
     programmed(addresses.length > 0, states, problems),
@@ -128,11 +129,20 @@ export function mergeStatus(current: CurrentService, wanted: WantedStatus, now: 
 export function clearedStatus(current: CurrentService): MergedStatus {
   const marker = current.conditions.find(({ type }) => type === IP_ALLOCATED);
   if (marker === undefined) return current;
-  const addresses = marker.status === 'True' ? marker.message.split(', ') : [];
+  const addresses = allocatedAddresses(marker);
   return {
     ingress: current.ingress.filter(({ ip = '' }) => !addresses.includes(ip)),
     conditions: current.conditions.filter(({ type }) => !OWN_CONDITIONS.includes(type)),
   };
+}
+
+/** Those that the condition IPAllocated names. */
+export function allocatedAddresses(
+  marker: Pick<Condition, 'status' | 'message'> | undefined,
+): readonly string[] {
+  if (marker?.status !== 'True') return [];
+  const [addresses = ''] = marker.message.split(';', 1);
+  return addresses.split(', ');
 }
 
 export function isSameStatus(current: CurrentService, merged: MergedStatus): boolean {
@@ -203,9 +213,8 @@ function isAbout({ port, reason, message }: Problem, listener: Listener, address
   return true;
 }
 
-/** An address that is another Service's on each port is not in this one's status. */
 function ingressOf(address: string, states: readonly PortState[], facts: DataplaneFacts): WantedIngress[] {
-  if (states.length === 0 || states.every(({ fault }) => fault === 'AddressInUse')) return [];
+  if (states.length === 0 || isAnothers(states)) return [];
   const [first] = states;
   const ports = states.map(({ listener: { port, protocol }, fault }) => ({
     ...(fault === undefined ? {} : { error: `headgate.io/${fault}` }),
@@ -216,16 +225,38 @@ function ingressOf(address: string, states: readonly PortState[], facts: Datapla
   return [{ ip: address, ipMode, ports, onlyIfPublished: !states.some(({ isServed }) => isServed) }];
 }
 
-/** Problems that keep a Service from having an address, besides AddressPending itself. */
+/** Problems of what a Service asks of addresses, besides AddressPending itself. */
 const ADDRESS_FAULT = /Address|Pool|Claim|Provisioner/;
 
-function ipAllocated(addresses: readonly string[], problems: readonly Problem[]): WantedCondition {
-  if (addresses.length > 0)
-    return { type: IP_ALLOCATED, status: 'True', reason: 'Allocated', message: addresses.join(', ') };
+/** True with a reason of its own where the Service has addresses, but not as it asks for, or as they should be. */
+function ipAllocated(
+  addresses: readonly string[],
+  states: readonly PortState[],
+  problems: readonly Problem[],
+): WantedCondition {
   const about = problems.filter(({ reason, port }) => port === undefined && ADDRESS_FAULT.test(reason));
   const problem = about.find(({ reason }) => reason !== 'AddressPending') ?? about[0];
-  const { reason = 'AddressPending', message = 'It has no address yet' } = problem ?? {};
+  const lost = addresses.filter((address) => isAnothers(states.filter((state) => state.address === address)));
+  const own = addresses.filter((address) => !lost.includes(address));
+  if (own.length > 0) {
+    const message = own.join(', ');
+    if (problem === undefined) return { type: IP_ALLOCATED, status: 'True', reason: 'Allocated', message };
+    return {
+      type: IP_ALLOCATED,
+      status: 'True',
+      reason: problem.reason,
+      message: `${message}; ${problem.message}`,
+    };
+  }
+  const taken = states.find((state) => lost.includes(state.address));
+  const { reason = 'AddressPending', message = 'It has no address yet' } =
+    problem ?? (taken && { reason: taken.fault, message: taken.message }) ?? {};
   return { type: IP_ALLOCATED, status: 'False', reason, message };
+}
+
+/** Another Service has the address on each port of this one. */
+function isAnothers(states: readonly PortState[]): boolean {
+  return states.length > 0 && states.every(({ fault }) => fault === 'AddressInUse');
 }
 
 function programmed(

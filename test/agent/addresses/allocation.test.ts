@@ -406,6 +406,21 @@ test('A port that another Service of the address has is refused by itself, and f
   t.deepEqual(reasons(addresses, 'default/b'), []);
 });
 
+test('A port that is kept for a Service that is gone is said to be so', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.7'])]);
+  const shared = { sharingKey: 'k' };
+  ask(addresses, 0, request('default/a', { ...shared, ports: tcp(80) }));
+  ask(addresses, 1, request('default/b', { ...shared, ports: tcp(443) }));
+  ask(addresses, 2, request('default/b', { ...shared, ports: tcp(80, 443) }));
+  const said = () => addresses.assignment('default/b')?.problems.map(({ message }) => message);
+  t.deepEqual(said(), ['Cannot have 192.0.2.7 TCP port 80: Service "default/a" has it']);
+  leave(addresses, 3, 'default/a');
+  const until = new Date(3 + HELD).toISOString();
+  t.deepEqual(said(), [
+    `Cannot have 192.0.2.7 TCP port 80: it is kept for Service "default/a", which is gone, until ${until}`,
+  ]);
+});
+
 test('A Service that would have a shared address alone keeps its share until it is alone', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/a', { sharingKey: 'k', ports: tcp(80) }));

@@ -191,6 +191,16 @@ test('writtenEvents() tells of what has changed only, so that a restart repeats 
   t.deepEqual(reasons(served, served), []);
   t.deepEqual(reasons(served, moved), ['Allocated']);
   t.deepEqual(reasons(served, none), ['Released']);
+  const doubtful = conditions(
+    [
+      'headgate.io/IPAllocated',
+      'True',
+      '192.0.2.10; It keeps 192.0.2.10, although it belongs to no pool any more',
+    ],
+    ['headgate.io/Programmed', 'True'],
+  );
+  t.deepEqual(reasons(served, doubtful), []);
+  t.is(writtenEvents(none, doubtful)[0]?.note, 'Its addresses are 192.0.2.10');
 });
 
 test('problemEvents() warns of each problem that is new', (t) => {

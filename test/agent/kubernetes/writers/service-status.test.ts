@@ -90,6 +90,36 @@ test('Without an address the reason is the one that keeps it from having one', (
   t.deepEqual(caused.ingress, []);
 });
 
+test('An address that is not as it was asked for is there, and the reason and the message say what is the matter', (t) => {
+  const refused = problem('AddressNotInPool', 'Cannot give 203.0.113.9: it belongs to no address pool');
+  const wanted = wantedStatus(balancer({ problems: [refused] }), allServed);
+  t.deepEqual(conditionsOf(wanted), {
+    [IP_ALLOCATED]: 'True AddressNotInPool',
+    [PROGRAMMED]: 'True Programmed',
+  });
+  t.is(wanted.conditions[0]?.message, '192.0.2.10; Cannot give 203.0.113.9: it belongs to no address pool');
+  // It is still known which addresses are ours.
+  const { ingress, conditions } = mergeStatus(current(), wanted, NOW);
+  t.deepEqual(clearedStatus(current({ ingress, conditions })), { ingress: [], conditions: [] });
+});
+
+test('An address that another Service has on every port is none of this one', (t) => {
+  const taken = problem(
+    'AddressInUse',
+    'Cannot listen on 192.0.2.10 TCP port 80: the Service "a/b" holds it',
+    'TCP',
+    80,
+  );
+  const wanted = wantedStatus(balancer({ problems: [taken] }), noneServed);
+  t.deepEqual(wanted.ingress, []);
+  t.like(wanted.conditions[0], {
+    type: IP_ALLOCATED,
+    status: 'False',
+    reason: 'AddressInUse',
+    message: taken.message,
+  });
+});
+
 test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = wantedStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
