@@ -1,10 +1,11 @@
 // The agent's own unix socket: the commands ask over it, in HTTP and JSON. Only the agent's user may connect.
 
 import { once } from 'node:events';
-import { mkdir, unlink } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { HeadgateError, messageOf } from './base/errors.ts';
+import { makeFolder } from './base/make-folder.ts';
 import { http } from './base/node-http.ts';
 
 export function agentSocketPath(runtimeDir: string): string {
@@ -17,9 +18,9 @@ export type Answers = Readonly<Record<string, (query: URLSearchParams) => unknow
 /** An order's path, without its leading slash, to the function that carries it out and then tells what became of it. */
 export type Orders = Readonly<Record<string, (query: URLSearchParams) => Promise<unknown>>>;
 
-/** Questions change nothing and are asked by GET, orders by POST. Errors: AGENT_RUNNING where another agent answers there already. */
+/** Questions change nothing and are asked by GET, orders by POST. Errors: AGENT_RUNNING where another agent answers there already, FILE_WRITE. */
 export async function serveAgentSocket(path: string, answers: Answers, orders: Orders = {}): Promise<Server> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o711 });
+  await makeFolder(dirname(path), 0o711);
   if (await isAnswered(path)) {
     throw new HeadgateError(
       'AGENT_RUNNING',
@@ -38,7 +39,9 @@ export async function serveAgentSocket(path: string, answers: Answers, orders: O
   const umask = process.umask(0o177);
   server.listen(path);
   process.umask(umask);
-  await listening;
+  await listening.catch((cause: unknown) => {
+    throw new HeadgateError('FILE_WRITE', `Cannot make socket "${path}"`, { cause });
+  });
   return server;
 }
 

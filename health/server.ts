@@ -4,6 +4,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
+import { HeadgateError } from '../agent/base/errors.ts';
 import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { http } from '../agent/base/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
@@ -33,7 +34,7 @@ interface Held {
   readonly samples: KeptSamples;
 }
 
-/** Listens on an address and port (0: any free one) and returns the server and where it listens. */
+/** Listens on an address and port (0: any free one) and returns the server and where it listens. Errors: LISTEN_FAILED. */
 export async function startHealthServer(
   listen: { readonly address: string; readonly port: number },
   options: HealthServerOptions,
@@ -47,11 +48,17 @@ export async function startHealthServer(
   });
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (cause) =>
+      reject(new HeadgateError('LISTEN_FAILED', cannotListen(listen), { cause })),
+    );
     server.listen(listen.port, listen.address, resolve);
   });
   const { address, port: taken, family } = server.address() as AddressInfo;
   return { server, address: family === 'IPv6' ? `[${address}]:${taken}` : `${address}:${taken}` };
+}
+
+function cannotListen({ address, port }: { readonly address: string; readonly port: number }): string {
+  return `Cannot listen on ${address} port ${port} (setting "listen")`;
 }
 
 async function answer(

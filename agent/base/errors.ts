@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'FILE_WRITE'
   | 'FILE_READ'
   | 'COMMAND_FAILED'
+  | 'LISTEN_FAILED'
   | 'AGENT_UNREACHABLE'
   | 'AGENT_RUNNING'
   | 'QUESTION_FAILED'

@@ -2,6 +2,7 @@
 // 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
+import { formatOf } from '../base/log.ts';
 import { version } from '../base/version.ts';
 import { settingsHelp } from '../settings/help.ts';
 import { check } from './check.ts';
@@ -51,9 +52,10 @@ export const cli = {
     try {
       return await action();
     } catch (error) {
-      console.error(
-        `headgate: ${error instanceof HeadgateError ? fullMessageOf(error) : (error as Error).stack}`,
-      );
+      const words = error instanceof HeadgateError ? inFull(error) : (error as Error).stack;
+      // Where journald reads it, each line has its priority.
+      const priority = formatOf(2) === 'journal' ? '<3>' : '';
+      console.error(`headgate: ${words}`.replaceAll(/^/gm, priority));
       return exitStatusOf(error);
     }
   },
@@ -65,9 +67,9 @@ function exitStatusOf(error: unknown): number {
   return error.code === 'AGENT_UNREACHABLE' ? 3 : 1;
 }
 
-/** Keeps the lines of a message of several. */
-function fullMessageOf(error: HeadgateError): string {
-  return error.message.includes('\n') ? error.message : messageOf(error);
+/** With its code; keeps the lines of a message of several. */
+function inFull(error: HeadgateError): string {
+  return `${error.code}: ${error.message.includes('\n') ? error.message : messageOf(error)}`;
 }
 
 function printVersion(): number {

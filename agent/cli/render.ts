@@ -1,9 +1,9 @@
 // `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
 
-import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { writeAtomically } from '../base/atomic-file.ts';
 import { HeadgateError } from '../base/errors.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
@@ -61,7 +61,7 @@ export async function render(argv: readonly string[]): Promise<number> {
 }
 
 async function writeFolder(path: string, chunks: Parameters<typeof writeAtomically>[1]): Promise<void> {
-  mkdirSync(dirname(path), { recursive: true });
+  await makeFolder(dirname(path), 0o777);
   await writeAtomically(path, chunks);
 }
 

@@ -3,8 +3,8 @@
 // persister keeps the file, the caretaker notices what others do to HAProxy, the reaper cleans up.
 
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeFolder } from '../base/make-folder.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
@@ -226,8 +226,8 @@ export class HaproxyDataplane {
 
   async #prepareOnce(): Promise<void> {
     const { paths, quarantine, rejectionFile } = this.#parts;
-    await mkdir(dirname(paths.config), { recursive: true, mode: 0o700 });
-    await mkdir(dirname(paths.adminSocket), { recursive: true, mode: 0o711 });
+    await makeFolder(dirname(paths.config), 0o700);
+    await makeFolder(dirname(paths.adminSocket), 0o711);
     await forgetServerStates(paths).catch(() => undefined);
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     quarantine.restore(await rejectionFile.load(version));

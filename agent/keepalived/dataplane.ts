@@ -1,9 +1,9 @@
 // The keepalived dataplane, as the agent sees it: which addresses are VIPs, how this host stands, what VRRP does.
 // It brings keepalived to what is wanted, one step at a time. keepalived goes on by itself when the agent does not.
 
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type HeadgateError, messageOf } from '../base/errors.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -274,8 +274,8 @@ export class KeepalivedDataplane {
 
   /** Everything that is needed before keepalived can be spoken to. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<void> {
-    await mkdir(dirname(this.#paths.config), { recursive: true, mode: 0o700 });
-    await mkdir(this.#paths.directory, { recursive: true, mode: 0o711 });
+    await makeFolder(dirname(this.#paths.config), 0o700);
+    await makeFolder(this.#paths.directory, 0o711);
     this.#file.take(await this.#file.read());
     await this.#fifo.open();
     await this.#standing.make();

@@ -139,6 +139,28 @@ test.serial('A second agent with the same runtimeDir leaves, the first one goes 
   t.is(await ask(host.place()), host.address(11));
 });
 
+test.serial('What keeps the agent or a command from its work is one line with a code', async (t) => {
+  const host = await TestHost.create(t);
+  const file = join(host.directory, 'file');
+  await writeFile(file, '');
+  const first = await host.start();
+  const taken = new URL(first.url ?? '').host;
+  const elsewhere = ['--runtime-dir', join(host.directory, 'r2'), '--state-dir', join(host.directory, 's2')];
+  for (const [flag, value, words] of [
+    ['--manifests', file, 'SETTINGS_INVALID: Cannot read manifests from '],
+    ['--listen', taken, 'LISTEN_FAILED: Cannot listen on 127.0.0.1 port '],
+    ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot make folder '],
+    ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot make folder '],
+  ] as const) {
+    const agent = await host.launch([...elsewhere, flag, value]);
+    t.not(await agent.exited, 0);
+    t.true(agent.text.trimEnd().split('\n').at(-1)?.startsWith(`headgate: ${words}`), agent.text);
+  }
+  const { status, stderr } = await host.command('render', ['--output', join(file, 'below')]);
+  t.is(status, 1);
+  t.regex(stderr, /^headgate: FILE_WRITE: Cannot make folder ".*": .*\n$/);
+});
+
 test.serial('SIGTERM ends the agent and not one request', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);

@@ -382,8 +382,10 @@ const REMAINS = {
 function folderFault(path: string): HeadgateError | undefined {
   const retry = 'never';
   try {
-    accessSync(path, constants.R_OK | constants.X_OK);
-    if (statSync(path).isDirectory()) return undefined;
+    if (statSync(path).isDirectory()) {
+      accessSync(path, constants.R_OK | constants.X_OK);
+      return undefined;
+    }
   } catch (cause) {
     const message = `Cannot read the folder of manifests "${path}"`;
     return new HeadgateError('SETTINGS_INVALID', message, { retry, cause });
