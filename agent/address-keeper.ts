@@ -183,13 +183,17 @@ export class AddressKeeper {
 
   status(): AddressStatus {
     const { home, unkept, fault } = this.#kept;
+    const faults = [
+      fault && `Claims cannot be kept: ${fault}`,
+      this.#reports.fault && `The status of pools cannot be written: ${this.#reports.fault}`,
+    ];
     return {
       home,
       leading: this.#leads,
       pools: poolStatuses(this.#addresses),
       unkept,
       provisioning: this.#provisioning?.pending ?? 0,
-      fault,
+      fault: faults.filter(Boolean).join('; '),
     };
   }
 

@@ -160,6 +160,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     pair,
     addresses,
     api: () => sources.api,
+    writing: () => reporter?.status(),
     sourceProblems: () => sources.problems,
     zone: () => settings.now.zone,
   };

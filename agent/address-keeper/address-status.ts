@@ -12,7 +12,7 @@ export interface AddressStatus {
   readonly unkept: number;
   /** What the program of the setting `provisioner` has yet to carry out. */
   readonly provisioning: number;
-  /** Why claims cannot be kept, '' where they can. */
+  /** Why claims cannot be kept, or the status of pools not be written; '' where both can. */
   readonly fault: string;
 }
 

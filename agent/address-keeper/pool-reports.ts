@@ -35,6 +35,11 @@ export class PoolReports {
       });
   }
 
+  /** Why the status of a pool cannot be written, '' where it can. */
+  get fault(): string {
+    return this.#writer?.fault ?? '';
+  }
+
   /** The claims on the address are changing. */
   touch(address: string): void {
     if (this.#writer !== undefined) this.#touched.add(address);

@@ -1,11 +1,14 @@
-// What `headgate check` says of the cluster: does the API server answer, and may this account read what the agent needs?
-// Asks for one object of each kind, as the agent will, and writes nothing.
+// What `headgate check` says of the cluster: does the API server answer, and may this account read and write what the
+// agent needs? Asks for one object of each kind, as the agent will, and for its rights, and writes nothing.
 
 import { apiClient } from '../api.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { refusalText } from '../kubernetes/api/api-answer.ts';
+import type { ApiClient } from '../kubernetes/api/client.ts';
 import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
 import { cannot, resourceRequest } from '../kubernetes/api/resource-request.ts';
+import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
+import { LEASE } from '../kubernetes/writers/lease.ts';
 import type { Settings } from '../settings.ts';
 import type { Finding } from './finding.ts';
 
@@ -29,6 +32,7 @@ export async function checkApi(settings: Settings): Promise<readonly Finding[]> 
       else faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
       if (response.status === 401) break;
     }
+    if (faults.length === 0) faults.push(...(await rightsMissing(client, settings, lacking)));
   } catch (error) {
     if (!(error instanceof HeadgateError)) throw error;
     faults.push(messageOf(error));
@@ -38,6 +42,20 @@ export async function checkApi(settings: Settings): Promise<readonly Finding[]> 
   if (faults.length > 0) return faults.map((detail) => ({ what, ok: false, detail }));
   const without = lacking.size === 0 ? '' : `; it does not know ${words(lacking)} (deploy/crds)`;
   return [{ what, ok: true, detail: `${words(listed)} can be listed${without}` }];
+}
+
+/** Nothing where the API server does not say. */
+async function rightsMissing(
+  client: ApiClient,
+  { namespaces, leaseNamespace }: Settings,
+  lacking: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const lease = { namespace: leaseNamespace, name: LEASE };
+  const needed = neededRights({ namespaces, lease, hasPools: lacking.size === 0 });
+  const answers = await Promise.all(needed.map((right) => client.request(rightRequest(right, TIMEOUT))));
+  const missing = needed.filter((_, index) => isAllowed(answers[index]?.body) === false);
+  if (missing.length === 0) return [];
+  return [`Its account may not ${missing.map(rightWords).join(', ')}${adviceFor(403)}`];
 }
 
 function adviceFor(status: number): string {

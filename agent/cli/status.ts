@@ -23,6 +23,7 @@ function inWords(answer: AgentStatus): readonly string[] {
   const lines = [
     `Headgate ${answer.version}, since ${answer.startedAt}`,
     ...apiInWords(answer.api),
+    ...writingInWords(answer.writing),
     `Objects:         ${counts.join(', ')}`,
     `Load balancers:  ${answer.loadBalancers} (${answer.listeners} listeners, ${answer.members} members); ${answer.ignoredServices} Services are not ours`,
     `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
@@ -48,6 +49,13 @@ function apiInWords(api: AgentStatus['api']): readonly string[] {
   return [
     `API server:      ${api.synced ? 'what it said last counts' : 'not read since the start'}: ${api.fault}`,
   ];
+}
+
+function writingInWords(writing: AgentStatus['writing']): readonly string[] {
+  if (writing === undefined) return [];
+  const { leading, leader, faults } = writing;
+  const who = leading ? 'this agent' : leader === '' ? 'nobody' : leader;
+  return [`Writer:          ${who}`, ...faults.map((fault) => `  ${fault}`)];
 }
 
 function operatingInWords({ counts, unwell }: AgentStatus['operating']): readonly string[] {

@@ -11,7 +11,7 @@ import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { CurrentService } from '../kubernetes/writers/current-service.ts';
 import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
-import { Lease } from '../kubernetes/writers/lease.ts';
+import { LEASE, Lease } from '../kubernetes/writers/lease.ts';
 import { writtenEvents } from '../kubernetes/writers/service-events.ts';
 import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
 import { type DataplaneFacts, wantedStatus } from '../kubernetes/writers/service-status.ts';
@@ -42,12 +42,18 @@ export interface ReporterOptions {
   readonly onLeader: () => void;
 }
 
+export interface WritingStatus {
+  /** This agent does. */
+  readonly leading: boolean;
+  /** '' where nobody does, or it is not known who does. */
+  readonly leader: string;
+  readonly faults: readonly string[];
+}
+
 export interface ReporterMetrics {
   statusWritten(result: 'done' | 'conflict' | 'failed' | 'dropped'): void;
   eventSent(result: 'done' | 'dropped'): void;
 }
-
-const LEASE = 'headgate';
 
 export class Reporter {
   readonly #options: ReporterOptions;
@@ -105,9 +111,19 @@ export class Reporter {
     return { isLeader: this.isLeader, lease: `${this.#options.leaseNamespace}/${LEASE}` };
   }
 
-  /** Who writes to the cluster now, '' where nobody does or nobody can be asked. */
-  get leader(): string {
-    return this.#lease.holder;
+  /** Who writes to the cluster, and what keeps this agent from it. */
+  status(): WritingStatus {
+    const { isLeader } = this;
+    const faults = [
+      ['Cannot take part in the election', this.#lease.fault],
+      ['Cannot write the status of a Service', this.#writer.fault],
+      ['Cannot tell an Event', this.#events.fault],
+    ] as const;
+    return {
+      leading: isLeader,
+      leader: this.#lease.holder,
+      faults: faults.flatMap(([what, why]) => (why === '' ? [] : `${what}: ${why}`)),
+    };
   }
 
   start(): void {

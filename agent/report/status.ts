@@ -18,6 +18,7 @@ import type { Pair, PairStatus } from '../pair/pair.ts';
 import { selectEndpoints } from '../translate/select-endpoints.ts';
 import type { Model } from '../translate.ts';
 import { dataplaneFacts } from './operating.ts';
+import type { WritingStatus } from './reporter.ts';
 
 export interface StatusSources {
   readonly version: string;
@@ -33,6 +34,8 @@ export interface StatusSources {
   readonly addresses: AddressKeeper;
   /** undefined where there is no cluster. */
   readonly api: () => ApiStatus | undefined;
+  /** undefined where there is no cluster. */
+  readonly writing: () => WritingStatus | undefined;
   /** Problems of the sources: files that cannot be read, objects that are given twice. */
   readonly sourceProblems: () => readonly Problem[];
   readonly zone: () => string;
@@ -50,6 +53,8 @@ export interface AgentStatus {
   readonly version: string;
   readonly startedAt: string;
   readonly api: { readonly synced: boolean; readonly fault: string } | undefined;
+  /** Of statuses and Events of the cluster. */
+  readonly writing: WritingStatus | undefined;
   readonly objects: Readonly<Record<string, number>>;
   readonly loadBalancers: number;
   readonly ignoredServices: number;
@@ -80,6 +85,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     version,
     startedAt: startedAt.toISOString(),
     api: api && { synced: api.isSynced, fault: api.fault },
+    writing: sources.writing(),
     objects: cluster.counts(),
     loadBalancers: model.loadBalancers.size,
     ignoredServices: model.ignored.size,

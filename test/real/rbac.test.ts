@@ -197,6 +197,77 @@ test.serial(
   },
 );
 
+test.serial('`check` names each right that is missing, and nothing where none is', async (t) => {
+  const kubeconfig = await kubeconfigOf(kube, NAMESPACE, 'headgate');
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kubeconfig, '--listen', '127.0.0.1:0'] });
+  const check = async () => (await host.command('check')).stdout.match(/^.* API server: .*$/m)?.[0] ?? '';
+  t.regex(await check(), /^ok /);
+  const roles = [
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate',
+    `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles/headgate`,
+  ];
+  const before = await Promise.all(roles.map((path) => kube.must('GET', path)));
+  const narrowed = (rules: readonly Rule[]) =>
+    rules.map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => verb === 'list') }));
+  const wanted = before
+    .flatMap(({ rules }: { rules: readonly Rule[] }) => rules)
+    .flatMap(({ resources, verbs }) =>
+      verbs.filter((verb) => verb !== 'list').map((verb) => `${verb} ${resources[0]}`),
+    );
+  t.true(wanted.length > 15);
+  // A rule must have a verb.
+  const some = (rules: readonly Rule[]) => narrowed(rules).filter(({ verbs }) => verbs.length > 0);
+  for (const [index, path] of roles.entries())
+    await kube.must('PATCH', path, { rules: some(before[index].rules) });
+  await until('the rights are gone', async () => (await ask(['GET', `${LEASES}/headgate`])).status === 403);
+  const said = await check();
+  for (const [index, path] of roles.entries()) await kube.must('PATCH', path, { rules: before[index].rules });
+  await until('they are back', async () => (await ask(['GET', `${LEASES}/headgate`])).status !== 403);
+  t.regex(said, /^BAD .*: apply deploy\/rbac\.yaml$/);
+  for (const right of wanted) t.true(said.includes(right), right);
+});
+
+test.serial('An agent that may write nothing says so in `status`', async (t) => {
+  const rolePath = '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate';
+  const { rules } = await kube.must('GET', rolePath);
+  const reading = (rules as readonly Rule[])
+    .map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => ['get', 'list', 'watch'].includes(verb)) }))
+    .filter(({ verbs }) => verbs.length > 0);
+  await kube.must('PATCH', rolePath, { rules: reading });
+  const kubeconfig = await kubeconfigOf(kube, NAMESPACE, 'headgate');
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kubeconfig] });
+  const path = '/api/v1/namespaces/default/services';
+  const annotations = { 'headgate.io/load-balancer-ips': host.address(1), 'headgate.io/unknown': '' };
+  const spec = { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] };
+  await kube.must('POST', path, { metadata: { name: 'untold', annotations }, spec });
+  await kube.must('POST', POOLS, {
+    apiVersion: 'headgate.io/v1alpha1',
+    kind: 'AddressPool',
+    metadata: { name: 'untold' },
+    spec: { blocks: [host.address(1)] },
+  });
+  const agent = await host.start();
+  await host.until('it says so', async () => {
+    const { stdout } = await host.command('status');
+    return [
+      /Writer: +this agent\n/,
+      /Cannot write the status of a Service: .* 403 /,
+      /Cannot tell an Event: .* 403 /,
+      /The status of pools cannot be written: .* 403 /,
+    ].every((said) => said.test(stdout));
+  });
+  t.pass();
+  await agent.stop();
+  await kube.must('PATCH', rolePath, { rules });
+  await kube.must('DELETE', `${path}/untold`);
+  await kube.must('DELETE', `${POOLS}/untold`);
+});
+
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
 test.serial(
   'An agent that may not read pools and claims serves everything else, says what it lacks, and goes on when it may',
   async (t) => {

@@ -78,6 +78,7 @@ export class EventRecorder {
   readonly #told = new Map<string, Told>();
   /** UID of an object → what it may still say. */
   readonly #allowances = new Map<string, Allowance>();
+  #fault = '';
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -95,6 +96,11 @@ export class EventRecorder {
   /** Events that wait, or are being sent. */
   get waiting(): number {
     return this.#queue.size;
+  }
+
+  /** Why the API server did not take the last one, '' where it did. */
+  get fault(): string {
+    return this.#fault;
   }
 
   /** `isStanding`: it is no news, and is told only where no Event of it is there. */
@@ -166,6 +172,7 @@ export class EventRecorder {
         told.name = eventName(told.subject, `${key} ${told.first}`);
         response = await api.request(createOf(told, this.#options.instance));
       }
+      this.#note(response.status >= 300 ? refusalText(response) : '');
       if (response.status >= 300) {
         this.#told.delete(key);
         this.#drop(told.subject, refusalText(response));
@@ -188,6 +195,12 @@ export class EventRecorder {
     this.#allowances.set(uid, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
     bound(this.#allowances);
     return tokens >= 1;
+  }
+
+  #note(fault: string): void {
+    if (fault === this.#fault) return;
+    this.#fault = fault;
+    if (fault !== '') this.#options.log.warn(`Cannot tell an Event: ${fault}`);
   }
 
   #drop({ kind, namespace, name }: EventSubject, why: string): void {

@@ -8,6 +8,9 @@ import type { Log } from '../../base/log.ts';
 import { accept } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 
+/** Its name; deploy/rbac.yaml has it. */
+export const LEASE = 'headgate';
+
 export interface LeaseOptions {
   readonly api: KubernetesApi;
   readonly clock: Clock;

@@ -48,6 +48,11 @@ export class PoolStatusWriter {
     });
   }
 
+  /** Why the last write failed, '' where it did not. */
+  get fault(): string {
+    return this.#fault;
+  }
+
   /** Something about these pools has changed. */
   write(names: Iterable<string>): void {
     for (const name of names) this.#queue.add(name);

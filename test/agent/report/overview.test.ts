@@ -195,6 +195,7 @@ class FakeHost {
       pair: undefined,
       addresses: { problems: [] },
       api: () => undefined,
+      writing: () => undefined,
       sourceProblems: () => [],
       zone: () => '',
     } as unknown as StatusSources);

@@ -1,0 +1,86 @@
+// What an agent's account must be allowed to, besides listing what it reads, as deploy/rbac.yaml has it; and the question
+// whether it is, which the API server answers without keeping anything.
+// https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/self-subject-access-review-v1/
+
+import { isMapping } from '../../base/validate.ts';
+import { ADDRESS_GROUP } from '../address-group.ts';
+import type { ApiRequest } from './kubernetes-api.ts';
+
+export interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  /** '' for all. */
+  readonly namespace: string;
+  /** '' for any. */
+  readonly name: string;
+}
+
+/** `namespaces`: those that are looked at, none for all; `hasPools`: the cluster has the definitions of deploy/crds. */
+export function neededRights({
+  namespaces,
+  lease,
+  hasPools,
+}: {
+  readonly namespaces: readonly string[];
+  readonly lease: { readonly namespace: string; readonly name: string };
+  readonly hasPools: boolean;
+}): readonly Right[] {
+  const places = namespaces.length === 0 ? [''] : namespaces;
+  const ofLease = { namespace: lease.namespace };
+  return [
+    ...places.flatMap((namespace) => [
+      ...rights('', 'services', ['get', 'watch'], { namespace }),
+      ...rights('', 'services/status', ['patch'], { namespace }),
+      ...rights('discovery.k8s.io', 'endpointslices', ['watch'], { namespace }),
+      ...rights('events.k8s.io', 'events', ['create', 'patch'], { namespace }),
+    ]),
+    ...rights('', 'nodes', ['watch']),
+    ...(hasPools ? OF_POOLS : []),
+    ...rights('coordination.k8s.io', 'leases', ['create'], ofLease),
+    ...rights('coordination.k8s.io', 'leases', ['get', 'update'], { ...ofLease, name: lease.name }),
+  ];
+}
+
+export function rightRequest({ verb, ...of }: Right, timeoutMs: number): ApiRequest {
+  return {
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { verb, ...of } },
+    },
+    timeoutMs,
+  };
+}
+
+/** undefined where the answer is none. */
+export function isAllowed(answer: unknown): boolean | undefined {
+  if (!isMapping(answer) || !isMapping(answer.status)) return undefined;
+  const { allowed } = answer.status;
+  return typeof allowed === 'boolean' ? allowed : undefined;
+}
+
+/** `patch services/status of namespace shop`. */
+export function rightWords({ verb, resource, subresource, namespace }: Right): string {
+  const what = subresource === '' ? resource : `${resource}/${subresource}`;
+  return `${verb} ${what}${namespace === '' ? '' : ` of namespace ${namespace}`}`;
+}
+
+function rights(
+  group: string,
+  path: string,
+  verbs: readonly string[],
+  { namespace = '', name = '' }: { readonly namespace?: string; readonly name?: string } = {},
+): readonly Right[] {
+  const [resource = '', subresource = ''] = path.split('/');
+  return verbs.map((verb) => ({ verb, group, resource, subresource, namespace, name }));
+}
+
+const OF_POOLS = [
+  ...rights(ADDRESS_GROUP, 'addresspools', ['watch']),
+  ...rights(ADDRESS_GROUP, 'addresspools/status', ['patch']),
+  ...rights(ADDRESS_GROUP, 'addressclaims', ['get', 'watch', 'create', 'update', 'delete']),
+];
