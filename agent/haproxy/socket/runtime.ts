@@ -39,10 +39,7 @@ export interface WorkerProcess {
   readonly via: 'admin' | 'master';
 }
 
-/**
- * Commands whose text is written without a look at the clock: a fraction of a millisecond. Such a batch keeps its place
- * also where the processor is taken away meanwhile.
- */
+/** Commands whose text is written without a look at the clock: a fraction of a millisecond. */
 const AT_ONCE = 256;
 
 interface Link {
@@ -57,6 +54,8 @@ export class Runtime {
 
   readonly #options: RuntimeOptions;
   readonly #main: Pipeline;
+  /** By lane: resolves when the last of the batches whose text is not written yet has taken its place. */
+  readonly #entering = new Map<Lane, Promise<void>>();
   /** A second connection to the same worker, made when first needed, so that a long answer holds up nothing. */
   #side: Promise<Pipeline> | undefined;
 
@@ -90,24 +89,19 @@ export class Runtime {
 
   /**
    * One judged reply per command, in order. Commands of the urgent lane overtake those of the bulk lane that have not
-   * been sent yet; order is kept within a lane only. A batch of more than AT_ONCE commands, whose text may take more
-   * than a slice to write, enters its lane when all of it is written.
-   * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT when the connection is lost: what was done by then is unknown.
-   * Throws what commandText() throws, before anything is sent.
+   * been sent yet; within a lane batches keep the order in which they were given.
+   * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT when the connection is lost: what was done by then is unknown; and
+   * with what commandText() throws, before anything of the batch is sent.
    */
   async send(
     commands: readonly Command[],
     { lane = 'urgent' }: { readonly lane?: Lane } = {},
   ): Promise<readonly Reply[]> {
-    const { capabilities } = this.worker;
-    const slice = new Slice();
-    const lines: string[] = [];
-    for (const command of commands) {
-      lines.push(commandText(command, capabilities));
-      if (lines.length % AT_ONCE === 0 && lines.length < commands.length && slice.isOver)
-        await slice.breathe();
-    }
-    const texts = await this.#main.send(lines, lane);
+    const before = this.#entering.get(lane);
+    const isAtOnce = commands.length <= AT_ONCE && before === undefined;
+    const texts = isAtOnce
+      ? await this.#main.send(this.#linesOf(commands), lane)
+      : await this.#sendAfter(before, commands, lane);
     return commands.map((command, at) => judgeReply(command, texts[at] ?? ''));
   }
 
@@ -138,6 +132,32 @@ export class Runtime {
 
   close(): void {
     this.#main.close();
+  }
+
+  async #sendAfter(
+    before: Promise<void> | undefined,
+    commands: readonly Command[],
+    lane: Lane,
+  ): Promise<readonly string[]> {
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    this.#entering.set(lane, entered);
+    try {
+      const slice = new Slice();
+      const lines: string[] = [];
+      for (let at = 0; at < commands.length; at += AT_ONCE) {
+        if (slice.isOver) await slice.breathe();
+        lines.push(...this.#linesOf(commands.slice(at, at + AT_ONCE)));
+      }
+      await before;
+      return this.#main.send(lines, lane);
+    } finally {
+      if (this.#entering.get(lane) === entered) this.#entering.delete(lane);
+      enter();
+    }
+  }
+
+  #linesOf(commands: readonly Command[]): readonly string[] {
+    return commands.map((command) => commandText(command, this.worker.capabilities));
   }
 
   #sidePipeline(): Promise<Pipeline> {

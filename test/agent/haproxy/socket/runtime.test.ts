@@ -67,18 +67,37 @@ test('Every kind of command succeeds on a real HAProxy, and does what it says', 
   t.deepEqual(parseAcl(await runtime.ask('show acl #12345')), []);
 });
 
-test('A few commands keep their order, also where the processor is taken away while they are written', async (t) => {
+for (const size of [1, 600]) {
+  test(`${size} commands go before the one given after them, also where the processor is taken away while they are written`, async (t) => {
+    const { runtime } = await started(t);
+    const own = { backend, server: '127.0.1.1:80', kind: 'SetServerWeight' } as const;
+    const slow = {
+      ...own,
+      get weight() {
+        for (const end = performance.now() + 20; performance.now() < end; );
+        return 10;
+      },
+    };
+    const batch = [slow, ...Array.from({ length: size - 1 }, () => ({ ...own, weight: 11 }))];
+    const done: string[] = [];
+    await Promise.all([
+      runtime.send(batch).then(() => done.push('batch')),
+      runtime.send([{ ...own, weight: 20 }]).then(() => done.push('one')),
+      runtime.send([{ ...own, weight: 30 }]).then(() => done.push('another')),
+    ]);
+    t.like(await stateOf(runtime, backend, own.server), { weight: 30 });
+    t.deepEqual(done, ['batch', 'one', 'another']);
+  });
+}
+
+test('A batch that cannot be written does not hold up those after it', async (t) => {
   const { runtime } = await started(t);
-  const own = { backend, server: '127.0.1.1:80' };
-  const first = {
-    ...own,
-    kind: 'SetServerWeight',
-    get weight() {
-      for (const end = performance.now() + 20; performance.now() < end; );
-      return 10;
-    },
-  } as const;
-  await Promise.all([runtime.send([first]), runtime.send([{ ...own, kind: 'SetServerWeight', weight: 20 }])]);
+  const own = { backend, server: '127.0.1.1:80', kind: 'SetServerWeight' } as const;
+  const batch = Array.from({ length: 600 }, () => ({ ...own, weight: 11 }));
+  const refused = runtime.send([...batch, { ...own, server: 'a b', weight: 12 }]);
+  const after = runtime.send([{ ...own, weight: 20 }]);
+  await t.throwsAsync(refused, { code: 'RUNTIME_TOKEN' });
+  t.deepEqual(await after, [{ ok: true }]);
   t.like(await stateOf(runtime, backend, own.server), { weight: 20 });
 });
 
