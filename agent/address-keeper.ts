@@ -127,6 +127,11 @@ export class AddressKeeper {
     void this.#work();
   }
 
+  /** All that is wrong now with objects of the API. */
+  cannotRead(problems: readonly Problem[]): void {
+    this.#reports.cannotRead(problems);
+  }
+
   /**
    * Brings what these Services have to what they ask for now, and returns those that have other addresses: at once,
    * unless something large is being decided; then `onChanged` tells.

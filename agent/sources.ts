@@ -25,7 +25,7 @@ export interface SourcesOptions {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly changes: Changes;
-  readonly addresses: Pick<AddressKeeper, 'take'>;
+  readonly addresses: Pick<AddressKeeper, 'take' | 'cannotRead'>;
   /** The API has shown this Service. */
   readonly onService: (key: string) => void;
   readonly problemLog: ProblemLog;
@@ -97,6 +97,7 @@ export class Sources {
       this.#problems.set(source, change.problems);
       problemLog.report(source, change.problems);
       const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
+      if (source === 'api') addresses.cannotRead(change.problems);
       addresses.take(ofAddresses);
       const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
       changes.add(concerned, performance.now(), change.triggerTime);

@@ -19,7 +19,7 @@ const count: Mapping = {
 const poolStatus: Mapping = {
   type: 'object',
   properties: {
-    state: { type: 'string', description: 'Active, Draining or Conflicting.' },
+    state: { type: 'string', description: 'Active, Draining, Conflicting or Invalid.' },
     message: { type: 'string', description: 'What is wrong with the pool.' },
     ipv4: count,
     ipv6: count,

@@ -4,9 +4,10 @@
 import type { Addresses } from '../addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import { poolStatusManifest } from '../kubernetes/address-objects.ts';
+import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-objects.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
+import type { Problem } from '../model.ts';
 
 export interface PoolReportsOptions {
   readonly addresses: Addresses;
@@ -16,11 +17,16 @@ export interface PoolReportsOptions {
   readonly log: Log;
 }
 
+/** What the object of a Problem of a pool begins with. */
+const POOL = 'AddressPool ';
+
 export class PoolReports {
   readonly #addresses: Addresses;
   readonly #writer: PoolStatusWriter | undefined;
   /** Addresses of which the status of their pools has yet to tell. */
   readonly #touched = new Set<string>();
+  /** Name of a pool of the cluster that cannot be read → why. */
+  #unreadable: ReadonlyMap<string, string> = new Map();
 
   constructor({ addresses, api, isLeader, log }: PoolReportsOptions) {
     this.#addresses = addresses;
@@ -52,7 +58,16 @@ export class PoolReports {
   }
 
   tellAll(pools: Iterable<{ readonly name: string }>): void {
-    this.#writer?.write([...pools].map(({ name }) => name));
+    this.#writer?.write([...[...pools].map(({ name }) => name), ...this.#unreadable.keys()]);
+  }
+
+  /** All that the API server has shown of pools that cannot be read. */
+  cannotRead(problems: readonly Problem[]): void {
+    const before = this.#unreadable;
+    const ofPools = problems.filter(({ object }) => object.startsWith(POOL));
+    this.#unreadable = new Map(ofPools.map(({ object, message }) => [object.slice(POOL.length), message]));
+    const names = [...before.keys(), ...this.#unreadable.keys()];
+    this.#writer?.write(names.filter((name) => before.get(name) !== this.#unreadable.get(name)));
   }
 
   lead(leads: boolean): void {
@@ -65,9 +80,17 @@ export class PoolReports {
 
   #status(name: string): object | undefined {
     const count = this.#addresses.countOf(name);
+    const fault = this.#faultOf(name);
     // Pools of the settings and of manifests have no status.
-    if (count === undefined || count.pool.uid === '') return undefined;
-    const overlaps = this.#addresses.poolProblems().filter(({ object }) => object === `AddressPool ${name}`);
-    return poolStatusManifest(count.pool, count, overlaps.map(({ message }) => message).join('; '));
+    if (count !== undefined && count.pool.uid !== '') return poolStatusManifest(count.pool, count, fault);
+    return fault?.state === 'Invalid' ? unreadPoolManifest(name, fault) : undefined;
+  }
+
+  #faultOf(name: string): PoolFault | undefined {
+    const why = this.#unreadable.get(name);
+    if (why !== undefined) return { state: 'Invalid', message: why };
+    const overlaps = this.#addresses.poolProblems().filter(({ object }) => object === `${POOL}${name}`);
+    if (overlaps.length === 0) return undefined;
+    return { state: 'Conflicting', message: overlaps.map(({ message }) => message).join('; ') };
   }
 }

@@ -32,28 +32,38 @@ export interface AddressCount {
   readonly conflicting: bigint;
 }
 
+/** What is wrong with a pool. */
+export interface PoolFault {
+  /** `Invalid`: it cannot be read; what it was before, if it was anything, counts. */
+  readonly state: 'Conflicting' | 'Invalid';
+  readonly message: string;
+}
+
 /**
  * The `status` of an AddressPool, as all of what a server-side apply of the status owns. Numbers are texts, since an
- * IPv6 pool has more addresses than an int64 can count. `problem`: what overlaps, '' for nothing.
+ * IPv6 pool has more addresses than an int64 can count.
  * The UID makes it another one for a pool that was made anew, and keeps what was meant for the old one from it.
  */
 export function poolStatusManifest(
   pool: AddressPool,
   counts: { readonly v4: AddressCount; readonly v6: AddressCount },
-  problem: string,
+  fault: PoolFault | undefined,
 ): Readonly<Record<string, unknown>> {
-  const state = problem !== '' ? 'Conflicting' : pool.draining ? 'Draining' : 'Active';
   return {
     apiVersion: ADDRESS_API_VERSION,
     kind: 'AddressPool',
     metadata: { name: pool.name, uid: pool.uid },
     status: {
-      state,
-      ...(problem === '' ? {} : { message: problem }),
+      ...(fault ?? { state: pool.draining ? 'Draining' : 'Active' }),
       ipv4: texts(counts.v4),
       ipv6: texts(counts.v6),
     },
   };
+}
+
+/** Of a pool that has never been understood. */
+export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Record<string, unknown>> {
+  return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
 }
 
 function texts({ total, free, used, held, conflicting }: AddressCount): Readonly<Record<string, string>> {

@@ -63,7 +63,7 @@ test('A pool is taken with all its fields and read as it was written; its status
     uid: items[0].metadata.uid,
   });
   const count = { total: 1n << 64n, free: 1n, used: 2n, held: 3n, conflicting: 4n };
-  const status = poolStatusManifest(object, { v4: count, v6: count }, '');
+  const status = poolStatusManifest(object, { v4: count, v6: count }, undefined);
   const path = `${POOLS}/full/status?fieldManager=headgate&force=true`;
   await kube.must('PATCH', path, status, 'application/apply-patch+yaml');
   const written = await kube.must('GET', `${POOLS}/full`);

@@ -147,6 +147,23 @@ test.serial('A pool that is deleted and made again has its status again, with th
   t.deepEqual(await told(), before);
 });
 
+test.serial('A pool that the API server takes and nobody can read says why in its status', async (t) => {
+  const host = await started(t);
+  const told = async (name: string) => (await kube.must('GET', `${POOLS}/${name}`)).status;
+  const change = (name: string, blocks: readonly string[]) =>
+    kube.must('PATCH', `${POOLS}/${name}`, { spec: { blocks } });
+  await kube.must('POST', POOLS, pool('twisted', { blocks: ['10.0.0.9-10.0.0.1'] }));
+  await until('it says so', async () => (await told('twisted'))?.state === 'Invalid');
+  t.regex((await told('twisted')).message, /"10\.0\.0\.9-10\.0\.0\.1" is not/);
+  await change('twisted', [host.address(120)]);
+  await until('it is mended', async () => (await told('twisted')).state === 'Active');
+  t.is((await told('twisted')).message, undefined);
+  await change('twisted', ['10.0.0.1/8']);
+  await until('it says so again', async () => (await told('twisted')).state === 'Invalid');
+  t.is((await told('twisted')).ipv4.free, '1', 'It counts on as it was');
+  await kube.must('DELETE', `${POOLS}/twisted`);
+});
+
 test.serial(
   'When the last pool goes, an older Service takes nothing that another one has of it',
   async (t) => {

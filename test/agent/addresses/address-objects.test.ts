@@ -140,7 +140,7 @@ test('poolStatusManifest() counts beyond what a JSON number holds', (t) => {
   const many = { total: 1n << 64n, free: (1n << 64n) - 1n, used: 1n, held: 0n, conflicting: 0n };
   const none = { total: 0n, free: 0n, used: 0n, held: 0n, conflicting: 0n };
   const given = pool('a', ['2001:db8::/64'], { draining: true });
-  const { status } = poolStatusManifest(given, { v4: none, v6: many }, '') as {
+  const { status } = poolStatusManifest(given, { v4: none, v6: many }, undefined) as {
     status: Record<string, unknown>;
   };
   t.is(status.state, 'Draining');
@@ -151,7 +151,7 @@ test('poolStatusManifest() counts beyond what a JSON number holds', (t) => {
     held: '0',
     conflicting: '0',
   });
-  t.like(poolStatusManifest(given, { v4: none, v6: many }, 'Overlaps'), {
+  t.like(poolStatusManifest(given, { v4: none, v6: many }, { state: 'Conflicting', message: 'Overlaps' }), {
     status: { state: 'Conflicting', message: 'Overlaps' },
   });
 });
