@@ -63,6 +63,50 @@ test.serial('The VIPs go to the other host when this one is lowered, and stay th
   await isSettled(pair);
 });
 
+test.serial('Whoever is no peer is not heard, whatever its virtual router and priority', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { network, a, b } = pair;
+  const folder = await mkdtemp(join(tmpdir(), 'hg-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'keepalived.conf');
+  const peers = [network.v4('a'), network.v4('b')].join('\n');
+  await writeFile(
+    file,
+    `global_defs {
+  vrrp_version 3
+}
+vrrp_instance stranger {
+  interface eth0
+  virtual_router_id 51
+  priority 254
+  advert_int 0.1
+  unicast_src_ip ${network.v4('client')}
+  unicast_peer {
+${peers}
+}
+  virtual_ipaddress {
+${ANCHOR}/32
+}
+}
+`,
+  );
+  const count = `table inet seen {
+  chain in {
+    type filter hook input priority 0;
+    ip saddr ${network.v4('client')} meta l4proto 112 counter
+  }
+}`;
+  for (const host of ['a', 'b']) await network.run(host, 'nft', count);
+  const pids = ['-p', join(folder, 'pid'), '-r', join(folder, 'vrrp.pid')];
+  network.start('client', keepalivedExecutable, '-n', '-l', '-f', file, ...pids);
+  const heard = async (host: string) =>
+    Number(/ packets (\d+)/.exec(await network.run(host, 'nft', 'list', 'table', 'inet', 'seen'))?.[1]);
+  // More advertisements than a master or a backup would need to give way.
+  await until('many have come to both', async () => (await heard('a')) > 10 && (await heard('b')) > 10, pair);
+  t.is(`${a.state()},${b.state()}`, 'backup,master');
+  t.true((await b.held()).includes(vip(2)));
+});
+
 test.serial(
   'A thousand VIPs come and go on one host long before the other, and it is as if nothing were',
   async (t) => {
