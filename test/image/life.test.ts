@@ -131,6 +131,30 @@ test.serial('HAProxy whose worker is killed comes back, and serves', async (t) =
   t.is(await lab.machine.show('headgate-haproxy', 'ActiveState'), 'active');
 });
 
+test.serial(
+  'What HAProxy says is in its file, which the agent may empty, and not in the journal',
+  async (t) => {
+    const log = '/run/headgate/haproxy/haproxy.log';
+    const said = await lab.machine.run('cat', log);
+    t.regex(said, /New worker \(\d+\) forked/);
+    t.notRegex(await journal('headgate-haproxy'), /New worker/);
+    await lab.machine.run(
+      'setpriv',
+      '--reuid=headgate',
+      '--regid=headgate',
+      '--groups=haproxy',
+      'truncate',
+      '--size=0',
+      log,
+    );
+    await lab.machine.run('systemctl', 'reload', 'headgate-haproxy');
+    await lab.machine.until('HAProxy goes on writing there', async () =>
+      (await lab.machine.run('cat', log)).includes('New worker'),
+    );
+    await lab.answers();
+  },
+);
+
 test.serial('An upgrade touches no traffic, keeps the settings and runs the new agent', async (t) => {
   const { machine } = lab;
   await lab.bring(await nextRevision(), 'opt/headgate_2.deb');

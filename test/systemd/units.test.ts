@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava from 'ava';
-import { haproxyVariables } from '../../agent/haproxy/process/process.ts';
+import { haproxyPaths, haproxyVariables } from '../../agent/haproxy/process/process.ts';
 import { loweredBy } from '../../agent/keepalived/vrrp.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
@@ -74,6 +74,16 @@ test('The units of instances are those of the one load balancer, in other folder
 test('The unit of HAProxy starts it with what the agent starts it with', (t) => {
   const said = [...read('headgate-haproxy.service').matchAll(/^Environment=(\w+)=(\S+)$/gm)];
   t.deepEqual(Object.fromEntries(said.map(([, name, value]) => [name, value])), { ...haproxyVariables });
+});
+
+test('HAProxy writes its messages where the agent reads them and keeps them small', (t) => {
+  const { log } = haproxyPaths('/var/lib/headgate', '/run/headgate');
+  t.true(read('headgate-haproxy.service').includes(`\nStandardError=append:${log}\n`));
+  t.true(read('headgate.tmpfiles').includes(`\nf ${log} 0660 haproxy haproxy -\n`));
+  const instance = log.replace('/headgate/', '/headgate@%i/');
+  t.true(
+    read('headgate-prepare@.service').includes(`install -m 0660 -o haproxy -g haproxy /dev/null ${instance}`),
+  );
 });
 
 test('What the units say to the agent are settings that it has', (t) => {
