@@ -26,7 +26,7 @@ export interface ReaperOptions {
 
 const FIRST_WAIT = 1_000;
 /** What falls due within this is deleted together: nobody waits for it, and each wake-up costs more than a deletion. */
-const TOGETHER = 500;
+const TOGETHER = 1_000;
 const LONGEST_WAIT = 30_000;
 /** From when connections were told to end until they have. */
 const SHUTDOWN_WAIT = 100;

@@ -2,7 +2,7 @@
 
 import type { Problem } from '../../model.ts';
 import type { KubernetesObject } from '../objects.ts';
-import { type Manifest, noDocuments } from './manifest-file.ts';
+import type { Manifest } from './manifest-file.ts';
 import type { Loss } from './patience.ts';
 import type { ManifestContent } from './read-manifest.ts';
 
@@ -17,8 +17,8 @@ export interface KnownFile {
   lastGood: 'Read' | 'Restored' | undefined;
   /** How the last good content ended. */
   unfinished: boolean;
-  /** The documents it knows already, `Manifest.documents`. */
-  documents: Manifest['documents'];
+  /** The documents it knows already, `Manifest.documents`; undefined until it has been read. */
+  documents: Manifest['documents'] | undefined;
   /** Of the content last judged; '' where there was none. */
   digest: string;
   /** Of the file when it was last read. */
@@ -40,7 +40,7 @@ export function newFile(path: string): KnownFile {
     missing: new Map(),
     lastGood: undefined,
     unfinished: false,
-    documents: noDocuments,
+    documents: undefined,
     digest: '',
     stamp: '',
     absent: false,

@@ -18,15 +18,18 @@ export interface Manifest {
   readonly broken: boolean;
   /** YAML that ends in the middle of a line: its writer may not be done. JSON shows by its brackets that it is. */
   readonly unfinished: boolean;
-  /** Digest of a document's text → what it holds; empty where the file is one document, or short. */
+  /** Digest of a document's text → what it holds; empty where the file is one document, or short and new. */
   readonly documents: ReadonlyMap<string, ParsedObjects>;
 }
 
 /** Shared, because most files are short. */
-export const noDocuments: Manifest['documents'] = new Map();
+const noDocuments: Manifest['documents'] = new Map();
 
-/** `known` is what the same file held before (`Manifest.documents`): equal documents are taken over. */
-export function parseManifest(path: string, bytes: Buffer, known = noDocuments): Manifest {
+/**
+ * `known` is what the same file held before (`Manifest.documents`): equal documents are taken over. Of a short file they
+ * are remembered from its second reading on, because most files are read once.
+ */
+export function parseManifest(path: string, bytes: Buffer, known?: Manifest['documents']): Manifest {
   if (!isUtf8(bytes)) {
     const problems = [fileProblem(path, 'The text is not UTF-8')];
     return { objects: new Map(), problems, broken: true, unfinished: false, documents: noDocuments };
@@ -35,9 +38,10 @@ export function parseManifest(path: string, bytes: Buffer, known = noDocuments):
   const parts = splitDocuments(text);
   const documents = new Map<string, ParsedObjects>();
   const parsed = parts.map((part) => {
-    if (parts.length === 1 || text.length < LONG) return parseDocuments(path, text, part);
+    if (parts.length === 1 || (text.length < LONG && known === undefined))
+      return parseDocuments(path, text, part);
     const digest = hash('sha256', part.bytes, 'base64');
-    const now = known.get(digest) ?? parseDocuments(path, text, part);
+    const now = known?.get(digest) ?? parseDocuments(path, text, part);
     // Faults are not taken over: another document's edit may move their lines.
     if (now.problems.length === 0) documents.set(digest, now);
     return now;
@@ -66,7 +70,7 @@ export function fileProblem(path: string, message: string): Problem {
   return { object: path, reason: 'InvalidFile', message: `${path}: ${message}` };
 }
 
-/** Bytes, from which on it costs more to parse a document again than to know it again: a few hundred microseconds. */
+/** Bytes, from which on a document is known again at the first change of the file: to parse it costs some hundred microseconds. */
 const LONG = 32 * 1024;
 
 const NEWLINE = 0x0a;

@@ -38,7 +38,7 @@ export class ManifestSnapshots {
   constructor(
     directory: string,
     onFailure: (error: HeadgateError) => void,
-    times: SnapshotTimes = { delay: 500, retry: 10_000 },
+    times: SnapshotTimes = { delay: 2_000, retry: 10_000 },
   ) {
     this.#directory = directory;
     this.#onFailure = onFailure;

@@ -190,7 +190,7 @@ export class ManifestSource {
     if (file.lastGood === undefined && content.bytes.length === 0) this.#restore(file);
     file.lastGood = 'Read';
     file.unfinished = manifest.unfinished;
-    if (manifest.documents.size > 0) file.documents = manifest.documents;
+    if (file.documents === undefined || manifest.documents.size > 0) file.documents = manifest.documents;
     file.unsaved = content;
     this.#take(file, manifest.objects, manifest.problems);
   }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseManifest } from '../../../../agent/kubernetes/manifests/manifest-file.ts';
+import { type Manifest, parseManifest } from '../../../../agent/kubernetes/manifests/manifest-file.ts';
 import { listJson, serviceJson } from '../../../support/kubernetes-json.ts';
 
 const parse = (text: string, path = '/m/web.yaml') => parseManifest(path, Buffer.from(text));
@@ -99,6 +99,17 @@ test('In a long file a document that has not changed is taken over and not parse
   const after = parseManifest('/m/web.yaml', Buffer.from(`${long}${yaml('b', 81)}`), before.documents);
   t.is(after.objects.get('Service default/a'), before.objects.get('Service default/a'));
   t.like(after.objects.get('Service default/b'), { ports: [{ port: 81 }] });
+});
+
+test('Of a short file unchanged documents are taken over from its third reading on', (t) => {
+  const read = (port: number, known?: Manifest['documents']) =>
+    parseManifest('/m/web.yaml', Buffer.from(`${yaml('a')}---\n${yaml('b', port)}`), known);
+  const first = read(81);
+  t.is(first.documents.size, 0, 'Most files are read once');
+  const second = read(82, first.documents);
+  const third = read(83, second.documents);
+  t.is(third.objects.get('Service default/a'), second.objects.get('Service default/a'));
+  t.like(third.objects.get('Service default/b'), { ports: [{ port: 83 }] });
 });
 
 test('YAML that ends in the middle of a line is unfinished, JSON is not', (t) => {
