@@ -45,22 +45,29 @@ export async function serveAgentSocket(path: string, answers: Answers, orders: O
   return server;
 }
 
+/** Milliseconds for the answer to a question. */
+const PATIENCE = 15_000;
+
 /** Errors: AGENT_UNREACHABLE; QUESTION_FAILED with the agent's own words where it cannot answer. */
 export function askAgent(
   path: string,
   question: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
-  return send('GET', path, question, query);
+  return send('GET', path, question, query, PATIENCE);
 }
 
-/** Errors: AGENT_UNREACHABLE; ORDER_FAILED with the agent's own words where the order could not be carried out. */
+/**
+ * `patience` in milliseconds: an order is answered once it is carried out.
+ * Errors: AGENT_UNREACHABLE; ORDER_FAILED with the agent's own words where the order could not be carried out.
+ */
 export function orderAgent(
   path: string,
   order: string,
-  query: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, string>>,
+  patience: number,
 ): Promise<unknown> {
-  return send('POST', path, order, query);
+  return send('POST', path, order, query, patience);
 }
 
 function send(
@@ -68,12 +75,13 @@ function send(
   path: string,
   question: string,
   query: Readonly<Record<string, string>>,
+  patience: number,
 ): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const unreachable = (cause: unknown): void =>
     reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${path}"`, { cause }));
   const outgoing = http.request(
-    { method, socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: 15_000 },
+    { method, socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: patience },
     (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -90,7 +98,7 @@ function send(
       });
     },
   );
-  outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 15 s')));
+  outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${patience / 1_000} s`)));
   outgoing.on('error', unreachable);
   outgoing.end();
   return promise;

@@ -2,7 +2,7 @@
 
 import { agentSocketPath, orderAgent } from '../agent-socket.ts';
 import { HeadgateError } from '../base/errors.ts';
-import type { OrderOutcome } from '../pair/orders.ts';
+import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders.ts';
 import { readQuestion } from './arguments.ts';
 import { sayOutcome } from './outcome.ts';
 
@@ -13,6 +13,11 @@ export async function maintenance(argv: readonly string[]): Promise<number> {
     const message = `Cannot turn maintenance ${JSON.stringify(turn)}: say "on" or "off"`;
     throw new HeadgateError('USAGE', message, { retry: 'never' });
   }
-  const answer = await orderAgent(agentSocketPath(settings.runtimeDir), 'maintenance', { turn });
+  const answer = await orderAgent(
+    agentSocketPath(settings.runtimeDir),
+    'maintenance',
+    { turn },
+    ORDER_PATIENCE,
+  );
   return sayOutcome(answer as OrderOutcome, own.json === true);
 }

@@ -46,10 +46,17 @@ const PREPARE = 10_000;
 const SETTLE = 1_000;
 /** Milliseconds between two looks whether it has. */
 const LOOK = 10;
+/** Milliseconds, the longest that the setting vrrp takes. */
+const LONGEST_ADVERT_INTERVAL = 10_000;
+/** Milliseconds after which whoever has given an order need not wait any more: an order never takes so long. */
+export const ORDER_PATIENCE = 5_000 + SETTLE + PREPARE + MOVE + ADVERTS * LONGEST_ADVERT_INTERVAL + SETTLE;
 
 export class Orders {
   readonly #options: OrdersOptions;
   #isLocked = false;
+  /** What the file says, which a lock that is being prepared for is not yet. */
+  #isOrdered = false;
+  #written: Promise<void> = Promise.resolve();
   #handover: 'none' | 'moving' | 'moved' = 'none';
   #underWay: Promise<OrderOutcome> | undefined;
   #closed = false;
@@ -61,6 +68,7 @@ export class Orders {
   /** Takes up what was ordered before the agent started. */
   async start(): Promise<void> {
     this.#isLocked = await this.#options.file.isThere();
+    this.#isOrdered = this.#isLocked;
     if (this.#isLocked)
       this.#options.log.warn('This host is in maintenance: headgate maintenance off ends it');
   }
@@ -93,17 +101,18 @@ export class Orders {
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async lock(): Promise<OrderOutcome> {
-    const { file, log, onChanged, roles, peerRoles, whyNotReady, prepare, done } = this.#options;
+    const { log, onChanged, roles, peerRoles, whyNotReady, prepare, done } = this.#options;
     const wasActive = isActive(roles());
     const whyNot = whyNotReady();
-    await file.put(true);
+    await this.#write(true);
     // One that is behind takes over all the same.
     if (wasActive && peerRoles() !== undefined) await prepare();
-    if (!this.#isLocked) log.info('This host is locked');
-    this.#isLocked = true;
+    if (this.#isOrdered && !this.#isLocked) log.info('This host is locked');
+    this.#isLocked = this.#isOrdered;
     onChanged();
-    const tookMs = await this.#untilAway();
+    const tookMs = this.#isLocked ? await this.#untilAway() : undefined;
     done();
+    if (!this.#isOrdered) return this.#outcome(false, 0, 'This host has been unlocked meanwhile');
     if (tookMs === undefined)
       return this.#outcome(
         false,
@@ -115,15 +124,23 @@ export class Orders {
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async unlock(): Promise<OrderOutcome> {
-    const { file, log, onChanged } = this.#options;
-    await file.put(false);
+    const { log, onChanged } = this.#options;
+    await this.#write(false);
     if (this.#isLocked) log.info('This host is unlocked');
     this.#isLocked = false;
     onChanged();
     const tookMs = await this.#untilHere();
+    if (this.#isOrdered) return this.#outcome(false, 0, 'This host has been locked meanwhile');
     if (tookMs === undefined)
       return this.#outcome(true, 0, 'This host is not locked, but its VIPs have not come back yet');
     return this.#outcome(true, tookMs, 'This host is not locked');
+  }
+
+  /** One order after the other, so that the file says what the last of them did. Errors: FILE_WRITE. */
+  async #write(isLocked: boolean): Promise<void> {
+    this.#written = this.#written.catch(() => undefined).then(() => this.#options.file.put(isLocked));
+    await this.#written;
+    this.#isOrdered = isLocked;
   }
 
   close(): void {
@@ -153,7 +170,9 @@ export class Orders {
     }
     this.#handover = 'none';
     const most = Math.round(this.#move / 100) / 10;
-    return this.#outcome(false, 0, `The peer has not taken over within ${most} s: this host goes on`);
+    const why = whyNotReady();
+    const words = `The peer has not taken over within ${most} s: this host goes on`;
+    return this.#outcome(false, 0, why === '' ? words : `${words}; ${why}`);
   }
 
   get #move(): number {

@@ -31,7 +31,7 @@ test('serveAgentSocket() answers questions and carries out orders, each with its
     { failover: async (query) => ({ force: query.get('force') }) },
   );
   t.deepEqual(await askAgent(path, 'why', { service: 'default/a b&c' }), { service: 'default/a b&c' });
-  t.deepEqual(await orderAgent(path, 'failover', { force: 'true' }), { force: 'true' });
+  t.deepEqual(await orderAgent(path, 'failover', { force: 'true' }, 5_000), { force: 'true' });
   t.is((await stat(path)).mode & 0o777, 0o600);
 });
 
@@ -42,7 +42,7 @@ test('askAgent() and orderAgent() fail with the words of an agent that cannot do
   const path = await served(t, { status: cannot }, { failover: async () => cannot() });
   const words = 'It cannot be read';
   await t.throwsAsync(askAgent(path, 'status'), { code: 'QUESTION_FAILED', message: words });
-  await t.throwsAsync(orderAgent(path, 'failover'), { code: 'ORDER_FAILED', message: words });
+  await t.throwsAsync(orderAgent(path, 'failover', {}, 5_000), { code: 'ORDER_FAILED', message: words });
 });
 
 test('A question or an order that the agent does not know fails, and so does one asked as the other', async (t) => {
@@ -52,7 +52,18 @@ test('A question or an order that the agent does not know fails, and so does one
       code: 'QUESTION_FAILED',
       message: `This agent does not know "${name}"`,
     });
-  await t.throwsAsync(orderAgent(path, 'status'), { code: 'ORDER_FAILED' });
+  await t.throwsAsync(orderAgent(path, 'status', {}, 5_000), { code: 'ORDER_FAILED' });
+});
+
+test('orderAgent() waits for as long as it is told', async (t) => {
+  const path = agentSocketPath(await runtimeDir(t));
+  const server = await serveAgentSocket(path, {}, { failover: () => new Promise(() => undefined) });
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { cause } = await t.throwsAsync(orderAgent(path, 'failover', {}, 50), { code: 'AGENT_UNREACHABLE' });
+  t.is((cause as Error).message, 'no answer within 0.05 s');
 });
 
 test('askAgent() says where no agent answers', async (t) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { MaintenanceFile } from '../../../agent/pair/maintenance-file.ts';
-import { Orders } from '../../../agent/pair/orders.ts';
+import { ORDER_PATIENCE, Orders } from '../../../agent/pair/orders.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
@@ -24,6 +24,7 @@ class Host {
   /** Whether the peer takes over when it is let. */
   takesOver = true;
   moves = 0;
+  whilePreparing = async (): Promise<unknown> => undefined;
   /** The roles at each preparation. */
   readonly prepared: Roles[] = [];
 
@@ -37,7 +38,10 @@ class Host {
       whyNotReady: () => this.whyNot,
       takes: () => this.takes(),
       advertInterval: () => this.advertInterval,
-      prepare: async () => void this.prepared.push(this.roles),
+      prepare: async () => {
+        this.prepared.push(this.roles);
+        await this.whilePreparing();
+      },
       done: () => undefined,
       onChanged: () => this.#settle(),
       log: silentLog(),
@@ -166,6 +170,44 @@ test('Where advertisements are rare traffic has more time to move', async (t) =>
   const host = await Host.create(t);
   [host.takesOver, host.advertInterval] = [false, 500];
   t.regex((await host.orders.failover(false)).message, /has not taken over within 7 s/);
+});
+
+test('No order takes longer than the command waits for it, however rare advertisements are', async (t) => {
+  const host = await Host.create(t);
+  [host.takesOver, host.advertInterval] = [false, 10_000];
+  const order = host.orders.failover(false);
+  host.orders.close();
+  const most = Number(/within (\d+) s/.exec((await order).message)?.[1]);
+  t.true(ORDER_PATIENCE > most * 1_000 + 11_000, `${most} s, and 11 s to settle and prepare`);
+});
+
+test('A failover that the peer does not take says what keeps it', async (t) => {
+  const host = await Host.create(t);
+  host.takesOver = false;
+  const order = host.orders.failover(true);
+  host.whyNot = 'The peer is lowered: maintenance';
+  host.orders.close();
+  t.regex((await order).message, /: this host goes on; The peer is lowered: maintenance$/);
+});
+
+test('A lock that is undone while traffic moves says that, and so does what undoes one', async (t) => {
+  const host = await Host.create(t);
+  const file = new MaintenanceFile(host.path);
+  host.whilePreparing = () => host.orders.unlock();
+  t.like(await host.orders.lock(), { ok: false, message: 'This host has been unlocked meanwhile' });
+  t.is(host.moves, 0);
+  t.false(host.orders.isLocked);
+  t.false(await file.isThere());
+  host.whilePreparing = async () => undefined;
+  let second: Promise<unknown> | undefined;
+  host.takes = () => {
+    second ??= host.orders.lock();
+    return !host.orders.isLocked;
+  };
+  t.like(await host.orders.unlock(), { ok: false, message: 'This host has been locked meanwhile' });
+  t.like(await second, { ok: true, message: 'This host is locked and not active' });
+  t.true(host.orders.isLocked);
+  t.true(await file.isThere());
 });
 
 test('A lock stays although nobody takes over, and says why traffic is still here', async (t) => {
