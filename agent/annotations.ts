@@ -32,7 +32,7 @@ const LONGEST_VALUE = 512;
 /** Unknown annotations that get a Problem of their own; the rest share one. */
 const UNKNOWN_NAMED = 8;
 
-/** The last answer for an `annotations` value, which is the same one as long as the Service is. */
+/** The last answer for an `annotations` value with any of ours, which is the same one as long as the Service is. */
 const answers = new WeakMap<
   object,
   { object: string; defaults: AnnotationValues; answer: ReadAnnotations }
@@ -48,12 +48,24 @@ export function readAnnotations(
   object: string,
   defaults: AnnotationValues = ANNOTATION_DEFAULTS,
 ): ReadAnnotations {
+  if (!Object.keys(annotations).some(isForUs)) return plainAnswer(defaults);
   const last = answers.get(annotations);
   if (last?.object === object && last.defaults === defaults) return last.answer;
   const { values, refusals } = read(annotations, defaults);
   const problems = refusals.map((message): Problem => ({ object, reason: 'InvalidAnnotation', message }));
   const answer = { values, problems };
   answers.set(annotations, { object, defaults, answer });
+  return answer;
+}
+
+/** By what the defaults are: the answer for the many Services that have no annotation of ours. */
+const plainAnswers = new WeakMap<AnnotationValues, ReadAnnotations>();
+
+function plainAnswer(defaults: AnnotationValues): ReadAnnotations {
+  const known = plainAnswers.get(defaults);
+  if (known !== undefined) return known;
+  const answer = { values: withinInterval(defaults), problems: [] };
+  plainAnswers.set(defaults, answer);
   return answer;
 }
 
@@ -115,7 +127,6 @@ function read(
   defaults: AnnotationValues,
 ): { values: AnnotationValues; refusals: readonly string[] } {
   const { written, strangers } = collect(annotations);
-  if (written.size === 0 && strangers.length === 0) return { values: withinInterval(defaults), refusals: [] };
   const values: Draft = { ...defaults };
   const refusals: string[] = [];
   /** Titles of those that hold. */
@@ -145,6 +156,10 @@ function read(
   return { values: withinInterval(values), refusals };
 }
 
+function isForUs(name: string): boolean {
+  return name.startsWith(PREFIX) || name.startsWith(ALIAS_PREFIX);
+}
+
 /** An annotation of ours wins over its alias, wherever it stands. */
 function collect(annotations: Readonly<Record<string, string>>): {
   written: ReadonlyMap<Field, Written>;
@@ -152,9 +167,8 @@ function collect(annotations: Readonly<Record<string, string>>): {
 } {
   const written = new Map<Field, Written>();
   const strangers: string[] = [];
-  for (const name of Object.keys(annotations)) {
+  for (const name of Object.keys(annotations).filter(isForUs)) {
     const isOurs = name.startsWith(PREFIX);
-    if (!isOurs && !name.startsWith(ALIAS_PREFIX)) continue;
     const known = byName.get(name);
     if (known === undefined) {
       if (isOurs) strangers.push(name);

@@ -3,6 +3,7 @@
 // they contend for are translated. Rules: the Kubernetes API reference and kube-proxy, named where they are applied.
 
 import { type AnnotationValues, readAnnotationDefaults, readAnnotations } from './annotations.ts';
+import { compactList } from './base/compact.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from './kubernetes/objects.ts';
 import type { Family, Ignored, Listener, LoadBalancer, Member, Problem, Vip } from './model.ts';
 import { healthMonitor } from './translate/health-monitor.ts';
@@ -180,8 +181,8 @@ function translate(
     namespace: service.namespace,
     name: service.name,
     vips,
-    listeners,
-    problems,
+    listeners: compactList(listeners),
+    problems: compactList(problems),
   };
 }
 
@@ -196,7 +197,7 @@ function heldAddresses(
   model: Model,
   problems: Problem[],
 ): readonly string[] {
-  return vips
+  const held = vips
     .map(({ address }) => address)
     .filter((address) => {
       const holder = model.claims.holder({ address, protocol, port });
@@ -209,6 +210,7 @@ function heldAddresses(
       });
       return false;
     });
+  return compactList(held);
 }
 
 function isOnNodes(service: Service, by: 'pods' | 'nodes'): boolean {

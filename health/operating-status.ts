@@ -52,6 +52,7 @@ export interface ListenerStatus {
   /** Ready members, and how many of them fail their checks. */
   readonly ready: number;
   readonly down: number;
+  /** In a StatusBook none where all of them are well, and nothing is the matter with others of the load balancer. */
   readonly members: readonly MemberStatus[];
 }
 

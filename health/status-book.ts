@@ -1,5 +1,5 @@
 // The operating status of every load balancer, kept so that each change costs what the load balancer costs that
-// changed, and a question about all costs nothing. Holds values only.
+// changed, and a question about all costs nothing. Holds values only, and members by name only where one is not well.
 
 import type { LoadBalancer, Problem } from '../agent/model.ts';
 import {
@@ -14,8 +14,17 @@ export type StatusKind = 'load_balancer' | 'listener' | 'pool' | 'member';
 /** How many there are, by kind and status; every pair has its number, be it 0. */
 export type StatusCounts = Readonly<Record<StatusKind, Readonly<Record<OperatingStatus, number>>>>;
 
+interface Entry {
+  readonly status: LoadBalancerStatus;
+  /** How many members have each status, in the order of OPERATING_STATUSES. */
+  readonly members: readonly number[];
+}
+
+/** What a member is said to be that needs no saying. */
+export const WELL: ReadonlySet<OperatingStatus> = new Set(['ONLINE', 'NO_MONITOR']);
+
 export class StatusBook {
-  readonly #statuses = new Map<string, LoadBalancerStatus>();
+  readonly #entries = new Map<string, Entry>();
   /** Keys of those that are neither ONLINE nor OFFLINE nor without a monitor. */
   readonly #unwell = new Set<string>();
   readonly #counts: Record<StatusKind, Record<OperatingStatus, number>> = {
@@ -27,27 +36,28 @@ export class StatusBook {
 
   /** Looks at one load balancer again, undefined where it is gone. True where a status or a problem is another one. */
   update(key: string, loadBalancer: LoadBalancer | undefined, facts: DataplaneFacts): boolean {
-    const before = this.#statuses.get(key);
+    const before = this.#entries.get(key);
     const after = loadBalancer && operatingStatus(loadBalancer, facts);
-    if (before !== undefined) this.#count(before, -1);
-    if (after === undefined) this.#statuses.delete(key);
-    else {
-      this.#statuses.set(key, after);
-      this.#count(after, 1);
-    }
     const isUnwell = after?.status === 'ERROR' || after?.status === 'DEGRADED';
+    if (before !== undefined) this.#count(before, -1);
+    if (after === undefined) this.#entries.delete(key);
+    else {
+      const entry = { status: isUnwell ? after : withoutWell(after), members: membersOf(after) };
+      this.#entries.set(key, entry);
+      this.#count(entry, 1);
+    }
     if (isUnwell) this.#unwell.add(key);
     else this.#unwell.delete(key);
-    return before === undefined || after === undefined || !isSame(before, after);
+    return before === undefined || after === undefined || !isSame(before.status, after);
   }
 
   of(key: string): LoadBalancerStatus | undefined {
-    return this.#statuses.get(key);
+    return this.#entries.get(key)?.status;
   }
 
   /** A value of its own as long as nobody has looked at the load balancer again. */
-  all(): Iterable<LoadBalancerStatus> {
-    return this.#statuses.values();
+  *all(): Generator<LoadBalancerStatus, void, void> {
+    for (const { status } of this.#entries.values()) yield status;
   }
 
   get counts(): StatusCounts {
@@ -56,23 +66,38 @@ export class StatusBook {
 
   /** Those in ERROR and DEGRADED. */
   unwell(): readonly LoadBalancerStatus[] {
-    return [...this.#unwell].flatMap((key) => this.#statuses.get(key) ?? []);
+    return [...this.#unwell].flatMap((key) => this.of(key) ?? []);
   }
 
   problemsOf(key: string): readonly Problem[] {
-    return this.#statuses.get(key)?.problems ?? [];
+    return this.of(key)?.problems ?? [];
   }
 
-  #count({ status, listeners }: LoadBalancerStatus, step: 1 | -1): void {
+  #count({ status, members }: Entry, step: 1 | -1): void {
     const counts = this.#counts;
-    counts.load_balancer[status] += step;
-    for (const listener of listeners) {
+    counts.load_balancer[status.status] += step;
+    for (const listener of status.listeners) {
       counts.listener[listener.status] += step;
       counts.pool[listener.pool] += step;
-      for (const member of listener.members) counts.member[member.status] += step;
     }
+    for (const [at, count] of members.entries())
+      counts.member[OPERATING_STATUSES[at] as OperatingStatus] += step * count;
   }
 }
+
+function membersOf({ listeners }: LoadBalancerStatus): readonly number[] {
+  const all = listeners.flatMap(({ members }) => members);
+  return OPERATING_STATUSES.map((word) => all.filter(({ status }) => status === word).length);
+}
+
+function withoutWell(status: LoadBalancerStatus): LoadBalancerStatus {
+  const listeners = status.listeners.map((listener) =>
+    listener.members.every((member) => WELL.has(member.status)) ? { ...listener, members: NOBODY } : listener,
+  );
+  return { ...status, listeners };
+}
+
+const NOBODY: readonly never[] = [];
 
 /** Which members there are is told elsewhere. */
 function isSame(a: LoadBalancerStatus, b: LoadBalancerStatus): boolean {

@@ -1,6 +1,7 @@
 // Makes the flat values of objects.ts of objects that have passed their schema: fills in Kubernetes' defaults,
 // applies the nil rules of endpoint conditions, drops what nobody reads. Pure.
 
+import { compactList, compactMapping, shared } from '../base/compact.ts';
 import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model.ts';
 import { labelValue, subdomain } from './object-names.ts';
@@ -27,26 +28,26 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
   const affinity = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
   return {
     kind: 'Service',
-    key: `${namespace}/${metadata.name}`,
-    namespace,
+    key: keyOf(namespace, metadata.name),
+    namespace: shared(namespace),
     name: metadata.name,
     uid: metadata.uid ?? '',
     created: metadata.creationTimestamp ?? Number.POSITIVE_INFINITY,
-    labels: metadata.labels ?? {},
-    annotations,
+    labels: compactMapping(metadata.labels),
+    annotations: compactMapping(annotations),
     type: spec.type ?? 'ClusterIP',
     loadBalancerClass: spec.loadBalancerClass ?? undefined,
     loadBalancerIP: spec.loadBalancerIP || undefined,
-    loadBalancerSourceRanges: spec.loadBalancerSourceRanges ?? [],
-    externalIPs: spec.externalIPs ?? [],
-    clusterIPs: clusterIPs.flatMap(({ address }) => address ?? []),
+    loadBalancerSourceRanges: compactList(spec.loadBalancerSourceRanges),
+    externalIPs: compactList(spec.externalIPs),
+    clusterIPs: compactList(clusterIPs.flatMap(({ address }) => address ?? [])),
     headless: clusterIPs.some(({ headless }) => headless),
     externalTrafficPolicy: spec.externalTrafficPolicy ?? 'Cluster',
     healthCheckNodePort: spec.healthCheckNodePort ?? 0,
     affinitySeconds: spec.sessionAffinity === 'ClientIP' ? affinity : 0,
     allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
     publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
-    ipFamilies: (spec.ipFamilies ?? []).map(familyOf),
+    ipFamilies: compactList(spec.ipFamilies?.map(familyOf)),
     ipFamilyPolicy: spec.ipFamilyPolicy ?? undefined,
     ports: (spec.ports ?? []).map((port) => ({
       name: port.name ?? '',
@@ -56,7 +57,7 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
       appProtocol: port.appProtocol ?? '',
     })),
     deleting: typeof metadata.deletionTimestamp === 'number',
-    statusIPs: (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip?.address ?? []),
+    statusIPs: compactList(status?.loadBalancer?.ingress?.flatMap(({ ip }) => ip?.address ?? [])),
   };
 }
 
@@ -65,14 +66,14 @@ export function sliceOf(slice: CheckedSlice): EndpointSlice {
   const namespace = metadata.namespace ?? 'default';
   return {
     kind: 'EndpointSlice',
-    key: `${namespace}/${metadata.name}`,
-    namespace,
+    key: keyOf(namespace, metadata.name),
+    namespace: shared(namespace),
     name: metadata.name,
     uid: metadata.uid ?? '',
     serviceName: metadata.labels?.['kubernetes.io/service-name'] ?? '',
     family: slice.addressType === 'IPv6' ? 'v6' : 'v4',
     endpoints: (slice.endpoints ?? []).map(endpointOf),
-    ports: (slice.ports ?? []).flatMap(portOf),
+    ports: compactList(slice.ports?.flatMap(portOf)),
     triggerTime: triggerTimeOf(metadata.annotations),
   };
 }
@@ -87,7 +88,7 @@ function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoi
     terminating: conditions?.terminating ?? false,
     nodeName: shared(endpoint.nodeName ?? ''),
     zone: shared(endpoint.zone ?? ''),
-    forZones: hints?.forZones?.map(({ name }) => name),
+    forZones: hints?.forZones?.map(({ name }) => shared(name)),
     forNodes: hints?.forNodes?.map(({ name }) => name),
     target: targetOf(endpoint.targetRef),
   };
@@ -102,15 +103,15 @@ function portOf(port: NonNullable<CheckedSlice['ports']>[number]): EndpointPort[
 export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>): Endpoints {
   const namespace = metadata.namespace ?? 'default';
   const identity = {
-    key: `${namespace}/${metadata.name}`,
-    namespace,
+    key: keyOf(namespace, metadata.name),
+    namespace: shared(namespace),
     name: metadata.name,
     uid: metadata.uid ?? '',
   };
   const triggerTime = triggerTimeOf(metadata.annotations);
   const slices: EndpointSlice[] = [];
   for (const subset of subsets ?? []) {
-    const ports = (subset.ports ?? []).flatMap(portOf);
+    const ports = compactList(subset.ports?.flatMap(portOf));
     for (const family of ['v4', 'v6'] as const) {
       const endpoints = subsetEndpoints(subset, family);
       if (endpoints.length === 0) continue;
@@ -146,8 +147,8 @@ export function nodeOf({ metadata, spec, status }: Valid<typeof nodeSchema>): No
     key: metadata.name,
     name: metadata.name,
     uid: metadata.uid ?? '',
-    labels: metadata.labels ?? {},
-    internalIPs: (status?.addresses ?? []).flatMap((address) => address ?? []),
+    labels: compactMapping(metadata.labels),
+    internalIPs: compactList(status?.addresses?.flatMap((address) => address ?? [])),
     noExecute: (spec?.taints ?? []).some(
       ({ key, effect }) => effect === 'NoExecute' && !CONDITION_TAINTS.includes(key ?? ''),
     ),
@@ -171,14 +172,7 @@ function triggerTimeOf(annotations: CheckedSlice['metadata']['annotations']): nu
   return Number.isNaN(milliseconds) ? 0 : milliseconds;
 }
 
-const texts = new Map<string, string>();
-const MOST_TEXTS = 20_000;
-
-/** One copy of equal texts, for the few that stand at very many endpoints. */
-function shared(text: string): string {
-  const known = texts.get(text);
-  if (known !== undefined) return known;
-  if (texts.size >= MOST_TEXTS) texts.clear();
-  texts.set(text, text);
-  return text;
+/** Joined, because a template gives a text that V8 keeps in parts and as a whole. */
+function keyOf(namespace: string, name: string): string {
+  return [namespace, name].join('/');
 }

@@ -7,15 +7,12 @@ import {
   OPERATING_STATUSES,
   type OperatingStatus,
 } from '../../health/operating-status.ts';
-import type { StatusKind } from '../../health/status-book.ts';
+import { type StatusKind, WELL } from '../../health/status-book.ts';
 import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
 import { Slice } from '../base/slice.ts';
 import { listenerLabels, memberLabels } from '../haproxy/stats/series.ts';
 import type { MetricsDetail } from '../haproxy/stats/statistics.ts';
 import type { LoadBalancer } from '../model.ts';
-
-/** What a member is said to be that needs no saying. */
-const WELL: ReadonlySet<OperatingStatus> = new Set(['ONLINE', 'NO_MONITOR']);
 
 const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readonly details: string }[] = [
   { kind: 'load_balancer', help: 'Load balancer', details: 'listener pool member' },

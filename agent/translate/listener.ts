@@ -17,9 +17,9 @@ export interface ListenerParts {
   readonly monitor: HealthMonitor | undefined;
 }
 
-export /** Unambiguous, because neither namespaces nor Service names may hold a colon. */
-function listenerName(service: Service, port: ServicePort, family: Family): string {
-  return `${service.namespace}:${service.name}:${port.protocol.toLowerCase()}:${port.port}:${family}`;
+/** Unambiguous, because neither namespaces nor Service names may hold a colon. Joined, as keys of objects are. */
+export function listenerName({ namespace, name }: Service, port: ServicePort, family: Family): string {
+  return [namespace, name, port.protocol.toLowerCase(), port.port, family].join(':');
 }
 
 export function listenerOf(parts: ListenerParts): Listener {

@@ -69,7 +69,7 @@ export class VipClaims {
 }
 
 function placeOf({ address, protocol, port }: Place): string {
-  return `${address} ${protocol} ${port}`;
+  return [address, protocol, port].join(' ');
 }
 
 function isSame(claimant: Claimant, other: Claimant | undefined): boolean {

@@ -130,3 +130,17 @@ test('The book counts what there is, and says when something has changed', (t) =
     [],
   );
 });
+
+test('The book names members only where one of them is not well, and counts all', (t) => {
+  const book = new StatusBook();
+  const web = given(['ready', 'ready', 'drain']);
+  book.update(web.key, web, factsOf(['up', 'up', 'drain']));
+  t.deepEqual(
+    book.of(web.key)?.listeners[0]?.members.map(({ status }) => status),
+    ['ONLINE', 'ONLINE', 'DRAINING'],
+  );
+  const well = given(['ready', 'ready']);
+  book.update(well.key, well, factsOf(['up', 'up']));
+  t.deepEqual(book.of(well.key)?.listeners[0]?.members, []);
+  t.like(book.counts, { member: { ONLINE: 2, DRAINING: 0 } });
+});

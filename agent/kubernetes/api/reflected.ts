@@ -3,6 +3,7 @@
 // not believed until another one says the same.
 // Owns the objects; no clock, no socket.
 
+import { compactList } from '../../base/compact.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model.ts';
 import { sameValue } from '../same-value.ts';
@@ -175,7 +176,7 @@ export class Reflected<T extends Keyed> {
       uid,
       version: resourceVersion,
       object: objects[0] ?? (problems.length > 0 ? last : undefined),
-      problems: sameProblems ? before.problems : problems,
+      problems: sameProblems ? before.problems : compactList(problems),
     };
   }
 }

@@ -45,7 +45,7 @@ export function apiObjectOf(json: unknown): ApiObject | undefined {
   const { name, namespace, uid, resourceVersion } = metadata;
   if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string')
     return undefined;
-  const key = typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name;
+  const key = typeof namespace === 'string' && namespace !== '' ? [namespace, name].join('/') : name;
   return { json, key, uid, resourceVersion };
 }
 

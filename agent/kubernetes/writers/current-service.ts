@@ -1,5 +1,6 @@
 // A Service as it stands in the API, as far as those who write to it must know it. Pure: one reader of JSON.
 
+import { compactList, shared } from '../../base/compact.ts';
 import { isMapping } from '../../base/validate.ts';
 
 export interface CurrentService {
@@ -57,18 +58,30 @@ export function readCurrentService(json: unknown): CurrentService | undefined {
     uid,
     resourceVersion,
     generation: typeof generation === 'number' ? generation : 0,
-    type: typeof type === 'string' ? type : 'ClusterIP',
+    type: typeof type === 'string' ? shared(type) : 'ClusterIP',
     isDeleting: deletionTimestamp !== undefined && deletionTimestamp !== null,
-    finalizers: listOf(finalizers, (item) => typeof item === 'string'),
+    finalizers: listOf<string>(finalizers, (item) => typeof item === 'string').map(shared),
     ingress: listOf(loadBalancer.ingress, isMapping),
-    conditions: listOf(status.conditions, (item) => isMapping(item) && typeof item.type === 'string'),
+    conditions: listOf<Condition>(status.conditions, isCondition).map(withSharedTexts),
   };
 }
 
-/** Most lists of most Services: thousands of Services are kept. */
-const NONE: readonly never[] = [];
+function isCondition(item: unknown): boolean {
+  return isMapping(item) && typeof item.type === 'string';
+}
+
+/** Thousands of Services say the same: but for the message, which may be about this one alone. */
+function withSharedTexts(condition: Condition): Condition {
+  const { type, reason, lastTransitionTime } = condition;
+  return {
+    ...condition,
+    type: shared(type),
+    reason: shared(reason),
+    lastTransitionTime: shared(lastTransitionTime),
+  };
+}
 
 /** The API server has checked what it sends; this only keeps a wrong answer from becoming an exception. */
 function listOf<T>(json: unknown, isItem: (item: unknown) => boolean): readonly T[] {
-  return Array.isArray(json) && json.length > 0 ? (json.filter(isItem) as T[]) : NONE;
+  return Array.isArray(json) ? compactList<T>(json.filter(isItem)) : compactList<T>(undefined);
 }
