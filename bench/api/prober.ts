@@ -1,5 +1,6 @@
-// Starts the process of prober-process.ts in a network, and hands it what to ask for.
+// Starts the process of prober-process.ts in a network, before everybody else, and hands it what to ask for.
 
+import { beforeOthers, clientFlags } from '../support/client-start.ts';
 import { startModule } from '../support/processes.ts';
 import type { Scratch } from '../support/scratch.ts';
 import type { ProbeOrder, ProbeResult } from './prober-process.ts';
@@ -14,7 +15,14 @@ export class Prober {
 
   constructor(scratch: Scratch, name: string, within: readonly string[] = []) {
     const module = new URL('prober-process.ts', import.meta.url);
-    const { child } = startModule(scratch, `prober-${name}`, module, [], within);
+    const { child } = startModule(
+      scratch,
+      `prober-${name}`,
+      module,
+      [],
+      [...within, ...beforeOthers()],
+      clientFlags,
+    );
     this.#send = (order) => child.send(order);
     child.on('message', (result: ProbeResult) => this.#waiting.get(result.id)?.(result));
   }

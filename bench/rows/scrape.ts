@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime } from '../../agent/haproxy/socket/runtime.ts';
 import { type Agent, ManifestFolder, serving, startAgent } from '../support/agent.ts';
+import { beforeOthers } from '../support/client-start.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { startLoad } from '../support/load.ts';
 import { Addresses, services } from '../support/objects.ts';
@@ -182,7 +183,7 @@ async function delayRow(
   { url, exporter, vip }: Places,
 ): Promise<Row> {
   // Clients are on other hosts: theirs shall not wait for a processor that the agent, or who scrapes it, has just taken.
-  const load = startLoad(scratch, process.getuid?.() === 0 ? ['chrt', '--rr', '10'] : []);
+  const load = startLoad(scratch, beforeOthers());
   const runtime = await Runtime.connect({ socketPath: agent.adminSocket });
   const listener = 'bench:service-00001:tcp:8080:v4';
   const measured = { quiet: [] as number[], own: [] as number[], exporter: [] as number[] };
