@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava from 'ava';
-import { haproxyPaths, haproxyVariables } from '../../agent/haproxy/process/process.ts';
+import { haproxyDescriptors, haproxyPaths, haproxyVariables } from '../../agent/haproxy/process/process.ts';
 import { loweredBy } from '../../agent/keepalived/vrrp.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
@@ -84,6 +84,11 @@ test('HAProxy writes its messages where the agent reads them and keeps them smal
   t.true(
     read('headgate-prepare@.service').includes(`install -m 0660 -o haproxy -g haproxy /dev/null ${instance}`),
   );
+});
+
+test('The unit of HAProxy starts it with as much room for descriptors as the agent does', (t) => {
+  const highest = /^ExecStart=.* (\d+)<\/dev\/null'$/m.exec(read('headgate-haproxy.service'))?.[1];
+  t.is(Number(highest), haproxyDescriptors - 1);
 });
 
 test('What the units say to the agent are settings that it has', (t) => {

@@ -7,12 +7,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pidIn, startDetached } from '../../base/detached-process.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { inNamespace } from '../../base/namespace.ts';
+import { fileLimit } from '../config/limits.ts';
 
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';
 
 /** Of HAProxy, as nice(1) counts: in a processor's time for the agent there are three for HAProxy. */
 const NICE = -5;
+
+/**
+ * Room in HAProxy's table of descriptors, from its start on. The kernel doubles a table that is full, and lets the
+ * connection that has filled it wait for 10 to 20 ms where several threads share it (docs/design/haproxy-versions.md).
+ */
+export const haproxyDescriptors = 8_192;
 
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
@@ -86,6 +93,7 @@ export async function startHaproxy(
     log: paths.log,
     env,
     missing: 'HAPROXY_MISSING',
+    descriptors: Math.min(haproxyDescriptors, fileLimit()),
   });
   if (child.pid !== undefined) putFirst(child.pid);
   meanwhile();

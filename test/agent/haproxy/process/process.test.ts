@@ -1,10 +1,20 @@
-// What HAProxy finds in its environment, shown by a program in its place that tells it and ends.
+// What HAProxy finds when it is started: its environment, shown by a program in its place that tells it and ends, and
+// its table of descriptors, which the kernel shows.
 
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { haproxyPaths, haproxyVariables, startHaproxy } from '../../../../agent/haproxy/process/process.ts';
+import { fileLimit } from '../../../../agent/haproxy/config/limits.ts';
+import {
+  haproxyDescriptors,
+  haproxyPaths,
+  haproxyVariables,
+  startHaproxy,
+  stopHaproxy,
+} from '../../../../agent/haproxy/process/process.ts';
+import { reload, showProc } from '../../../../agent/haproxy/socket/master.ts';
+import { haproxyExecutable } from '../../../support/haproxy.ts';
 
 test.serial('startHaproxy() gives HAProxy its variables', async (t) => {
   const said = await toldVariables(t);
@@ -22,6 +32,35 @@ test.serial("startHaproxy() leaves variables that the agent's own environment ha
   t.true(said.includes('GLIBC_TUNABLES=glibc.malloc.arena_max=1\n'));
   t.true(said.includes(`HAPROXY_MWORKER=${haproxyVariables.HAPROXY_MWORKER}\n`));
 });
+
+test.serial('startHaproxy() leaves each worker room for descriptors, also those that follow', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'hg-process-'));
+  const paths = haproxyPaths(directory, directory);
+  await mkdir(join(directory, 'haproxy'));
+  const global = `global\n  maxconn 100\n  stats socket ${paths.adminSocket} mode 600 level admin\n`;
+  const listen = `listen a\n  mode tcp\n  timeout client 1s\n  bind unix@${join(directory, 'a')}\n`;
+  await writeFile(paths.config, global + listen);
+  t.teardown(async () => {
+    await stopHaproxy(paths, 0);
+    await rm(directory, { recursive: true });
+  });
+  const workers = (): Promise<readonly number[]> =>
+    showProc(paths.masterSocket).then(
+      ({ workers: all }) => all.map(({ pid }) => pid),
+      () => [],
+    );
+  const isServing = async (): Promise<boolean> => (await workers()).length > 0;
+  await startHaproxy(haproxyExecutable, paths, isServing, 30_000);
+  const room = Math.min(haproxyDescriptors, fileLimit());
+  t.true((await tableOf((await workers())[0])) >= room);
+  const { workerPid } = await reload(paths.masterSocket);
+  t.true((await tableOf(workerPid)) >= room);
+});
+
+/** How many descriptors fit into the table of a process. */
+async function tableOf(pid = 0): Promise<number> {
+  return Number(/^FDSize:\s+(\d+)$/m.exec(await readFile(`/proc/${pid}/status`, 'latin1'))?.[1]);
+}
 
 async function toldVariables(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'hg-process-'));
