@@ -190,7 +190,7 @@ export class AddressKeeper {
     const { home, unkept, fault } = this.#kept;
     const faults = [
       fault && `Claims cannot be kept: ${fault}`,
-      this.#reports.fault && `The status of pools cannot be written: ${this.#reports.fault}`,
+      this.#leads && this.#reports.fault && `The status of pools cannot be written: ${this.#reports.fault}`,
     ];
     return {
       home,

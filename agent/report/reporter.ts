@@ -116,8 +116,8 @@ export class Reporter {
     const { isLeader } = this;
     const faults = [
       ['Cannot take part in the election', this.#lease.fault],
-      ['Cannot write the status of a Service', this.#writer.fault],
-      ['Cannot tell an Event', this.#events.fault],
+      ['Cannot write the status of a Service', isLeader ? this.#writer.fault : ''],
+      ['Cannot tell an Event', isLeader ? this.#events.fault : ''],
     ] as const;
     return {
       leading: isLeader,

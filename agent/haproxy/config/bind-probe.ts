@@ -24,8 +24,10 @@ export function whyUnbindable(code: string | undefined, address: string, port: n
   switch (code) {
     case 'EADDRINUSE':
       return `another program listens on ${address} port ${port} (find it with: ss -ltnp)`;
-    case 'EADDRNOTAVAIL':
-      return `${address} is no address of this host and sysctl net.ipv4.ip_nonlocal_bind is off`;
+    case 'EADDRNOTAVAIL': {
+      const family = address.includes(':') ? 'ipv6' : 'ipv4';
+      return `${address} is no address of this host and sysctl net.${family}.ip_nonlocal_bind is off`;
+    }
     case 'EACCES':
       return 'ports below 1024 need root or CAP_NET_BIND_SERVICE';
     default:

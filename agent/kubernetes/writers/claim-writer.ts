@@ -92,6 +92,7 @@ export class ClaimWriter implements ClaimStore {
 
   /** This agent begins or ceases to lead. */
   lead(isLeader: boolean): void {
+    this.#fault = '';
     if (!isLeader) {
       this.#queue.pause();
       return;

@@ -62,6 +62,7 @@ export class PoolStatusWriter {
   lead(isLeader: boolean): void {
     // Another may have written meanwhile.
     this.#written.clear();
+    this.#fault = '';
     if (isLeader) this.#queue.resume();
     else this.#queue.pause();
   }

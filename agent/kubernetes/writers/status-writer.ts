@@ -137,6 +137,7 @@ export class StatusWriter {
 
   /** This agent begins or ceases to lead. All wishes are looked at again: another may have written meanwhile. */
   lead(isLeader: boolean): void {
+    this.#fault = '';
     if (!isLeader) {
       this.#queue.pause();
       for (const key of [...this.#waiting.keys()]) this.#answer(key, undefined);
