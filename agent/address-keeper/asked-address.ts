@@ -34,9 +34,14 @@ export function askedAddress(
     settings.annotationDefaults,
   );
   const request = addressRequest(service, values);
-  if (!pools.isOfFolder(service.key)) return request;
+  const { given, statusIPs } = request;
+  const isOutside = given.length > 0 && !given.some(({ address }) => pools.owns(address));
+  if (!pools.isOfFolder(service.key)) {
+    // What it has named and had before there was a pool is not taken from it by the first one.
+    const hadBefore = given.every((one) => statusIPs.some(({ address }) => address === one.address));
+    return isOutside && hadBefore && !pools.hasAddress(service.key) ? undefined : request;
+  }
   // A manifest's author is the host's own operator: an address outside the pools is meant.
-  const { given } = request;
-  if (given.length > 0 && !given.some(({ address }) => pools.owns(address))) return undefined;
+  if (isOutside) return undefined;
   return pools.isOfCluster && !pools.hasAddress(service.key) ? undefined : request;
 }

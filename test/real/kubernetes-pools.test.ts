@@ -164,6 +164,22 @@ test.serial('A pool that the API server takes and nobody can read says why in it
   await kube.must('DELETE', `${POOLS}/twisted`);
 });
 
+test.serial('The first pool takes no address from a Service that named it before', async (t) => {
+  const host = await started(t);
+  for (const { metadata } of (await kube.must('GET', POOLS)).items)
+    await kube.must('DELETE', `${POOLS}/${metadata.name}`);
+  await host.until('no pool is left', async () => (await host.status()).addresses.pools.length === 0);
+  const names = { 'headgate.io/load-balancer-ips': host.address(130) };
+  await create('settled', {}, names);
+  await until('it has what it names', async () => (await published('settled')).join() === host.address(130));
+  await kube.must('POST', POOLS, pool('first', { blocks: [host.address(131)] }));
+  await create('late', { port: 8081 }, names);
+  await until('who comes later is refused', async () => (await reasonOf('late')) === 'AddressNotInPool');
+  t.deepEqual(await published('settled'), [host.address(130)]);
+  t.is(await reasonOf('settled'), 'Allocated');
+  t.deepEqual((await host.why('default/settled')).listeners[0]?.addresses, [host.address(130)]);
+});
+
 test.serial(
   'When the last pool goes, an older Service takes nothing that another one has of it',
   async (t) => {

@@ -27,6 +27,19 @@ test('A Service of the cluster asks for the address outside the pools that it na
   t.true(asks(OUTSIDE, { isOfFolder: () => false }));
 });
 
+test('A Service of the cluster keeps the address outside the pools that it names and had before there was any', (t) => {
+  const asking = (statusIPs: readonly string[], pools: Partial<PoolsView> = {}) =>
+    askedAddress(service({ uid: '5e6a', loadBalancerIP: OUTSIDE, statusIPs }), SETTINGS, {
+      ...POOLS,
+      isOfFolder: () => false,
+      ...pools,
+    }) !== undefined;
+  t.false(asking([OUTSIDE]));
+  t.true(asking(['10.9.9.8']));
+  t.true(asking([OUTSIDE], { hasAddress: () => true }));
+  t.true(asking([OUTSIDE], { owns: () => true }));
+});
+
 test('A manifest gets none of the pools whose claims are in the cluster, unless it has one', (t) => {
   t.false(asks('', { isOfCluster: true }));
   t.true(asks('', { isOfCluster: true, hasAddress: () => true }));
