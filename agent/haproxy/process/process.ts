@@ -16,10 +16,16 @@ export type HaproxyAccess = 'owner' | 'group';
 const NICE = -5;
 
 /**
- * Room in HAProxy's table of descriptors, from its start on. The kernel doubles a table that is full, and lets the
- * connection that has filled it wait for 10 to 20 ms where several threads share it (docs/design/haproxy-versions.md).
+ * Room in HAProxy's table of descriptors, from its start on: as much as this, but half of what it may open. The kernel
+ * doubles a table that is full, and lets the connection that has filled it wait for 7 to 20 ms where several threads
+ * share it (docs/design/haproxy-versions.md).
  */
 export const haproxyDescriptors = 8_192;
+
+/** `limit`: of open files. Node needs some above those that it hands on, without which it cannot start the program. */
+export function descriptorsWithin(limit: number): number {
+  return Math.min(haproxyDescriptors, Math.floor(limit / 2));
+}
 
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
@@ -93,7 +99,7 @@ export async function startHaproxy(
     log: paths.log,
     env,
     missing: 'HAPROXY_MISSING',
-    descriptors: Math.min(haproxyDescriptors, fileLimit()),
+    descriptors: descriptorsWithin(fileLimit()),
   });
   if (child.pid !== undefined) putFirst(child.pid);
   meanwhile();

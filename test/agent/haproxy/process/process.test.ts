@@ -1,13 +1,15 @@
 // What HAProxy finds when it is started: its environment, shown by a program in its place that tells it and ends, and
 // its table of descriptors, which the kernel shows.
 
+import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { fileLimit } from '../../../../agent/haproxy/config/limits.ts';
 import {
-  haproxyDescriptors,
+  descriptorsWithin,
   haproxyPaths,
   haproxyVariables,
   startHaproxy,
@@ -33,6 +35,22 @@ test.serial("startHaproxy() leaves variables that the agent's own environment ha
   t.true(said.includes(`HAPROXY_MWORKER=${haproxyVariables.HAPROXY_MWORKER}\n`));
 });
 
+test('descriptorsWithin() asks for no more than half of the descriptors that may be open', (t) => {
+  t.is(descriptorsWithin(524_288), 8_192);
+  t.is(descriptorsWithin(1_024), 512);
+});
+
+test.serial('A program is started also where few files may be open', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'hg-process-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const module = new URL('../../../../agent/base/detached-process.ts', import.meta.url);
+  const script = `const { startDetached } = await import('${module}');
+    const options = { log: '${join(directory, 'log')}', env: {}, missing: 'HAPROXY_MISSING' };
+    await startDetached(['true', []], { ...options, descriptors: ${descriptorsWithin(256)} });`;
+  const args = ['--nofile=256:256', process.execPath, '--input-type=module', '--eval', script];
+  await t.notThrowsAsync(promisify(execFile)('prlimit', args));
+});
+
 test.serial('startHaproxy() leaves each worker room for descriptors, also those that follow', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'hg-process-'));
   const paths = haproxyPaths(directory, directory);
@@ -51,7 +69,7 @@ test.serial('startHaproxy() leaves each worker room for descriptors, also those 
     );
   const isServing = async (): Promise<boolean> => (await workers()).length > 0;
   await startHaproxy(haproxyExecutable, paths, isServing, 30_000);
-  const room = Math.min(haproxyDescriptors, fileLimit());
+  const room = descriptorsWithin(fileLimit());
   t.true((await tableOf((await workers())[0])) >= room);
   const { workerPid } = await reload(paths.masterSocket);
   t.true((await tableOf(workerPid)) >= room);
