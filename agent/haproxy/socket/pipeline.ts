@@ -42,8 +42,9 @@ export class Pipeline {
   #end: ((error: HeadgateError | undefined) => void) | undefined;
 
   /**
-   * `prompt` is what HAProxy writes at the beginning of a line when it is ready for the next: `> `, or `PID> ` through
-   * the master. The connection is given up when a reply is due and nothing comes for `timeoutMs`.
+   * `socket` gives texts (text-socket.ts). `prompt` is what HAProxy writes at the beginning of a line when it is ready
+   * for the next: `> `, or `PID> ` through the master. The connection is given up when a reply is due and nothing comes
+   * for `timeoutMs`.
    */
   constructor(socket: Socket, prompt: string, timeoutMs: number) {
     this.#socket = socket;
@@ -52,7 +53,6 @@ export class Pipeline {
     this.closed = new Promise((resolve) => {
       this.#end = resolve;
     });
-    socket.setEncoding('utf8');
     socket.on('data', (chunk: string) => this.#receive(chunk));
     socket.on('error', (cause) => this.#fail(closedError('HAProxy closed the connection', cause)));
     socket.on('close', () => this.#fail(closedError('HAProxy closed the connection')));

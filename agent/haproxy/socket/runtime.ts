@@ -2,7 +2,7 @@
 // accepted it, so its end is the end of that worker, or of this agent's use of it; it keeps an old worker alive until
 // it is closed.
 
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import { commandText } from './command-text.ts';
@@ -11,6 +11,7 @@ import { showProc } from './master.ts';
 import { type Lane, Pipeline } from './pipeline.ts';
 import { parseInfo } from './readings.ts';
 import { judgeReply, type Reply } from './reply.ts';
+import { textSocket } from './text-socket.ts';
 import { type Capabilities, capabilitiesOf, type Version } from './version.ts';
 
 export interface RuntimeOptions {
@@ -250,7 +251,7 @@ async function introduced(
 
 function connected(socketPath: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(socketPath);
+    const socket = textSocket(socketPath);
     const refuse = (cause: Error): void => {
       reject(new HeadgateError('RUNTIME_CONNECT', `Cannot connect to "${socketPath}"`, { cause }));
     };

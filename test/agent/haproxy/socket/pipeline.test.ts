@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import { Pipeline } from '../../../../agent/haproxy/socket/pipeline.ts';
+import { textSocket } from '../../../../agent/haproxy/socket/text-socket.ts';
 import { processorTime } from '../../../support/processor-time.ts';
 
 test('Replies are told apart by the prompt at the beginning of a line, however the stream is cut', async (t) => {
@@ -166,7 +167,7 @@ async function pair(t: ExecutionContext, timeoutMs = 5_000): Promise<Pair> {
   const server = createServer().listen(path);
   await once(server, 'listening');
   const accepted = once(server, 'connection');
-  const socket = connect(path);
+  const socket = textSocket(path);
   const [peer] = (await accepted) as [Socket];
   peer.on('error', () => undefined);
   let text = '';
