@@ -2,6 +2,7 @@
 // differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
 
 import { Slice } from '../base/slice.ts';
+import { clientsInWords, serversInWords } from './drift-words.ts';
 import { isBelieved, readAllowed, readListener, readServers, serversOf } from './readback.ts';
 import type { RunningListener } from './running.ts';
 import type { Worker } from './worker.ts';
@@ -10,8 +11,8 @@ import type { Worker } from './worker.ts';
 const LISTENERS_READ_WHOLE = 50;
 
 export interface AuditResult {
-  /** Listeners whose state was not what we believed. */
-  readonly drifted: readonly string[];
+  /** Listeners whose state was not what we believed, with what differed, for the log. */
+  readonly drifted: ReadonlyMap<string, string>;
   /** Where the next audit goes on reading whole listeners. */
   readonly next: number;
 }
@@ -30,19 +31,20 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
     if (differs(name, answer)) suspects.set(name, answer);
   });
   if (suspects.size > 0) await settled(worker);
-  const drifted: string[] = [];
+  const drifted = new Map<string, string>();
   for (const [name, answer] of suspects) {
     if (!differs(name, answer)) continue;
-    running.putServers(name, serversOf(answer));
-    drifted.push(name);
+    const servers = serversOf(answer);
+    drifted.set(name, serversInWords(servers, running.get(name)?.servers ?? new Map()));
+    running.putServers(name, servers);
   }
   const some = names.slice(from, from + LISTENERS_READ_WHOLE);
   for (const name of await withOtherClients(worker, some)) {
-    const believed = JSON.stringify(allowedOf(worker, name));
+    const believed = running.get(name)?.allowed ?? [];
     const changes = running.changesOf(name);
     await readListener(worker, name, () => running.changesOf(name) === changes);
-    if (running.changesOf(name) === changes + 1 && JSON.stringify(allowedOf(worker, name)) !== believed)
-      drifted.push(name);
+    const words = clientsInWords(running.get(name)?.allowed ?? [], believed);
+    if (running.changesOf(name) === changes + 1 && words !== '') drifted.set(name, words);
   }
   return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
 }
@@ -66,8 +68,4 @@ async function withOtherClients({ runtime, running }: Worker, names: readonly st
 async function settled({ runtime }: Worker): Promise<void> {
   await runtime.ask('show version');
   await new Slice().breathe();
-}
-
-function allowedOf({ running }: Worker, name: string): readonly (readonly string[])[] {
-  return (running.get(name)?.allowed ?? []).map(({ cidrs }) => [...cidrs].sort());
 }

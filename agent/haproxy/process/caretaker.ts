@@ -180,10 +180,10 @@ export class Caretaker {
     const { drifted, next } = await audit(audited, this.#auditFrom);
     this.#auditFrom = next;
     if (audited !== worker()) return;
-    for (const listener of drifted) {
-      log.warn('HAProxy runs something else than it was told: repairing', { listener });
+    for (const [listener, what] of drifted) {
+      log.warn('HAProxy runs something else than it was told: repairing', { listener, what });
       onRepair('audit');
     }
-    replan(drifted.map(keyOfListener));
+    replan([...drifted.keys()].map(keyOfListener));
   }
 }
