@@ -200,7 +200,7 @@ const SERVICE: Section = {
     {
       field: 'spec.sessionAffinity, sessionAffinityConfig',
       rule: [
-        '`ClientIP` keeps a client address at its member, for each Service port, for `timeoutSeconds` after its last connection: 10,800 by default, at most a day.',
+        '`ClientIP` keeps a client address at its member, for each Service port, for `timeoutSeconds` after its last connection began: 10,800 by default, at most a day.',
         'It survives a reload, and the other host of a pair has the same table; clients of a draining member are given another one.',
       ],
       shownBy: {

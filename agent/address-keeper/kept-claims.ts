@@ -16,6 +16,13 @@ import type { Problem } from '../model.ts';
 /** Where claims belong; unknown before the API server has answered. */
 export type ClaimHome = 'cluster' | 'file' | 'unknown';
 
+/** For the log. */
+const KEPT: Readonly<Record<ClaimHome, string>> = {
+  cluster: 'Claims on addresses of pools are kept in the cluster',
+  file: 'Claims on addresses of pools are kept in a file of this host',
+  unknown: 'It is not known whether claims on addresses of pools are kept in the cluster',
+};
+
 export interface KeptClaimsOptions {
   readonly addresses: Addresses;
   readonly cluster: Cluster;
@@ -101,7 +108,7 @@ export class KeptClaims {
     if (home === this.#home && leads === this.#leads) return false;
     const { addresses, cluster, log } = this.#options;
     if (home !== this.#home) {
-      log.info('Claims on addresses have their home', { home });
+      log.info(KEPT[home]);
       for (const claim of addresses.claims()) {
         const stored = home === 'cluster' ? cluster.claim(claim.name) : undefined;
         const isStored = stored !== undefined && stored.uid !== '' && sameRecord(stored.claim, claim);
