@@ -71,15 +71,17 @@ export class Reloader {
   /** As `ArbiterOptions.reload` says. Never rejects. */
   async reload(causes: ReadonlySet<ReloadCause>): Promise<ReloadResult> {
     const worker = this.#options.worker();
-    // Whoever gets hold of a worker next boots or adopts it by what is wanted then.
-    if (worker === undefined) return true;
+    if (worker === undefined) return this.#leave();
     const { maker, file, persister, wanted, onReload, log } = this.#options;
+    const isLost = (): boolean => this.#options.worker() !== worker;
     try {
       await tablesLearned(worker);
       const candidate = await maker.prepare(wanted, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
+      if (isLost()) return this.#leave();
       await file.write(candidate.chunks);
       persister.worked();
+      if (isLost()) return this.#leave();
       if (candidate.structure === worker.structure && !FORCED.some((cause) => causes.has(cause))) {
         this.#fault = '';
         return 'unneeded';
@@ -97,10 +99,14 @@ export class Reloader {
         persister.failed(error);
         return 'soon';
       }
+      onReload(causes, 'failed');
+      if (isLost()) {
+        log.info('Lost HAProxy during a reload', { causes: [...causes], error: messageOf(error) });
+        return this.#leave();
+      }
       if (this.#fault !== messageOf(error))
         log.error('Cannot reload HAProxy', { causes: [...causes], error: messageOf(error) });
       this.#fault = messageOf(error);
-      onReload(causes, 'failed');
       return false;
     }
   }
@@ -115,6 +121,12 @@ export class Reloader {
     } catch {
       return 0;
     }
+  }
+
+  /** Whoever gets hold of a worker next boots or adopts it by what is wanted then. */
+  #leave(): true {
+    this.#fault = '';
+    return true;
   }
 
   async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {

@@ -43,7 +43,8 @@ export async function reload(
   for (;;) {
     const answer = await askReload(masterSocketPath, until);
     const [, success, log = ''] = /^Success=([01])\n--\n?(.*)$/s.exec(answer) ?? [];
-    if (success !== '0') return { ...(await reloaded(masterSocketPath, before, until)), log };
+    if (success !== '0')
+      return { ...(await reloaded(masterSocketPath, before.master.pid, before, until)), log };
     // 3.1 and newer turn a reload away while another one, by a signal for instance, is under way.
     if (!log.includes('Another reload is still in progress')) return { ok: false, workerPid: undefined, log };
     await delay(POLL);
@@ -69,7 +70,7 @@ export async function signalReload(
       cause,
     });
   }
-  return { ...(await reloaded(masterSocketPath, before, until)), log: '' };
+  return { ...(await reloaded(masterSocketPath, masterPid, before, until)), log: '' };
 }
 
 /** '' from 2.6, which breaks the connection instead of answering. */
@@ -84,10 +85,11 @@ async function askReload(masterSocketPath: string, until: number): Promise<strin
 
 /**
  * Waits for the master to have reloaded once more than `before`, and then for a new worker or the word that the reload
- * failed: until then the master may still speak of the reload before.
+ * failed: until then the master may still speak of the reload before. Another master than that one knows nothing of it.
  */
 async function reloaded(
   masterSocketPath: string,
+  masterPid: number,
   before: Processes | undefined,
   until: number,
 ): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
@@ -96,6 +98,7 @@ async function reloaded(
     try {
       const { master, workers } = await showProc(masterSocketPath, { timeoutMs: left(until) });
       problem = undefined;
+      if (master.pid !== masterPid) throw endless('its master has ended, and another one runs');
       if (master.reloads > (before?.master.reloads ?? 0)) {
         const fresh = workers.find(({ pid, reloads }) => reloads === 0 && !known.has(pid));
         if (fresh !== undefined && (await answers(masterSocketPath, fresh.pid))) {
@@ -104,6 +107,7 @@ async function reloaded(
         if (master.failed > 0) return { ok: false, workerPid: undefined };
       }
     } catch (error) {
+      if (error instanceof HeadgateError && error.code === 'HAPROXY_RELOAD') throw error;
       // While the master executes itself afresh its socket refuses or breaks connections.
       problem = error;
     }

@@ -151,6 +151,16 @@ test('reload() that comes to no end says so in time', async (t) => {
   });
 });
 
+test('reload() that another master follows has come to its end', async (t) => {
+  const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
+  const after = before.replace('1 master 1', '2 master 0');
+  const socket = await scripted(t, [before, '', after]);
+  await t.throwsAsync(reload(socket, { timeoutMs: 2_000 }), {
+    code: 'HAPROXY_RELOAD',
+    message: /its master has ended, and another one runs/,
+  });
+});
+
 test('signalReload() of a process that is not there says so', async (t) => {
   const haproxy = await started(t);
   await haproxy.stop();

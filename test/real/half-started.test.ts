@@ -1,0 +1,63 @@
+// HAProxy ends in the middle of a reload, and objects change in the middle of its start: the agent notices both at once
+// and does not wait for what cannot come any more.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { TestHost } from '../support/agent.ts';
+import { heldHaproxy, hold, isHeld, release } from '../support/held-haproxy.ts';
+import { startMembers } from '../support/members.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { haproxy: true });
+
+test.serial('A reload ends when its master does: the next HAProxy is reloaded soon', async (t) => {
+  const host = await served(t);
+  const { directory } = host;
+  const master = await host.master();
+  await hold(directory);
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('the reload is under way', () => isHeld(directory));
+  process.kill(master, 'SIGKILL');
+  await release(directory);
+  await host.soon('what the reload was for is served', () => host.answers(2));
+  await host.serve({ name: 'third', address: host.address(3) });
+  await host.soon('a new Service is served', () => host.answers(3));
+  t.is((await host.status()).fault, '');
+});
+
+test.serial('What changes while HAProxy starts does not make it a stranger to the agent', async (t) => {
+  const host = await served(t);
+  const { directory } = host;
+  await hold(directory);
+  // It is about to be written to the file.
+  await host.serve({ members: [host.address(12)] });
+  process.kill(await host.worker(), 'SIGKILL');
+  await host.until('HAProxy is about to read its file', () => isHeld(directory));
+  await host.serve({ members: [host.address(12)], annotations: { 'timeout-client': '7m' } });
+  // Longer than a change takes to the file.
+  await delay(2_000);
+  t.false((await host.config()).includes('timeout client 420000ms'));
+  await release(directory);
+  await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
+  await host.soon('the change is in the file', async () =>
+    (await host.config()).includes('timeout client 420000ms'),
+  );
+  await host.soon('nothing is due', async () => {
+    const { fault, haproxy } = await host.status();
+    return fault === '' && haproxy.reloadPending.length === 0;
+  });
+  t.true(await host.answers());
+});
+
+/** `default/web` at address 1; members at 11 and 12, of which the first one serves. */
+async function served(t: ExecutionContext<unknown>): Promise<TestHost> {
+  const host = await TestHost.create(t, { haproxy: heldHaproxy });
+  await startMembers(t, host, 2);
+  await host.serve();
+  await host.start();
+  // Right after its start the master of HAProxy 2.6 executes itself afresh: it misses signals and binds its socket anew.
+  await host.until('HAProxy has settled', async () =>
+    /^Uptime_sec: [1-9]/m.test(await host.haproxy('show info')),
+  );
+  return host;
+}
