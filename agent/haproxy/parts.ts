@@ -87,8 +87,9 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     file,
     loadBalancers: () => {
       const effective = maker.effective(wanted);
-      // A reload is at it, or has to check something in it first.
-      if (isReloading() || (worker() !== undefined && !maker.isChecked(effective))) return undefined;
+      // A reload or a start is at it, or a reload has to check something in it first.
+      if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
+        return undefined;
       return effective;
     },
     context,
@@ -127,6 +128,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     wanted,
     startsHaproxy: !isExternal,
     isReloading,
+    fileIdle: () => persister.idle(),
     onRepair,
     onUnwritten: (error) => persister.failed(error),
     onRefused,

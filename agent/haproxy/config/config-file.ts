@@ -25,6 +25,8 @@ export class ConfigFile {
   readonly #options: ConfigFileOptions;
   readonly #lastGood: string;
   #written: Identity | undefined;
+  /** One write after the other: a start may come while a reload is still at it. */
+  #writing: Promise<unknown> = Promise.resolve();
   /** Stands beside the file, or will soon. */
   #draft: { readonly chunks: readonly Buffer[]; readonly isThere: Promise<boolean> } | undefined;
 
@@ -55,17 +57,10 @@ export class ConfigFile {
   }
 
   /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
-  async write(chunks: readonly Buffer[]): Promise<void> {
-    await this.#options.keepBeside?.();
-    if (this.#written === undefined && (await this.#holds(chunks))) {
-      this.#written = identityOf(this.path);
-      return;
-    }
-    const wasUntouched = this.isUntouched();
-    if (await this.#isDrafted(chunks)) await renameDurably(this.#draftPath, this.path);
-    else await writeAtomically(this.path, chunks, { mode: this.#mode });
-    this.#written = identityOf(this.path);
-    if (!wasUntouched) this.#options.onTampered?.();
+  write(chunks: readonly Buffer[]): Promise<void> {
+    const written = this.#writing.then(() => this.#write(chunks));
+    this.#writing = written.catch(() => undefined);
+    return written;
   }
 
   /** Keeps a copy of what stands in the file, because a worker was seen to serve it. */
@@ -105,6 +100,19 @@ export class ConfigFile {
       if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
     }
     return undefined;
+  }
+
+  async #write(chunks: readonly Buffer[]): Promise<void> {
+    await this.#options.keepBeside?.();
+    if (this.#written === undefined && (await this.#holds(chunks))) {
+      this.#written = identityOf(this.path);
+      return;
+    }
+    const wasUntouched = this.isUntouched();
+    if (await this.#isDrafted(chunks)) await renameDurably(this.#draftPath, this.path);
+    else await writeAtomically(this.path, chunks, { mode: this.#mode });
+    this.#written = identityOf(this.path);
+    if (!wasUntouched) this.#options.onTampered?.();
   }
 
   get #mode(): number {

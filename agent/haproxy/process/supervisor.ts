@@ -34,6 +34,8 @@ export interface SupervisorOptions {
   /** Whether HAProxy is started here; otherwise systemd or someone else does it. */
   readonly startsHaproxy: boolean;
   readonly isReloading: () => boolean;
+  /** Resolves when nobody else is writing the file. */
+  readonly fileIdle: () => Promise<void>;
   readonly onRepair: (what: 'process' | 'socket') => void;
   /** The file could not be written: what HAProxy starts with is older. */
   readonly onUnwritten: (error: unknown) => void;
@@ -63,6 +65,7 @@ export class Supervisor {
   /** Why HAProxy did not start when it was tried last. */
   #startFault = '';
   #hasStarted = false;
+  #isStarting = false;
   #closed = false;
 
   constructor(options: SupervisorOptions) {
@@ -77,6 +80,11 @@ export class Supervisor {
   /** Whether a HAProxy was started here, or is about to. */
   get hasStarted(): boolean {
     return this.#hasStarted;
+  }
+
+  /** HAProxy is about to read the file: another one in its place would not be recognised. */
+  get isStarting(): boolean {
+    return this.#isStarting;
   }
 
   close(): void {
@@ -268,11 +276,15 @@ export class Supervisor {
   }
 
   async #startIfDue(attempt: number): Promise<ServingWorker | undefined> {
-    const { startsHaproxy, log } = this.#options;
+    const { startsHaproxy, fileIdle, log } = this.#options;
     if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
     // From now on there may be one, also where nobody waits any longer until it answers.
     this.#hasStarted = true;
-    const worker = await this.start();
+    this.#isStarting = true;
+    await fileIdle();
+    const worker = await this.start().finally(() => {
+      this.#isStarting = false;
+    });
     log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
     return worker;
   }

@@ -39,6 +39,15 @@ test('A draft that turns out wrong leaves nothing behind', async (t) => {
   t.deepEqual(await readdir(folder), ['haproxy.cfg']);
 });
 
+test('Of two writes at the same time the later one counts, and none fails', async (t) => {
+  const folder = await emptyFolder(t);
+  const file = new ConfigFile(join(folder, 'haproxy.cfg'));
+  await Promise.all([file.write(ONE), file.write(TWO)]);
+  t.is(await textOf(file), 'two\n');
+  t.true(file.isUntouched());
+  t.deepEqual(await readdir(folder), ['haproxy.cfg']);
+});
+
 test('A draft that cannot be written is no fault of its own: the write says why', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'gone', 'haproxy.cfg'));
