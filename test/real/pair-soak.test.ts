@@ -1,20 +1,19 @@
 // A pair of hosts under all that happens to one in its life, at once and for long: endpoints change on a real API server,
 // Services come and go (a reload each), both hosts are scraped every second, the roles are exchanged again and again.
-// Memory, descriptors, threads, timers and processes of everything that runs must be what they were.
+// Memory, descriptors, threads, timers and processes of everything that runs must be what they were: at rest, before and
+// afterwards, so that one thing too many in all that time shows, and in a long run also in between.
 // SOAK_MINUTES makes it longer (`make soak`).
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
-import { residentMemory } from '../../bench/support/usage.ts';
 import { type AgentPair, order, roleOf, type Side, startAgentPair } from '../support/agent-pair.ts';
 import { Churn } from '../support/churn.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { servicePath, slicePath } from '../support/kube-objects.ts';
-import { activeResources, INSPECTED, liveHeap } from '../support/live-heap.ts';
+import { INSPECTED } from '../support/live-heap.ts';
 import { requires } from '../support/requirements.ts';
 import { type Json, webObjects } from '../support/service-objects.ts';
+import { type Measures, measure, measureAtRest, moreThan } from '../support/side-measures.ts';
 import { SoakSeries } from '../support/soak-series.ts';
 import { SteadyClient } from '../support/steady-client.ts';
 
@@ -24,34 +23,42 @@ const test = requires(ava, { ...needs, haproxy: true, root: true });
 const { SOAK_MINUTES } = process.env;
 const SECONDS = SOAK_MINUTES === undefined ? 40 : 60 * Number(SOAK_MINUTES);
 /** Milliseconds. */
-const SAMPLE_EVERY = Math.max(1_000, SECONDS * 8);
-const FAILOVER_EVERY = Math.min(60_000, SECONDS * 300);
+const SAMPLE_EVERY = SECONDS * 8;
+const FAILOVER_EVERY = Math.min(60_000, SECONDS * 150);
 const SERVICE_EVERY = Math.min(20_000, SECONDS * 200);
-/** Seconds for which removed members are remembered: 45,000 of them after the default of 5 min, which is to be the warm-up's. */
-const DRAIN_TIMEOUT = Math.min(300, Math.floor(SECONDS / 10));
+/** Seconds for which removed members are remembered: 4,500 of them at most, and none at rest. */
+const DRAIN_TIMEOUT = Math.min(30, Math.floor(SECONDS / 10));
+/** How often it is looked again whether what was under way is over, each time after half of that. */
+const PATIENCE = 4;
 /** Endpoint writes a second. */
 const RATE = 50;
 const VIP = '10.9.1.1';
 const PORT = 8080;
 
-/** What the median of a series may grow by from the first third to the last one: megabytes, else a count. */
+/**
+ * What there may be more of at the end than at the beginning, both at rest: megabytes, else a count; 1 of what is not
+ * named here, since another role may need one more.
+ */
 const ALLOWED: Readonly<Record<string, number>> = {
-  // What is remembered of names and of removed members levels off after some minutes.
-  'agent live heap': SOAK_MINUTES === undefined ? 6 : 3,
+  // What is remembered of names levels off after some minutes.
+  'agent live heap': SOAK_MINUTES === undefined ? 1 : 3,
   'agent RSS': 15,
-  // The median of few samples swings by the connections of a moment.
-  'agent descriptors': SOAK_MINUTES === undefined ? 6 : 2,
+  'agent descriptors': 1,
   'agent threads': 0,
-  'agent timers': 2,
-  'agent resources': 4,
-  'HAProxy processes': 1,
-  'HAProxy master RSS': 2,
+  // What a failover leaves to do is done after a minute.
+  'agent timers': 3,
+  'agent resources': 1,
+  'HAProxy processes': 0,
+  'HAProxy master RSS': 3,
   'HAProxy master descriptors': 1,
   'HAProxy worker RSS': 5,
   'HAProxy worker descriptors': 4,
   'keepalived RSS': 2,
   'keepalived descriptors': 1,
 };
+const allowed = (name: string): number => ALLOWED[name] ?? 1;
+/** So much more may be under way at the quietest moment of a long run's last third than at that of its first one. */
+const UNDER_WAY = 4;
 
 let kube: Kube;
 test.before(async (t) => {
@@ -85,7 +92,9 @@ test.serial(
     await exchange(pair);
     await comeAndGo(0);
     await pair.active.host.until('all is there again', isSame);
-    const atRest = await Promise.all(sides.map(({ agent }) => activeResources(agent)));
+    // Until what was removed is no longer remembered.
+    await delay(DRAIN_TIMEOUT * 1_000);
+    const atRest = await Promise.all(sides.map(measureAtRest));
 
     const series = new SoakSeries();
     const client = new SteadyClient(network, 'client', VIP, PORT);
@@ -103,15 +112,31 @@ test.serial(
         counts.failovers++;
       }),
       every(SAMPLE_EVERY, end, async () => {
-        for (const side of sides) await sample(side, series);
+        // The few looks of a short run would show what is under way.
+        if (SOAK_MINUTES === undefined) return;
+        for (const side of sides) {
+          const measures = await measure(side);
+          for (const name of Object.keys(ALLOWED))
+            series.add(`${side.name} ${name}`, measures.get(name) ?? Number.NaN);
+          // It shows how it goes.
+          console.log(`${new Date().toISOString()} ${side.name}: ${[...measures].flat().join(' ')}`);
+        }
       }),
     ]);
     const { answered, failures } = await client.stop();
     await pair.active.host.until('HAProxy has what the slices say', isSame, 60_000);
     for (const { host } of sides) counts.reloads += await host.reloads();
 
-    const verdicts = series.verdicts((name) => ALLOWED[name.slice(2)] ?? 0);
+    const verdicts = series.verdicts((name) => allowed(name.slice(2)) + UNDER_WAY);
     t.log(`${churn.writes - written} endpoint writes in ${SECONDS} s, ${JSON.stringify(counts)}`);
+    const happened = {
+      'endpoint write': churn.writes - written,
+      scrape: counts.scrapes / 2,
+      reload: counts.reloads / 2,
+      failover: counts.failovers,
+    };
+    const shown = Object.entries(happened).map(([what, count]) => `${leastSeen(count)} by each ${what}`);
+    t.log(`bytes that would have been seen, were they left behind: ${shown.join(', ')}`);
     t.log(`client: ${answered} answered, ${JSON.stringify(failures)}`);
     for (const { name, first, last, values } of verdicts)
       t.log(`${name}: ${first} → ${last}: ${values.join(' ')}`);
@@ -121,24 +146,33 @@ test.serial(
       grown.map(({ name, first, last }) => `${name}: ${first} → ${last}`),
       [],
     );
-    t.is(verdicts.length, 2 * Object.keys(ALLOWED).length);
-    t.true(counts.failovers > 0 && counts.reloads > 0 && counts.scrapes > SECONDS / 4);
+    t.true(counts.failovers > 0 && counts.reloads > 0 && counts.scrapes > 0);
     const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
     t.true(failed < answered / 100, `${failed} of ${failed + answered} connections failed`);
-    for (const [index, { agent, host }] of sides.entries()) {
-      await host.until(
-        'as much is open as at rest',
-        async () => {
-          const more = moreThan(atRest[index] ?? new Map(), await activeResources(agent));
-          if (more.length > 0) throw new Error(more.join());
-          return true;
-        },
-        60_000,
-      );
+    for (const [index, side] of sides.entries()) {
+      const before = atRest[index] ?? new Map();
+      const after = await atRestAgain(side, before);
+      for (const [name, value] of after)
+        t.log(`${side.name} ${name}, at rest: ${before.get(name) ?? 0} → ${value}`);
+      t.deepEqual(moreThan(before, after, allowed), [], side.name);
     }
     await churn.clean();
   },
 );
+
+/** Bytes by which the live heap grows too much when so many events leave each as many of them behind. */
+function leastSeen(events: number): number {
+  return Math.ceil((1e6 * allowed('agent live heap')) / events);
+}
+
+/** Once all that has its time has had it, or there is still more than before. */
+async function atRestAgain(side: Side, before: Measures): Promise<Measures> {
+  for (let again = PATIENCE; ; again--) {
+    const now = await measureAtRest(side);
+    if (again === 0 || moreThan(before, now, allowed).length === 0) return now;
+    await delay(DRAIN_TIMEOUT * 500);
+  }
+}
 
 /** `name` is unique; its endpoints are in one slice. */
 async function serve(name: string, vip: string, members: readonly string[]): Promise<void> {
@@ -180,73 +214,13 @@ async function exchange({ active, standby }: AgentPair): Promise<number> {
 async function scrape({ agent }: Side): Promise<number> {
   const formats = ['text/plain; version=0.0.4', 'application/openmetrics-text; version=1.0.0'];
   for (const accept of formats) {
-    const response = await fetch(`${agent.url}/metrics`, { headers: { accept, 'accept-encoding': 'gzip' } });
+    const response = await fetch(`${agent.url}/metrics`, {
+      headers: { accept, 'accept-encoding': 'gzip', connection: 'close' },
+    });
     const text = await response.text();
     if (!response.ok || !text.includes('headgate_')) throw new Error(`Scrape: ${response.status} ${text}`);
   }
   return formats.length;
-}
-
-async function sample({ name, agent, host }: Side, series: SoakSeries): Promise<void> {
-  const line: string[] = [];
-  const add = (what: string, value: number): void => {
-    const rounded = Math.round(value * 10) / 10;
-    series.add(`${name} ${what}`, rounded);
-    line.push(`${what} ${rounded}`);
-  };
-  const resources = await activeResources(agent);
-  add('agent live heap', (await liveHeap(agent)) / 1e6);
-  add('agent timers', resources.get('Timeout') ?? 0);
-  add(
-    'agent resources',
-    [...resources.values()].reduce((sum, count) => sum + count, 0),
-  );
-  add('agent RSS', residentMemory(agent.pid));
-  add('agent descriptors', entriesOf(`/proc/${agent.pid}/fd`));
-  add('agent threads', entriesOf(`/proc/${agent.pid}/task`));
-
-  const master = await host.master();
-  const workers = childrenOf(master);
-  const worker = workers.at(-1) ?? 0;
-  add('HAProxy processes', 1 + workers.length);
-  add('HAProxy master RSS', residentMemory(master));
-  add('HAProxy master descriptors', entriesOf(`/proc/${master}/fd`));
-  add('HAProxy worker RSS', residentMemory(worker));
-  add('HAProxy worker descriptors', entriesOf(`/proc/${worker}/fd`));
-
-  const { pidFile, vrrpPidFile } = keepalivedPaths(host.stateDir, host.runtimeDir);
-  const pids = [pidFile, vrrpPidFile].map((path) => Number.parseInt(readFileSync(path, 'utf8'), 10));
-  add(
-    'keepalived RSS',
-    pids.reduce((sum, pid) => sum + residentMemory(pid), 0),
-  );
-  add(
-    'keepalived descriptors',
-    pids.reduce((sum, pid) => sum + entriesOf(`/proc/${pid}/fd`), 0),
-  );
-  // A long run shows how it goes.
-  if (SOAK_MINUTES !== undefined) console.log(`${new Date().toISOString()} ${name}: ${line.join(', ')}`);
-}
-
-/** 0 where it is gone. */
-function entriesOf(folder: string): number {
-  try {
-    return readdirSync(folder).length;
-  } catch {
-    return 0;
-  }
-}
-
-/** Oldest first. */
-function childrenOf(pid: number): readonly number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return text === '' ? [] : text.split(' ').map(Number);
-}
-
-function moreThan(before: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): readonly string[] {
-  return [...now]
-    .filter(([kind, count]) => count > (before.get(kind) ?? 0) + 1)
-    .map(([kind, count]) => `${kind}: ${before.get(kind) ?? 0} → ${count}`);
 }
 
 /** One after the other, none at once; `work` is given its number, from 1. */

@@ -8,27 +8,55 @@ import type { RunningAgent } from './agent.ts';
 /** The environment of an agent that can be asked. */
 export const INSPECTED = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 
-/** Bytes. */
+/** Bytes of its objects; without those of code, of which there is more the oftener it has run. */
 export function liveHeap(agent: RunningAgent): Promise<number> {
   return inspected(agent, async (ask) => {
     await ask('HeapProfiler.collectGarbage');
-    return (await ask('Runtime.getHeapUsage')).usedSize as number;
+    const expression = `process.getBuiltinModule('v8').getHeapSpaceStatistics()
+      .filter(({ space_name }) => /^(new|old|(new_)?large_object)/.test(space_name))
+      .reduce((sum, { space_used_size }) => sum + space_used_size, 0)`;
+    return evaluated<number>(ask, expression);
   });
 }
 
 /** How many timers, sockets, watchers and the like are open: Node's name of the kind → count. */
 export function activeResources(agent: RunningAgent): Promise<ReadonlyMap<string, number>> {
   return inspected(agent, async (ask) => {
-    const expression = 'process.getActiveResourcesInfo().join()';
-    const { result } = await ask('Runtime.evaluate', { expression, returnByValue: true });
+    const kinds = await evaluated<string>(ask, 'process.getActiveResourcesInfo().join()');
     const counts = new Map<string, number>();
-    for (const kind of (result as { value: string }).value.split(','))
-      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    for (const kind of kinds.split(',')) counts.set(kind, (counts.get(kind) ?? 0) + 1);
     return counts;
   });
 }
 
+/** How many timers are set, also those that do not keep the event loop going. */
+export function setTimers(agent: RunningAgent): Promise<number> {
+  return inspected(agent, async (ask) => {
+    const expression =
+      '(() => { const own = setTimeout(() => 0, 0); clearTimeout(own); return Object.getPrototypeOf(own); })()';
+    const prototype = (await ask('Runtime.evaluate', { expression })).result as RemoteObject;
+    const timers = (await ask('Runtime.queryObjects', { prototypeObjectId: prototype.objectId }))
+      .objects as RemoteObject;
+    const functionDeclaration = 'function () { return this.filter((timer) => !timer._destroyed).length; }';
+    const count = await ask('Runtime.callFunctionOn', {
+      ...{ objectId: timers.objectId, functionDeclaration, returnByValue: true },
+    });
+    // The connection's end forgets both.
+    return (count.result as { value: number }).value;
+  });
+}
+
+interface RemoteObject {
+  readonly objectId: string;
+}
+
 type Ask = (method: string, params?: object) => Promise<Readonly<Record<string, unknown>>>;
+
+async function evaluated<T>(ask: Ask, expression: string): Promise<T> {
+  const { result, exceptionDetails } = await ask('Runtime.evaluate', { expression, returnByValue: true });
+  if (exceptionDetails !== undefined) throw new Error(JSON.stringify(exceptionDetails));
+  return (result as { value: T }).value;
+}
 
 async function inspected<T>(agent: RunningAgent, use: (ask: Ask) => Promise<T>): Promise<T> {
   const [, url] = /Debugger listening on (ws:\S+)/.exec(agent.text) ?? [];
