@@ -53,7 +53,7 @@ export interface AgentParts {
 /** Nothing runs yet. Errors: SETTINGS_INVALID. */
 export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
   const settings = new CurrentSettings(argv);
-  const { vrrp, stateDir, leaseNamespace, finalizer } = settings.now;
+  const { vrrp, stateDir, leaseNamespace, finalizer, serviceSelector } = settings.now;
   const log = createLog({ level: settings.now.logLevel });
   const problemLog = new ProblemLog(log);
   const metrics: Metrics = new Metrics(version, () => agentState({ known, changes, sources, reporter }));
@@ -146,6 +146,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
       metrics: metrics.api,
       leaseNamespace,
       finalizer,
+      selects: serviceSelector !== '',
       isKept: (key) => addresses.isKept(key),
       onLeader: () => addresses.take(),
     });

@@ -34,6 +34,8 @@ export interface ReporterOptions {
   readonly identity: string;
   /** Of the Lease; deploy/rbac.yaml names it. */
   readonly leaseNamespace: string;
+  /** Whether only Services of certain labels are seen. */
+  readonly selects: boolean;
   /** Whether Services get the finalizer. */
   readonly finalizer: boolean;
   /** Whether the addresses that the Service has of the pools may be told, see AddressKeeper. */
@@ -137,7 +139,9 @@ export class Reporter {
   report(keys: Iterable<string>): void {
     for (const key of keys) {
       const service = this.#options.cluster.service(key);
-      if (service === undefined || this.#options.cluster.isOfFolder(key)) {
+      if (service === undefined) {
+        this.#writer.set(key, this.#wishOfUnseen(key));
+      } else if (this.#options.cluster.isOfFolder(key)) {
         const eclipsed = this.#options.cluster.eclipsed(key);
         this.#writer.set(key, eclipsed && { kind: 'release', uid: eclipsed.uid, isTornDown: true });
       } else {
@@ -175,6 +179,13 @@ export class Reporter {
     if (!cluster.isOfFolder(key))
       return { subject, problems: [...loadBalancer.problems, ...this.#found(loadBalancer)] };
     return { subject, problems: loadBalancer.problems.filter(({ reason }) => reason === 'DuplicateObject') };
+  }
+
+  /** One that the API shows no more is gone, or is there still and only its labels are not those of the selector. */
+  #wishOfUnseen(key: string): ServiceWish | undefined {
+    const { selects, haproxy } = this.#options;
+    const uid = selects && this.isLeader ? this.#writer.uidOf(key) : undefined;
+    return uid === undefined ? undefined : { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
   }
 
   /** What the dataplane and the health checks have found. */

@@ -276,6 +276,41 @@ test.serial(
   },
 );
 
+test.serial(
+  'A Service whose labels cease to be those of the selector is let go of, and can be deleted',
+  async (t) => {
+    const flags = ['--kubeconfig', kube.kubeconfig, '--service-selector', 'lb=yes'];
+    const host = await TestHost.create(t, { flags });
+    const path = servicePath('default', 'labelled');
+    const { metadata, spec } = service('labelled', host.address(1));
+    await kube.must('POST', servicePath('default'), {
+      metadata: { ...metadata, labels: { lb: 'yes' } },
+      spec,
+    });
+    await host.start();
+    const read = () => kube.must('GET', path);
+    await host.until(
+      'it is served',
+      async () => (await read()).status.loadBalancer.ingress !== undefined,
+      30_000,
+    );
+    await kube.must('PATCH', path, { metadata: { labels: { lb: null } } });
+    await host.until('nothing of ours is left', async () => {
+      const { metadata: now, status } = await read();
+      return now.finalizers === undefined && status.loadBalancer.ingress === undefined;
+    });
+    t.false((await host.config()).includes('listen default:labelled'));
+    // Back again, and gone.
+    await kube.must('PATCH', path, { metadata: { labels: { lb: 'yes' } } });
+    await host.until(
+      'it is served again',
+      async () => (await read()).status.loadBalancer.ingress !== undefined,
+    );
+    await kube.must('DELETE', path);
+    await host.until('it is gone', async () => (await kube.api('GET', path)).status === 404);
+  },
+);
+
 test.serial('A Service that ceased to be ours while no agent ran is let go of by the next one', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await kube.must('POST', servicePath('default'), service('left', host.address(1)));

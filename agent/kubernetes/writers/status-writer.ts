@@ -112,6 +112,11 @@ export class StatusWriter {
     if (!isSettled) this.#queue.add(key);
   }
 
+  /** Of the Service of which something is wanted. */
+  uidOf(key: string): string | undefined {
+    return this.#wishes.get(key)?.wish.uid;
+  }
+
   /** The Service has changed: if that was somebody else and concerns what is ours, it is written again. */
   observed(key: string): void {
     const entry = this.#wishes.get(key);
