@@ -102,6 +102,7 @@ test.serial(
     const bad = await host.command('status');
     t.is(bad.status, 1);
     t.regex(bad.stdout, /^Fault: +HAProxy is not running$/m);
+    t.regex(bad.stdout, /^Operating: +before HAProxy was away: /m);
   },
 );
 
