@@ -264,7 +264,7 @@ function keyOf({ kind, uid, namespace, name }: EventSubject, { type, reason, not
 /** By what it says, so that any agent knows whether it has been said: `web.1a2b3c4d5e6f7a8b`. */
 function eventName({ name }: EventSubject, key: string): string {
   const hash = createHash('sha256').update(key).digest('hex');
-  return `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${hash.slice(0, 16)}`;
+  return [name.slice(0, 200).replace(/[^a-z0-9]+$/, ''), hash.slice(0, 16)].join('.');
 }
 
 /** To so many bytes of UTF-8, on a character's edge. */

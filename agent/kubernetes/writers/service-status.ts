@@ -2,6 +2,7 @@
 // what stands there. Pure: from the load balancer and what the dataplane has acknowledged.
 // Formats: the Kubernetes API reference (ServiceStatus, PortStatus), KEP-1435 (ports), KEP-1860 (ipMode).
 
+import { compactList } from '../../base/compact.ts';
 import type { Listener, LoadBalancer, Problem, ProblemReason } from '../../model.ts';
 import { sameValue } from '../same-value.ts';
 import type { Condition, CurrentService, Ingress, PortStatus } from './current-service.ts';
@@ -88,7 +89,11 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
     ...portsError(states),
   ];
   const short = conditions.map((each) => ({ ...each, message: each.message.slice(0, LONGEST_MESSAGE) }));
-  return { ingress, conditions: short, isSettled: !states.some(({ fault }) => fault === 'Pending') };
+  return {
+    ingress: compactList(ingress),
+    conditions: short,
+    isSettled: !states.some(({ fault }) => fault === 'Pending'),
+  };
 }
 
 /** The reason is Octavia's word as a condition has it: `Online`, `Degraded`. */
