@@ -61,7 +61,8 @@ export function assignmentOf(
       ...lackProblems(request, lacks, hasEnough),
       ...(isLeading || hasEnough || need === 'nothing' ? [] : undecided(key, lacks)),
       ...sharing,
-      ...outOfPoolProblems(key, addresses),
+      // Who follows may have yet to be told of the pools.
+      ...(isLeading || pools.pools.length > 0 ? outOfPoolProblems(key, addresses) : []),
     ],
   };
   return { assignment, waitFor };

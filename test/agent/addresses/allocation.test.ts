@@ -593,6 +593,19 @@ test('Of two claims on one address the older one holds, and the loser gets anoth
   t.is(addresses.claim('x'), undefined);
 });
 
+test('Who follows and has yet to be told of the pools does not say that an address belongs to none', (t) => {
+  const leader = leading([pool('a', ['192.0.2.0/24'])]);
+  const web = request('default/web');
+  const { claimChanges } = leader.update({ requests: [['default/web', web]] }, 0);
+  const follower = new Addresses();
+  const upserted = claimChanges.map(({ claim: one }) => one);
+  follower.update({ requests: [['default/web', web]], claims: { upserted } }, 0);
+  t.is(only(follower, 'default/web'), only(leader, 'default/web'));
+  t.deepEqual(reasons(follower, 'default/web'), []);
+  follower.update({ pools: [pool('other', ['198.51.100.0/24'])] }, 1);
+  t.deepEqual(reasons(follower, 'default/web'), ['AddressOutOfPool']);
+});
+
 test('A host that follows decides nothing and takes over where the other one stopped', (t) => {
   const pools = [pool('a', ['192.0.2.0/24'])];
   const leader = leading(pools);
