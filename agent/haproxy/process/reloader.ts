@@ -51,6 +51,8 @@ interface Succession {
   readonly oldPid: number;
   /** What the new one will run, once it is made. */
   expected?: Expected;
+  /** The new worker serves. */
+  isTaken: boolean;
   /** The master has said how it ended. */
   isOver: boolean;
 }
@@ -132,12 +134,13 @@ export class Reloader {
   async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
     const { paths, file, supervisor, log, persister } = this.#options;
     const from = await logSize(paths.log);
-    const succession: Succession = { candidate, oldPid: worker.runtime.worker.pid, isOver: false };
+    const oldPid = worker.runtime.worker.pid;
+    const succession: Succession = { candidate, oldPid, isTaken: false, isOver: false };
     const early = this.#succeedEarly(succession);
     early.catch(() => undefined);
     let result: ReloadOutcome;
     try {
-      result = await this.#withServerStates(worker, candidate, () => this.#ask());
+      result = await this.#withServerStates(worker, candidate, () => this.#ask(succession));
     } finally {
       succession.isOver = true;
     }
@@ -187,11 +190,13 @@ export class Reloader {
     );
   }
 
-  async #isTaken({ candidate, oldPid, expected }: Succession, phase: Phase): Promise<boolean> {
+  async #isTaken(succession: Succession, phase: Phase): Promise<boolean> {
+    const { candidate, oldPid, expected } = succession;
     const { supervisor, take } = this.#options;
     const next = await supervisor.find(candidate, phase, expected);
     if (next !== undefined && next.runtime.worker.pid !== oldPid) {
       take(next);
+      succession.isTaken = true;
       return true;
     }
     next?.runtime.close();
@@ -217,11 +222,12 @@ export class Reloader {
     }
   }
 
-  async #ask(): Promise<ReloadOutcome> {
+  async #ask(succession: Succession): Promise<ReloadOutcome> {
     const { masterSocket } = this.#options.paths;
-    if (existsSync(masterSocket)) return reload(masterSocket);
+    const isServed = (): boolean => succession.isTaken;
+    if (existsSync(masterSocket)) return reload(masterSocket, { isServed });
     const pid = await masterPid(this.#options.paths);
-    if (pid !== undefined) return signalReload(pid, masterSocket);
+    if (pid !== undefined) return signalReload(pid, masterSocket, { isServed });
     throw new HeadgateError('HAPROXY_RELOAD', 'HAProxy has neither a master socket nor a pid file');
   }
 }

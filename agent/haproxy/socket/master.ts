@@ -1,6 +1,7 @@
 // Talks to HAProxy's master process: which workers there are, and reload. Uses the master socket, one connection per
 // question, because a reload ends them all.
 
+import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { askOnce } from './ask-once.ts';
@@ -12,10 +13,17 @@ const ABSENT = 5;
 /** Milliseconds that a new worker has for a short answer. */
 const ANSWER = 200;
 
+export interface ReloadOptions {
+  /** Bounds the whole. */
+  readonly timeoutMs?: number;
+  /** Whether the new worker was seen to serve: then a master whose socket's file is gone need not say so. */
+  readonly isServed?: () => boolean;
+}
+
 export interface ReloadOutcome {
   /** A new worker serves; otherwise HAProxy refused the new files and the old worker goes on. */
   readonly ok: boolean;
-  /** The new worker's, where `ok`. */
+  /** The new worker's, where `ok`, unless the master could not be asked. */
   readonly workerPid: number | undefined;
   /** HAProxy's own words; '' before 2.7, which says them on its standard error only. */
   readonly log: string;
@@ -36,7 +44,7 @@ export async function showProc(
  */
 export async function reload(
   masterSocketPath: string,
-  { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = 30_000, isServed = never }: ReloadOptions = {},
 ): Promise<ReloadOutcome> {
   const until = performance.now() + timeoutMs;
   const before = await showProc(masterSocketPath);
@@ -44,7 +52,7 @@ export async function reload(
     const answer = await askReload(masterSocketPath, until);
     const [, success, log = ''] = /^Success=([01])\n--\n?(.*)$/s.exec(answer) ?? [];
     if (success !== '0')
-      return { ...(await reloaded(masterSocketPath, before.master.pid, before, until)), log };
+      return { ...(await reloaded(masterSocketPath, before.master.pid, before, until, isServed)), log };
     // 3.1 and newer turn a reload away while another one, by a signal for instance, is under way.
     if (!log.includes('Another reload is still in progress')) return { ok: false, workerPid: undefined, log };
     await delay(POLL);
@@ -58,7 +66,7 @@ export async function reload(
 export async function signalReload(
   masterPid: number,
   masterSocketPath: string,
-  { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = 30_000, isServed = never }: ReloadOptions = {},
 ): Promise<ReloadOutcome> {
   const until = performance.now() + timeoutMs;
   // Without an answer now, the first answer is one from after the reload.
@@ -70,7 +78,7 @@ export async function signalReload(
       cause,
     });
   }
-  return { ...(await reloaded(masterSocketPath, masterPid, before, until)), log: '' };
+  return { ...(await reloaded(masterSocketPath, masterPid, before, until, isServed)), log: '' };
 }
 
 /** '' from 2.6, which breaks the connection instead of answering. */
@@ -92,6 +100,7 @@ async function reloaded(
   masterPid: number,
   before: Processes | undefined,
   until: number,
+  isServed: () => boolean,
 ): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
   const known = new Set([...(before?.workers ?? []), ...(before?.oldWorkers ?? [])].map(({ pid }) => pid));
   for (let problem: unknown; ; await delay(problem === undefined ? POLL : ABSENT)) {
@@ -108,6 +117,7 @@ async function reloaded(
       }
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'HAPROXY_RELOAD') throw error;
+      if (isServed() && !existsSync(masterSocketPath)) return { ok: true, workerPid: undefined };
       // While the master executes itself afresh its socket refuses or breaks connections.
       problem = error;
     }
@@ -137,6 +147,10 @@ export async function askWorker(
   const text = await askOnce(masterSocketPath, `@!${pid} show info;quit`, options);
   if (text.includes(`Pid: ${pid}`)) return text;
   throw new HeadgateError('RUNTIME_REPLY', `HAProxy's worker ${pid} does not answer`, { retry: 'now' });
+}
+
+function never(): boolean {
+  return false;
 }
 
 function endless(why: string): HeadgateError {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -159,6 +160,24 @@ test('reload() that another master follows has come to its end', async (t) => {
     code: 'HAPROXY_RELOAD',
     message: /its master has ended, and another one runs/,
   });
+});
+
+test('reload() is over where the socket is gone and the new worker was seen to serve', async (t) => {
+  const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
+  const socket = await scripted(t, [before, '', '']);
+  // Asked when the master has not answered.
+  const isServed = (): boolean => {
+    rmSync(socket, { force: true });
+    return true;
+  };
+  t.deepEqual(await reload(socket, { isServed }), { ok: true, workerPid: undefined, log: '' });
+});
+
+test('reload() does not take the new worker for the end while the master may still say so', async (t) => {
+  const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
+  const after = table('2 [failed: 0]', '11 worker 0 0d00h00m00s 2.6.12');
+  const socket = await scripted(t, [before, '', '', '', after]);
+  t.deepEqual(await reload(socket, { isServed: () => true }), { ok: true, workerPid: 11, log: '' });
 });
 
 test('signalReload() of a process that is not there says so', async (t) => {
