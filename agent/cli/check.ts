@@ -29,6 +29,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     nodeVersion(),
     await haproxy(settings),
     ...[settings.stateDir, settings.runtimeDir].map(folder),
+    ...noSource(settings),
     ...settings.manifests.map(manifests),
     ...(await checkApi(settings)),
     lowPorts(),
@@ -77,6 +78,12 @@ function folder(path: string): Finding {
       detail: `user ${user} cannot write to ${existing}: chown it, or choose another folder`,
     };
   }
+}
+
+function noSource({ manifests, kubeconfig, inCluster }: Settings): readonly Finding[] {
+  if (manifests.length > 0 || kubeconfig !== '' || inCluster) return [];
+  const detail = 'there is nothing to serve: set "manifests", "kubeconfig" or "inCluster"';
+  return [{ what: 'sources', ok: false, detail }];
 }
 
 function manifests(path: string): Finding {

@@ -3,6 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
+import { runCommand } from '../../agent/base/run-command.ts';
 import { processesOf, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
@@ -124,6 +125,12 @@ test.serial(
     t.is(missing.status, 1);
     t.regex(missing.stdout, /^BAD {2}\/no\/such\/folder: /m);
     t.is((await host.command('check', ['--listen', 'nowhere'])).status, 2);
+    const places = ['--state-dir', host.stateDir, '--runtime-dir', host.runtimeDir];
+    const idle = await runCommand(host.headgate, ['check', '--listen', '127.0.0.1:0', ...places], {
+      timeout: 30_000,
+    });
+    t.is(idle.exitCode, 1);
+    t.regex(idle.stdout, /^BAD {2}sources: there is nothing to serve: set "manifests"/m);
   },
 );
 
