@@ -33,6 +33,8 @@ export class StatRows {
   readonly #row: StatRow;
   /** By number of the column; empty before the header. */
   #meanings: number[] = [];
+  /** The number of the last column that means anything. */
+  #last = 0;
   #rest: Buffer = NOTHING;
 
   constructor(onRow: (row: StatRow) => void) {
@@ -96,6 +98,7 @@ export class StatRows {
       if (at === 1) return FIRST;
       return TEXTS[name] ?? allColumns.indexOf(name as (typeof allColumns)[number]);
     });
+    this.#last = this.#meanings.findLastIndex((meaning) => meaning !== SKIP);
     const missing = allColumns.find((name) => !names.includes(name));
     if (missing !== undefined || names[0] !== 'pxname' || names[1] !== 'svname')
       throw unreadable(missing ?? line);
@@ -129,6 +132,12 @@ export class StatRows {
           if (column === 0) throw unreadable(bytes.toString('latin1', from, at));
           this.#onRow(row);
           return at + 1;
+        }
+        if (column === this.#last) {
+          const end = bytes.indexOf(LF, at);
+          if (end === -1) return -1;
+          this.#onRow(row);
+          return end + 1;
         }
         column++;
         begin = at + 1;
