@@ -3,6 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,6 +16,10 @@ import type { Version } from '../../agent/haproxy/socket/version.ts';
 import { Deadline } from './deadline.ts';
 
 export const haproxyExecutable = process.env.HAPROXY ?? 'haproxy';
+
+/** A reload executes argv[0] again: a script of a test, unless HAProxy itself is behind a script that says otherwise. */
+export const isBehindScript =
+  haproxyExecutable.includes('/') && readFileSync(haproxyExecutable).subarray(0, 2).toString() === '#!';
 
 export interface RunningHaproxy {
   readonly directory: string;

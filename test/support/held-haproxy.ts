@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { processesOf } from './agent.ts';
 import { haproxyExecutable } from './haproxy.ts';
 
-/** Writes the script into `directory` and returns its path. A reload executes it again, as argv[0]. */
+/** Writes the script into `directory` and returns its path. A reload executes it again, unless `isBehindScript`. */
 export async function heldHaproxy(directory: string): Promise<string> {
   const path = join(directory, 'held-haproxy');
   await writeFile(

@@ -1,10 +1,9 @@
 // A HAProxy that takes exception to certain words in its configuration: a script around the real one, for what the
 // agent must survive although it renders nothing that a real HAProxy rejects.
 
-import { readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { haproxyExecutable } from './haproxy.ts';
+import { haproxyExecutable, isBehindScript } from './haproxy.ts';
 
 export type Poison =
   /** `haproxy -c` and every start and reload fail, and the alert names the line. */
@@ -14,14 +13,8 @@ export type Poison =
   /** `haproxy -c` is content; every start and reload fails, and the alert names the line. */
   | 'late';
 
-/** A reload executes argv[0] again: our script, unless HAProxy itself is behind a script that says otherwise. */
-export const poisons: readonly Poison[] = isScript(haproxyExecutable)
-  ? ['named', 'silent']
-  : ['named', 'silent', 'late'];
-
-function isScript(path: string): boolean {
-  return path.includes('/') && readFileSync(path).subarray(0, 2).toString() === '#!';
-}
+/** A reload that does not execute our script again fails by no poison of ours. */
+export const poisons: readonly Poison[] = isBehindScript ? ['named', 'silent'] : ['named', 'silent', 'late'];
 
 /**
  * Writes the script into `directory` and returns its path. Lines that match `words`, an extended regular expression,
