@@ -82,6 +82,17 @@ test.serial(
   },
 );
 
+test.serial('haproxy.cfg follows its members also while a Service waits for its address', async (t) => {
+  const { host } = await served(t);
+  await host.serve({ name: 'pending', spec: { loadBalancerIP: undefined } });
+  await host.until('it is known', async () => (await host.why('default/pending')).verdict === 'not served');
+  await host.serve({ members: [host.address(12)] });
+  await host.soon('the member is in the file', async () =>
+    (await host.config()).includes(`server ${host.address(12)}:${MEMBER_PORT}`),
+  );
+  t.is(await host.reloads(), 0);
+});
+
 const server = `default:web:tcp:${VIP_PORT}:v4`;
 const tamperings: readonly (readonly [string, (host: TestHost) => readonly string[]])[] = [
   ['disabled', (host) => [`disable server ${server}/${host.address(11)}:${MEMBER_PORT}`]],

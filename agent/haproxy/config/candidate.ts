@@ -183,7 +183,10 @@ export class CandidateMaker {
     const unchecked: LoadBalancer[] = [];
     for (const loadBalancer of loadBalancers.values()) {
       if (this.#known.has(loadBalancer)) continue;
-      if (this.#checked.get(loadBalancer.key) === structureOfAll(loadBalancer)) this.#known.add(loadBalancer);
+      const structure = structureOfAll(loadBalancer);
+      // Of one that HAProxy serves nothing of there is nothing to check, and no reload to come that would do it.
+      const isChecked = structure === '' || this.#checked.get(loadBalancer.key) === structure;
+      if (isChecked) this.#known.add(loadBalancer);
       else unchecked.push(loadBalancer);
     }
     return unchecked;

@@ -124,6 +124,14 @@ test('New members need no check', async (t) => {
   t.regex(chunks.join(''), /server 10\.0\.0\.9:8080/);
 });
 
+test('One that HAProxy serves nothing of needs no check', async (t) => {
+  const { maker } = await started(t);
+  const [a, pending] = [good('a'), { ...good('bb'), listeners: [] }];
+  await maker.prepare(all(a), all());
+  t.true(maker.isChecked(all(a, pending)));
+  t.false(maker.isChecked(all(a, good('bb'))));
+});
+
 test('What comes while HAProxy checks is not in the candidate, because nobody has checked it', async (t) => {
   const { maker } = await started(t);
   const wanted = new Map(all(good('a')));
