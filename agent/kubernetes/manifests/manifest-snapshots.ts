@@ -22,6 +22,8 @@ export interface SnapshotTimes {
 /** In the place of a manifest's name; those begin with no dot. */
 const FOLDER = '.folder';
 
+/** Bytes that are not kept in memory for longer than it takes to write them: a start reads all manifests within a second. */
+const MOST_WAITING = 4 * 1024 * 1024;
 const NOTHING: Snapshot = { bytes: Buffer.alloc(0), modified: 0 };
 
 export class ManifestSnapshots {
@@ -31,6 +33,8 @@ export class ManifestSnapshots {
   readonly #log: SnapshotLog;
   /** Manifest's path → what is to be written; `NOTHING`: the snapshot has to go. */
   readonly #waiting = new Map<string, Snapshot>();
+  /** Bytes that were given since the last write. */
+  #waitingBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   /** The end of what is being done; one thing at a time. */
   #done: Promise<void> = Promise.resolve();
@@ -75,7 +79,9 @@ export class ManifestSnapshots {
 
   save(path: string, bytes: Buffer, modified: number): void {
     this.#waiting.set(path, { bytes, modified });
-    this.#schedule(this.#times.delay);
+    this.#waitingBytes += bytes.length;
+    if (this.#waitingBytes > MOST_WAITING) void this.#next(() => this.#write());
+    else this.#schedule(this.#times.delay);
   }
 
   remove(path: string): void {
@@ -114,6 +120,7 @@ export class ManifestSnapshots {
   }
 
   async #write(): Promise<void> {
+    this.#waitingBytes = 0;
     const some = [...this.#waiting];
     await this.#log.append(
       some.map(([path, { bytes, modified }]) => ({

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ManifestSnapshots } from '../../../../agent/kubernetes/manifests/manifest-snapshots.ts';
@@ -45,6 +46,15 @@ test('The last of several contents is kept, and a removed one is gone at once', 
   t.is(snapshots.load('/m/a.yaml'), undefined);
   t.is(again().load('/m/a.yaml'), undefined);
   t.is(again().load('/m/b.yaml')?.toString(), '3');
+});
+
+test('Many bytes do not wait: a start reads all manifests within a second', async (t) => {
+  const { snapshots, again } = open(t);
+  for (const name of ['a', 'b', 'c', 'd', 'e'])
+    snapshots.save(`/m/${name}.yaml`, Buffer.alloc(1024 * 1024, name), MODIFIED);
+  const isWritten = () => again().has('/m/a.yaml', 1024 * 1024, MODIFIED);
+  for (let look = 0; look < 500 && !isWritten(); look++) await delay(10);
+  t.true(isWritten());
 });
 
 test('keepOnly() forgets the snapshots of other manifests for good', async (t) => {
