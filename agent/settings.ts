@@ -35,6 +35,12 @@ export interface SettingsInput {
   readonly cwd?: string;
 }
 
+/** Why an agent with these settings has nothing to serve, '' where a source is set. */
+export function nothingToServe({ manifests, kubeconfig, inCluster }: Settings): string {
+  if (manifests.length > 0 || kubeconfig !== '' || inCluster) return '';
+  return 'There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"';
+}
+
 /**
  * The settings in force, for a command that takes flags only.
  * Throws SETTINGS_INVALID with one line per fault: its place, the value, what is allowed.

@@ -15,7 +15,7 @@ import { ManifestSource } from './kubernetes/manifests/manifests.ts';
 import type { Problem } from './model.ts';
 import type { Objects } from './pair/own-standing.ts';
 import type { ProblemLog } from './report/problem-log.ts';
-import type { Settings } from './settings.ts';
+import { nothingToServe, type Settings } from './settings.ts';
 import type { Model } from './translate.ts';
 
 export interface SourcesOptions {
@@ -70,8 +70,8 @@ export class Sources {
    */
   async start(): Promise<ReadyBy | undefined> {
     const { settings, log } = this.#options;
-    if (this.api === undefined && settings.manifests.length === 0)
-      log.warn('There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"');
+    const why = nothingToServe(settings);
+    if (why !== '') log.warn(why);
     this.api?.start();
     await this.#manifests.start();
     return this.api?.ready;
@@ -94,10 +94,13 @@ export class Sources {
     const { cluster, model, changes, addresses, problemLog, metrics } = this.#options;
     return (change) => {
       metrics.loop.eventReceived(source);
-      this.#problems.set(source, change.problems);
-      problemLog.report(source, change.problems);
+      // The same list as before for nearly every change: what many bad objects have said costs a good one nothing.
+      const { problems } = change;
+      const isNews = problems !== this.#problems.get(source);
+      this.#problems.set(source, problems);
+      if (isNews) problemLog.report(source, problems);
       const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
-      if (source === 'api') addresses.cannotRead(change.problems);
+      if (isNews && source === 'api') addresses.cannotRead(problems);
       addresses.take(ofAddresses);
       const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
       changes.add(concerned, performance.now(), change.triggerTime);

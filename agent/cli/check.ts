@@ -12,7 +12,7 @@ import { keepalivedPaths } from '../keepalived/paths.ts';
 import { preflight } from '../keepalived/preflight.ts';
 import { readCredentials } from '../pair/credentials.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
-import type { Settings } from '../settings.ts';
+import { nothingToServe, type Settings } from '../settings.ts';
 import { readQuestion } from './arguments.ts';
 import { checkApi } from './check-api.ts';
 import { desiredState } from './desired.ts';
@@ -80,10 +80,9 @@ function folder(path: string): Finding {
   }
 }
 
-function noSource({ manifests, kubeconfig, inCluster }: Settings): readonly Finding[] {
-  if (manifests.length > 0 || kubeconfig !== '' || inCluster) return [];
-  const detail = 'there is nothing to serve: set "manifests", "kubeconfig" or "inCluster"';
-  return [{ what: 'sources', ok: false, detail }];
+function noSource(settings: Settings): readonly Finding[] {
+  const detail = nothingToServe(settings);
+  return detail === '' ? [] : [{ what: 'sources', ok: false, detail }];
 }
 
 function manifests(path: string): Finding {

@@ -130,7 +130,7 @@ test.serial(
       timeout: 30_000,
     });
     t.is(idle.exitCode, 1);
-    t.regex(idle.stdout, /^BAD {2}sources: there is nothing to serve: set "manifests"/m);
+    t.regex(idle.stdout, /^BAD {2}sources: There is nothing to serve: set "manifests"/m);
   },
 );
 
