@@ -5,6 +5,7 @@
 import { type Assignment, assignmentOf } from './addresses/assignment.ts';
 import { ClaimBook, type ClaimChange } from './addresses/claim-book.ts';
 import { type Found, findAddress, findInStatus, wishOf } from './addresses/find-address.ts';
+import { findSharedInStatus } from './addresses/find-shared-in-status.ts';
 import type { PoolCount } from './addresses/ledger.ts';
 import { PoolIndex } from './addresses/pool-index.ts';
 import { whyNotAllowed } from './addresses/pool-rules.ts';
@@ -257,10 +258,14 @@ export class Addresses {
   #adopt(key: string): void {
     const request = this.#requests.get(key);
     if (request === undefined || request.statusIPs.length === 0) return;
+    const { pools, ledger } = this.#book;
     for (const family of this.#missing(request)) {
-      const found = findInStatus(request, family, this.#book.pools, this.#book.ledger);
+      const whole = findInStatus(request, family, pools, ledger);
+      const found = whole ?? findSharedInStatus(request, family, this.#book, this.#requests);
       if (found === undefined) continue;
-      this.#book.take(request, family, found.address, found.pool);
+      if (whole === undefined) this.#book.narrow(found.address, this.#requests);
+      const ports = whole === undefined ? request.ports : undefined;
+      this.#book.take(request, family, found.address, found.pool, ports);
       if (request.need === 'one') return;
     }
   }

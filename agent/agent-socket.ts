@@ -18,8 +18,16 @@ export type Answers = Readonly<Record<string, (query: URLSearchParams) => unknow
 /** An order's path, without its leading slash, to the function that carries it out and then tells what became of it. */
 export type Orders = Readonly<Record<string, (query: URLSearchParams) => Promise<unknown>>>;
 
-/** Questions change nothing and are asked by GET, orders by POST. Errors: AGENT_RUNNING where another agent answers there already, FILE_WRITE. */
-export async function serveAgentSocket(path: string, answers: Answers, orders: Orders = {}): Promise<Server> {
+/**
+ * Questions change nothing and are asked by GET, orders by POST. `former` is the server whose place this one takes: who
+ * is connected to it still gets an answer. Errors: AGENT_RUNNING where another agent answers there already, FILE_WRITE.
+ */
+export async function serveAgentSocket(
+  path: string,
+  answers: Answers,
+  orders: Orders = {},
+  former?: Server,
+): Promise<Server> {
   await makeFolder(dirname(path), 0o711);
   if (await isAnswered(path)) {
     throw new HeadgateError(
@@ -30,6 +38,8 @@ export async function serveAgentSocket(path: string, answers: Answers, orders: O
       },
     );
   }
+  // First, because a server that closes removes whatever has the name of its socket.
+  former?.close();
   await unlink(path).catch(() => undefined);
   const server = http.createServer((incoming, response) => {
     void answer(incoming, response, answers, orders);
@@ -104,7 +114,8 @@ function send(
   return promise;
 }
 
-function isAnswered(path: string): Promise<boolean> {
+/** Whether an agent answers there. */
+export function isAnswered(path: string): Promise<boolean> {
   return askAgent(path, 'ping').then(
     () => true,
     () => false,

@@ -3,15 +3,17 @@
 import type { Metrics } from '../health/metrics.ts';
 import { startHealthServer } from '../health/server.ts';
 import { ServiceNotifier } from '../health/service-notifier.ts';
-import { agentSocketPath, serveAgentSocket } from './agent-socket.ts';
+import { agentSocketPath } from './agent-socket.ts';
 import { messageOf } from './base/errors.ts';
 import type { Log } from './base/log.ts';
 import type { CurrentSettings } from './current-settings.ts';
 import { pairOrders } from './pairing.ts';
-import { operatingFamilies } from './report/operating-metrics.ts';
+import { OperatingMetrics } from './report/operating-metrics.ts';
 import type { Overview } from './report/overview.ts';
 import { agentStatus, explainService, type StatusSources } from './report/status.ts';
+import { SocketKeeper } from './socket-keeper.ts';
 import type { Sources } from './sources.ts';
+import { useStateDir } from './state-user.ts';
 
 export interface AnsweringOptions {
   readonly settings: CurrentSettings;
@@ -33,7 +35,7 @@ export interface Answering {
 /** Milliseconds for one round of the loop, after which the agent no longer counts as alive. */
 const LOOP_DEADLINE = 30_000;
 
-/** Errors: AGENT_RUNNING where another agent answers there already; those of listening. */
+/** Errors: AGENT_RUNNING where another agent answers there already, or uses the state folder; those of listening. */
 export async function startAnswering({
   settings,
   known,
@@ -43,19 +45,29 @@ export async function startAnswering({
   log,
 }: AnsweringOptions): Promise<Answering> {
   const { model, haproxy, keepalived, operating, pair } = known;
-  const { runtimeDir, listen } = settings.now;
+  const { stateDir, runtimeDir, listen } = settings.now;
   const answers = {
     status: () => agentStatus(known),
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', known),
   };
-  const agentSocket = await serveAgentSocket(agentSocketPath(runtimeDir), answers, pairOrders(pair));
+  const path = agentSocketPath(runtimeDir);
+  await useStateDir(stateDir, path);
+  const agentSocket = new SocketKeeper({
+    path,
+    answers,
+    orders: pairOrders(pair),
+    onRepair: () => metrics.dataplane.repaired('socket'),
+    log,
+  });
+  await agentSocket.open();
   const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
+  const operatingMetrics = new OperatingMetrics();
   const families = async () => {
     const [own, statuses, ofHaproxy] = await Promise.all([
       metrics.families(),
-      operatingFamilies(operating.all(), model.loadBalancers, settings.now.metricsDetail),
+      operatingMetrics.families(operating.all(), model.loadBalancers, settings.now.metricsDetail),
       haproxy.families(),
     ]);
     return [...own, ...statuses, ...ofHaproxy, ...(keepalived?.families() ?? [])];

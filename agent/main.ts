@@ -3,7 +3,7 @@
 // for. parts.ts puts together what does that.
 
 import { type Answering, startAnswering } from './answering.ts';
-import { withOneCompiler } from './base/compact-heap.ts';
+import { compileLittle } from './base/compact-heap.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
 import { translateFirst } from './first-state.ts';
@@ -18,7 +18,7 @@ import { standAlone } from './stand-alone.ts';
 async function run(argv: readonly string[]): Promise<number> {
   // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
   for (const name of Object.keys(process.env)) if (name.startsWith('MALLOC_')) delete process.env[name];
-  withOneCompiler();
+  compileLittle();
   const parts = await agentParts(argv);
   const { settings, log, metrics, cluster, changes, model, compaction, addresses, sources } = parts;
   const { haproxy, keepalived, pair, reporter, known, telling } = parts;

@@ -4,6 +4,7 @@
 
 import { type AnnotationValues, readAnnotationDefaults, readAnnotations } from './annotations.ts';
 import { compactList } from './base/compact.ts';
+import { sameValue } from './base/same-value.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from './kubernetes/objects.ts';
 import type { Family, Ignored, Listener, LoadBalancer, Member, Problem, Vip } from './model.ts';
 import { healthMonitor } from './translate/health-monitor.ts';
@@ -100,7 +101,7 @@ function updateClaims(
   const claims: Claim[] = [];
   for (const vip of serviceVips(service, values.loadBalancerIps, settings, ofPools).vips) {
     const { address } = vip;
-    const rank = isOfFolder ? RANKS.folder : RANKS[isGiven(vip) ? 'given' : 'named'];
+    const rank = isOfFolder ? RANKS.folder : RANKS[isGiven(vip, service) ? 'given' : 'named'];
     for (const { protocol, port } of service.ports)
       if (hasPort(ofPools, address, { protocol, port })) claims.push({ address, protocol, port, rank });
   }
@@ -113,8 +114,9 @@ function updateClaims(
  */
 const RANKS = { folder: 0, given: 1, named: 2 } as const;
 
-function isGiven({ source }: Vip): boolean {
-  return source === 'pool' || source === 'status' || source === 'spec.clusterIPs';
+/** What its status shows it has, also where it names it. */
+function isGiven({ source, address }: Vip, { statusIPs }: Service): boolean {
+  return source === 'pool' || source === 'spec.clusterIPs' || statusIPs.includes(address);
 }
 
 function put(model: Model, key: string, result: LoadBalancer | Ignored | undefined): boolean {
@@ -122,16 +124,12 @@ function put(model: Model, key: string, result: LoadBalancer | Ignored | undefin
   if (result?.kind === 'Ignored') model.ignored.set(key, result);
   else model.ignored.delete(key);
   if (result?.kind === 'LoadBalancer') {
-    if (before !== undefined && isSame(before, result)) return false;
+    if (before !== undefined && sameValue(before, result)) return false;
     model.loadBalancers.set(key, result);
     return true;
   }
   model.onNodes.delete(key);
   return model.loadBalancers.delete(key);
-}
-
-function isSame(a: LoadBalancer, b: LoadBalancer): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** undefined where there is no such Service. */

@@ -1,6 +1,6 @@
 // The load of the demonstration, in a process of its own: some clients that keep their connection, and new connections
 // at an even rate; modest, because it shares the processors with all it measures.
-// demo-load.ts URL; on each message it says what came of the requests that began since the message before.
+// demo-load.ts URL; demo-traffic.ts says what it understands.
 
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -45,9 +45,13 @@ class Span {
     this.#pending--;
   }
 
+  async nothingPending(): Promise<void> {
+    while (this.#pending > 0) await delay(5);
+  }
+
   /** Waits for the requests that are under way. */
   async report(): Promise<LoadReport> {
-    while (this.#pending > 0) await delay(5);
+    await this.nothingPending();
     const sorted = this.#latencies.sort((a, b) => a - b);
     const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
     const requests = sorted.length + this.#failed;
@@ -59,19 +63,28 @@ class Span {
 if (import.meta.main) {
   const [url = ''] = process.argv.slice(2);
   let span = new Span();
-  process.on('message', () => {
-    const past = span;
-    span = new Span();
-    void past.report().then((report) => process.send?.(report));
+  let isHeld = false;
+  process.on('message', async (message) => {
+    if (message === 'report') {
+      const past = span;
+      span = new Span();
+      process.send?.(await past.report());
+    } else {
+      isHeld = message === 'hold';
+      if (isHeld) await span.nothingPending();
+      process.send?.(message);
+    }
   });
   process.once('disconnect', () => process.exit(0));
-  setInterval(() => void span.count(url, false), EVERY);
+  setInterval(() => {
+    if (!isHeld) void span.count(url, false);
+  }, EVERY);
   for (let client = 0; client < KEEPING_CLIENTS; client++)
     void keep(new Agent({ keepAlive: true, maxSockets: 1 }));
 
   async function keep(agent: Agent): Promise<void> {
     for (;;) {
-      await span.count(url, agent);
+      if (!isHeld) await span.count(url, agent);
       await delay(PAUSE);
     }
   }

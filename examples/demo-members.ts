@@ -35,10 +35,10 @@ export function stopMember({ process }: Member): Promise<void> {
   return end(process, 5_000);
 }
 
-/** Without notice; resolves when it is gone. */
+/** Without notice; resolves when it is gone, until when the kernel goes on accepting connections for it. */
 export async function killMember({ process }: Member): Promise<void> {
   const exited = once(process, 'exit');
-  process.kill('SIGUSR2');
+  process.kill('SIGKILL');
   await exited;
 }
 

@@ -4,10 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DemoAgent } from './demo-agent.ts';
 import { freePorts, killMember, type Member, startMembers } from './demo-members.ts';
 import { DemoPool } from './demo-pool.ts';
+import type { DemoTraffic } from './demo-traffic.ts';
 
 export interface Stage {
   readonly agent: DemoAgent;
-  /** Gets the load; has members 1 and 2. */
+  readonly traffic: DemoTraffic;
+  /** Gets the traffic; has members 1 and 2. */
   readonly web: DemoPool;
   /** Has one member at a time, so that the first new connection after an edit shows it. */
   readonly single: DemoPool;
@@ -65,8 +67,8 @@ export const phases: readonly Phase[] = [
   {
     name: 'scale back to 5',
     reloads: false,
-    async run({ web }) {
-      await web.retire(web.members.slice(5));
+    async run({ agent, web }) {
+      await web.retire(web.members.slice(5), agent);
       await delay(300);
       return {};
     },
@@ -74,11 +76,11 @@ export const phases: readonly Phase[] = [
   {
     name: 'drain one member, remove it',
     reloads: false,
-    async run({ web }) {
+    async run({ agent, web }) {
       const [oldest] = web.members;
       if (oldest === undefined) throw new Error('There is no member left');
       const { answer } = await web.beginSlowAnswer(oldest);
-      await web.retire([oldest]);
+      await web.retire([oldest], agent);
       const { member, resent } = await answer;
       if (member !== oldest.name || resent) throw new Error(`${oldest.name} was cut off in an answer`);
       return { remark: `${member} was in the middle of a slow answer and finished it` };
@@ -87,25 +89,28 @@ export const phases: readonly Phase[] = [
   {
     name: 'kill one without notice',
     reloads: false,
-    async run({ web }) {
+    async run({ traffic, web }) {
       const [oldest] = web.members;
       if (oldest === undefined) throw new Error('There is no member left');
-      await killMember(oldest);
+      // A request that it had in hand would be lost with it, whatever stands before it.
+      await traffic.without(() => killMember(oldest));
       await delay(1_000);
       await web.remove([oldest]);
       await delay(500);
-      return { remark: `${oldest.name} got SIGKILL; the manifest said so only a second later` };
+      return {
+        remark: `${oldest.name} got SIGKILL between two requests; the manifest said so only a second later`,
+      };
     },
   },
   {
     name: 'replace every member',
     reloads: false,
-    async run({ web, memberPort }) {
+    async run({ agent, web, memberPort }) {
       for (const [at, old] of web.members.entries()) {
         const fresh = await startMembers(21 + at, 21 + at, memberPort);
         await web.add(fresh);
         await web.untilAnswered(fresh);
-        await web.retire([old]);
+        await web.retire([old], agent);
       }
       return {};
     },

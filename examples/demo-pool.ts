@@ -4,12 +4,19 @@ import { readFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { DemoAgent } from './demo-agent.ts';
 import { manifestText, writeManifest } from './demo-manifest.ts';
 import { type Member, stopMember } from './demo-members.ts';
 import { type Answer, get } from './demo-request.ts';
 
 /** Milliseconds. */
 const DEADLINE = 10_000;
+/** What `headgate why --json` says of a listener. */
+interface Explained {
+  readonly members: readonly { readonly name: string; readonly haproxy: string }[];
+}
+
+const NOT_YET = ['ECONNREFUSED', 'ECONNRESET'];
 
 export class DemoPool {
   readonly url: string;
@@ -19,6 +26,7 @@ export class DemoPool {
   readonly #memberPort: number;
   #members: readonly Member[] = [];
   readonly #leaving = new Set<Member>();
+  #hasAnswered = false;
 
   /** Writes nothing yet. Both ports are of loopback addresses: the Service's of 127.0.0.1, the members' of their own. */
   constructor(directory: string, name: string, port: number, memberPort: number) {
@@ -50,24 +58,32 @@ export class DemoPool {
     return this.#write();
   }
 
-  /** As Kubernetes takes pods away: the process is told at the same time as the manifest, which loses it when it is gone. */
-  async retire(members: readonly Member[]): Promise<void> {
+  /**
+   * As Kubernetes takes pods away: they terminate in the manifest, and it loses them when they are gone. Each is told
+   * to end once it gets no new connections, which is what a pod's `preStop` waits for.
+   */
+  async retire(members: readonly Member[], agent: Pick<DemoAgent, 'ask'>): Promise<void> {
     for (const member of members) this.#leaving.add(member);
-    await Promise.all([this.#write(), ...members.map(stopMember)]);
+    await this.#write();
+    await this.#untilDrained(members, agent);
+    await Promise.all(members.map(stopMember));
     await this.remove(members);
   }
 
   /**
    * Milliseconds from now until one of these answers; asks on new connections, one after the other, and goes on where
-   * nothing listens yet.
+   * nothing listens yet, or only the agent, which tries for a moment whether the port is free.
    */
   async untilAnswered(members: readonly Member[]): Promise<number> {
     const names = members.map(({ name }) => name);
     for (const began = performance.now(); performance.now() < began + DEADLINE; ) {
       try {
-        if (names.includes((await get(this.url, false)).member)) return performance.now() - began;
+        const { member } = await get(this.url, false);
+        this.#hasAnswered = true;
+        if (names.includes(member)) return performance.now() - began;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw error;
+        const isThere = this.#hasAnswered || !NOT_YET.includes((error as NodeJS.ErrnoException).code ?? '');
+        if (isThere) throw error;
         await delay(2);
       }
     }
@@ -79,8 +95,9 @@ export class DemoPool {
     for (;;) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       if ((await get(this.url, agent)).member === name) {
-        const answer = get(`${this.url}slow`, agent).finally(() => agent.destroy());
-        await delay(100);
+        const begun = Promise.withResolvers<void>();
+        const answer = get(`${this.url}slow`, agent, begun.resolve).finally(() => agent.destroy());
+        await Promise.race([begun.promise, answer]);
         return { answer };
       }
       agent.destroy();
@@ -92,6 +109,17 @@ export class DemoPool {
     const text = await readFile(this.path, 'utf8');
     await writeManifest(this.path, text.replace('endpoints:', 'endpoints: ['));
     return () => writeManifest(this.path, text);
+  }
+
+  /** As HAProxy has acknowledged it. */
+  async #untilDrained(members: readonly Member[], agent: Pick<DemoAgent, 'ask'>): Promise<void> {
+    const names = members.map(({ address }) => `${address}:${this.#memberPort}`);
+    for (const until = performance.now() + DEADLINE; performance.now() < until; ) {
+      const { listeners } = JSON.parse(await agent.ask('why', `default/${this.#name}`, '--json'));
+      const all = (listeners as readonly Explained[]).flatMap((listener) => listener.members);
+      if (all.every(({ name, haproxy }) => haproxy !== 'ready' || !names.includes(name))) return;
+    }
+    throw new Error(`HAProxy does not drain ${names.join(', ')} within ${DEADLINE} ms`);
   }
 
   #write(): Promise<void> {

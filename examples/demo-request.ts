@@ -14,11 +14,11 @@ const DEADLINE = 10_000;
 
 /**
  * `agent: false` makes a new connection. On a kept one the server may close just as the client sends; clients then
- * send again (RFC 9110, 9.2.2), and so does this one: once.
+ * send again (RFC 9110, 9.2.2), and so does this one: once. `onBegun` is called when an answer begins.
  */
-export async function get(url: string, agent: Agent | false): Promise<Answer> {
+export async function get(url: string, agent: Agent | false, onBegun?: () => void): Promise<Answer> {
   try {
-    return await once(url, agent);
+    return await once(url, agent, onBegun);
   } catch (error) {
     if (!(error instanceof KeptConnectionEnded)) throw error;
     return { ...(await once(url, false)), resent: true };
@@ -27,9 +27,10 @@ export async function get(url: string, agent: Agent | false): Promise<Answer> {
 
 class KeptConnectionEnded extends Error {}
 
-function once(url: string, agent: Agent | false): Promise<Answer> {
+function once(url: string, agent: Agent | false, onBegun?: () => void): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { agent, timeout: DEADLINE }, (response) => {
+      onBegun?.();
       const { statusCode: status = 0, headers } = response;
       response.resume();
       response.once('end', () => resolve({ member: String(headers['x-member']), status, resent: false }));

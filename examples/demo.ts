@@ -6,17 +6,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { DemoAgent } from './demo-agent.ts';
-import type { LoadReport } from './demo-load.ts';
 import { freePorts, startMembers } from './demo-members.ts';
 import { phases, type Stage } from './demo-phases.ts';
 import { DemoPool } from './demo-pool.ts';
-import { endAll, nextMessage, start } from './demo-processes.ts';
+import { endAll } from './demo-processes.ts';
 import { faultsOf, printHeadings, printRow, printSummary, type Row } from './demo-table.ts';
-
-type AskLoad = () => Promise<LoadReport>;
+import { DemoTraffic } from './demo-traffic.ts';
 
 const MEMBERS = 20;
 const isOnce = !['', '0', undefined].includes(process.env.DEMO_ONCE);
@@ -29,13 +26,13 @@ let verdict = 1;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void finish(verdict));
 try {
   const rows: Row[] = [];
-  const [stage, askLoad] = await setTheStage();
-  await show(stage, askLoad, rows);
+  const stage = await setTheStage();
+  await show(stage, rows);
   const faults = faultsOf(rows);
   printSummary(rows);
   for (const fault of faults) console.log(styleText(['red', 'bold'], `FAILED: ${fault}`));
   verdict = faults.length === 0 ? 0 : 1;
-  if (!isOnce) await stay(stage, askLoad);
+  if (!isOnce) await stay(stage);
   await finish(verdict);
 } catch (error) {
   // What breaks while everything is being ended is no news.
@@ -43,7 +40,7 @@ try {
   await finish(1);
 }
 
-async function setTheStage(): Promise<[Stage, AskLoad]> {
+async function setTheStage(): Promise<Stage> {
   progress(`Starting ${MEMBERS} members and the agent`);
   const [memberPort = 0, webPort = 0, singlePort = 0] = await freePorts(3);
   const members = await startMembers(1, MEMBERS, memberPort);
@@ -55,25 +52,19 @@ async function setTheStage(): Promise<[Stage, AskLoad]> {
   await single.add(members.slice(0, 1));
   await agent.start();
   await web.untilAnswered(first);
-  const load = start(process.execPath, [fileURLToPath(new URL('demo-load.ts', import.meta.url)), web.url], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  const askLoad = async (): Promise<LoadReport> => {
-    load.send('report');
-    return (await nextMessage(load, 'The load')) as LoadReport;
-  };
-  return [{ agent, web, single, memberPort, spare }, askLoad];
+  return { agent, traffic: new DemoTraffic(web.url), web, single, memberPort, spare };
 }
 
-async function show(stage: Stage, askLoad: AskLoad, rows: Row[]): Promise<void> {
+async function show(stage: Stage, rows: Row[]): Promise<void> {
+  const { agent, traffic } = stage;
   progress('');
   printHeadings();
-  await askLoad();
+  await traffic.report();
   for (const phase of phases) {
     progress(phase.name);
     const before = await agent.reloads();
     const result = await phase.run(stage);
-    const [report, after] = [await askLoad(), await agent.reloads()];
+    const [report, after] = [await traffic.report(), await agent.reloads()];
     const row = { ...report, ...result, phase, reloads: after - before };
     rows.push(row);
     progress('');
@@ -82,7 +73,7 @@ async function show(stage: Stage, askLoad: AskLoad, rows: Row[]): Promise<void> 
 }
 
 /** Until Ctrl-C, with the load going on. */
-async function stay({ web, memberPort }: Stage, askLoad: AskLoad): Promise<never> {
+async function stay({ traffic, web, memberPort }: Stage): Promise<never> {
   const [spare] = await startMembers(MEMBERS + 10, MEMBERS + 10, memberPort);
   const command = (words: string): string => `bin/headgate ${words} --runtime-dir ${agent.runtimeDir}`;
   console.log(`
@@ -96,7 +87,7 @@ Everything goes on until Ctrl-C.
   Its log:              ${agent.log}
 `);
   for (let requests = 0, failed = 0; ; await delay(1_000)) {
-    const report = await askLoad();
+    const report = await traffic.report();
     requests += report.requests;
     failed += report.failed;
     progress(`Since then ${requests.toLocaleString('en')} requests, ${failed} failed`);

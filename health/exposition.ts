@@ -13,11 +13,8 @@ import { familyHead, type TextFormat } from './text-format.ts';
 const PIECE = 64 * 1024;
 /** Bytes of a piece that has become longer by being packed. */
 const LONGEST = PIECE + PIECE / 8;
-/**
- * Milliseconds of a slice, and between two: what a connection through HAProxy may have to wait for where there is no
- * other processor.
- */
-const SLICE = 1;
+/** Milliseconds of a slice: what a connection through HAProxy may have to wait for where there is no other processor. */
+const SLICE = 2;
 /** Numbers that are looked up at a time. */
 const RUN = 256;
 /** Bytes of a character at most. */

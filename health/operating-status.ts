@@ -52,7 +52,10 @@ export interface ListenerStatus {
   /** Ready members, and how many of them fail their checks. */
   readonly ready: number;
   readonly down: number;
-  /** In a StatusBook none where all of them are well, and nothing is the matter with others of the load balancer. */
+  /**
+   * In a StatusBook none where all of them are well, or OFFLINE with the listener, and nothing is the matter with others
+   * of the load balancer.
+   */
   readonly members: readonly MemberStatus[];
 }
 

@@ -1,5 +1,6 @@
 // The operating status of every load balancer, kept so that each change costs what the load balancer costs that
-// changed, and a question about all costs nothing. Holds values only, and members by name only where one is not well.
+// changed, and a question about all costs nothing. Holds values only, and members by name only where one is not well,
+// unless all are OFFLINE with their listener.
 
 import type { LoadBalancer, Problem } from '../agent/model.ts';
 import {
@@ -91,9 +92,13 @@ function membersOf({ listeners }: LoadBalancerStatus): readonly number[] {
 }
 
 function withoutWell(status: LoadBalancerStatus): LoadBalancerStatus {
-  const listeners = status.listeners.map((listener) =>
-    listener.members.every((member) => WELL.has(member.status)) ? { ...listener, members: NOBODY } : listener,
-  );
+  const listeners = status.listeners.map((listener) => {
+    const { members } = listener;
+    const isWell = members.every((member) => WELL.has(member.status));
+    // Where HAProxy is away that is all there are.
+    const isOffline = listener.status === 'OFFLINE' && members.every((member) => member.status === 'OFFLINE');
+    return isWell || isOffline ? { ...listener, members: NOBODY } : listener;
+  });
   return { ...status, listeners };
 }
 

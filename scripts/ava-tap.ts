@@ -1,6 +1,9 @@
-// AVA's own command line, with one repair: its TAP reporter crashes on a test that hangs or ends the process, and
-// then names neither that test nor any after it (https://github.com/avajs/ava/issues/3461). And it ends with the files
-// that took longest: '#   12.3 s  test/a.test.ts'.
+// AVA's own command line, with a repair: its TAP reporter crashes on a test that hangs or ends the process
+// (https://github.com/avajs/ava/issues/3461), and on an error that says no place, as those of node:fs/promises do; it
+// then names neither that test nor any after it. And it ends with the files that took longest:
+// '#   12.3 s  test/a.test.ts'.
+
+import { isMapping } from '../agent/base/validate.ts';
 
 const ava = new URL('../node_modules/ava/', import.meta.url);
 
@@ -18,6 +21,7 @@ interface TapReporter {
   relativeFile(file: string): string;
   consumeStateChange(change: StateChange): void;
   writeTest(event: TestEvent, flags: unknown): void;
+  writeCrash(event: TestEvent, title?: string): void;
   endRun(): void;
 }
 
@@ -27,7 +31,7 @@ const reporter: { readonly default: { readonly prototype: TapReporter } } = awai
   new URL('lib/reporters/tap.js', ava).href
 );
 const { prototype } = reporter.default;
-const { consumeStateChange, writeTest, endRun } = prototype;
+const { consumeStateChange, writeTest, writeCrash, endRun } = prototype;
 /** By file, performance.now(). */
 const begun = new Map<string, number>();
 const took = new Map<string, number>();
@@ -39,7 +43,10 @@ prototype.consumeStateChange = function (change) {
   consumeStateChange.call(this, change);
 };
 prototype.writeTest = function (event, flags) {
-  writeTest.call(this, { ...event, err: serialised(event.err) }, flags);
+  writeTest.call(this, { ...event, err: placed(serialised(event.err)) }, flags);
+};
+prototype.writeCrash = function (event, title) {
+  writeCrash.call(this, { ...event, err: placed(serialised(event.err)) }, title);
 };
 prototype.endRun = function () {
   endRun.call(this);
@@ -52,6 +59,12 @@ prototype.endRun = function () {
 function serialised(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   return { type: 'native', name: error.name, originalError: error, stack: error.stack };
+}
+
+/** The second line of the stack is taken for the place of the error. */
+function placed(error: unknown): unknown {
+  if (!isMapping(error) || typeof error.stack !== 'string' || error.stack.trim().includes('\n')) return error;
+  return { ...error, stack: `${error.stack}\n    at a place that is not known` };
 }
 
 await import(new URL('entrypoints/cli.js', ava).href);

@@ -18,7 +18,7 @@ async function bench(env: Readonly<Record<string, string>>) {
     const { stdout } = await run(process.execPath, ['bench/main.ts'], {
       cwd: root,
       env: { ...process.env, BENCH_SCALE: '0.01', BENCH_RESULTS: results, ...env },
-      timeout: 120_000,
+      timeout: 270_000,
     });
     return { stdout, results: JSON.parse(await readFile(results, 'utf8')) };
   } finally {

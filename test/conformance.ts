@@ -901,9 +901,13 @@ const ADDRESSES: Section = {
     },
     {
       field: 'shared addresses',
-      rule: ['By a key, on disjoint ports and protocols, within a namespace unless the pool says otherwise.'],
+      rule: [
+        'By a key, on disjoint ports and protocols, within a namespace unless the pool says otherwise.',
+        'Services that shared one before a pool had it go on sharing it, without a key.',
+      ],
       shownBy: {
         [ALLOCATION]: [
+          'Services that show one address share it without a key, if each has ports of its own, until one is alone',
           'Services with the same key share an address as long as their ports are disjoint',
           'An address is shared within one namespace, and across them only where the pool says so',
         ],

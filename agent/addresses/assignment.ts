@@ -48,7 +48,9 @@ export function assignmentOf(
   if (lacks.length > 0) waitFor.push(...request.statusIPs.map(({ address }) => `address ${address}`));
   const sharing = claims.flatMap((claim) => {
     const problems = sharingProblems(request, claim, ledger);
-    if (problems.length > 0) waitFor.push(`address ${claim.address}`);
+    // Who shares it without a key has all of it once the others are gone.
+    const mayGrow = claim.ports.length > 0 && claim.sharingKey === '';
+    if (problems.length > 0 || mayGrow) waitFor.push(`address ${claim.address}`);
     return problems;
   });
   const hasEnough = addresses.length > 0 && (lacks.length === 0 || need === 'some');

@@ -87,6 +87,10 @@ export class ClaimBook {
     for (const { service } of [claim, ...others]) if (service !== '') dirty.add(service);
   }
 
+  /** It has been made since begin(). */
+  readonly isNew = ({ name }: AddressClaim): boolean =>
+    this.#stored.has(name) && this.#stored.get(name) === undefined;
+
   /** Brings a claim to what the Service asks for now, as far as those it shares the address with leave it. */
   refresh(claim: AddressClaim, request: AddressRequest): void {
     const wish = wishOf(request, this.#pools.ownerOf(claim.address));
@@ -110,8 +114,16 @@ export class ClaimBook {
     return this.ledger.ofService(key).filter(({ heldUntil }) => heldUntil === 0);
   }
 
-  take(request: AddressRequest, family: Family, address: string, pool: AddressPool): void {
-    const { sharingKey, ports } = wishOf(request, pool);
+  /** `only`: these ports of it, where others have other ones without a sharing key. */
+  take(
+    request: AddressRequest,
+    family: Family,
+    address: string,
+    pool: AddressPool,
+    only?: AddressRequest['ports'],
+  ): void {
+    const { sharingKey, ports: wished } = wishOf(request, pool);
+    const ports = only ?? wished;
     for (const claim of this.inUse(request.key)) if (claim.family === family) this.hold(claim);
     const own = this.ledger.ofService(request.key).find((claim) => claim.address === address);
     this.#write({
@@ -129,6 +141,13 @@ export class ClaimBook {
       reserved: false,
       namespace: '',
     });
+  }
+
+  /** Leaves those who have all of an address the ports that they ask for. */
+  narrow(address: string, requests: ReadonlyMap<string, AddressRequest>): void {
+    for (const claim of this.ledger.at(address))
+      if (claim.ports.length === 0)
+        this.#write({ ...claim, ports: requests.get(claim.service)?.ports ?? [] });
   }
 
   /** A reservation may have the name of the address, or any other. */

@@ -44,7 +44,7 @@ interface Place {
   readonly wholes: Names;
   /** `TCP/80` → claims on it. */
   readonly ports: Map<string, Names>;
-  /** Sharing key → namespace → claims. */
+  /** Sharing key, '' where they share without one → namespace → claims on ports. */
   readonly keys: Map<string, Map<string, Names>>;
   /** Claims that a Service has now. */
   inUse: number;
@@ -286,7 +286,7 @@ function link(place: Place, claim: AddressClaim): void {
   if (claim.heldUntil === 0) place.inUse++;
   if (claim.ports.length === 0) place.wholes.add(name);
   for (const port of claim.ports) add(place.ports, portText(port), name);
-  if (sharingKey === '') return;
+  if (claim.ports.length === 0) return;
   const namespaces = place.keys.get(sharingKey) ?? new Map<string, Names>();
   place.keys.set(sharingKey, namespaces);
   add(namespaces, namespaceOf(service), name);

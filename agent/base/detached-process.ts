@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { type ErrorCode, HeadgateError } from './errors.ts';
 import { logSince } from './log-file.ts';
+import { isShortage } from './shortage.ts';
 
 export interface DetachedOptions {
   /** The file to which its messages are appended. */
@@ -56,14 +57,18 @@ function stdioOf(log: number, descriptors: number): StdioOptions {
   return [...own, ...free, log];
 }
 
-/** The pid in a pid file, if that process was started with this configuration file. */
+/**
+ * The pid in a pid file, if that process was started with this configuration file. Errors: FILE_READ where a shortage
+ * leaves it unknown: one that lives must not be taken for gone.
+ */
 export async function pidIn(pidFile: string, config: string): Promise<number | undefined> {
   try {
     const pid = Number.parseInt(await readFile(pidFile, 'utf8'), 10);
     if (!(pid > 1)) return undefined;
     const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
     return words.includes(config) ? pid : undefined;
-  } catch {
-    return undefined;
+  } catch (cause) {
+    if (!isShortage(cause)) return undefined;
+    throw new HeadgateError('FILE_READ', `Cannot tell which process "${pidFile}" names`, { cause });
   }
 }

@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** Milliseconds that one slice may hold the event loop, unless said otherwise. */
 const SLICE = 4;
+/** Milliseconds of a pause: as short as a timer can be. */
+const PAUSE = 1;
 
 export class Slice {
   readonly #length: number;
@@ -24,9 +26,9 @@ export class Slice {
     this.#began = performance.now();
   }
 
-  /** The same, and leaves the processor to others for as long as a slice takes: to HAProxy, which may wait for it. */
+  /** The same, and leaves the processor to others for a moment: to HAProxy, which may wait for it. */
   async pause(): Promise<void> {
-    await delay(this.#length);
+    await delay(PAUSE);
     this.#began = performance.now();
   }
 }

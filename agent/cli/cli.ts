@@ -26,7 +26,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   version: printVersion,
 };
 /** Where the purposes of commands begin. */
-const COLUMN = 35;
+const COLUMN = 38;
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   '--help': 'help',
   '-h': 'help',
@@ -44,18 +44,20 @@ export const cli = {
       return Promise.resolve(2);
     }
     if (argv.includes('--help')) return Promise.resolve(help());
-    return cli.guarded(async () => command(argv));
+    return cli.guarded(async () => command(argv), argv.includes('--json'));
   },
 
-  /** Turns what is thrown into a message and an exit status. */
-  async guarded(action: () => Promise<number>): Promise<number> {
+  /** Turns what is thrown into a message, as JSON besides where that is asked for, and an exit status. */
+  async guarded(action: () => Promise<number>, asJson = false): Promise<number> {
     try {
       return await action();
     } catch (error) {
-      const words = error instanceof HeadgateError ? inFull(error) : (error as Error).stack;
+      const words =
+        error instanceof HeadgateError ? `${error.code}: ${inFull(error)}` : (error as Error).stack;
       // Where journald reads it, each line has its priority.
       const priority = formatOf(2) === 'journal' ? '<3>' : '';
       console.error(`headgate: ${words}`.replaceAll(/^/gm, priority));
+      if (asJson) console.log(JSON.stringify({ ok: false, error: asData(error) }, undefined, 2));
       return exitStatusOf(error);
     }
   },
@@ -67,9 +69,13 @@ function exitStatusOf(error: unknown): number {
   return error.code === 'AGENT_UNREACHABLE' ? 3 : 1;
 }
 
-/** With its code; keeps the lines of a message of several. */
-function inFull(error: HeadgateError): string {
-  return `${error.code}: ${error.message.includes('\n') ? error.message : messageOf(error)}`;
+function asData(error: unknown): { readonly code?: string; readonly message: string } {
+  return { ...(error instanceof HeadgateError ? { code: error.code } : {}), message: inFull(error) };
+}
+
+/** Keeps the lines of a message of several. */
+function inFull(error: unknown): string {
+  return error instanceof HeadgateError && error.message.includes('\n') ? error.message : messageOf(error);
 }
 
 function printVersion(): number {

@@ -29,7 +29,7 @@ function inWords(answer: AgentStatus): readonly string[] {
     `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
   ];
   lines.push(...ofAddresses(answer.addresses));
-  lines.push(...operatingInWords(answer.operating, haproxy.serving));
+  lines.push(...operatingInWords(answer.operating));
   if (haproxy.reloadPending.length > 0) lines.push(`Reload due:      ${haproxy.reloadPending.join(', ')}`);
   if (haproxy.serversToDelete > 0) lines.push(`Draining:        ${haproxy.serversToDelete} servers`);
   if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
@@ -58,15 +58,13 @@ function writingInWords(writing: AgentStatus['writing']): readonly string[] {
   return [`Writer:          ${who}`, ...faults.map((fault) => `  ${fault}`)];
 }
 
-/** What counts while HAProxy is away is how it was before. */
-function operatingInWords({ counts, unwell }: AgentStatus['operating'], serving: boolean): readonly string[] {
+function operatingInWords({ counts, unwell }: AgentStatus['operating']): readonly string[] {
   const words = (kind: keyof typeof counts): string =>
     Object.entries(counts[kind])
       .filter(([, count]) => count > 0)
       .map(([status, count]) => `${count} ${status}`)
       .join(', ') || 'none';
-  const before = serving ? '' : 'before HAProxy was away: ';
-  const lines = [`Operating:       ${before}${words('load_balancer')}; members: ${words('member')}`];
+  const lines = [`Operating:       ${words('load_balancer')}; members: ${words('member')}`];
   for (const { key, status, listeners } of unwell.slice(0, 20)) {
     lines.push(`  ${key}: ${status}, ${listenersInWords(listeners)}`);
   }

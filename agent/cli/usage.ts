@@ -8,7 +8,7 @@ export interface Usage {
 
 export const usages: readonly Usage[] = [
   { command: 'run [FLAGS]', purpose: 'serve what the objects ask for, until SIGTERM' },
-  { command: 'render --output DIR [FLAGS]', purpose: 'write the files that run would write' },
+  { command: 'render --output DIR [--json] [FLAGS]', purpose: 'write the files that run would write' },
   {
     command: 'check [--json] [FLAGS]',
     purpose: 'settings, versions, rights, limits, ports in use, API server',

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../base/make-folder.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
+import { isShortage } from '../base/shortage.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
 import { isServed, listenerOfBackend } from './config/listener-config.ts';
@@ -89,8 +90,11 @@ export class HaproxyDataplane {
 
   /** Takes new settings; those that stand in the file come with a reload, if they differ. */
   configure(settings: HaproxySettings): void {
+    const { arbiter, checkWatch, serving } = this.#parts;
     this.#settings = settings;
-    this.#parts.serving.globalChanged();
+    arbiter.retime();
+    checkWatch.retime();
+    serving.globalChanged();
   }
 
   /**
@@ -121,13 +125,21 @@ export class HaproxyDataplane {
     }
   }
 
-  /** Errors: RUNTIME_TIMEOUT and others, where HAProxy does not answer on a new connection in time (milliseconds). */
+  /**
+   * Errors: RUNTIME_TIMEOUT and others, where HAProxy does not answer on a new connection in time (milliseconds). An
+   * agent that lacks descriptors for one asks on the connection that it has: HAProxy may well be there.
+   */
   async ask(timeoutMs: number): Promise<void> {
     const { paths, serving } = this.#parts;
-    const pid = serving.worker?.runtime.worker.pid;
-    if (pid === undefined || existsSync(paths.adminSocket))
-      await askOnce(paths.adminSocket, 'show info', { timeoutMs });
-    else await askWorker(paths.masterSocket, pid, { timeoutMs });
+    const runtime = serving.worker?.runtime;
+    try {
+      if (runtime === undefined || existsSync(paths.adminSocket))
+        await askOnce(paths.adminSocket, 'show info', { timeoutMs });
+      else await askWorker(paths.masterSocket, runtime.worker.pid, { timeoutMs });
+    } catch (error) {
+      if (runtime === undefined || !isShortage(error)) throw error;
+      await runtime.ask('show info');
+    }
   }
 
   /** What the worker is proved to serve of a load balancer; `pending` where something is still to be done. */
@@ -138,6 +150,11 @@ export class HaproxyDataplane {
     if (reload !== undefined || commands.length > 0) return 'pending';
     const wanted = this.#options.wanted.get(key);
     return wanted && quarantine.effective(wanted);
+  }
+
+  /** A worker has been looked for in vain for a second. */
+  get isAway(): boolean {
+    return this.#parts.serving.isAway;
   }
 
   /** Whether the worker has this listener. */

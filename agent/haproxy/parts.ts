@@ -6,7 +6,6 @@ import { HostPart } from './config/host-part.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
-import { keepStartScript } from './config/start-script.ts';
 import type { HaproxyOptions, HaproxySettings } from './options.ts';
 import { Caretaker, type Repair } from './process/caretaker.ts';
 import { CheckWatch } from './process/check-watch.ts';
@@ -61,10 +60,10 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   const hostPart = new HostPart({ paths, settings, isRunning: () => supervisor.isRunning(), log });
-  const { context, aclIds } = hostPart;
+  const { context, aclIds, keepFiles } = hostPart;
   const file = new ConfigFile(paths.config, {
     mode: paths.fileMode,
-    keepBeside: () => keepStartScript(paths),
+    keepBeside: keepFiles,
     onTampered: () => {
       log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
       onRepair('file');

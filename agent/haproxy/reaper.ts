@@ -1,5 +1,6 @@
 // Deletes servers that are out of use, off the path of every change: not before their connections have ended, or
-// their time to drain is over, and never in a hurry (HAProxy 3.3 and newer refuse right after maintenance).
+// their time to drain is over, and never in a hurry: HAProxy 3.3 and newer refuse right after maintenance, and older ones
+// do not know of streams whose attempt to connect to the server has just failed (docs/design/haproxy-versions.md).
 
 import { messageOf } from '../base/errors.ts';
 import type { Command } from './socket/commands.ts';
@@ -10,6 +11,8 @@ interface Waiting {
   readonly server: string;
   /** Milliseconds on the clock. */
   readonly since: number;
+  /** From when no stream can be about to try it once more. */
+  readonly deletable: number;
   /** Of late: since its connections were told to end, where they were. */
   attempts: number;
   isShutDown: boolean;
@@ -19,12 +22,17 @@ interface Waiting {
 export interface ReaperOptions {
   /** Milliseconds a removed server's connections may go on. */
   readonly drainTimeout: () => number;
+  /** Milliseconds that an attempt to connect to a server of this backend may take. */
+  readonly connectTimeout: (backend: string) => number;
   readonly onDeleted: (count: number) => void;
   readonly onError: (message: string) => void;
   readonly now?: () => number;
 }
 
-const FIRST_WAIT = 1_000;
+/** HAProxy waits a second after a failed attempt before it tries again (back_handle_st_cer()); and some slack. */
+const TURN_AROUND = 1_100;
+/** After an attempt to delete that failed. */
+const RETRY = 1_000;
 /** What falls due within this is deleted together: nobody waits for it, and each wake-up costs more than a deletion. */
 const TOGETHER = 1_000;
 const LONGEST_WAIT = 30_000;
@@ -79,11 +87,12 @@ export class Reaper {
 
   /** When it is due. */
   #add(backend: string, server: string): number {
+    const { drainTimeout, connectTimeout } = this.#options;
     const since = this.#now();
-    const earliest = since + Math.min(FIRST_WAIT, this.#options.drainTimeout());
-    const due = earliest < since + FIRST_WAIT ? earliest : Math.ceil(earliest / TOGETHER) * TOGETHER;
+    const deletable = since + connectTimeout(backend) + TURN_AROUND;
+    const due = Math.min(since + drainTimeout(), Math.ceil(deletable / TOGETHER) * TOGETHER);
     const name = `${backend} ${server}`;
-    this.#waiting.set(name, { backend, server, since, attempts: 0, isShutDown: false, due });
+    this.#waiting.set(name, { backend, server, since, deletable, attempts: 0, isShutDown: false, due });
     return due;
   }
 
@@ -131,13 +140,16 @@ export class Reaper {
 
   async #delete(batch: readonly Waiting[]): Promise<void> {
     const { runtime, running } = this.#worker;
-    const overdue = batch.filter(({ since }) => this.#now() - since >= this.#options.drainTimeout());
+    const now = this.#now();
+    const overdue = batch.filter(({ since }) => now - since >= this.#options.drainTimeout());
+    const deletable = batch.filter((each) => each.deletable <= now);
+    for (const each of batch) if (each.deletable > now) each.due = each.deletable;
     const commands: Command[] = [
       ...overdue.map(({ backend, server }) => ({ kind: 'ShutdownSessions', backend, server }) as const),
-      ...batch.map(({ backend, server }) => ({ kind: 'DeleteServer', backend, server }) as const),
+      ...deletable.map(({ backend, server }) => ({ kind: 'DeleteServer', backend, server }) as const),
     ];
     // From here a plan must take these for absent: an addition that follows stands behind the deletion in the queue.
-    for (const { backend, server } of batch) running.markGone(backend, server);
+    for (const { backend, server } of deletable) running.markGone(backend, server);
     const replies = await runtime.send(commands);
     let deleted = 0;
     for (const [at, command] of commands.entries()) {
@@ -164,6 +176,6 @@ export class Reaper {
     each.isShutDown = isShutDown;
     each.attempts++;
     if (isShutDown) return Math.min(LONGEST_WAIT, SHUTDOWN_WAIT * 2 ** each.attempts);
-    return Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** each.attempts, left);
+    return Math.min(LONGEST_WAIT, RETRY * 2 ** each.attempts, left);
   }
 }

@@ -5,6 +5,7 @@ import { messageOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { LoadBalancer } from '../model.ts';
 import type { AclIds } from './config/acl-ids.ts';
+import { listenerOfBackend } from './config/listener-config.ts';
 import type { Persister } from './config/persister.ts';
 import type { Quarantine } from './config/quarantine.ts';
 import { OldWorkers } from './old-workers.ts';
@@ -34,6 +35,10 @@ export interface ServingOptions {
 
 /** Milliseconds in which a worker that ends during a reload is expected to be followed by another. */
 const SUCCESSION = 500;
+/** Milliseconds after which the absence of a worker is told of; one that is back before was hardly away. */
+const ABSENCE = 1_000;
+/** Milliseconds to connect, where a worker booted from another file than ours. */
+const UNKNOWN_CONNECT = 1_000;
 
 export class Serving {
   readonly #options: ServingOptions;
@@ -45,6 +50,8 @@ export class Serving {
   /** The global part has changed while a worker that had booted, or was booting, was not yet taken. */
   #isGlobalLate = false;
   #isObtaining = false;
+  #isAway = false;
+  #hasServed = false;
   #closed = false;
 
   constructor(options: ServingOptions) {
@@ -64,6 +71,11 @@ export class Serving {
     return this.#worker;
   }
 
+  /** One has been looked for in vain for a second. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
   /** Members that are out of use, and still to be deleted from it. */
   get serversToDelete(): number {
     return this.#reaper?.waiting ?? 0;
@@ -73,6 +85,7 @@ export class Serving {
   obtain(): Promise<void> {
     if (this.#isObtaining) return Promise.resolve();
     this.#isObtaining = true;
+    setTimeout(() => this.#miss(), ABSENCE).unref();
     const { supervisor, persister, settings } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAttempt = async (): Promise<void> => {
@@ -99,6 +112,8 @@ export class Serving {
       return;
     }
     this.#worker = next;
+    this.#isAway = false;
+    this.#hasServed = true;
     this.#reaper?.close();
     this.#reaper = this.#reaperOf(next);
     this.#oldWorkers.succeed(next, old);
@@ -160,10 +175,18 @@ export class Serving {
     this.#oldWorkers.close();
   }
 
+  /** Nothing can be planned without a worker, but all is told of anew: what was served no longer counts as served. */
+  #miss(): void {
+    if (this.#worker !== undefined || this.#closed || this.#isAway) return;
+    this.#isAway = true;
+    if (this.#hasServed) this.#options.replan(this.#options.wanted.keys());
+  }
+
   #reaperOf(worker: ServingWorker): Reaper {
     const { settings, log } = this.#options;
     return new Reaper(worker, {
       drainTimeout: () => settings().drainTimeout,
+      connectTimeout: (backend) => connectTimeout(backend, worker.booted),
       onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
       onError: (error) => log.debug('Stopped deleting servers', { error }),
     });
@@ -196,4 +219,12 @@ export class Serving {
       for (const { name } of before.listeners) if (!still.has(name)) aclIds.release(name);
     }
   }
+}
+
+/** As in the file that the worker booted from; the name of a backend begins with its Service's namespace and name. */
+function connectTimeout(backend: string, booted: ServingWorker['booted']): number {
+  const [namespace, service] = backend.split(':');
+  const listeners = booted.get(`${namespace}/${service}`)?.listeners ?? [];
+  const listener = listeners.find(({ name }) => name === listenerOfBackend(backend));
+  return listener?.pool.timeouts.connect ?? UNKNOWN_CONNECT;
 }

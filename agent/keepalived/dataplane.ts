@@ -1,9 +1,7 @@
 // The keepalived dataplane, as the agent sees it: which addresses are VIPs, how this host stands, what VRRP does.
 // It brings keepalived to what is wanted, one step at a time. keepalived goes on by itself when the agent does not.
 
-import { dirname } from 'node:path';
 import { type HeadgateError, messageOf } from '../base/errors.ts';
-import { makeFolder } from '../base/make-folder.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { Family, LoadBalancer } from '../model.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -16,6 +14,7 @@ import { Caretaker } from './process/caretaker.ts';
 import { Daemon } from './process/daemon.ts';
 import { NotifyFifo } from './process/fifo.ts';
 import { renderKeepalived } from './render.ts';
+import { RuntimeFiles } from './runtime-files.ts';
 import { StandingFile } from './standing-file.ts';
 import { Notices } from './states/notices.ts';
 import { RivalWatch } from './states/rival-watch.ts';
@@ -55,6 +54,7 @@ export class KeepalivedDataplane {
   readonly #fifo: NotifyFifo;
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
+  readonly #files: RuntimeFiles;
   readonly #daemon: Daemon;
   readonly #betweenAdverts: BetweenAdverts;
   readonly #choice: VipChoice;
@@ -122,21 +122,24 @@ export class KeepalivedDataplane {
       steps: this.#steps,
       ask: () => void this.#daemon.tell(this.#file.text ?? ''),
     });
+    // keepalived tells of a change of state, but not of one of priority.
+    this.#standing = new StandingFile(paths.standing, () => {
+      if (this.#isOpen) this.#notices.askSoon();
+    });
+    const [fifo, standing] = [this.#fifo, this.#standing];
+    this.#files = new RuntimeFiles({ paths, fifo, standing, metrics, log });
     this.#caretaker = new Caretaker({
       paths,
       daemon: this.#daemon,
       file: this.#file,
-      fifo: this.#fifo,
+      files: this.#files,
       steps: this.#steps,
       advertInterval,
       auditInterval: () => this.#auditInterval,
       onLook: () => this.#rivals.look(),
+      lacksVips: () => this.#choice.refused.length > 0,
       metrics,
       log,
-    });
-    // keepalived tells of a change of state, but not of one of priority.
-    this.#standing = new StandingFile(paths.standing, () => {
-      if (this.#isOpen) this.#notices.askSoon();
     });
   }
 
@@ -152,7 +155,10 @@ export class KeepalivedDataplane {
 
   /** Other settings: keepalived has them as soon as it takes them; those that it refuses are a fault, and change nothing. */
   configure({ vrrp, auditInterval }: Pick<KeepalivedSettings, 'vrrp' | 'auditInterval'>): void {
-    this.#auditInterval = auditInterval;
+    if (auditInterval !== this.#auditInterval) {
+      this.#auditInterval = auditInterval;
+      this.#caretaker.retime();
+    }
     if (JSON.stringify(vrrp) === JSON.stringify(this.#asked)) return;
     this.#asked = vrrp;
     if (this.#isOpen) void this.#steps.settle();
@@ -212,7 +218,7 @@ export class KeepalivedDataplane {
       lowered: this.#lowered ?? [],
       rivals: this.#rivals.instances,
       refused: this.#choice.refused,
-      fault: this.#fault || this.#rivals.fault,
+      fault: this.#fault || this.#daemon.fault || this.#rivals.fault,
     });
   }
 
@@ -256,9 +262,12 @@ export class KeepalivedDataplane {
   /** Brings keepalived to what is wanted: file, reload or start; true where anything was changed. */
   async #step(): Promise<boolean> {
     const daemon = this.#daemon;
-    if (daemon.version === '') await this.#prepare();
+    const areFilesNew = await (daemon.version === '' ? this.#prepare() : this.#files.restore());
     await this.#standing.write();
     await daemon.notice(this.#file.text);
+    if (areFilesNew) daemon.doubt();
+    // It is going to read the file, as it stands there.
+    if (!daemon.isVerified) this.#file.disown(await this.#file.read());
     // What is refused is no reason to be without keepalived: it goes on with, or starts from, what it took before.
     const refusal = await this.#write(this.#asked);
     if (refusal !== undefined && this.#asked !== this.#vrrp) await this.#write(this.#vrrp);
@@ -272,15 +281,13 @@ export class KeepalivedDataplane {
     return isStarted || isReloaded;
   }
 
-  /** Everything that is needed before keepalived can be spoken to. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
-  async #prepare(): Promise<void> {
-    await makeFolder(dirname(this.#paths.config), 0o700);
-    await makeFolder(this.#paths.directory, 0o711);
+  /** Everything that is needed before keepalived can be spoken to; as RuntimeFiles.make(). Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
+  async #prepare(): Promise<boolean> {
+    const areNew = await this.#files.make();
     this.#file.take(await this.#file.read());
-    await this.#fifo.open();
-    await this.#standing.make();
     await this.#daemon.find();
     void this.#warn();
+    return areNew;
   }
 
   /** What is wrong with the host is said once; it does not keep keepalived from running. */
@@ -291,7 +298,7 @@ export class KeepalivedDataplane {
       log.warn('This host is not ready for VRRP', { what, detail });
   }
 
-  /** The refusal, where keepalived does not take the file that follows from these settings. */
+  /** The refusal, where keepalived does not take the file that follows from these settings, or the disk does not. */
   async #write(vrrp: VrrpSettings): Promise<HeadgateError | undefined> {
     const text = renderKeepalived(vrrp, this.#paths, await this.#choice.choose(this.#wanted, vrrp));
     const outcome = await this.#file.replace(text);

@@ -1,8 +1,10 @@
 // The file by which keepalived learns how far this host is lowered. It is written in place, because keepalived watches
-// it, and one write after the other.
+// it, and one write after the other; never emptied on the way, because an empty one says that the host is well.
 
-import { writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../base/errors.ts';
+import { isShortage } from '../base/shortage.ts';
 import { loweredBy } from './vrrp.ts';
 
 const LOWEST = `${loweredBy(['haproxy'])}\n`;
@@ -36,6 +38,22 @@ export class StandingFile {
     this.#wanted = `${lowered}\n`;
   }
 
+  /** Whether it still says what was written to it; true while a shortage leaves it unknown. */
+  async isIntact(): Promise<boolean> {
+    const written = this.#written;
+    if (written === undefined) return true;
+    const found = await readFile(this.#path, 'utf8').catch((error) =>
+      isShortage(error) ? written : undefined,
+    );
+    // One that is being written may be empty.
+    return found === written || this.#written !== written;
+  }
+
+  /** The next write() writes, whatever was written before. */
+  forget(): void {
+    this.#written = undefined;
+  }
+
   /** Brings the file to what is wanted. Errors: FILE_WRITE. */
   write(): Promise<void> {
     const writing = this.#last.then(() => this.#write());
@@ -47,10 +65,24 @@ export class StandingFile {
     const wanted = this.#wanted;
     if (wanted === undefined || wanted === this.#written) return;
     this.#written = undefined;
-    await writeFile(this.#path, wanted, { mode: 0o600 }).catch((cause) => {
+    await overwrite(this.#path, wanted).catch((cause) => {
       throw new HeadgateError('FILE_WRITE', `Cannot write "${this.#path}"`, { cause });
     });
     this.#written = wanted;
     this.#onWritten();
+  }
+}
+
+/**
+ * The old bytes or the new ones can be read at any time, with some of the old ones behind the new line at most, which
+ * keepalived does not read. Takes no room on a disk that is full.
+ */
+async function overwrite(path: string, text: string): Promise<void> {
+  const file = await open(path, constants.O_WRONLY | constants.O_CREAT, 0o600);
+  try {
+    await file.write(text, 0);
+    await file.truncate(text.length);
+  } finally {
+    await file.close();
   }
 }

@@ -2,11 +2,11 @@
 // a change concerns. The work of a change is proportional to the change; what is delivered again unchanged is none.
 // Owns its indexes; touches nothing else.
 
+import { sameValue } from '../base/same-value.ts';
 import type { Problem } from '../model.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from './objects.ts';
-import { sameValue } from './same-value.ts';
 
 /** In order of precedence: of an object that two of them hold, the first one's counts. */
 const objectSources = ['manifests', 'api'] as const;

@@ -59,6 +59,8 @@ export class Orders {
   #written: Promise<void> = Promise.resolve();
   #handover: 'none' | 'moving' | 'moved' = 'none';
   #underWay: Promise<OrderOutcome> | undefined;
+  /** Whether anybody wants the failover under way, ready or not. */
+  #isForced = false;
   #closed = false;
 
   constructor(options: OrdersOptions) {
@@ -90,10 +92,12 @@ export class Orders {
     return this.#handover !== 'none';
   }
 
-  /** `force`: whether the peer is ready or not. */
+  /** `force`: whether the peer is ready or not; also where one that is under way waits for the peer. */
   failover(force: boolean): Promise<OrderOutcome> {
-    this.#underWay ??= this.#failover(force).finally(() => {
+    this.#isForced ||= force;
+    this.#underWay ??= this.#failover().finally(() => {
       this.#underWay = undefined;
+      this.#isForced = false;
       this.#options.onChanged();
     });
     return this.#underWay;
@@ -147,15 +151,15 @@ export class Orders {
     this.#closed = true;
   }
 
-  async #failover(force: boolean): Promise<OrderOutcome> {
+  async #failover(): Promise<OrderOutcome> {
     const { roles, whyNotReady, onChanged, prepare, done, log } = this.#options;
     if (Object.values(roles()).every((role) => role === 'unknown'))
       return this.#outcome(false, 0, 'It is not known which host is active: VRRP does not run here');
     if (!isActive(roles()))
       return this.#outcome(true, 0, 'This host is not active: it has nothing to hand over');
     // Under constant change the two are alike only between one change and the next.
-    if (!force) await this.#until(() => whyNotReady() === '', SETTLE);
-    const whyNot = whyNotReady();
+    await this.#until(() => this.#isForced || whyNotReady() === '', SETTLE);
+    const [force, whyNot] = [this.#isForced, whyNotReady()];
     if (whyNot !== '' && !force)
       return this.#outcome(false, 0, `Refused: ${whyNot}; --force hands over all the same`);
     log.info('Handing over to the peer', { force, whyNotReady: whyNot });

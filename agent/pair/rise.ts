@@ -22,7 +22,10 @@ export interface RiseOptions {
   readonly clock?: Clock;
 }
 
-/** Milliseconds for a peer to be heard before this host rises; where it is dead VRRP does not wait for that. */
+/**
+ * Milliseconds for a peer to be heard, and for one of both to be known as master, before this host rises; where the
+ * peer is dead VRRP does not wait for that.
+ */
 const HEAR = 3_000;
 
 export class Rise {
@@ -53,12 +56,15 @@ export class Rise {
     const isRising = Object.keys(then).some((name) => (then[name] ?? 0) > (now[name] ?? 0));
     const peer = this.#options.peer();
     const isUnheard = peer === undefined && !isActive(this.#options.roles());
-    if (isRising && isUnheard) {
+    const { gains, open } = movesOf(now, then, this.#options.roles(), peer);
+    // Where VRRP has not been told anything yet this host has just started, and has not given anything away.
+    const isOpen = open.length > 0 && this.#stands !== undefined;
+    if (isRising && (isUnheard || isOpen)) {
       this.#cancelHearing ??= this.#clock.after(HEAR, () => this.#tell());
       return;
     }
     this.#hear();
-    if (movesOf(now, then, this.#options.roles(), peer).gains.length === 0) this.#tell();
+    if (gains.length === 0) this.#tell();
     else if (!this.#isPreparing) void this.#prepare();
   }
 
@@ -84,7 +90,8 @@ export class Rise {
   get takes(): boolean {
     if (this.#wanted === undefined) return false;
     const { priorities, roles, peer } = this.#options;
-    return movesOf({}, priorities(this.#wanted), roles(), peer()).gains.length > 0;
+    const { gains, open } = movesOf({}, priorities(this.#wanted), roles(), peer());
+    return gains.length + open.length > 0;
   }
 
   close(): void {
@@ -122,23 +129,27 @@ export class Rise {
 
 type Rival = Pick<PairReport, 'roles' | 'priorities' | 'lowered' | 'running'>;
 
-/** The instances that change hands between this host and a peer that serves, when its priorities change from these to those. */
+/**
+ * The instances that change hands between this host and a peer that serves, when its priorities change from these to
+ * those. `open`: those that would come to this host were they the peer's, but it is not known yet who has them.
+ */
 export function movesOf(
   before: Priorities,
   after: Priorities,
   own: Roles,
   peer: Rival | undefined,
-): { readonly gains: readonly string[]; readonly losses: readonly string[] } {
+): Readonly<Record<'gains' | 'losses' | 'open', readonly string[]>> {
   const gains: string[] = [];
   const losses: string[] = [];
+  const open: string[] = [];
   for (const [name, is] of Object.entries(peer !== undefined && serves(peer) ? after : {})) {
     const [was, theirs] = [before[name] ?? 0, peer?.priorities[name]];
     const [isOurs, isTheirs] = [own[name] === 'master', peer?.roles[name] === 'master'];
-    if (theirs === undefined || isOurs === isTheirs) continue;
-    if (isTheirs && was <= theirs && is > theirs) gains.push(name);
+    if (theirs === undefined || (isOurs && isTheirs)) continue;
+    if (!isOurs && was <= theirs && is > theirs) (isTheirs ? gains : open).push(name);
     if (isOurs && was >= theirs && is < theirs) losses.push(name);
   }
-  return { gains, losses };
+  return { gains, losses, open };
 }
 
 function serves({ running, lowered }: Rival): boolean {

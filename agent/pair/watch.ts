@@ -3,6 +3,7 @@
 
 import { connect } from 'node:net';
 import { messageOf } from '../base/errors.ts';
+import { isShortage } from '../base/shortage.ts';
 import type { Listener, LoadBalancer } from '../model.ts';
 import type { Place } from './listening.ts';
 
@@ -81,7 +82,7 @@ export class Watch {
   }
 }
 
-/** '' where a connection is taken, in so many milliseconds. */
+/** '' where a connection is taken, in so many milliseconds; or where this process lacks what it takes to try. */
 export function knock({ address, port }: Place, patience: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port });
@@ -95,6 +96,6 @@ export function knock({ address, port }: Place, patience: number): Promise<strin
       patience,
     );
     socket.once('connect', () => end(''));
-    socket.once('error', (error) => end(messageOf(error)));
+    socket.once('error', (error) => end(isShortage(error) ? '' : messageOf(error)));
   });
 }

@@ -1,5 +1,5 @@
 // The operating status of each load balancer, listener, pool and member as metrics: a row for the status that it has.
-// Members that are as they should be have none, because they are nearly all of them. Pure but for its memory and time.
+// Members that are as they should be have none, because they are nearly all of them. Remembers the scrape before.
 
 import {
   type ListenerStatus,
@@ -23,36 +23,54 @@ const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readon
 
 type Rows = Readonly<Record<StatusKind, readonly (readonly [status: OperatingStatus, row: MetricRow])[]>>;
 
-/** A load balancer whose status is another one has another value. */
-const known = new WeakMap<LoadBalancerStatus, Rows>();
+export class OperatingMetrics {
+  /** A load balancer whose status is another one has another value. */
+  readonly #rows = new WeakMap<LoadBalancerStatus, Rows>();
+  /** Of the scrape before, by kind and status. */
+  readonly #last = new Map<string, readonly MetricRow[]>();
 
-/** In slices, because the first time there is much to write. `detail`: how far down they go. */
-export async function operatingFamilies(
-  statuses: Iterable<LoadBalancerStatus>,
-  loadBalancers: ReadonlyMap<string, LoadBalancer>,
-  detail: MetricsDetail,
-): Promise<readonly MetricFamily[]> {
-  const slice = new Slice();
-  const kinds = KINDS.filter(({ details }) => details.split(' ').includes(detail));
-  const rows = new Map(
-    kinds.map(({ kind }) => [kind, new Map(OPERATING_STATUSES.map((status) => [status, [] as MetricRow[]]))]),
-  );
-  for (const status of statuses) {
-    const own = known.get(status) ?? rowsOf(status, loadBalancers.get(status.key));
-    known.set(status, own);
-    for (const [kind, all] of rows) for (const [word, row] of own[kind]) all.get(word)?.push(row);
-    if (slice.isOver) await slice.breathe();
+  /**
+   * In slices, because the first time there is much to write; then the arrays of rows are the same for as long as their
+   * rows are, so that what was packed of them is used again. `detail`: how far down they go.
+   */
+  async families(
+    statuses: Iterable<LoadBalancerStatus>,
+    loadBalancers: ReadonlyMap<string, LoadBalancer>,
+    detail: MetricsDetail,
+  ): Promise<readonly MetricFamily[]> {
+    const slice = new Slice();
+    const kinds = KINDS.filter(({ details }) => details.split(' ').includes(detail));
+    const rows = new Map(
+      kinds.map(({ kind }) => [
+        kind,
+        new Map(OPERATING_STATUSES.map((status) => [status, [] as MetricRow[]])),
+      ]),
+    );
+    for (const status of statuses) {
+      const own = this.#rows.get(status) ?? rowsOf(status, loadBalancers.get(status.key));
+      this.#rows.set(status, own);
+      for (const [kind, all] of rows) for (const [word, row] of own[kind]) all.get(word)?.push(row);
+      if (slice.isOver) await slice.breathe();
+    }
+    return kinds.map(({ kind, help }) => ({
+      name: `headgate_${kind}_operating_status`,
+      type: 'gauge',
+      help: `${help} by its operating status, which it has where this is 1`,
+      parts: Array.from(rows.get(kind) ?? [], ([word, of]) => ({
+        labels: `status="${word}"`,
+        rows: this.#asBefore(`${kind} ${word}`, of),
+        asOf: 0,
+        value: () => 1,
+      })),
+    }));
   }
-  return kinds.map(({ kind, help }) => ({
-    name: `headgate_${kind}_operating_status`,
-    type: 'gauge',
-    help: `${help} by its operating status, which it has where this is 1`,
-    parts: Array.from(rows.get(kind) ?? [], ([word, of]) => ({
-      labels: `status="${word}"`,
-      rows: of,
-      value: () => 1,
-    })),
-  }));
+
+  #asBefore(key: string, rows: readonly MetricRow[]): readonly MetricRow[] {
+    const before = this.#last.get(key);
+    if (before?.length === rows.length && before.every((row, at) => row === rows[at])) return before;
+    this.#last.set(key, rows);
+    return rows;
+  }
 }
 
 function rowsOf(

@@ -76,6 +76,8 @@ export class Reporter {
       namespace: leaseNamespace,
       name: LEASE,
       identity,
+      // Without HAProxy it would tell of all Services that nobody serves them, where a peer may well do.
+      isFit: () => !options.haproxy.isAway,
       onLeader: (leads) => {
         this.#writer.lead(leads);
         this.#problems.lead(leads);

@@ -94,7 +94,7 @@ export const settingsTable = {
   namespaces: setting(names(), 'Sources and places', {
     default: [],
     restart: true,
-    doc: 'The namespaces of the cluster that are looked at. Empty: all.',
+    doc: 'The namespaces of the cluster that are looked at. Empty: all. What others leave out is let go of [by hand](status.md#services-that-no-agent-sees).',
   }),
   serviceSelector: setting(
     text('SELECTOR', SELECTOR, 'a label selector as kubectl -l takes it, or nothing'),
@@ -102,7 +102,7 @@ export const settingsTable = {
     {
       default: '',
       restart: true,
-      doc: 'Only Services of the cluster with these labels are looked at. Empty: all.',
+      doc: 'Only Services of the cluster with these labels are looked at. Empty: all. What others leave out is let go of [by hand](status.md#services-that-no-agent-sees).',
     },
   ),
   leaseNamespace: setting(text('NAMESPACE', NAMESPACE, 'the name of a namespace'), 'Sources and places', {
@@ -251,7 +251,7 @@ export const settingsTable = {
   reloadInterval: setting(duration(100 * MILLISECOND, 10 * MINUTE), 'Changes', {
     default: '1s',
     restart: false,
-    doc: 'The least time between two reloads; the first one comes at once.',
+    doc: 'The least time between two reloads; the first one comes at once. Where reloads go on and on they are up to five times as far apart: see [reloads](haproxy.md#reloads).',
   }),
   maxOldWorkers: setting(integer(1, 100), 'Changes', {
     default: 4,

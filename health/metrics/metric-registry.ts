@@ -58,6 +58,8 @@ export class MetricRegistry {
       registers: [this.#registry],
       collect: () => {
         gauge.reset();
+        // Without labels that leaves a row with 0.
+        if (labelNames.length === 0) gauge.remove({});
         for (const [labels, value] of read()) gauge.set(labels, value);
       },
     });

@@ -8,6 +8,8 @@ export type VrrpState =
       readonly instances: readonly VrrpInstance[];
       /** Instances of which another host is master, too. */
       readonly rivals: readonly string[];
+      /** What is wrong with keepalived, '' where nothing is. */
+      readonly fault: string;
     }
   | undefined;
 
@@ -46,4 +48,8 @@ export function addVrrpMetrics(registry: MetricRegistry, state: () => VrrpState)
   each('headgate_vrrp_rival', 'Whether this host, a master, hears another one', ({ name }) =>
     Number(state()?.rivals.includes(name) ?? false),
   );
+  registry.gauge('headgate_keepalived_fault', 'Whether keepalived is not as it should be', [], () => {
+    const now = state();
+    return now === undefined ? [] : [[{}, Number(now.fault !== '')]];
+  });
 }

@@ -457,6 +457,7 @@ test('Of two Services on one address, protocol and port the older one listens, t
 for (const [given, young] of [
   ['a pool', {}],
   ['its status', { loadBalancerIP: undefined, statusIPs: ['192.0.2.10'] }],
+  ['its own choice, as its status shows,', { statusIPs: ['192.0.2.10'] }],
 ] as const)
   test(`An address that a Service has of ${given} is not taken by an older one that names it`, (t) => {
     const cluster = new Cluster();

@@ -174,6 +174,18 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   HeadgateVrrpFault: { fires: vrrp(a, 'unknown'), quiet: vrrp(a, 'backup') },
+  HeadgateKeepalivedFault: {
+    fires: { ...vrrp(a, 'master'), [a('headgate_keepalived_fault')]: always(1) },
+    // The first two have alerts of their own.
+    quiet: {
+      ...vrrp(a, 'unknown'),
+      [a('headgate_keepalived_fault')]: always(1),
+      ...vrrp(b, 'master'),
+      [b('headgate_vrrp_rival', 'vrrp_instance="vrrp-51"')]: always(1),
+      [b('headgate_keepalived_fault')]: always(1),
+      [series('headgate_keepalived_fault', 'c', '')]: always(0),
+    },
+  },
   HeadgateFrequentFailovers: {
     fires: { [a('headgate_vrrp_transitions_total', 'vrrp_instance="vrrp-51",state="master"')]: growing(1) },
     quiet: {

@@ -14,7 +14,7 @@ import type { KeepalivedMetrics } from '../../agent/keepalived/metrics.ts';
 import type { StandingReason } from '../../agent/keepalived/vrrp.ts';
 import type { LoadBalancer } from '../../agent/model.ts';
 import type { Refusal } from '../../agent/pair/peer-ear.ts';
-import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
+import { OperatingMetrics } from '../../agent/report/operating-metrics.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';
@@ -36,6 +36,7 @@ const STATE = {
   vrrp: {
     instances: [{ name: 'vrrp-51', state: 'master', priority: 200, anchors: ['192.0.2.3'], vips: 3 }],
     rivals: [],
+    fault: '',
   },
   pair: {
     lowered: [{ reason: 'maintenance' }],
@@ -109,7 +110,8 @@ const SAMPLE: Sample = {
 };
 
 function block(kind: Series['kind']): Block {
-  return { rows: [series(kind)], asOf: 0 };
+  const only = series(kind);
+  return { rows: [only], changes: only.changes };
 }
 
 function series(kind: Series['kind']): Series {
@@ -165,7 +167,11 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   const listen = { address: '127.0.0.1', port: 0 };
   const families = async () => [
     ...(await metrics.families()),
-    ...(await operatingFamilies([STATUS], new Map([[WEB.key, WEB as unknown as LoadBalancer]]), 'member')),
+    ...(await new OperatingMetrics().families(
+      [STATUS],
+      new Map([[WEB.key, WEB as unknown as LoadBalancer]]),
+      'member',
+    )),
     ...haproxyFamilies(SAMPLE),
     ...VRRP.families(),
   ];

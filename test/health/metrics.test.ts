@@ -33,6 +33,7 @@ test('A host without a cluster, VRRP or a peer has no rows that speak of them', 
     'headgate_leader',
     'headgate_api_connected',
     'headgate_vrrp_state',
+    'headgate_keepalived_fault',
     'headgate_pair_peer_heard',
     'headgate_pair_parity',
     'headgate_standing_lowered',
@@ -60,7 +61,7 @@ test('Each state of a virtual router has a row, and one of them is 1', async (t)
     anchors: ['192.0.2.1', '2001:db8::1'],
     vips: 4,
   };
-  const metrics = withState({ vrrp: { instances: [instance], rivals: ['vrrp-51'] } });
+  const metrics = withState({ vrrp: { instances: [instance], rivals: ['vrrp-51'], fault: 'ill' } });
   const labels = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
   t.deepEqual(await rowsOf(metrics, 'headgate_vrrp_state'), {
     [`${labels},state="master"`]: 0,
@@ -69,6 +70,9 @@ test('Each state of a virtual router has a row, and one of them is 1', async (t)
     [`${labels},state="unknown"`]: 0,
   });
   t.deepEqual(await rowsOf(metrics, 'headgate_vrrp_rival'), { 'vrrp_instance="vrrp-51"': 1 });
+  t.deepEqual(await rowsOf(metrics, 'headgate_keepalived_fault'), { '': 1 });
+  const well = withState({ vrrp: { instances: [instance], rivals: [], fault: '' } });
+  t.deepEqual(await rowsOf(well, 'headgate_keepalived_fault'), { '': 0 });
 });
 
 test('A problem and a reason that lowers have a row when nobody has them', async (t) => {

@@ -116,6 +116,7 @@ for (const [unit, signal] of [
 ] as const)
   test.serial(`${unit}.service comes back from ${signal}, and serves`, async (t) => {
     await comesBack(unit, signal);
+    t.log(`Ready ${await gap(unit)} ms after its end`);
     await lab.answers();
     t.true((await lab.network.held('lb')).includes(VIP));
   });
@@ -155,6 +156,77 @@ test.serial(
   },
 );
 
+test.serial('A HAProxy that ends again and again is tried for as long as that takes', async (t) => {
+  const { machine } = lab;
+  const file = '/var/lib/headgate/haproxy/haproxy.cfg';
+  const starts = async (): Promise<number> => Number(await machine.show('headgate-haproxy', 'NRestarts'));
+  // The agent would write the file again.
+  await machine.run('systemctl', 'stop', 'headgate');
+  await machine.run('cp', '--preserve', file, '/root/haproxy.cfg');
+  await machine.run('sh', '-c', `echo nonsense >>${file}`);
+  const [before, began] = [await starts(), performance.now()];
+  await machine.run('systemctl', 'kill', '--signal=KILL', 'headgate-haproxy');
+  // By itself systemd gives a unit up that has been started five times within ten seconds.
+  await machine.until('it has been started a dozen times', async () => (await starts()) >= before + 12);
+  t.log(`Started ${(await starts()) - before} times within ${sinceThen(began)}`);
+  t.not(await machine.show('headgate-haproxy', 'ActiveState'), 'failed');
+  await machine.run('cp', '--preserve', '/root/haproxy.cfg', file);
+  await lab.answers();
+  t.is(await machine.show('headgate-haproxy', 'ActiveState'), 'active');
+  await machine.run('systemctl', 'start', 'headgate');
+  t.is((await machine.try('headgate', 'status')).exitCode, 0);
+});
+
+test.serial(
+  'A HAProxy that is stopped by hand stays so and is told of, and serves once it is started',
+  async (t) => {
+    const { machine } = lab;
+    const isOffline = async (): Promise<boolean> =>
+      /^headgate_operating_status\{kind="load_balancer",status="OFFLINE"\} 1$/m.test(
+        await lab.metrics(lab.network.v4('lb')),
+      );
+    const began = performance.now();
+    await machine.run('systemctl', 'stop', 'headgate-haproxy');
+    t.log(`Stopped within ${sinceThen(began)}`);
+    t.is(await machine.show('headgate-haproxy', 'Result'), 'success');
+    await machine.until('the metrics say so', isOffline);
+    const { exitCode, stdout } = await machine.try('headgate', 'status');
+    t.is(exitCode, 1);
+    t.regex(stdout, /^Fault: +HAProxy /m);
+    t.is(await machine.show('headgate-haproxy', 'ActiveState'), 'inactive');
+    t.is(await machine.show('headgate', 'ActiveState'), 'active');
+    await machine.run('systemctl', 'start', 'headgate-haproxy');
+    await lab.answers();
+    await machine.until('the metrics say so', async () => !(await isOffline()));
+    t.is((await machine.try('headgate', 'status')).exitCode, 0);
+  },
+);
+
+test.serial(
+  'Where HAProxy is masked the agent says what it waits for, and serves once it is not',
+  async (t) => {
+    const { machine } = lab;
+    await machine.run('systemctl', 'mask', '--now', '--runtime', 'headgate-haproxy');
+    await machine.run('systemctl', 'restart', '--no-block', 'headgate');
+    await machine.until('it says what it waits for', async () => {
+      const [state, text] = [
+        await machine.show('headgate', 'ActiveState'),
+        await machine.show('headgate', 'StatusText'),
+      ];
+      return state === 'activating' && text.includes('HAProxy');
+    });
+    t.log(await machine.show('headgate', 'StatusText'));
+    await machine.run('systemctl', 'unmask', '--runtime', 'headgate-haproxy');
+    await machine.run('systemctl', 'start', 'headgate-haproxy');
+    await lab.answers();
+    await machine.until(
+      'the agent is ready',
+      async () => (await machine.show('headgate', 'ActiveState')) === 'active',
+    );
+    t.is((await machine.try('headgate', 'status')).exitCode, 0);
+  },
+);
+
 test.serial('An upgrade touches no traffic, keeps the settings and runs the new agent', async (t) => {
   const { machine } = lab;
   await lab.bring(await nextRevision(), 'opt/headgate_2.deb');
@@ -171,6 +243,23 @@ test.serial('An upgrade touches no traffic, keeps the settings and runs the new 
   t.regex(await machine.run('dpkg-query', '-W', 'headgate'), /-2$/m);
   t.regex(await machine.run('cat', '/etc/headgate/headgate.yaml'), /^# An operator's own words/);
   t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
+});
+
+test.serial('A downgrade touches no traffic either', async (t) => {
+  const { machine } = lab;
+  const [before, agent] = [await dataplane(), await machine.show('headgate', 'MainPID')];
+  await load.report();
+  const keep = ['-o', 'Dpkg::Options::=--force-confold'];
+  await apt(...keep, '--allow-downgrades', 'install', '/opt/headgate_1.deb');
+  await machine.until('the old agent is ready', async () => {
+    const [now, state] = [
+      await machine.show('headgate', 'MainPID'),
+      await machine.show('headgate', 'ActiveState'),
+    ];
+    return now !== agent && now !== '0' && state === 'active';
+  });
+  await undisturbed(t, before);
+  t.regex(await machine.run('dpkg-query', '-W', 'headgate'), /-1$/m);
 });
 
 test.serial(
@@ -269,6 +358,19 @@ test.serial('A removal ends all of it, and keeps settings and state', async (t) 
   t.is(await machine.run('systemctl', 'is-system-running'), 'running\n');
 });
 
+test.serial('Installed again it starts nothing, and serves with the settings that were kept', async (t) => {
+  const { machine } = lab;
+  // Of the revision that was removed: where the operator's file is kept, dpkg must not ask which one it is to be.
+  await apt('-o', 'Dpkg::Options::=--force-confold', 'install', '/opt/headgate_2.deb');
+  for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive', unit);
+  t.regex(await machine.run('cat', '/etc/headgate/headgate.yaml'), /^# An operator's own words/);
+  await machine.run('systemctl', 'enable', '--now', ...UNITS);
+  await lab.answers();
+  t.true((await lab.network.held('lb')).includes(VIP));
+  t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
+  t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
+});
+
 test.serial('A purge leaves what the operator has written, the user, and nothing else', async (t) => {
   const { machine } = lab;
   await apt('purge', 'headgate');
@@ -350,6 +452,16 @@ async function comesBack(unit: string, signal: string): Promise<void> {
     const [now, state] = [await machine.show(unit, 'MainPID'), await machine.show(unit, 'ActiveState')];
     return now !== pid && now !== '0' && state === 'active';
   });
+}
+
+/** Milliseconds from a unit's end to when it was ready again, as systemd counts them. */
+async function gap(unit: string): Promise<number> {
+  const at = async (property: string): Promise<number> => Number(await lab.machine.show(unit, property));
+  const [ended, ready] = [
+    await at('ActiveExitTimestampMonotonic'),
+    await at('ActiveEnterTimestampMonotonic'),
+  ];
+  return Math.round((ready - ended) / 1_000);
 }
 
 /** The load's requests succeed again. */

@@ -59,8 +59,14 @@ test.serial('`render` names what it refuses, and fails only for settings that ca
     [],
     ['--output', output, '--drain-timeout', 'soon'],
     ['--output', output, '--no-such'],
-  ])
-    t.is((await host.command('render', wrong)).status, 2, wrong.join(' '));
+  ]) {
+    const { status, stdout, stderr } = await host.command('render', wrong);
+    t.deepEqual([status, stdout], [2, ''], wrong.join(' '));
+    const asData = await host.command('render', [...wrong, '--json']);
+    t.is(asData.status, 2);
+    const { ok, error } = JSON.parse(asData.stdout);
+    t.deepEqual([ok, `headgate: ${error.code}: ${error.message}\n`], [false, stderr]);
+  }
 });
 
 test.serial(
@@ -96,14 +102,24 @@ test.serial(
 
     // Bad news: HAProxy is away and cannot come back.
     await agent.stop();
+    const alone = await host.start(['--haproxy-supervisor', 'external']);
+    const isServed = async (count: number): Promise<boolean> => {
+      const offline = (await alone.metrics())('headgate_operating_status', {
+        kind: 'load_balancer',
+        status: 'OFFLINE',
+      });
+      return (
+        (await host.status()).operating.counts.load_balancer.OFFLINE === offline && offline === 2 - count
+      );
+    };
+    // One has no member.
+    await host.until('status and metrics say what is served', () => isServed(1));
     process.kill(await host.master(), 'SIGKILL');
-    await host.until('HAProxy is gone', async () => processesOf(host.directory).length === 0);
-    await host.launch(['--haproxy-supervisor', 'external']);
-    await host.until('it says so', async () => (await host.status()).fault !== '');
+    await host.until('they say that nothing is', () => isServed(0));
     const bad = await host.command('status');
     t.is(bad.status, 1);
-    t.regex(bad.stdout, /^Fault: +HAProxy is not running$/m);
-    t.regex(bad.stdout, /^Operating: +before HAProxy was away: /m);
+    t.regex(bad.stdout, /^Fault: +HAProxy /m);
+    t.regex(bad.stdout, /^Operating: +2 OFFLINE; members: 1 OFFLINE$/m);
   },
 );
 

@@ -15,8 +15,11 @@ const test = requires(ava, { haproxy: true, root: true, programs });
 /** Whichever was master first, in the end it is `a`. */
 const PREFERRED = { a: { priority: 250 }, b: { priority: 200 } };
 
+/** No connection is cut at its end, however long a busy machine takes. */
+const flags = ['--pair-drain-timeout', '10m'];
+
 test.serial('Maintenance on and off under load costs no connection, new or old', async (t) => {
-  const pair = await startEchoes(t, { vrrp: PREFERRED });
+  const pair = await startEchoes(t, { vrrp: PREFERRED, flags });
   const [a, b] = hostsOf(pair);
   await a.host.until('a is master', async () => isMaster(await pairOf(a.host)));
   const client = await startMovingVipClient(t, pair.network, VIP_PORT, VIPS);
@@ -43,7 +46,7 @@ test.serial('Maintenance on and off under load costs no connection, new or old',
 });
 
 test.serial('Other priorities by SIGHUP move the VIPs there and back without a cut', async (t) => {
-  const pair = await startEchoes(t, { vrrp: PREFERRED });
+  const pair = await startEchoes(t, { vrrp: PREFERRED, flags });
   const [a, b] = hostsOf(pair);
   await a.host.until('a is master', async () => isMaster(await pairOf(a.host)));
   const set = async (side: typeof a, priority: number): Promise<void> => {
@@ -70,7 +73,7 @@ test.serial('Other priorities by SIGHUP move the VIPs there and back without a c
 });
 
 test.serial('A HAProxy that has recovered gets its VIPs back without a cut', async (t) => {
-  const pair = await startEchoes(t, { vrrp: PREFERRED });
+  const pair = await startEchoes(t, { vrrp: PREFERRED, flags });
   const [a, b] = hostsOf(pair);
   await a.host.until('a is master', async () => isMaster(await pairOf(a.host)));
   const worker = await a.host.worker();
@@ -95,7 +98,7 @@ test.serial('A host that comes back after the loss of all takes its half again w
       { virtualRouterId: 52, priority: second, anchors: ['10.9.0.2'] },
     ],
   });
-  const pair = await startEchoes(t, { vrrp: { a: instances(250, 200), b: instances(200, 250) } });
+  const pair = await startEchoes(t, { vrrp: { a: instances(250, 200), b: instances(200, 250) }, flags });
   const [a, b] = hostsOf(pair);
   const rolesOf = async (): Promise<string> =>
     [a, b]

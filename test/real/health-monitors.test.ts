@@ -1,7 +1,8 @@
 // Health monitors on a real HAProxy and real members: what takes a member away, what brings it back, and what goes on
 // while none is left.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { makeCredentials } from '../support/pair-credentials.ts';
@@ -253,6 +254,28 @@ test.serial('The only member is taken away by its checks only where the Service 
   member.answer = {};
   await host.until('it is back', () => host.answers());
   await host.until('that is told, too', async () => (await host.why()).status === 'ONLINE');
+});
+
+test.serial('What checks have found is read as often as the settings say', async (t) => {
+  const host = await TestHost.create(t);
+  const [member] = await probed(t, host, 1);
+  if (member === undefined) return t.fail();
+  const config = join(host.directory, 'headgate.yaml');
+  await writeFile(config, 'healthReadInterval: 500ms\n');
+  await host.serve({ annotations: { ...AT_ONCE, 'health-monitor': 'http' } });
+  member.answer = { status: 503 };
+  const agent = await host.start(['--config', config]);
+  const told = async () => (await host.why()).status;
+  await host.until('it is told', async () => (await told()) === 'ERROR');
+  await writeFile(config, 'healthReadInterval: 10m\n');
+  agent.signal('SIGHUP');
+  await host.until('it is taken', async () => agent.hasLogged('healthReadInterval'));
+  member.answer = { status: 200 };
+  await untilStates(host, 'up');
+  t.is(await told(), 'ERROR', 'HAProxy acts on it at once, the agent has yet to look');
+  await writeFile(config, 'healthReadInterval: 500ms\n');
+  agent.signal('SIGHUP');
+  await host.until('it is told, too', async () => (await told()) === 'ONLINE');
 });
 
 test.serial(

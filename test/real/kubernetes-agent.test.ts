@@ -58,6 +58,25 @@ test.serial(
 );
 
 test.serial(
+  'The API servers of the settings are asked where that of the kubeconfig does not answer; finalizers are a choice',
+  async (t) => {
+    const kubeconfig = join(kube.directory, 'of-nobody');
+    await kube.writeKubeconfig(kubeconfig, { server: 'https://127.0.0.1:1', token: kube.adminToken });
+    const flags = ['--kubeconfig', kubeconfig, '--api-servers', kube.url, '--no-finalizer'];
+    const host = await TestHost.create(t, { flags });
+    await kube.must('POST', servicePath('default'), service('bare', host.address(1)));
+    await host.start();
+    const told = async () => kube.must('GET', servicePath('default', 'bare'));
+    await host.until(
+      'its status is there',
+      async () => (await told()).status.loadBalancer.ingress?.[0]?.ip === host.address(1),
+    );
+    t.is((await told()).metadata.finalizers, undefined);
+    await kube.must('DELETE', servicePath('default', 'bare'));
+  },
+);
+
+test.serial(
   'Members of a folder serve a Service of the API, and a folder serves without any API server',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });

@@ -1,13 +1,13 @@
 // The API server is gone for a while: traffic does not notice, whatever happens to the agent and its host meanwhile, and
 // nothing is done over when it is back. SOAK_MINUTES makes it longer (`make soak`).
 
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
 import { processesOf, signal, TestHost } from '../support/agent.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
 import { createNodeService, nodePath } from '../support/node-service.ts';
+import { removeFolder } from '../support/remove-folder.ts';
 import { requires } from '../support/requirements.ts';
 import { Load } from '../support/traffic.ts';
 
@@ -84,7 +84,7 @@ test.serial('A host that boots without an API server serves what it served befor
   await first.kill();
   for (const pid of processesOf(host.directory)) signal(pid, 'SIGKILL');
   await host.until('HAProxy is gone', async () => !(await host.answers()));
-  await rm(join(host.runtimeDir, 'haproxy'), { recursive: true });
+  await removeFolder(join(host.runtimeDir, 'haproxy'));
 
   await kube.killApiServer();
   const second = await host.start();

@@ -42,6 +42,13 @@ test('A HAProxy that has died and cannot be started does not, either', async (t)
   await writeFile(join(host.directory, 'dead'), '');
   for (const pid of [await host.master(), await host.worker()]) signal(pid, 'SIGKILL');
   await host.until('HAProxy is gone', async () => !(await host.answers()));
+  await host.until('its status says that it is not served', async () => {
+    const { status } = await kube.must('GET', servicePath('died', 'web'));
+    const programmed = status.conditions.find(
+      ({ type }: { type: string }) => type === 'headgate.io/Programmed',
+    );
+    return programmed.status === 'False' && status.loadBalancer.ingress.length === 1;
+  });
   await deletedAfterEscape(t, host, 'died');
 });
 

@@ -181,6 +181,32 @@ test.serial('The first pool takes no address from a Service that named it before
 });
 
 test.serial(
+  'The first pool leaves Services that share an address by name the ports that they have',
+  async (t) => {
+    const host = await started(t);
+    for (const { metadata } of (await kube.must('GET', POOLS)).items)
+      await kube.must('DELETE', `${POOLS}/${metadata.name}`);
+    await host.until('no pool is left', async () => (await host.status()).addresses.pools.length === 0);
+    const address = host.address(140);
+    const ports = [await freePort(), await freePort()];
+    const both = ['first-of-two', 'second-of-two'];
+    for (const [at, name] of both.entries())
+      await create(name, { port: ports[at] ?? 0 }, { 'headgate.io/load-balancer-ips': address });
+    for (const name of both)
+      await until('it has what it names', async () => (await published(name)).join() === address);
+    await kube.must('POST', POOLS, pool('of-both', { blocks: [address] }));
+    await host.until('the pool is known', async () =>
+      (await host.status()).addresses.pools.some(({ name, used }) => name === 'of-both' && used === 1),
+    );
+    for (const name of both) {
+      t.deepEqual((await host.why(`default/${name}`)).listeners[0]?.addresses, [address]);
+      t.deepEqual((await host.why(`default/${name}`)).problems, []);
+      t.is(await reasonOf(name), 'Allocated');
+    }
+  },
+);
+
+test.serial(
   'When the last pool goes, an older Service takes nothing that another one has of it',
   async (t) => {
     const host = await started(t);

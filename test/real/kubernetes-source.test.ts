@@ -272,7 +272,7 @@ test.serial(
     const proxy = await proxyOf();
     t.teardown(() => proxy.close());
     const snapshotPath = join(directory, 'api', 'objects');
-    const options = { through: proxy, snapshotPath, patience: 300 };
+    const options = { through: proxy, snapshotPath };
     for (const name of ['kept', 'changed', 'gone']) {
       await kube.must('POST', servicePath('default'), serviceJson(name));
       await kube.must('POST', slicePath('default'), sliceJson(name, ['10.3.0.1']));
@@ -282,7 +282,7 @@ test.serial(
     await first.close();
 
     proxy.refuse();
-    const second = await Reported.create(kube, options);
+    const second = await Reported.create(kube, { ...options, patience: 300 });
     t.teardown(() => second.close());
     t.is(await second.source.ready, 'snapshot');
     t.deepEqual(second.objects, first.objects);

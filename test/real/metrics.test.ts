@@ -191,7 +191,7 @@ test.serial('What an old worker still counts is added, and it ends with its last
 });
 
 test.serial(
-  'Of pools in which nothing happens members are shown as they are, whoever changes them',
+  'Of pools in which nothing happens members are shown as they are, and as others have made them from the next connection on',
   async (t) => {
     const host = await served(t);
     await host.serve({
@@ -229,7 +229,82 @@ test.serial(
     const before = await shown('headgate_member_weight', other);
     const server = (await host.servers()).find(({ backend }) => backend.includes(':other:'));
     t.is(await host.haproxy(`set server ${server?.backend}/${server?.server} weight 1`), '');
+    await ask(host.place(2));
     t.is(await shown('headgate_member_weight', other), before / 2 + 1);
+  },
+);
+
+/** What HAProxy itself tells of pools and members, by metric and what is in its labels. */
+async function counted(host: TestHost): Promise<ReadonlyMap<string, number>> {
+  const [header = '', ...rows] = (await host.haproxy('show stat -1 6 -1')).trim().split('\n');
+  const names = header.replace(/^# /, '').split(',');
+  const all = new Map<string, number>();
+  for (const row of rows) {
+    const fields = row.split(',');
+    const of = (column: string): string => fields[names.indexOf(column)] ?? '';
+    const [, service] = of('pxname').split(':');
+    const [kind, label] =
+      of('svname') === 'BACKEND' ? ['pool', ''] : ['member', ` address="${of('svname')}"`];
+    if (service === undefined) continue;
+    for (const [metric, column] of Object.entries(kind === 'pool' ? { ...COMPARED, ...OF_POOLS } : COMPARED))
+      all.set(`headgate_${kind}_${metric} service="${service}"${label}`, Number(of(column)));
+  }
+  return all;
+}
+
+const COMPARED = {
+  open_connections: 'scur',
+  sessions_total: 'stot',
+  received_bytes_total: 'bin',
+  sent_bytes_total: 'bout',
+  connection_errors_total: 'econ',
+  retries_total: 'wretr',
+};
+const OF_POOLS = { redispatches_total: 'wredis' };
+
+test.serial(
+  'However requests and scrapes fall together, what is shown is what HAProxy has counted',
+  async (t) => {
+    const host = await served(t);
+    // One member is not there, and of another pool none is: HAProxy tries again, elsewhere where it can.
+    await host.serve({
+      name: 'half',
+      address: host.address(2),
+      members: [host.address(11), host.address(19)],
+    });
+    await host.serve({ name: 'none', address: host.address(3), members: [host.address(19)] });
+    const agent = await host.start();
+    await host.until('all are served', async () => (await host.answers()) && (await host.answers(2)));
+    const kept = await Client.connect(host.place());
+    const places = [1, 2, 1, 3, 2].map((last) => host.place(last));
+    for (let round = 0; round < 12; round++) {
+      const asking = places.map((place) => ask(place).catch(() => 'broken off'));
+      for (let scrapes = 0; scrapes < 3; scrapes++) await scraped(agent);
+      if (round % 3 === 0) await kept.ask();
+      if (round % 2 === 0) await Promise.all(asking);
+      else await asking[0];
+    }
+    const isQuiet = async (): Promise<boolean> =>
+      [...(await counted(host))].every(
+        ([key, value]) => !/open/.test(key) || value === 0 || /"web"/.test(key),
+      );
+    await host.until('nothing is under way', isQuiet);
+    for (const isOpen of [true, false]) {
+      const [metrics, expected] = [await scraped(agent), await counted(host)];
+      const differing = [...expected].filter(([key, value]) => {
+        const [name = '', ...labels] = key.split(' ');
+        return total(metrics, name, ...labels) !== value;
+      });
+      t.deepEqual(differing, [], isOpen ? 'a connection is open' : 'none is open');
+      t.is(expected.get('headgate_pool_open_connections service="web"'), Number(isOpen));
+      t.true((expected.get('headgate_pool_redispatches_total service="half"') ?? 0) > 0);
+      t.true((expected.get('headgate_pool_connection_errors_total service="none"') ?? 0) > 0);
+      kept.close();
+      await host.until(
+        'the connection has ended',
+        async () => (await counted(host)).get('headgate_pool_open_connections service="web"') === 0,
+      );
+    }
   },
 );
 

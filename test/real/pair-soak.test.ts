@@ -40,8 +40,8 @@ const PORT = 8080;
  * named here, since another role may need one more.
  */
 const ALLOWED: Readonly<Record<string, number>> = {
-  // What is remembered of names levels off after some minutes.
-  'agent live heap': SOAK_MINUTES === undefined ? 1 : 3,
+  // In half an hour what V8 has optimized by then makes 1.0 to 1.4, and a leak of a kilobyte a second 1.8 more.
+  'agent live heap': SOAK_MINUTES === undefined ? 1 : 2.5,
   'agent RSS': 15,
   'agent descriptors': 1,
   'agent threads': 0,
@@ -58,8 +58,16 @@ const ALLOWED: Readonly<Record<string, number>> = {
   'keepalived descriptors': 1,
 };
 const allowed = (name: string): number => ALLOWED[name] ?? 1;
-/** So much more may be under way at the quietest moment of a long run's last third than at that of its first one. */
-const UNDER_WAY = 4;
+/**
+ * So much more may be there at the quietest moment of a long run's last third than at that of its first one. Counts are
+ * of what is under way, too; memory has grown by then to what it needs.
+ */
+const inBetween = (name: string): number => {
+  if (name === 'agent RSS') return 6;
+  if (name === 'agent live heap') return 1.5;
+  return isMemory(name) ? allowed(name) : allowed(name) + 4;
+};
+const isMemory = (name: string): boolean => /RSS|heap/.test(name);
 
 let kube: Kube;
 test.before(async (t) => {
@@ -128,7 +136,7 @@ test.serial(
     await pair.active.host.until('HAProxy has what the slices say', isSame, 60_000);
     for (const { host } of sides) counts.reloads += await host.reloads();
 
-    const verdicts = series.verdicts((name) => allowed(name.slice(2)) + UNDER_WAY);
+    const verdicts = series.verdicts((name) => inBetween(name.slice(2)));
     t.log(`${churn.writes - written} endpoint writes in ${SECONDS} s, ${JSON.stringify(counts)}`);
     const happened = {
       'endpoint write': churn.writes - written,

@@ -3,11 +3,12 @@
 
 import { existsSync } from 'node:fs';
 import { unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
+import { removeFolder } from '../support/remove-folder.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
 import { ask, Load } from '../support/traffic.ts';
@@ -123,6 +124,13 @@ test.serial('An audit finds what is wrong also after the admin socket has been r
   await host.until('the member serves again', () => host.answers());
 });
 
+test.serial('Commands reach the agent again soon after its socket was removed', async (t) => {
+  const { host, agent } = await served(t);
+  await unlink(join(host.runtimeDir, 'agent.sock'));
+  await host.until('a command reaches it', async () => (await host.command('status')).status === 0);
+  t.true(agent.hasLogged("The agent's socket was removed"));
+});
+
 test.serial('The master socket comes back when it is removed, without a failed request', async (t) => {
   const { host, agent } = await served(t);
   const [load, master] = [new Load(t, host.place()), await host.master()];
@@ -138,6 +146,38 @@ test.serial('The master socket comes back when it is removed, without a failed r
   t.is(await host.master(), master);
   await stillWorks(host);
 });
+
+test.serial(
+  'The runtime folder of HAProxy comes back when all of it is removed, without a failed request',
+  async (t) => {
+    const { host } = await served(t);
+    const [load, master] = [new Load(t, host.place()), await host.master()];
+    await removeFolder(dirname(host.paths.masterSocket));
+    await host.soon('it is there again', async () => (await host.master()) === master);
+    t.is(await host.reloads(), 1);
+    await load.answered(30);
+    t.deepEqual((await load.stop()).failures, []);
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a new Service is served', () => host.answers(2));
+    t.is(await host.master(), master);
+  },
+);
+
+test.serial(
+  'An agent that starts where the runtime folder of HAProxy was removed starts no second HAProxy',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const [load, master] = [new Load(t, host.place()), await host.master()];
+    await agent.stop();
+    await removeFolder(dirname(host.paths.masterSocket));
+    await host.serve({ members: [host.address(12)] });
+    await host.start();
+    t.is(await host.master(), master);
+    await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+    await load.answered(30);
+    t.deepEqual((await load.stop()).failures, []);
+  },
+);
 
 test.serial(
   'An agent that starts and finds both sockets removed gets hold of the HAProxy that runs',

@@ -9,15 +9,17 @@ import {
   readdir,
   readFile,
   rm,
+  stat,
   truncate,
   unlink,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
 import { type HostOptions, type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
+import { removeFolder } from '../support/remove-folder.ts';
 import { requires } from '../support/requirements.ts';
 import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
 import { ask, Load } from '../support/traffic.ts';
@@ -66,6 +68,33 @@ test.serial(
     await writeFile(host.paths.startScript, 'nonsense\n');
     await host.start();
     t.true(await isBack());
+  },
+);
+
+test.serial(
+  'The folder of haproxy.cfg that was removed is made again, with what HAProxy needs',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const { config, startScript } = host.paths;
+    const [text, script, worker] = [
+      await host.config(),
+      await readFile(startScript, 'utf8'),
+      await host.worker(),
+    ];
+    const isWhole = async () =>
+      (await host.config().catch(() => '')) === text &&
+      (await readFile(startScript, 'utf8').catch(() => '')) === script;
+    await removeFolder(dirname(config));
+    await host.soon('it is whole again', isWhole);
+    t.is((await stat(dirname(config))).mode & 0o777, 0o700);
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+    t.is(agent.log.filter(({ level }) => level === 'warn' || level === 'error').length, 1);
+    t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
+    // A reload may come first.
+    await removeFolder(dirname(config));
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a new Service is served', () => host.answers(2));
+    t.is((await host.status()).fault, '');
   },
 );
 
@@ -184,6 +213,36 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
   await rm(ballast);
   await healed(t, host, agent);
 });
+
+asRoot.serial(
+  'Where haproxy.cfg is removed while the disk is full, HAProxy starts with the last good one',
+  async (t) => {
+    const host = await TestHost.create(t);
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
+    t.teardown(async () => {
+      await run('umount', ['--lazy', host.stateDir]);
+    });
+    await startMembers(t, host, 2);
+    await host.serve();
+    const agent = await host.start();
+    // By a reload, after which there is a last good one.
+    await host.serve({ name: 'second', address: host.address(3) });
+    await host.until('the second Service is served', () => host.answers(3));
+    const ballast = join(host.stateDir, 'ballast');
+    await host.until('the last good one is kept', async () =>
+      (await readdir(join(host.stateDir, 'haproxy'))).includes('haproxy.cfg.last-good'),
+    );
+    await writeFile(ballast, Buffer.alloc(1024 * 1024)).catch(() => undefined);
+    const pids = [await host.master(), await host.worker()];
+    await rm(host.paths.config);
+    for (const pid of pids) signal(pid, 'SIGKILL');
+    await host.soon('there is traffic again', async () => (await host.answers()) && host.answers(3));
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('it is reported', async () => (await host.status()).haproxy.persistFault !== '');
+    await rm(ballast);
+    await healed(t, host, agent);
+  },
+);
 
 asRoot.serial('An agent whose disk is full at its first start serves once there is room', async (t) => {
   const host = await TestHost.create(t);

@@ -69,6 +69,17 @@ for (const mode of ['tcp', 'http']) {
   );
 }
 
+test.serial('A client that ends its sending with its request is answered in HTTP mode', async (t) => {
+  const { host } = await served(t, 1);
+  await host.serve({ members: [host.address(11)], annotations: { mode: 'http' } });
+  await host.start();
+  for (let times = 0; times < 10; times++) {
+    const client = await Client.connect(host.place());
+    t.is(await client.ask({ last: true }), host.address(11));
+    client.close();
+  }
+});
+
 test.serial('A terminating member keeps its connection and gets no new one', async (t) => {
   const { host } = await served(t, 2);
   await host.serve({ members: [host.address(11)] });

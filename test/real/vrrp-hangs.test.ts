@@ -2,12 +2,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/base/namespace.ts';
 import { signal } from '../support/agent.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
+import { removeFolder } from '../support/remove-folder.ts';
 import { requires } from '../support/requirements.ts';
 import { createPair, type Pair, type PairHost, startPair, until, vip, vips } from '../support/vrrp-pair.ts';
 
@@ -39,6 +40,100 @@ test.serial('keepalived that hangs on the standby is ended, and the master stays
   t.is((await b.ask()).becameMaster, becameMaster);
   t.is(b.state(), 'master');
 });
+
+test.serial('keepalived whose pid files are lost is found, and gets no other one beside it', async (t) => {
+  const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 500 } });
+  const { b } = pair;
+  const [parent, child] = [await b.pid(), await b.vrrpPid()];
+  const { pidFile, vrrpPidFile } = b.paths;
+  const isKnown = async () => (await b.pid()) === parent && (await b.vrrpPid()) === child;
+  for (const lose of [
+    () => Promise.all([unlink(pidFile), unlink(vrrpPidFile)]),
+    () => writeFile(pidFile, `${process.pid}\n`),
+    () => unlink(vrrpPidFile),
+  ]) {
+    await lose();
+    await until('it is known', () => isKnown().catch(() => false), pair);
+  }
+  await until('it is not taken for another one', async () => b.dataplane.status().pid === parent, pair);
+  t.is(b.state(), 'master');
+  t.false(b.log.includes('Started keepalived', b.log.indexOf('Started keepalived') + 1));
+});
+
+test.serial('A second keepalived with the same files is said, and that it is gone', async (t) => {
+  const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 500 } });
+  const { b } = pair;
+  const pid = await b.pid();
+  const { pidFile, vrrpPidFile } = b.paths;
+  const names = new Map<string, string>();
+  for (const file of [pidFile, vrrpPidFile]) names.set(file, await readFile(file, 'utf8'));
+  // As one that is started in the same moment, which finds no pid files yet.
+  for (const file of names.keys()) await unlink(file);
+  const [program, args] = startOf(b);
+  const second = spawn(program, args, {
+    stdio: 'ignore',
+    env: { ...process.env, TMPDIR: b.paths.directory },
+  });
+  t.teardown(async () => {
+    second.kill('SIGKILL');
+    if (second.exitCode === null && second.signalCode === null) await once(second, 'exit');
+  });
+  const isSaid = (): boolean => /^A second keepalived runs/.test(b.dataplane.status().fault);
+  // The audit may have put the files right before anybody looks.
+  await until('it names itself', async () => isSaid() || (await b.pid().catch(() => pid)) !== pid, pair);
+  await until('and its child', async () => (await b.vrrpPid().catch(() => 0)) > 0, pair);
+  for (const [file, text] of names) await writeFile(file, text);
+  await until('it is said', async () => isSaid(), pair);
+  const pids = /"kill -KILL ([\d ]+)"$/.exec(b.dataplane.status().fault)?.[1]?.split(' ').map(Number) ?? [];
+  t.is(pids.length, 2);
+  t.false(pids.includes(pid) || pids.includes(await b.vrrpPid()));
+  t.is(b.dataplane.status().pid, pid);
+  for (const each of pids) signal(each, 'SIGKILL');
+  await until('it is over', async () => b.dataplane.status().fault === '', pair);
+  t.regex(b.log, /There is one keepalived again/);
+  t.is(await b.pid(), pid);
+  await until('b holds its VIPs', async () => b.state() === 'master' && (await b.held()).length === 5, pair);
+});
+
+test.serial('How a host stands is told again where somebody changes it', async (t) => {
+  const pair = await startPair(t, vips(0, 3), { a: { auditInterval: 500 } });
+  const { a, b } = pair;
+  await until('it is told', async () => (await a.ask()).priority === 200, pair);
+  const changes = [() => unlink(a.paths.standing), () => writeFile(a.paths.standing, '153\n')];
+  for (const [index, change] of changes.entries()) {
+    await change();
+    await until('it is seen', async () => a.counted.get('file') === index + 1, pair);
+    await until('it is not', async () => (await a.ask()).priority === 200, pair);
+  }
+  b.dataplane.standing(['maintenance']);
+  await until('a takes over', async () => a.state() === 'master', pair);
+  t.is(a.counted.get('file'), changes.length);
+});
+
+test.serial(
+  'Where all files of keepalived at run time are deleted it goes on, and is heard again',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 500 } });
+    const { a, b } = pair;
+    const pid = await b.pid();
+    await removeFolder(b.paths.directory);
+    await until('it is reloaded', async () => b.counted.get('reload done') === 1, pair);
+    t.is(await b.pid(), pid);
+    t.is(b.state(), 'master');
+    a.dataplane.standing([]);
+    b.dataplane.standing(['maintenance']);
+    await until('a takes over', async () => a.state() === 'master', pair);
+    await until('b is backup', async () => b.state() === 'backup', pair);
+    // And where they are lost while no agent is there.
+    await b.dataplane.close();
+    await removeFolder(b.paths.directory);
+    await b.restart(vips(0, 3));
+    b.dataplane.standing([]);
+    a.dataplane.standing(['maintenance']);
+    await until('b takes over', async () => b.state() === 'master', pair);
+    t.is(await b.pid(), pid);
+  },
+);
 
 test.serial('A reload that keepalived does not carry out is a fault until it has', async (t) => {
   const pair = await startPair(t, vips(0, 3));
@@ -119,12 +214,12 @@ async function isAlone(master: PairHost, backup: PairHost, pair: Pair): Promise<
 }
 
 /** What a unit of systemd does: starts keepalived with the agent's file as soon as it is there, and again when it ends. */
-async function unit(t: ExecutionContext<unknown>, { network, name, paths }: PairHost): Promise<ChildProcess> {
+async function unit(t: ExecutionContext<unknown>, host: PairHost): Promise<ChildProcess> {
+  const { paths } = host;
   await mkdir(dirname(paths.pidFile), { recursive: true });
-  const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
   const loop = `trap 'kill $child; wait; exit' TERM
     while :; do rm -f ${paths.pidFile} ${paths.vrrpPidFile}; "$@" & child=$!; wait $child; sleep 1; done`;
-  const [program, args] = inNamespace(network.netns(name), keepalivedExecutable, words);
+  const [program, args] = startOf(host);
   const child = spawn('sh', ['-c', loop, 'sh', program, ...args], {
     stdio: 'ignore',
     env: { ...process.env, TMPDIR: paths.directory },
@@ -134,4 +229,10 @@ async function unit(t: ExecutionContext<unknown>, { network, name, paths }: Pair
     await once(child, 'exit');
   });
   return child;
+}
+
+/** keepalived with the agent's files, as somebody else starts it. */
+function startOf({ network, name, paths }: PairHost): ReturnType<typeof inNamespace> {
+  const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
+  return inNamespace(network.netns(name), keepalivedExecutable, words);
 }

@@ -17,6 +17,7 @@ const everyAdvertisement = test.macro(async (t, family: 'v4' | 'v6') => {
   const own = { instances: [{ virtualRouterId: 51, priority: 200, anchors }], family };
   const all = vips(0, 1_000);
   const pair = await startPair(t, all, { a: own, b: own });
+  t.timeout(280_000);
   const { network, a, b } = pair;
   for (const host of [b, a]) {
     host.configure({ advertInterval: ADVERT_INTERVAL });

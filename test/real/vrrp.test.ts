@@ -1,7 +1,7 @@
 // The pair with the real keepalived, in network namespaces: who is master, who holds the VIPs, and what disturbs that.
 
 import { randomInt } from 'node:crypto';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -318,6 +318,90 @@ test.serial('A VIP that somebody takes from the interface of the master comes ba
   await until('the VIP is held', isHeld, pair);
   await isSettled(pair);
   t.is((await (a.state() === 'master' ? a : b).held()).length, 5);
+});
+
+test.serial('VIPs that somebody puts on the interface of the backup are taken away', async (t) => {
+  const pair = await startPair(t, vips(0, 3), { a: { auditInterval: 500 } });
+  const { network, a, b } = pair;
+  for (const address of [`${vip(1)}/32`, '10.9.99.9/32'])
+    await network.run('a', 'ip', 'address', 'add', address, 'dev', 'eth0');
+  await until('the VIP is gone', async () => !(await a.held()).includes(vip(1)), pair);
+  t.deepEqual(await a.held(), ['10.9.99.9']);
+  t.is(a.counted.get('stale-vips'), 1);
+  t.is(b.state(), 'master');
+  t.is((await b.held()).length, 5);
+});
+
+test.serial('keepalived.conf is written again whatever somebody does to it, and the VIPs stay', async (t) => {
+  const pair = await startPair(t, vips(0, 10), { b: { auditInterval: 500 } });
+  const { b } = pair;
+  const config = await b.config();
+  const { config: path } = b.paths;
+  const changes = [
+    () => unlink(path),
+    () => writeFile(path, ''),
+    () => writeFile(path, config.replaceAll(/ {4}10\.9\.1\.\S+ dev eth0\n/g, '')),
+  ];
+  for (const [index, change] of changes.entries()) {
+    await change();
+    await until('it is written again', async () => b.counted.get('reload done') === index + 1, pair);
+    await until('all is well', async () => b.dataplane.status().vips === 10, pair);
+    t.is(await b.config(), config);
+    t.deepEqual(b.dataplane.status().refused, []);
+    t.is((await b.held()).length, 12);
+  }
+  t.is(b.state(), 'master');
+  t.is(b.counted.get('file'), changes.length);
+});
+
+test.serial(
+  'keepalived that ends when somebody has spoilt its file is back with the right one before any audit',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 10));
+    const { a, b } = pair;
+    await writeFile(b.paths.config, 'nonsense {');
+    await b.crash();
+    await until('it runs again', async () => b.state() === 'backup' && a.state() === 'master', pair);
+    t.is(b.dataplane.status().fault, '');
+    t.is(b.dataplane.status().vips, 10);
+    t.regex(await b.config(), /10\.9\.1\.10\/32/);
+  },
+);
+
+test.serial(
+  'Where keepalived.conf cannot be written keepalived starts from the one that is there',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 10));
+    const { b } = pair;
+    await b.dataplane.close();
+    await b.crash();
+    // As a disk that is full, or can only be read.
+    const inTheWay = `${b.paths.config}.candidate`;
+    await mkdir(inTheWay);
+    await b.restart(vips(0, 11));
+    await until('it runs', async () => b.state() === 'backup', pair);
+    t.regex(b.dataplane.status().fault, /Cannot write/);
+    t.is((await b.ask()).addresses.size, 12);
+    await rmdir(inTheWay);
+    await until('it has the new one', async () => b.dataplane.status().vips === 11, pair);
+    await until('all is well', async () => b.dataplane.status().fault === '', pair);
+  },
+);
+
+test.serial('An address that is not the own one of its host any more becomes a VIP again', async (t) => {
+  const audited = { auditInterval: 500 };
+  const pair = await createPair(t, { a: audited, b: audited });
+  const { network, b } = pair;
+  await network.run('b', 'ip', 'address', 'add', `${vip(1)}/24`, 'dev', 'eth0');
+  b.want(vips(0, 3));
+  await b.dataplane.start();
+  t.deepEqual(
+    b.dataplane.status().refused.map(({ address }) => address),
+    [vip(1)],
+  );
+  await network.run('b', 'ip', 'address', 'del', `${vip(1)}/24`, 'dev', 'eth0');
+  await until('it is given to keepalived', async () => b.dataplane.status().vips === 3, pair);
+  await until('it is held', async () => (await b.held()).includes(vip(1)), pair);
 });
 
 /** What both hosts have counted; `b` goes on sending while `a` is asked. */

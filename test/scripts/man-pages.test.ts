@@ -39,6 +39,8 @@ test('bash completes for each command the flags that it has, and leaves files to
   for (const { command } of usages)
     for (const flag of command.match(/--[a-z]+/g) ?? [])
       t.deepEqual(completed('headgate', command.split(' ')[0] ?? '', flag.slice(0, -1)), [flag], command);
+  for (const { command } of usages.filter((each) => !each.command.startsWith('run ')))
+    t.deepEqual(completed('headgate', command.split(' ')[0] ?? '', '--js'), ['--json'], command);
   t.deepEqual(completed('headgate', 'status', '--r'), ['--runtime-dir']);
   t.deepEqual(completed('headgate', 'render', '--o'), ['--output', '--old-worker-memory']);
   t.deepEqual(completed('headgate', 'run', '--manifests', ''), ['']);

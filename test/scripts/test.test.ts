@@ -83,6 +83,18 @@ test.serial(
   { code: 1, last: '1 passed, 1 failed, 0 skipped', says: /^FAILED: Two fails$/m },
 );
 test.serial(
+  'names the test whose error says no place, and goes on',
+  ends,
+  {
+    'a.test.ts': `import test from 'ava';
+test('One fails', () => Promise.reject(Object.assign(new Error('far away'), { stack: 'Error: far away' })));
+test('Two passes', (t) => t.pass());
+`,
+  },
+  {},
+  { code: 1, last: '1 passed, 1 failed, 0 skipped', says: /far away/ },
+);
+test.serial(
   'names the test that hangs, and ends',
   ends,
   { 'a.test.ts': `${good}test('Two hangs', () => new Promise(() => setTimeout(() => undefined, 1e6)));` },

@@ -2,7 +2,6 @@
 // `bin/headgate run` as a process, and the HAProxy that it starts. What a test leaves running is ended by process id.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
@@ -20,6 +19,7 @@ import { parseServersState, type ServerState } from '../../agent/haproxy/socket/
 import type { AgentStatus, ServiceExplanation } from '../../agent/report/status.ts';
 import { Deadline } from './deadline.ts';
 import { haproxyExecutable } from './haproxy.ts';
+import { ownNetwork } from './own-network.ts';
 import { reachableHaproxy } from './reachable-haproxy.ts';
 import { type Json, VIP_PORT, type Web, webObjects } from './service-objects.ts';
 import { ask, type Place } from './traffic.ts';
@@ -70,7 +70,7 @@ export class TestHost {
   /** The program, from the next start on: an upgrade. */
   headgate = headgate;
   /** A loopback network of its own. */
-  readonly #network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
+  readonly #network: string;
   readonly #options: HostOptions;
   /** Its HAProxy. */
   readonly haproxyProgram: string;
@@ -84,6 +84,7 @@ export class TestHost {
     const { haproxy = ofAll } = options;
     const host = new TestHost(
       directory,
+      await ownNetwork(t),
       options,
       typeof haproxy === 'function' ? await haproxy(directory) : haproxy,
     );
@@ -96,8 +97,9 @@ export class TestHost {
     return host;
   }
 
-  private constructor(directory: string, options: HostOptions, haproxy: string) {
+  private constructor(directory: string, network: string, options: HostOptions, haproxy: string) {
     this.directory = directory;
+    this.#network = network;
     this.#options = options;
     this.haproxyProgram = haproxy;
     [this.manifestDir, this.stateDir, this.runtimeDir] = ['m', 's', 'r'].map((name) =>
@@ -282,7 +284,7 @@ export class TestHost {
       for (const pid of left) signal(pid, 'SIGKILL');
       await delay(10);
     }
-    await rm(this.directory, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

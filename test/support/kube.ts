@@ -334,7 +334,8 @@ export class Kube {
     return (await this.api('GET', path)).status === 200;
   }
 
-  #ask(url: string, { method, path, body, contentType, agent }: Question): Promise<KubeResponse> {
+  async #ask(url: string, question: Question): Promise<KubeResponse> {
+    const { method, path, body, contentType, agent } = question;
     const text = body === undefined ? undefined : JSON.stringify(body);
     const patch = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
     const request = https.request(`${url}${path}`, {
@@ -349,7 +350,14 @@ export class Kube {
           : { 'content-type': contentType ?? patch, 'content-length': Buffer.byteLength(text) }),
       },
     });
-    return answerOf(request, text);
+    try {
+      return await answerOf(request, text);
+    } catch (error) {
+      // The API server closed a connection that had long been idle at the moment in which it was used again.
+      if (request.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
+        return this.#ask(url, question);
+      throw error;
+    }
   }
 
   async #startControllerManager(): Promise<void> {

@@ -70,14 +70,15 @@ export class Client {
     return this.#isOpen;
   }
 
-  /** One at a time. Rejects where the connection ends, or nothing comes for 10 s. */
-  async ask(): Promise<string> {
+  /** One at a time. Rejects where the connection ends, or nothing comes for 10 s. `last` ends the sending side with it. */
+  async ask({ last = false } = {}): Promise<string> {
     if (!this.#isOpen) throw new Error('The connection was closed before the request');
     const answer = new Promise<string>((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
     const timer = setTimeout(() => this.#waiting?.reject(new Error('No answer within 10 s')), 10_000);
     this.#socket.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    if (last) this.#socket.end();
     try {
       return await answer;
     } finally {

@@ -76,6 +76,11 @@ test('The unit of HAProxy starts it with what the agent starts it with', (t) => 
   t.deepEqual(Object.fromEntries(said.map(([, name, value]) => [name, value])), { ...haproxyVariables });
 });
 
+test('A process that is ended for lack of memory takes nobody else of its unit along', (t) => {
+  for (const name of ['headgate', 'headgate-haproxy'])
+    t.regex(read(`${name}.service`), /^OOMPolicy=continue$/m, name);
+});
+
 test('HAProxy writes its messages where the agent reads them and keeps them small', (t) => {
   const { log } = haproxyPaths('/var/lib/headgate', '/run/headgate');
   t.true(read('headgate-haproxy.service').includes(`\nStandardError=append:${log}\n`));

@@ -2,7 +2,7 @@
 // last seen to serve kept beside it.
 
 import { statSync } from 'node:fs';
-import { copyFile, readFile, rename, unlink } from 'node:fs/promises';
+import { copyFile, link, readFile, rename, unlink } from 'node:fs/promises';
 import { renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
 
 /** What tells that a file is still the one that we wrote. */
@@ -14,7 +14,7 @@ interface Identity {
 
 export interface ConfigFileOptions {
   readonly mode?: number;
-  /** Sees to it that what the file refers to is there before the file is. Errors: FILE_WRITE. */
+  /** Makes the folder, and what is in it that the file refers to, where it is not there. Errors: FILE_WRITE. */
   readonly keepBeside?: () => Promise<void>;
   /** The file was written again because of what someone else had made of it. */
   readonly onTampered?: () => void;
@@ -41,6 +41,11 @@ export class ConfigFile {
     return this.#written !== undefined;
   }
 
+  /** To be called before HAProxy is shown any text, and from time to time. Errors: FILE_WRITE. */
+  async keepBeside(): Promise<void> {
+    await this.#options.keepBeside?.();
+  }
+
   /**
    * Writes beside the file what `write` will most likely be given next, the very same list, which has only a name to
    * get then. Never throws: where this fails, `write` says why.
@@ -56,9 +61,20 @@ export class ConfigFile {
     this.#draft = { chunks, isThere };
   }
 
-  /** At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was. */
+  /**
+   * At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was, or, where
+   * somebody has removed it, the last good one.
+   */
   write(chunks: readonly Buffer[]): Promise<void> {
-    const written = this.#writing.then(() => this.#write(chunks));
+    const written = this.#writing.then(async () => {
+      try {
+        await this.#write(chunks);
+      } catch (error) {
+        // A second name, which a full disk has room for; where the file is there this fails.
+        await link(this.#lastGood, this.path).catch(() => undefined);
+        throw error;
+      }
+    });
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -103,7 +119,7 @@ export class ConfigFile {
   }
 
   async #write(chunks: readonly Buffer[]): Promise<void> {
-    await this.#options.keepBeside?.();
+    await this.keepBeside();
     if (this.#written === undefined && (await this.#holds(chunks))) {
       this.#written = identityOf(this.path);
       return;

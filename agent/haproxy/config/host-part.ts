@@ -11,12 +11,14 @@ import { fileLimit, maxConnections, needsOf } from './limits.ts';
 import { type RenderContext, type RenderSettings, renderContext } from './render-context.ts';
 import {
   isShared,
+  keepTablesCredentials,
   type SharedTables,
   sharedTables,
   type TablesCredentials,
   type TablesSettings,
   writeTablesCredentials,
 } from './shared-tables.ts';
+import { keepStartScript } from './start-script.ts';
 
 export interface HostPartOptions {
   readonly paths: HaproxyPaths;
@@ -33,6 +35,7 @@ export class HostPart {
   /** Nobody changes it while we run. */
   readonly #fileLimit = fileLimit();
   #tables: SharedTables | undefined;
+  #credentials: TablesCredentials | undefined;
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
 
   constructor(options: HostPartOptions) {
@@ -59,6 +62,17 @@ export class HostPart {
     return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);
   };
 
+  /**
+   * The folder of haproxy.cfg, and the files in it that HAProxy does not read haproxy.cfg without: made again where
+   * somebody has removed them. Costs one look at each that is there. Errors: FILE_WRITE.
+   */
+  readonly keepFiles = async (): Promise<void> => {
+    const { paths } = this.#options;
+    await keepStartScript(paths);
+    if (this.#tables !== undefined && this.#credentials !== undefined)
+      await keepTablesCredentials(this.#tables, this.#credentials, paths.fileMode);
+  };
+
   /** Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on. */
   async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
     const { paths, isRunning } = this.#options;
@@ -72,5 +86,6 @@ export class HostPart {
       throw new HeadgateError('HAPROXY_REJECTED', `The stick-tables cannot be shared: ${why}`);
     await writeTablesCredentials(tables, credentials, paths.fileMode);
     this.#tables = tables;
+    this.#credentials = credentials;
   }
 }

@@ -87,7 +87,8 @@ export class Quarantine {
   problemsOf(wanted: LoadBalancer): readonly Problem[] {
     const problems: Problem[] = [];
     const rejection = this.#rejected.get(wanted.key);
-    if (rejection?.structure === structureOfAll(wanted)) problems.push(rejection.problem);
+    if (rejection !== undefined && rejection.structure === structureOfAll(wanted))
+      problems.push(rejection.problem);
     if (this.#blocked.size === 0) return problems;
     for (const { protocol, port, addresses } of wanted.listeners) {
       for (const address of protocol === 'TCP' ? addresses : []) {

@@ -1,6 +1,7 @@
 // Keeps what HAProxy has rejected over a restart of the agent, beside haproxy.cfg: without the last good structure of
 // such a load balancer the next agent would have to leave it out, and without the rejection to try it again.
 
+import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { writeAtomically } from '../../base/atomic-file.ts';
 import { type Rejection, structureOfAll } from './quarantine.ts';
@@ -32,13 +33,13 @@ export class RejectionFile {
     }
   }
 
-  /** Writes only what differs from what it has read or written. Errors: FILE_WRITE. */
+  /** Writes only what differs from what it has read or written, or has been removed since. Errors: FILE_WRITE. */
   async save(rejections: ReadonlyMap<string, Rejection>): Promise<void> {
     const text =
       rejections.size === 0
         ? ''
         : JSON.stringify({ haproxy: this.#haproxyVersion, rejections: [...rejections] });
-    if (text === this.#text) return;
+    if (text === this.#text && (text === '' || existsSync(this.#path))) return;
     if (text === '') await rm(this.#path, { force: true });
     else await writeAtomically(this.#path, [text]);
     this.#text = text;

@@ -1,9 +1,11 @@
 // Stick-tables that two HAProxies share, each on a host of its own: by TLS, both sides with a certificate, because the
 // peers protocol itself is clear text that anybody could write into a table.
 
-import { mkdir, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { writeAtomically } from '../../base/atomic-file.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 import { socketAddress } from './listener-config.ts';
 
 export interface TablesSettings {
@@ -67,7 +69,17 @@ export async function writeTablesCredentials(
   { identity, trusted }: TablesCredentials,
   mode: number,
 ): Promise<void> {
-  await mkdir(dirname(identityFile), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(identityFile), 0o700);
   await writeAtomically(trustedFile, [trusted], { mode });
   await writeAtomically(identityFile, [identity], { mode });
+}
+
+/** Costs one look at each where they are there. Errors: FILE_WRITE. */
+export async function keepTablesCredentials(
+  tables: SharedTables,
+  credentials: TablesCredentials,
+  mode: number,
+): Promise<void> {
+  const areThere = existsSync(tables.identityFile) && existsSync(tables.trustedFile);
+  if (!areThere) await writeTablesCredentials(tables, credentials, mode);
 }

@@ -14,7 +14,6 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { placesOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import { keepStartScript } from '../config/start-script.ts';
 import { type Load, parseInfo, parseLoad } from '../socket/readings.ts';
 import type { ServingWorker } from '../worker.ts';
 import { keepSocket } from './kept-socket.ts';
@@ -85,15 +84,17 @@ export class Caretaker {
   }
 
   async #round(): Promise<void> {
-    const worker = this.#options.worker();
-    if (worker === undefined || this.#isBusy) return;
+    if (this.#isBusy) return;
     this.#isBusy = true;
     this.#rounds++;
     try {
+      // Without a worker, too: a HAProxy that ends at each start says why each time.
+      if (this.#rounds % TRIM_EVERY === 0) await trimLog(this.#options.paths.log, LOG_SIZE);
+      const worker = this.#options.worker();
+      if (worker === undefined) return;
       await this.#lookAfterWorker(worker);
       await this.#lookAfterFiles();
       await this.#probeBlocked();
-      if (this.#rounds % TRIM_EVERY === 0) await trimLog(this.#options.paths.log, LOG_SIZE);
       if (performance.now() - this.#lastAudit >= this.#options.settings().auditInterval) await this.#audit();
     } catch (error) {
       // A lost connection says so itself.
@@ -116,7 +117,7 @@ export class Caretaker {
   async #lookAfterFiles(): Promise<void> {
     const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
     if (isReloading()) return;
-    await keepStartScript(paths);
+    await file.keepBeside();
     if (!file.isUntouched()) await persister.now();
     if (await keepSocket(paths.adminSocket)) {
       log.warn("HAProxy's admin socket was removed: its name is back");

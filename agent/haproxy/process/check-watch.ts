@@ -46,6 +46,17 @@ export class CheckWatch {
     clearTimeout(this.#timer);
   }
 
+  /** The interval may be another one: nobody waits for the end of the old one. */
+  retime(): void {
+    if (this.#timer === undefined || this.#isClosed) return;
+    clearTimeout(this.#timer);
+    this.#later();
+  }
+
+  #later(): void {
+    this.#timer = setTimeout(() => void this.#round(), this.#options.interval());
+  }
+
   /** These differ by now. Whatever has no monitor costs nothing from then on. */
   changed(keys: Iterable<string>): void {
     for (const key of keys) {
@@ -65,14 +76,15 @@ export class CheckWatch {
   }
 
   async #round(): Promise<void> {
-    const { log, interval } = this.#options;
+    const { log } = this.#options;
+    this.#timer = undefined;
     try {
       await this.#read();
     } catch (error) {
       // A lost connection says so itself.
       log.debug('Cannot read the results of health checks now', { error: messageOf(error) });
     }
-    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#round(), interval());
+    if (!this.#isClosed) this.#later();
   }
 
   async #read(): Promise<void> {

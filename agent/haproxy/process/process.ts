@@ -136,7 +136,7 @@ function putFirst(pid: number): void {
   }
 }
 
-/** The master's pid, if the pid file names a process that runs HAProxy with our file. */
+/** The master's pid, if the pid file names a process that runs HAProxy with our file. Errors: as pidIn(). */
 export function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
   return pidIn(paths.pidFile, paths.config);
 }

@@ -1,7 +1,8 @@
-// Decides when to reload: the first request at once, further ones together and spaced, spaced further while old
-// workers (or their memory) pile up, and after a failure with growing patience. Never two at a time.
+// Decides when to reload: the first request at once, further ones together and spaced, spaced further where they go on
+// and on, while old workers (or their memory) pile up, and after a failure with growing patience. Never two at a time.
 
 import type { ReloadReason } from '../plan.ts';
+import { ReloadPace } from './reload-pace.ts';
 
 export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'socket-lost' | 'unblocked';
 
@@ -12,7 +13,7 @@ export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'so
 export type ReloadResult = boolean | 'unneeded' | 'soon';
 
 export interface ArbiterOptions {
-  /** Milliseconds between the ends of two reloads. */
+  /** Milliseconds, the least from the end of a reload to the next one. */
   readonly interval: () => number;
   /** Does the reload. Must not throw. */
   readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<ReloadResult>;
@@ -28,6 +29,7 @@ const LEAST = 100;
 export class ReloadArbiter {
   readonly #options: ArbiterOptions;
   readonly #now: () => number;
+  readonly #pace = new ReloadPace();
   #pending = new Set<ReloadCause>();
   #timer: NodeJS.Timeout | undefined;
   #isReloading = false;
@@ -53,6 +55,14 @@ export class ReloadArbiter {
     this.#schedule();
   }
 
+  /** The interval may be another one: nobody waits for the end of the old one. */
+  retime(): void {
+    if (this.#timer === undefined || this.#isReloading) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#schedule();
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -61,7 +71,8 @@ export class ReloadArbiter {
   #schedule(): void {
     if (this.#closed || this.#isReloading || this.#timer !== undefined || this.#pending.size === 0) return;
     const interval = this.#options.interval();
-    const patience = this.#failures === 0 ? interval : backOff(interval, this.#failures);
+    const patience =
+      this.#failures === 0 ? this.#pace.rest(this.#lastEnd, interval) : backOff(interval, this.#failures);
     const wait = Math.max(0, this.#lastEnd + patience - this.#now());
     this.#timer = setTimeout(() => void this.#fire(), wait);
   }
@@ -79,7 +90,9 @@ export class ReloadArbiter {
     this.#timer = undefined;
     const causes = this.#pending;
     this.#pending = new Set();
+    const began = this.#now();
     const result = await this.#options.reload(causes);
+    if (result === true) this.#pace.reloaded(began, this.#now(), interval);
     this.#failures = result === false ? this.#failures + 1 : 0;
     const isOver = result === true || result === 'unneeded';
     if (!isOver) for (const cause of causes) this.#pending.add(cause);

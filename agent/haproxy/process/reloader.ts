@@ -2,17 +2,20 @@
 // reload leaves the old worker serving and the last good file in place.
 
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { logSince, logSize } from '../../base/log-file.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { Persister } from '../config/persister.ts';
 import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
 import type { ServingWorker } from '../worker.ts';
-import { type HaproxyPaths, masterPid, residentMemory } from './process.ts';
+import { findMaster } from './find-master.ts';
+import { type HaproxyPaths, residentMemory } from './process.ts';
 import type { ReloadCause, ReloadResult } from './reload-arbiter.ts';
 import { forgetServerStates, keepServerStates } from './server-states.ts';
 import type { Expected, Phase, Supervisor } from './supervisor.ts';
@@ -78,6 +81,7 @@ export class Reloader {
     const isLost = (): boolean => this.#options.worker() !== worker;
     try {
       await tablesLearned(worker);
+      await file.keepBeside();
       const candidate = await maker.prepare(wanted, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
       if (isLost()) return this.#leave();
@@ -214,6 +218,8 @@ export class Reloader {
       log.warn('Members that are down may be up after the reload until checks say otherwise', {
         error: messageOf(error),
       });
+    // Somebody may have removed all of it.
+    await makeFolder(dirname(paths.serverState), 0o711).catch(warn);
     await keepServerStates(worker, loadBalancers, paths).catch(warn);
     try {
       return await ask();
@@ -226,8 +232,12 @@ export class Reloader {
     const { masterSocket } = this.#options.paths;
     const isServed = (): boolean => succession.isTaken;
     if (existsSync(masterSocket)) return reload(masterSocket, { isServed });
-    const pid = await masterPid(this.#options.paths);
-    if (pid !== undefined) return signalReload(pid, masterSocket, { isServed });
-    throw new HeadgateError('HAPROXY_RELOAD', 'HAProxy has neither a master socket nor a pid file');
+    const pid = await findMaster(this.#options.paths);
+    if (pid === undefined)
+      throw new HeadgateError(
+        'HAPROXY_RELOAD',
+        'HAProxy has no master socket, and its master cannot be found',
+      );
+    return signalReload(pid, masterSocket, { isServed });
   }
 }

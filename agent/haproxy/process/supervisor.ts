@@ -19,8 +19,9 @@ import { descriptionOf, structureHash } from '../render.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import type { ServingWorker } from '../worker.ts';
+import { findMaster } from './find-master.ts';
 import { keepSocket } from './kept-socket.ts';
-import { type HaproxyPaths, masterPid, startHaproxy } from './process.ts';
+import { type HaproxyPaths, startHaproxy } from './process.ts';
 
 export interface SupervisorOptions {
   readonly executable: string;
@@ -295,7 +296,7 @@ export class Supervisor {
    */
   async #wake(attempt: number): Promise<boolean> {
     const { paths, isReloading, onRepair, log } = this.#options;
-    const pid = await masterPid(paths);
+    const pid = await findMaster(paths);
     if (pid === undefined) return false;
     if (attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket)) {
       log.warn('HAProxy lives but its sockets are gone: reloading it by signal', { master: pid });

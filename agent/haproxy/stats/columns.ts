@@ -47,7 +47,17 @@ export const allColumns: readonly Column[] = [...counterColumns, ...gaugeColumns
 
 export const counterCount = counterColumns.length;
 
+/** The place behind the columns of all that a row says in words: status, mode, last check. */
+export const WORDS = allColumns.length;
+
 /** Where a column's number stands in a series. */
 export function positionOf(column: Column): number {
   return allColumns.indexOf(column);
+}
+
+/** By a column's place, or `WORDS`: the number of the reading that last changed it; 0 where none did. */
+export type Changes = number[];
+
+export function newChanges(): Changes {
+  return new Array<number>(WORDS + 1).fill(0);
 }

@@ -1,7 +1,11 @@
-// Which pools' members a reading asks HAProxy for. Whatever HAProxy counts for a server it counts for its backend as
-// well (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782), so where the backend's row is as it was when
-// the servers were read after it, so are theirs. Not so what checks find, and what we have told HAProxy since: those
-// pools are always read, and all of them every now and then, for what others may have told it.
+// Which pools and members a reading asks HAProxy for, once it has told of all listeners. A connection is counted for its
+// listener before it is for anything else: where the listener's row is as it was when its pool was read after it, and
+// nothing is open, the rows of pool and members are as they were. Not so what checks find, how long a pool has been
+// down, and what we have told HAProxy since: those pools are always read, and all of them every now and then, for what
+// others may have told it.
+// Where too many may have changed to be named, all pools are read, and then the members of those that have: whatever
+// HAProxy counts for a server it counts for its backend as well
+// (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782).
 
 import type { Listener } from '../../model.ts';
 import { hasSpare, spareOf } from '../config/listener-config.ts';
@@ -12,86 +16,125 @@ export interface DuePoolsOptions {
   readonly now?: () => number;
 }
 
+/** As `show stat` has them; may be added up. */
+export const [LISTENERS, POOLS, MEMBERS] = [1, 2, 4] as const;
+
 interface Known {
   readonly listener: Listener | undefined;
   readonly changes: number;
 }
 
-/** Milliseconds between two readings of all members. */
+/** Milliseconds between two readings of everything. */
 const ALL_EVERY = 60_000;
 /** Characters of a line with commands: far less than a line that HAProxy cannot take. */
 const LONGEST_LINE = 8 * 1024;
-const EVERYTHING = 'show stat -1 4 -1';
 /** Nothing else becomes a part of a command. */
 const NAME = /^[a-z0-9.-]+:[a-z0-9.-]+:[a-z]+:\d+:v[46]$/;
 
 export class DuePools {
   readonly #options: Required<DuePoolsOptions>;
-  /** As of the last row of each pool. */
+  /** As of the last row of each listener. */
   readonly #known = new Map<string, Known>();
-  /** Until their members have been read. */
+  /** Until they have been read. */
   readonly #due = new Set<string>();
-  /** Of this reading. */
-  #asked = new Map<string, Listener | undefined>();
+  /** As of the last row of each pool. */
+  readonly #down = new Set<string>();
+  /** Of this reading: what it reads, all listeners, and those whose pools may have changed though they have not. */
+  #what = '';
+  #kinds = 0;
+  #listeners = new Map<string, Listener | undefined>();
+  #doubtful = new Set<string>();
   #unread = new Set<string>();
   #isAll = true;
-  /** Of the last reading of all members. */
-  #worker = '';
+  /** Of the last reading of everything. */
+  #whatWasRead = '';
   #readAllAt = 0;
 
   constructor(options: DuePoolsOptions) {
     this.#options = { now: () => performance.now(), ...options };
   }
 
-  /** A reading of this worker begins. */
-  begin(worker: string): void {
-    this.#isAll = worker !== this.#worker || this.#options.now() - this.#readAllAt >= ALL_EVERY;
-    if (this.#isAll) this.#known.clear();
-    this.#asked = new Map();
+  /** A reading of this worker begins. `kinds`: pools, or pools and members, or neither. */
+  begin(worker: string, kinds: number): void {
+    this.#what = `${worker} ${kinds}`;
+    this.#kinds = kinds;
+    this.#isAll = this.#what !== this.#whatWasRead || this.#options.now() - this.#readAllAt >= ALL_EVERY;
+    if (this.#isAll) for (const rows of [this.#known, this.#down]) rows.clear();
+    this.#listeners = new Map();
+    this.#doubtful = new Set();
     this.#unread = new Set();
   }
 
-  /** Its row of a pool. `differs`: from the reading before. */
-  pool(name: string, listener: Listener | undefined, differs: boolean): void {
+  /** Its row of a listener. `differs`: from the reading before. `isOpen`: has connections. */
+  listener(name: string, listener: Listener | undefined, differs: boolean, isOpen: boolean): void {
     const known = this.#known.get(name);
     const changes = this.#options.changesOf(name);
     this.#known.set(name, { listener, changes });
+    this.#listeners.set(name, listener);
     const hasMonitor = listener === undefined || listener.pool.monitor !== undefined;
     if (differs || hasMonitor || known?.listener !== listener || known.changes !== changes)
       this.#due.add(name);
-    if (this.#due.has(name)) this.#asked.set(name, listener);
-    else this.#unread.add(name);
+    // A connection that is open may still be tried again, or leave a queue.
+    else if (isOpen || this.#down.has(name)) this.#doubtful.add(name);
   }
 
-  /** What is to be asked once every pool of the reading has been told of; '' for nothing. */
-  commands(): string {
-    const names = [...this.#asked].flatMap(([name, listener]) =>
-      listener !== undefined && hasSpare(listener.pool) ? [name, spareOf(name)] : [name],
-    );
-    const line = names.map((name) => `show stat ${name} 4 -1`).join(';');
-    const isLong = line.length > LONGEST_LINE || [...this.#asked.keys()].some((name) => !NAME.test(name));
-    if (!this.#isAll && !isLong) return line;
-    this.#isAll = true;
-    this.#unread = new Set();
-    return EVERYTHING;
+  /** Its row of a pool. */
+  pool(name: string, differs: boolean, isUp: boolean): void {
+    if (differs) this.#due.add(name);
+    if (isUp) this.#down.delete(name);
+    else this.#down.add(name);
   }
 
-  /** Pools whose members were not asked for. */
+  /** What is to be asked once every listener has been told of; each when the rows of the one before have been, too. */
+  *commands(): Generator<string, void, void> {
+    if (!this.#isAll) {
+      const line = this.#naming(this.#dueAnd(this.#doubtful), this.#kinds);
+      if (line !== undefined) {
+        if (line !== '') yield line;
+        return;
+      }
+    }
+    if ((this.#kinds & POOLS) !== 0) yield `show stat -1 ${POOLS} -1`;
+    if ((this.#kinds & MEMBERS) === 0) return;
+    const line = this.#isAll ? undefined : this.#naming(this.#dueAnd([]), MEMBERS);
+    if (line === undefined) {
+      this.#isAll = true;
+      this.#unread = new Set();
+      yield `show stat -1 ${MEMBERS} -1`;
+    } else if (line !== '') yield line;
+  }
+
+  /** Pools that were not asked for, or whose members were not. */
   get unread(): ReadonlySet<string> {
     return this.#unread;
   }
 
   /** The reading has come to its end. */
-  done(worker: string): void {
+  done(): void {
     this.#due.clear();
     if (!this.#isAll) return;
-    this.#worker = worker;
+    this.#whatWasRead = this.#what;
     this.#readAllAt = this.#options.now();
   }
 
-  /** Members are not read now: where they are again, all of them are. */
-  forget(): void {
-    this.#due.clear();
-    this.#worker = '';
+  /** Of those that are there; leaves the others out. */
+  #dueAnd(more: Iterable<string>): readonly string[] {
+    const due = new Set([...this.#due, ...more]);
+    this.#unread = new Set([...this.#listeners.keys()].filter((name) => !due.has(name)));
+    return [...due].filter((name) => this.#listeners.has(name));
+  }
+
+  /** Pools first, then members; undefined where that were a long line, or a name is none of ours. */
+  #naming(names: readonly string[], kinds: number): string | undefined {
+    if (!names.every((name) => NAME.test(name))) return undefined;
+    const backends = names.flatMap((name) => {
+      const listener = this.#listeners.get(name);
+      return listener !== undefined && hasSpare(listener.pool) ? [name, spareOf(name)] : [name];
+    });
+    const line = [POOLS, MEMBERS]
+      .filter((kind) => (kinds & kind) !== 0)
+      .flatMap((kind) => backends.map((name) => `show stat ${name} ${kind} -1`))
+      .join(';');
+    return line.length > LONGEST_LINE ? undefined : line;
   }
 }

@@ -2,41 +2,59 @@
 // process. docs/metrics.md has the same rows (a test compares). Pure.
 
 import type { MetricFamily } from '../../base/metric-family.ts';
-import { type Column, positionOf } from './columns.ts';
+import { type Changes, type Column, positionOf, WORDS } from './columns.ts';
 import { infoCounters } from './process-info.ts';
 import type { Series } from './series.ts';
 import type { Sample } from './statistics.ts';
 
-type Value = (series: Series) => number;
+interface Value {
+  /** By their places all columns that it depends on, `WORDS` among them: where none has changed, it has not. */
+  readonly from: readonly number[];
+  /** NaN: this series has no such value. */
+  readonly of: (series: Series) => number;
+}
 
 interface Metric {
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;
-  /** NaN: this series has no such value. */
   readonly value: Value | readonly (readonly [labels: string, value: Value])[];
 }
 
 const raw = (column: Column): Value => {
   const at = positionOf(column);
-  return ({ values }) => values[at] as number;
+  return { from: [at], of: ({ values }) => values[at] as number };
 };
+const inWords = (of: Value['of']): Value => ({ from: [WORDS], of });
 const http = (column: Column): Value => {
   const at = positionOf(column);
-  return ({ values, isHttp }) => (isHttp ? (values[at] as number) : Number.NaN);
+  return { from: [at, WORDS], of: ({ values, isHttp }) => (isHttp ? (values[at] as number) : Number.NaN) };
 };
 const checked = (column: Column, divisor = 1): Value => {
   const at = positionOf(column);
-  return ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN);
+  return {
+    from: [at, WORDS],
+    of: ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN),
+  };
 };
 /** HAProxy's averages over the last 1,024 sessions are in milliseconds, and 0 where there has been none. */
 const average = (column: Column): Value => {
   const [at, sessions] = [positionOf(column), positionOf('stot')];
-  return ({ values }) => ((values[sessions] as number) > 0 ? (values[at] as number) / 1_000 : Number.NaN);
+  return {
+    from: [at, sessions],
+    of: ({ values }) => ((values[sessions] as number) > 0 ? (values[at] as number) / 1_000 : Number.NaN),
+  };
+};
+const averageInHttp = (column: Column): Value => {
+  const { from, of } = average(column);
+  return { from: [...from, WORDS], of: (series) => (series.isHttp ? of(series) : Number.NaN) };
 };
 const sum = (...columns: readonly Column[]): Value => {
   const places = columns.map(positionOf);
-  return ({ values }) => places.reduce((total, at) => total + (values[at] as number), 0);
+  return {
+    from: places,
+    of: ({ values }) => places.reduce((total, at) => total + (values[at] as number), 0),
+  };
 };
 const codes = (['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const).map(
   (code) => [`code="${code}"`, http(`hrsp_${code}`)] as const,
@@ -85,17 +103,27 @@ const toMembers = (of: string): readonly Metric[] => [
   gauge(
     `headgate_${of}_response_time_average_seconds`,
     'Time until the answer begins, of the last 1,024 sessions; only in http mode',
-    (series) => (series.isHttp ? responseTime(series) : Number.NaN),
+    averageInHttp('rtime'),
   ),
   gauge(`headgate_${of}_session_time_average_seconds`, 'Length of the last 1,024 sessions', average('ttime')),
   counter(`headgate_${of}_http_responses_total`, 'Answers in http mode', codes),
 ];
-const [limit, waiting] = [raw('slim'), raw('qcur')];
-const responseTime = average('rtime');
+/** Only a member with a limit has a queue. */
+const queue = (): Value => {
+  const [limit, waiting] = [positionOf('slim'), positionOf('qcur')];
+  return {
+    from: [limit, waiting],
+    of: ({ values }) => (Number.isNaN(values[limit]) ? Number.NaN : (values[waiting] as number)),
+  };
+};
 
 const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
   listener: [
-    gauge('headgate_listener_up', 'Whether it takes connections', ({ status }) => Number(status === 'OPEN')),
+    gauge(
+      'headgate_listener_up',
+      'Whether it takes connections',
+      inWords(({ status }) => Number(status === 'OPEN')),
+    ),
     gauge('headgate_listener_connection_limit', 'How many connections it takes', raw('slim')),
     ...common('listener'),
     counter('headgate_listener_connections_total', 'Connections', raw('conn_tot')),
@@ -109,7 +137,11 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
     counter('headgate_listener_http_responses_total', 'Answers in http mode', codes),
   ],
   pool: [
-    gauge('headgate_pool_up', 'Whether a member takes connections', ({ status }) => Number(isUp(status))),
+    gauge(
+      'headgate_pool_up',
+      'Whether a member takes connections',
+      inWords(({ status }) => Number(isUp(status))),
+    ),
     gauge('headgate_pool_active_members', 'Members that take connections', raw('act')),
     ...common('pool'),
     gauge('headgate_pool_queue', 'Connections that wait for a member', raw('qcur')),
@@ -120,20 +152,26 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
     counter('headgate_pool_downtime_seconds_total', 'Time without a member', raw('downtime')),
   ],
   member: [
-    gauge('headgate_member_up', 'Whether it takes new connections', ({ status }) => Number(isUp(status))),
-    gauge('headgate_member_draining', 'It only keeps the connections it has', ({ status }) =>
-      status.startsWith('DRAIN') ? 1 : Number.NaN,
+    gauge(
+      'headgate_member_up',
+      'Whether it takes new connections',
+      inWords(({ status }) => Number(isUp(status))),
+    ),
+    gauge(
+      'headgate_member_draining',
+      'It only keeps the connections it has',
+      inWords(({ status }) => (status.startsWith('DRAIN') ? 1 : Number.NaN)),
     ),
     gauge('headgate_member_weight', 'Its weight', raw('weight')),
     ...common('member'),
-    gauge('headgate_member_queue', 'Connections that wait for it', (series) =>
-      Number.isNaN(limit(series)) ? Number.NaN : waiting(series),
-    ),
+    gauge('headgate_member_queue', 'Connections that wait for it', queue()),
     ...toMembers('member'),
     gauge(
       'headgate_member_check_passed',
       'Whether its last health check was passed',
-      ({ hasCheck, checkStatus }) => (hasCheck ? Number(/^\*? ?L\dOKC?$/.test(checkStatus)) : Number.NaN),
+      inWords(({ hasCheck, checkStatus }) =>
+        hasCheck ? Number(/^\*? ?L\dOKC?$/.test(checkStatus)) : Number.NaN,
+      ),
     ),
     gauge(
       'headgate_member_check_duration_seconds',
@@ -164,19 +202,25 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
     const blocks = sample.blocks[kind];
     if (blocks.length === 0) continue;
     for (const { name, type, help, value } of seriesMetrics[kind]) {
-      const parts = typeof value === 'function' ? ([['', value]] as const) : value;
+      const parts = 'of' in value ? ([['', value]] as const) : value;
       families.push({
         name,
         type,
         help,
-        parts: parts.flatMap(([labels, of]) => {
+        parts: parts.flatMap(([labels, { from, of }]) => {
           const value = of as (row: unknown) => number;
-          return blocks.map(({ rows, asOf }) => ({ labels, rows, asOf, value }));
+          return blocks.map(({ rows, changes }) => ({ labels, rows, asOf: lastOf(changes, from), value }));
         }),
       });
     }
   }
   return families;
+}
+
+function lastOf(changes: Readonly<Changes>, columns: readonly number[]): number {
+  let last = 0;
+  for (const at of columns) last = Math.max(last, changes[at] as number);
+  return last;
 }
 
 const MIB = 1024 * 1024;

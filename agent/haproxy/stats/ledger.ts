@@ -1,15 +1,15 @@
 // Everything that HAProxy has counted, by series, over all of its workers. Takes in one reading of one worker after
 // the other; does not know where they come from.
 
-import type { Listener, LoadBalancer } from '../../model.ts';
+import type { LoadBalancer } from '../../model.ts';
 import { listenerOfBackend, spareOf } from '../config/listener-config.ts';
-import { allColumns, counterCount, positionOf } from './columns.ts';
+import { allColumns, counterCount, positionOf, WORDS } from './columns.ts';
 import type { Counts, WorkerCounts, WrittenCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
 import { listenerLabels, memberLabels, Names, newSeries, type Series } from './series.ts';
 import { type Block, SeriesBlocks } from './series-blocks.ts';
 import type { StatRow } from './stat-rows.ts';
-import { addCounted, newReading } from './totals.ts';
+import { addCounted, newReading, type Reading } from './totals.ts';
 
 export class Ledger {
   readonly #series = new Map<string, Series>();
@@ -41,30 +41,33 @@ export class Ledger {
   }
 
   /**
-   * One reading of the worker that takes connections. `onPool` is told of each pool whether it differs from the reading
-   * before. `end()` is called only where it was read to its end, with the pools whose members it left out.
+   * One reading of the worker that takes connections. `onTaken` is told of each listener and pool whether it differs from
+   * the reading before. `end()` is called only where it was read to its end, with the pools that it left out, or whose
+   * members it did.
    */
   current(
     info: ProcessInfo,
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
-    onPool: (name: string, listener: Listener | undefined, differs: boolean) => void = () => undefined,
+    onTaken: (series: Series, differs: boolean) => void = () => undefined,
   ): { row(row: StatRow): void; end(unread?: ReadonlySet<string>): void } {
     this.#takeOver(info);
     const worker = this.#workerOf(info);
     const names = new Names(loadBalancers);
     const number = ++this.#number;
     let name = '';
+    let isOurs = false;
     let listener = names.listener(name);
     return {
       row: (row) => {
-        const kind = kindOf(row);
+        if (row.comma !== name.length || !row.key.startsWith(name)) {
+          name = row.key.slice(0, row.comma);
+          isOurs = OURS.test(name);
+          listener = isOurs ? names.listener(name) : undefined;
+        }
+        const kind = isOurs ? KINDS[row.values[TYPE] as number] : undefined;
         if (kind === undefined) {
           this.#addSpare(worker, row, number);
           return;
-        }
-        if (row.comma !== name.length || !row.key.startsWith(name)) {
-          name = row.key.slice(0, row.comma);
-          listener = names.listener(name);
         }
         let series = this.#series.get(row.key);
         if (series === undefined) {
@@ -85,15 +88,14 @@ export class Ledger {
           this.#blocks[kind].relabel(series);
         }
         series.seen = number;
-        const differs = take(worker, row, series);
-        if (differs) series.changed = number;
-        if (kind === 'pool') onPool(name, listener, differs);
+        const differs = take(worker, row, series, number);
+        if (kind !== 'member') onTaken(series, differs);
       },
       end: (unread) => {
         this.#inherited = new Map();
         if (unread !== undefined)
           for (const series of this.#series.values())
-            if (series.kind === 'member' && unread.has(series.listener)) series.seen = number;
+            if (series.kind !== 'listener' && unread.has(series.listener)) series.seen = number;
         for (const blocks of Object.values(this.#blocks)) blocks.settle(number);
         for (const [key, { seen }] of this.#series) {
           if (seen === number) continue;
@@ -113,7 +115,7 @@ export class Ledger {
     return (row) => {
       const series = this.#series.get(row.key) ?? this.#ownerOf(row);
       // After the reading before, and so in the next one.
-      if (series !== undefined && count(worker, row, series.values)) series.changed = this.#number + 1;
+      if (series !== undefined) count(worker, row, series, this.#number + 1);
     };
   }
 
@@ -124,12 +126,12 @@ export class Ledger {
   #addSpare(worker: WorkerCounts, row: StatRow, number: number): void {
     const series = this.#ownerOf(row);
     if (series?.seen !== number) return;
-    if (count(worker, row, series.values)) series.changed = number;
+    count(worker, row, series, number);
     for (const at of NOW) {
       const more = row.values[at] as number;
       if (more === 0) continue;
       (series.values[at] as number) += more;
-      series.changed = number;
+      series.changes[at] = number;
     }
   }
 
@@ -186,36 +188,44 @@ const NOW = [positionOf('scur'), positionOf('qcur')];
 const TYPE = positionOf('type');
 const KINDS: readonly (Series['kind'] | undefined)[] = ['listener', 'pool', 'member'];
 /** Of a frontend or backend of ours: HAProxy's own (peers, tables, what others have added) have other names. */
-const OURS = /^[^:,]+:[^:,]+:[a-z]+:\d+:v[46],/;
+const OURS = /^[^:,]+:[^:,]+:[a-z]+:\d+:v[46]$/;
 
-function kindOf({ key, values }: StatRow): Series['kind'] | undefined {
-  return OURS.test(key) ? KINDS[values[TYPE] as number] : undefined;
-}
-
-/** Takes a row into its series. True where that has changed anything. */
-function take(worker: WorkerCounts, row: StatRow, series: Series): boolean {
+/** Takes a row of this reading into its series. True where that has changed anything. */
+function take(worker: WorkerCounts, row: StatRow, series: Series, reading: number): boolean {
   const isHttp = row.mode === 'http';
+  const { values, changes } = series;
   let differs =
     series.status !== row.status || series.checkStatus !== row.checkStatus || series.isHttp !== isHttp;
+  if (differs) changes[WORDS] = reading;
   series.isHttp = isHttp;
   series.hasCheck = row.status !== 'no check' && row.checkStatus !== '';
   series.status = row.status;
   series.checkStatus = row.checkStatus;
-  const { values } = series;
   for (let at = counterCount; at < allColumns.length; at++) {
     const value = row.values[at] as number;
     if (Object.is(values[at], value)) continue;
     values[at] = value;
+    changes[at] = reading;
     differs = true;
   }
-  return count(worker, row, values) || differs;
+  // Of the worker that takes connections it is at hand: with many members to look for it by its key costs as much as to
+  // take in the row.
+  if (series.countedBy !== worker) {
+    series.countedBy = worker;
+    series.counted = readingOf(worker, row.key);
+  }
+  return addCounted(values, series.counted, row.values, changes, reading) || differs;
 }
 
-function count({ series }: WorkerCounts, { key, values }: StatRow, totals: number[]): boolean {
+function count(worker: WorkerCounts, row: StatRow, { values, changes }: Series, reading: number): void {
+  addCounted(values, readingOf(worker, row.key), row.values, changes, reading);
+}
+
+function readingOf({ series }: WorkerCounts, key: string): Reading {
   let last = series.get(key);
   if (last === undefined) {
     last = newReading();
     series.set(key, last);
   }
-  return addCounted(totals, last, values);
+  return last;
 }

@@ -2,7 +2,9 @@
 // series is dropped when the worker that takes connections does not have it any more.
 
 import type { Listener, LoadBalancer, Member } from '../../model.ts';
-import { allColumns, counterCount } from './columns.ts';
+import { allColumns, type Changes, counterCount, newChanges } from './columns.ts';
+import type { WorkerCounts } from './counter-file.ts';
+import type { Reading } from './totals.ts';
 
 export interface Series {
   readonly kind: 'listener' | 'pool' | 'member';
@@ -18,10 +20,16 @@ export interface Series {
   checkStatus: string;
   /** What the labels were made from. */
   source: Listener | undefined;
-  /** The numbers of the readings that it was last in, and that last changed it. */
+  /** The number of the reading that it was last in. */
   seen: number;
-  changed: number;
+  /** Of any of those in its block, which have one in common. */
+  changes: Changes;
+  /** What a worker had counted when it was last read, and that worker: the one that takes connections. */
+  counted: Reading;
+  countedBy: WorkerCounts | undefined;
 }
+
+const NOTHING: Reading = [];
 
 export function newSeries(kind: Series['kind'], listener = ''): Series {
   return {
@@ -35,7 +43,9 @@ export function newSeries(kind: Series['kind'], listener = ''): Series {
     checkStatus: '',
     source: undefined,
     seen: 0,
-    changed: 0,
+    changes: newChanges(),
+    counted: NOTHING,
+    countedBy: undefined,
   };
 }
 

@@ -8,8 +8,9 @@ import type { Log } from '../../base/log.ts';
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { Runtime } from '../socket/runtime.ts';
+import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
-import { DuePools } from './due-pools.ts';
+import { DuePools, LISTENERS, MEMBERS, POOLS } from './due-pools.ts';
 import { Ledger } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
@@ -42,12 +43,13 @@ export interface StatisticsOptions {
   readonly log: Log;
 }
 
-/** The mask of `show stat`: frontends 1, backends 2, servers 4. */
-const MASKS: Readonly<Record<MetricsDetail, number>> = { listener: 1, pool: 3, member: 7 };
-const MEMBERS = 4;
+/** What there are series of besides listeners. */
+const BELOW: Readonly<Record<MetricsDetail, number>> = { listener: 0, pool: POOLS, member: POOLS + MEMBERS };
+const OPEN = positionOf('scur');
 const TIMEOUT = 3_000;
-/** Milliseconds between two writes of the file, and between two readings where nobody asks. */
+/** Milliseconds between two writes of the file, of one after its reading, and between two readings where nobody asks. */
 const WRITE_EVERY = 5_000;
+const WRITE_AFTER = 1_000;
 const SAMPLE_EVERY = 60_000;
 /** Milliseconds between two readings of an old worker; longer where one takes long. */
 const FOLLOW_EVERY = 1_000;
@@ -68,6 +70,7 @@ export class Statistics {
   #sampledAt = 0;
   #isActive = false;
   #timer: NodeJS.Timeout | undefined;
+  #writingLater: NodeJS.Timeout | undefined;
   #fault = '';
   #closed = false;
 
@@ -136,7 +139,7 @@ export class Statistics {
     this.#fault = '';
     this.#sampledAt = performance.now();
     this.#ledger.keepWorkers(new Set([info.pid, workerPid() ?? 0, ...this.#retiring.keys()]));
-    if (this.#sampledAt - this.#writtenAt >= WRITE_EVERY) void this.#write(false);
+    if (this.#sampledAt - this.#writtenAt >= WRITE_EVERY) this.#writeLater();
     const blocks = {
       listener: this.#ledger.blocks('listener'),
       pool: this.#ledger.blocks('pool'),
@@ -146,10 +149,10 @@ export class Statistics {
     return { info, process: this.#ledger.process, blocks, oldWorkers: this.#retiring.size, seconds };
   }
 
-  /** Listeners and pools first, then the members of those pools that may have changed. Errors: as readStatistics(). */
+  /** Listeners first, then those pools and members that may have changed. Errors: as readStatistics(). */
   async #read(): Promise<ProcessInfo> {
     const { adminSocket, wanted, detail } = this.#options;
-    const [mask, due] = [MASKS[detail()], this.#duePools];
+    const due = this.#duePools;
     let info: ProcessInfo | undefined;
     let reading: ReturnType<Ledger['current']> | undefined;
     const ask = (commands: string, onInfo: (own: ProcessInfo) => void): Promise<void> =>
@@ -159,27 +162,24 @@ export class Statistics {
         onInfo: (text) => onInfo(readProcessInfo(text)),
         onRow: (row) => reading?.row(row),
       });
-    await ask(`show stat -1 ${mask & ~MEMBERS} -1`, (own) => {
+    await ask(`show stat -1 ${LISTENERS} -1`, (own) => {
       info = own;
-      due.begin(own.id);
-      reading = this.#ledger.current(own, wanted, (...pool) => due.pool(...pool));
+      due.begin(own.id, BELOW[detail()]);
+      reading = this.#ledger.current(own, wanted, ({ kind, listener, source, values, status }, differs) => {
+        if (kind === 'listener') due.listener(listener, source, differs, (values[OPEN] as number) > 0);
+        else due.pool(listener, differs, status === 'UP');
+      });
     });
     if (info === undefined || reading === undefined)
       throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
-    if ((mask & MEMBERS) === 0) {
-      due.forget();
-      reading.end();
-      return info;
-    }
     const { id } = info;
-    const commands = due.commands();
-    if (commands !== '')
+    for (const commands of due.commands())
       await ask(commands, (own) => {
         if (own.id === id) return;
         throw new HeadgateError('RUNTIME_CLOSED', 'Another worker has taken over', { retry: 'now' });
       });
     reading.end(due.unread);
-    due.done(id);
+    due.done();
     return info;
   }
 
@@ -203,7 +203,7 @@ export class Statistics {
   /** True where it has no connection left, and so will count nothing more. */
   async #readOld(runtime: Runtime): Promise<boolean> {
     const text = await runtime.ask('show info');
-    const rows = await runtime.ask(`show stat -1 ${MASKS[this.#options.detail()]} -1`);
+    const rows = await runtime.ask(`show stat -1 ${LISTENERS + BELOW[this.#options.detail()]} -1`);
     const info = readProcessInfo(text);
     const answer = new StatAnswer({ onInfo: () => undefined, onRow: this.#ledger.old(info) });
     const slice = new Slice();
@@ -223,7 +223,14 @@ export class Statistics {
     return turn;
   }
 
+  /** Once those who have asked have been answered: it would make both longer. */
+  #writeLater(): void {
+    this.#writingLater ??= setTimeout(() => void this.#write(false), WRITE_AFTER).unref();
+  }
+
   #write(isClean: boolean): Promise<void> {
+    clearTimeout(this.#writingLater);
+    this.#writingLater = undefined;
     this.#writtenAt = performance.now();
     this.#writing = this.#writing.then(() =>
       writeCounts(this.#options.file, this.#ledger.counts(isClean)).catch((error: unknown) =>

@@ -1,7 +1,7 @@
 // Counters that never go back: each worker counts from 0, and what it has counted more since it was last read is added
 // to the series' totals. So neither a new worker nor one that is gone changes a total.
 
-import { counterCount } from './columns.ts';
+import { type Changes, counterCount } from './columns.ts';
 
 /** What one worker had counted of one series when it was last read. */
 export type Reading = number[];
@@ -11,9 +11,16 @@ export type WorkerReadings = Map<string, Reading>;
 
 /**
  * Adds what `now` has more than `last` to `totals` and makes `last` the same as `now`. What has less than before has
- * begun anew, as a server does that was deleted and added again. True where anything differs.
+ * begun anew, as a server does that was deleted and added again. What differs is marked with the number of the reading.
+ * True where anything does.
  */
-export function addCounted(totals: number[], last: Reading, now: readonly number[]): boolean {
+export function addCounted(
+  totals: number[],
+  last: Reading,
+  now: readonly number[],
+  changes: Changes = [],
+  reading = 0,
+): boolean {
   let differs = false;
   for (let at = 0; at < last.length; at++) {
     const value = now[at] as number;
@@ -23,6 +30,7 @@ export function addCounted(totals: number[], last: Reading, now: readonly number
     else if (value < before) totals[at] = (totals[at] as number) + value;
     else continue;
     last[at] = value;
+    changes[at] = reading;
     differs = true;
   }
   return differs;

@@ -1,21 +1,21 @@
-// Looks after keepalived between one change and the next: that it is there, that it does something, that it, its file and
-// its FIFO are as they should be. What is not is left to the next step.
+// Looks after keepalived between one change and the next: that it is there, alone, and does something, that it, its
+// file and what it shares with the agent are as they should be. What is not is left to the next step.
 
 import type { Log } from '../../base/log.ts';
 import { trimLog } from '../../base/log-file.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { KeepalivedMetrics } from '../metrics.ts';
 import type { KeepalivedPaths } from '../paths.ts';
+import type { RuntimeFiles } from '../runtime-files.ts';
 import type { Steps } from '../steps.ts';
 import type { Daemon } from './daemon.ts';
-import type { NotifyFifo } from './fifo.ts';
 import { Pulse } from './pulse.ts';
 
 export interface CaretakerOptions {
   readonly paths: KeepalivedPaths;
   readonly daemon: Daemon;
   readonly file: ConfigFile;
-  readonly fifo: NotifyFifo;
+  readonly files: RuntimeFiles;
   readonly steps: Steps;
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
@@ -23,6 +23,8 @@ export interface CaretakerOptions {
   readonly auditInterval: () => number;
   /** Called at each look. */
   readonly onLook: () => void;
+  /** Whether there are VIPs that keepalived was not given: what stood against it may be over. */
+  readonly lacksVips: () => boolean;
   readonly metrics: KeepalivedMetrics;
   readonly log: Log;
 }
@@ -59,13 +61,17 @@ export class Caretaker {
     return this.#isOpen && !this.#options.steps.isUnderWay;
   }
 
-  /** Whether keepalived is there and does something. */
+  /** Whether keepalived is there and does something. Never rejects: what cannot be told is a fault until a step can. */
   async look(): Promise<void> {
     if (!this.#isAtWork) return;
     const { daemon, steps, onLook } = this.#options;
     onLook();
-    if (await daemon.isAnother()) void steps.settle();
-    else if (await this.#pulse.isStill(performance.now())) await this.#endHung();
+    try {
+      if (await daemon.isAnother()) void steps.settle();
+      else if (await this.#pulse.isStill(performance.now())) await this.#endHung();
+    } catch (error) {
+      steps.fail(error);
+    }
   }
 
   /**
@@ -83,33 +89,46 @@ export class Caretaker {
     void steps.settle();
   }
 
+  /** The interval may be another one: nobody waits for the end of the old one. */
+  retime(): void {
+    if (this.#auditing === undefined || !this.#isOpen) return;
+    clearTimeout(this.#auditing);
+    this.#auditLater();
+  }
+
   #auditLater(): void {
     this.#auditing = setTimeout(() => {
-      void this.#audit().finally(() => {
-        if (this.#isOpen) this.#auditLater();
-      });
+      this.#auditing = undefined;
+      void this.#audit()
+        .catch((error) => this.#options.steps.fail(error))
+        .finally(() => {
+          if (this.#isOpen) this.#auditLater();
+        });
     }, this.#options.auditInterval()).unref();
   }
 
-  /** Compares what keepalived, its file and its FIFO are with what they should be. */
+  /** Compares what keepalived and its files are with what they should be. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, fifo, steps, metrics, log } = this.#options;
+    const { paths, daemon, file, files, steps, lacksVips, metrics, log } = this.#options;
     await trimLog(paths.log, LOG_SIZE);
-    if (!(await fifo.isIntact())) await fifo.open().catch((error) => steps.fail(error));
+    if (!(await files.areIntact())) {
+      void steps.settle();
+      return;
+    }
+    await daemon.mendPidFiles();
+    await daemon.lookForSecond();
     const found = await file.read();
     if (steps.isUnderWay) return;
-    if (found !== file.text) {
-      log.warn('keepalived.conf was changed by someone else: written again', { path: paths.config });
-      metrics.repaired('file');
-      file.take(found);
-      void steps.settle();
-    } else if (daemon.pid !== 0) {
+    if (file.disown(found)) void steps.settle();
+    else if (daemon.pid !== 0) {
       const difference = await daemon.tell(file.text ?? '');
-      if (difference === '') return;
-      log.warn('keepalived is not as it should be', { error: difference });
-      metrics.repaired('keepalived');
-      void steps.settle();
+      if (difference !== '') {
+        log.warn('keepalived is not as it should be', { error: difference });
+        metrics.repaired('keepalived');
+      }
+      if (difference !== '' || lacksVips()) void steps.settle();
+      else await daemon.sweepBackup().catch((error) => steps.fail(error));
     }
   }
 }

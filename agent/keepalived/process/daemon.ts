@@ -12,7 +12,8 @@ import type { KeepalivedPaths } from '../paths.ts';
 import type { VrrpStates } from '../states/vrrp-states.ts';
 import { Question } from './ask.ts';
 import type { InstanceDump } from './dump.ts';
-import { removeLeftovers } from './leftovers.ts';
+import { removeIntruders, removeLeftovers } from './leftovers.ts';
+import { mendPidFiles, secondKeepalived } from './pid-files.ts';
 import {
   ageOf,
   endKeepalived,
@@ -52,6 +53,8 @@ export class Daemon {
   #hasStarted = false;
   /** What the last keepalived has left on the interfaces may still be there. */
   #isUnswept = true;
+  /** Processes of another one with the same files. */
+  #second: readonly number[] = [];
   #onSpoken: () => void = () => undefined;
 
   constructor(options: DaemonOptions) {
@@ -74,6 +77,12 @@ export class Daemon {
     return this.#isVerified;
   }
 
+  /** '' where it is the only one. */
+  get fault(): string {
+    const pids = this.#second.join(' ');
+    return pids && `A second keepalived runs with the same files: end it by "kill -KILL ${pids}"`;
+  }
+
   /** Until 2.4 the FIFO may tell a wrong state at a reload; what keepalived says afterwards counts. */
   get isReloading(): boolean {
     return this.#isReloading;
@@ -87,6 +96,7 @@ export class Daemon {
   /** Finds out whether it is still the one that it was; what one that is gone has left on the interfaces is taken away. */
   async notice(text: string | undefined): Promise<void> {
     const { paths, states, metrics, log } = this.#options;
+    await this.mendPidFiles();
     const [before, now] = [this.#pid, (await keepalivedPid(paths)) ?? 0];
     if (now !== before) {
       this.#pid = now;
@@ -103,9 +113,29 @@ export class Daemon {
     this.#isUnswept = false;
   }
 
-  /** Whether another one runs than was noticed last, or none any more. */
+  /** Whether another one runs than was noticed last, or none any more. Errors: FILE_READ where that cannot be told. */
   async isAnother(): Promise<boolean> {
     return ((await keepalivedPid(this.#options.paths)) ?? 0) !== this.#pid;
+  }
+
+  /** They may have been deleted by somebody. */
+  async mendPidFiles(): Promise<void> {
+    const { paths, metrics, log } = this.#options;
+    if (!(await mendPidFiles(paths, this.#pid))) return;
+    metrics.repaired('keepalived');
+    log.warn('The pid files of keepalived were not right: written again', { path: paths.pidFile });
+  }
+
+  /**
+   * One that somebody has started in the same moment hears of no change, and keeps VIPs that are none any more. It is
+   * not ended here: whoever has started it may start it again.
+   */
+  async lookForSecond(): Promise<void> {
+    const before = this.fault;
+    this.#second = await secondKeepalived(this.#options.paths);
+    if (this.fault === before) return;
+    if (this.fault === '') this.#options.log.info('There is one keepalived again');
+    else this.#options.log.error(this.fault);
   }
 
   /** Its file has changed. */
@@ -158,6 +188,15 @@ export class Daemon {
     const difference = dump === undefined ? 'it does not answer' : differenceOf(dump, text);
     this.#isVerified = difference === '';
     return difference;
+  }
+
+  /** What keepalived does not hold as backup this host must not answer for. Errors: COMMAND_FAILED. */
+  async sweepBackup(): Promise<void> {
+    const { netns, paths, metrics, log } = this.#options;
+    const count = await removeIntruders(netns, this.ask, paths);
+    if (count === 0) return;
+    metrics.repaired('stale-vips');
+    log.warn('Took away VIPs of the other host that somebody had put on this one', { count });
   }
 
   /** It has written to its FIFO. */

@@ -19,10 +19,11 @@ export class NotifyFifo {
     this.#onLine = onLine;
   }
 
-  /** Makes it where it is missing; what was written while nobody read is dropped. Errors: FILE_WRITE. */
-  async open(): Promise<void> {
+  /** Makes it where it is missing, and says so; what was written while nobody read is dropped. Errors: FILE_WRITE. */
+  async open(): Promise<boolean> {
     this.close();
-    if (!(await isFifo(this.#path))) {
+    const isMissing = !(await isFifo(this.#path));
+    if (isMissing) {
       await rm(this.#path, { force: true });
       const { exitCode, stderr } = await runCommand('mkfifo', ['-m', '600', this.#path], { timeout: 5_000 });
       if (exitCode !== 0)
@@ -39,6 +40,7 @@ export class NotifyFifo {
       .on('data', (chunk) => this.#take(String(chunk)))
       .on('error', () => undefined)
       .unref();
+    return isMissing;
   }
 
   /** Whether the FIFO that is read is still the one that its path names. */

@@ -74,17 +74,16 @@ export async function startKeepalived(
 
 const START_TIMEOUT = 5_000;
 
-let realtime: Promise<boolean> | undefined;
-
-function canBeRealtime(): Promise<boolean> {
-  realtime ??= runCommand('chrt', ['--rr', '50', 'true'], { timeout: 5_000 }).then(
-    ({ exitCode }) => exitCode === 0,
-    () => false,
-  );
-  return realtime;
+/** Asked at each start: a `no` on a host that has stalled for so long is none for ever. */
+async function canBeRealtime(): Promise<boolean> {
+  try {
+    return (await runCommand('chrt', ['--rr', '50', 'true'], { timeout: 5_000 })).exitCode === 0;
+  } catch {
+    return false;
+  }
 }
 
-/** The pid of keepalived's parent process, if the pid file names a process that runs keepalived with our file. */
+/** The pid of keepalived's parent process, if the pid file names a process that runs keepalived with our file. Errors: as pidIn(). */
 export function keepalivedPid(paths: KeepalivedPaths): Promise<number | undefined> {
   return pidIn(paths.pidFile, paths.config);
 }

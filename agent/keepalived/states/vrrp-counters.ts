@@ -2,9 +2,9 @@
 // starts reads first, so that no count goes back. What cannot be read counts as nothing.
 
 import { readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { writeAtomically } from '../../base/atomic-file.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 import { listOf, mappingOf, number, oneOf, text, wholeNumber } from '../../base/validate.ts';
 import { VRRP_STATES, type VrrpStateName } from '../vrrp.ts';
 
@@ -66,7 +66,7 @@ export class VrrpCounters {
     if (this.#next === undefined) return;
     const content = `${JSON.stringify({ version: 1, instances: this.#next })}\n`;
     this.#next = undefined;
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(this.#path), 0o700);
     await writeAtomically(this.#path, [content]);
   }
 }

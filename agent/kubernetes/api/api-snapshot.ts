@@ -4,12 +4,13 @@
 // Owns one file and a timer.
 
 import { constants } from 'node:fs';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 import { Slice } from '../../base/slice.ts';
 import { isMapping } from '../../base/validate.ts';
 import { ADDRESS_API_VERSION } from '../address-group.ts';
@@ -138,7 +139,7 @@ export class ApiSnapshot {
   /** What changes meanwhile is appended after it. */
   async #writeAnew(): Promise<void> {
     this.#waiting.clear();
-    await mkdir(dirname(this.#options.path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(this.#options.path), 0o700);
     let written = 0;
     const counted = function* (chunks: Iterable<string>): Generator<string, void, void> {
       for (const chunk of chunks) {

@@ -4,9 +4,9 @@
 // Owns the objects; no clock, no socket.
 
 import { compactList } from '../../base/compact.ts';
+import { sameValue } from '../../base/same-value.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model.ts';
-import { sameValue } from '../same-value.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 
 /** What every pruned object has. */

@@ -7,10 +7,10 @@ import { hash } from 'node:crypto';
 import { accessSync, constants, statSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import { sameValue } from '../../base/same-value.ts';
 import type { Problem } from '../../model.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
-import { sameValue } from '../same-value.ts';
 import { AwayFolders, isIn } from './away-folders.ts';
 import { isBare, lastingIdentity } from './folder-facts.ts';
 import { type KnownFile, newFile } from './known-file.ts';
@@ -49,6 +49,8 @@ export class ManifestSource {
   readonly #reported = new ReportedObjects();
   /** Paths of files to read. */
   readonly #dirty = new Set<string>();
+  /** Those whose patience ends. */
+  readonly #due = new Set<KnownFile>();
   readonly #away = new AwayFolders();
   #problems: readonly Problem[] = [];
   #problemsTouched = false;
@@ -132,9 +134,23 @@ export class ManifestSource {
       this.#scheduled = false;
       if (this.#closed) return;
       this.#readSome();
+      if (this.#dirty.size === 0) this.#endPatience();
       this.#report();
-      if (this.#dirty.size > 0) this.#schedule();
+      if (this.#dirty.size > 0 || this.#due.size > 0) this.#schedule();
     });
+  }
+
+  /** Only once all that has been told of is read: whether it is most of all that is missing decides what is believed. */
+  #endPatience(): void {
+    const end = performance.now() + SLICE;
+    for (const file of this.#due) {
+      this.#due.delete(file);
+      file.timer = undefined;
+      this.#read(file.path);
+      this.#dropMissing(file, performance.now());
+      this.#wake(file);
+      if (performance.now() > end) return;
+    }
   }
 
   #readSome(): void {
@@ -302,11 +318,9 @@ export class ManifestSource {
     if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || this.#away.hold(file.path)) return;
     file.timer = setTimeout(
       () => {
-        file.timer = undefined;
-        this.#read(file.path);
-        this.#dropMissing(file, performance.now());
-        this.#wake(file);
-        this.#report();
+        this.#due.add(file);
+        // After a stall timers come first: the kernel may have more to tell.
+        this.#schedule();
       },
       Math.max(due - performance.now(), 0),
     ).unref();

@@ -1,7 +1,7 @@
 // What has been reported of objects, so that only what differs is reported again.
 
+import { sameValue } from '../../base/same-value.ts';
 import type { KubernetesObject } from '../objects.ts';
-import { sameValue } from '../same-value.ts';
 
 export class ReportedObjects {
   /** Identity → the object as it was reported last. */

@@ -5,10 +5,11 @@
 
 import { hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync, renameSync } from 'node:fs';
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { writeChunks } from '../../base/atomic-file.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 
 /** What is to be kept of a manifest from now on; no bytes: nothing. */
 export interface LogEntry {
@@ -154,7 +155,7 @@ export class SnapshotLog {
       if (size >= this.#end) return file;
       await file.close();
     }
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(this.#path), 0o700);
     places.clear();
     this.#end = this.#live = 0;
     return open(this.#path, 'w', 0o600);

@@ -2,10 +2,12 @@
 // hold, so that `kubectl apply` takes it. Changes that come while it is written are written together after it.
 // Owns one file and a timer.
 
-import { mkdir, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder, writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 import { isMapping } from '../../base/validate.ts';
 import type { Problem } from '../../model.ts';
 import type { AddressClaim } from '../address-claim.ts';
@@ -63,9 +65,10 @@ export class ClaimFile implements ClaimStore {
       // The file may hold later values of some, which are written once more.
       const kept = names.map((name) => [name, wanted(name)] as const);
       const folder = dirname(path);
-      const created = await mkdir(folder, { recursive: true, mode: 0o700 });
+      const isNew = !existsSync(folder);
+      await makeFolder(folder, 0o700);
       await writeAtomically(path, linesOf([...claims()]));
-      if (created !== undefined) await syncFolder(dirname(folder));
+      if (isNew) await syncFolder(dirname(folder));
       this.#fault = '';
       for (const [name, claim] of kept) onKept(name, claim);
     } catch (cause) {

@@ -6,13 +6,13 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { sameValue } from '../../base/same-value.ts';
 import type { AddressClaim, StoredClaim } from '../address-claim.ts';
 import { ADDRESS_API_VERSION } from '../address-group.ts';
 import { claimManifest } from '../address-objects.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import { parseObject } from '../parse-object.ts';
-import { sameValue } from '../same-value.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 

@@ -2,9 +2,10 @@
 // Hosts made from one image often have one name, and two that think they are the same would both hold the Lease.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/atomic-file.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 
 const MARK = /^[0-9a-f]{12}$/;
 
@@ -14,7 +15,7 @@ export async function hostIdentity(hostname: string, stateDir: string): Promise<
   const kept = (await readFile(path, 'utf8').catch(() => '')).trim();
   if (MARK.test(kept)) return `${hostname}_${kept}`;
   const mark = randomBytes(6).toString('hex');
-  await mkdir(stateDir, { recursive: true, mode: 0o700 }).catch(() => undefined);
+  await makeFolder(stateDir, 0o700).catch(() => undefined);
   await writeAtomically(path, [`${mark}\n`]).catch(() => undefined);
   return `${hostname}_${mark}`;
 }

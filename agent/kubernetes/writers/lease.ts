@@ -25,6 +25,11 @@ export interface LeaseOptions {
   readonly renewDeadline?: number;
   /** Milliseconds between two attempts. */
   readonly retry?: number;
+  /**
+   * Whether this agent can tell how Services are served, default true. While it cannot it gives the Lease to others, and
+   * takes it only where nobody else wants it.
+   */
+  readonly isFit?: () => boolean;
   /** Called at each change, beginning with the first true. */
   readonly onLeader: (isLeader: boolean) => void;
   readonly random?: () => number;
@@ -50,6 +55,8 @@ export class Lease {
   /** When the renewal that was confirmed last was sent; what others saw of it, they saw later. */
   #confirmed = Number.NEGATIVE_INFINITY;
   #told = false;
+  /** It was so at an attempt since the Lease was offered to others last. */
+  #wasFit = false;
   #fault = '';
   #isClosed = false;
   #attempting: Promise<void> = Promise.resolve();
@@ -61,6 +68,7 @@ export class Lease {
       duration: 15_000,
       renewDeadline: 10_000,
       retry: 2_000,
+      isFit: () => true,
       random: Math.random,
       ...options,
     };
@@ -126,6 +134,8 @@ export class Lease {
 
   /** Renews or takes the Lease if that may be; gives the time until the next attempt where it is not the usual one. */
   async #attempt(): Promise<number | undefined> {
+    if (this.#options.isFit()) this.#wasFit = true;
+    else if (this.#wasFit && this.isLeader) return this.#offer();
     if (this.#seen?.holder === this.#options.identity && this.isLeader) {
       const isRenewed = await this.#put(this.#seen);
       if (isRenewed) return undefined;
@@ -142,8 +152,17 @@ export class Lease {
     return isTaken ? undefined : this.#options.retry * this.#options.random();
   }
 
+  /** Others are asked once: where nobody wants the Lease there is nobody to ask again. */
+  async #offer(): Promise<undefined> {
+    this.#wasFit = false;
+    this.#confirmed = Number.NEGATIVE_INFINITY;
+    this.#tell();
+    await this.#release();
+  }
+
   #mayTake({ holder, duration, at }: Seen): boolean {
-    const { identity, clock } = this.#options;
+    const { identity, clock, isFit } = this.#options;
+    if (!isFit()) return clock.monotonic() >= at + Math.max(duration, this.#options.duration);
     return holder === '' || holder === identity || clock.monotonic() >= at + duration;
   }
 

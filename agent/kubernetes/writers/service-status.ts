@@ -3,8 +3,8 @@
 // Formats: the Kubernetes API reference (ServiceStatus, PortStatus), KEP-1435 (ports), KEP-1860 (ipMode).
 
 import { compactList } from '../../base/compact.ts';
+import { sameValue } from '../../base/same-value.ts';
 import type { Listener, LoadBalancer, Problem, ProblemReason } from '../../model.ts';
-import { sameValue } from '../same-value.ts';
 import type { Condition, CurrentService, Ingress, PortStatus } from './current-service.ts';
 
 /** What the dataplane says of one load balancer. */

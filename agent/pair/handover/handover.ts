@@ -52,6 +52,8 @@ export class Handover {
   readonly #looked = Promise.withResolvers<void>();
   #link: Link = noLink;
   #window: Window | undefined;
+  /** The VIPs that stand in this host's table. */
+  #diverted: readonly string[] = [];
   /** This host's order; the peer's for which it prepares, and for which it is prepared. */
   #asks = '';
   #prepares = '';
@@ -209,8 +211,11 @@ export class Handover {
     await this.#inTurn(async () => {
       this.#left = -1;
       this.#link = await kernel.link();
-      await kernel.lend(vips, secondsOf(drainTimeout));
-      this.#begin('gives', vips);
+      // What was given before goes on, to the same end; that it has gone is no end of what begins now.
+      const lent = [...new Set([...(this.#window?.lent ?? []), ...vips])];
+      await kernel.lend(lent, secondsOf(drainTimeout));
+      this.#goes = [];
+      this.#begin('gives', lent);
     });
     if (peer()?.handover.can !== true) return PEER_CANNOT;
     if (!isActive(roles())) return `This host was not prepared within ${MOST} ms`;
@@ -231,16 +236,19 @@ export class Handover {
   async #take({ roles, handover }: PairReport, order: string): Promise<void> {
     const { kernel, vipsOf, drainTimeout, peer, tell } = this.#options;
     const instances = masterOf(roles);
-    const vips = vipsOf(instances);
+    // What the peer has given before goes on.
+    const vips = [...new Set([...this.#diverted, ...vipsOf(instances)])];
     this.#link = await kernel.link();
     const own = await kernel.connections(vips);
     await kernel.divert({ peer: handover.link, vips, own, seconds: secondsOf(drainTimeout) });
     const isMaster = masterOf(this.#options.roles()).some((name) => instances.includes(name));
     if (isMaster || peer()?.handover.asks !== order) {
+      this.#diverted = [];
       await kernel.endDiversion();
       throw new Error('This host was not prepared in time');
     }
     this.#left = 0;
+    this.#diverted = vips;
     this.#begin('takes', this.#window?.lent ?? []);
     this.#ready = order;
     this.#onPrepared();
@@ -293,6 +301,7 @@ export class Handover {
     const { kernel, tell, log } = this.#options;
     log.info('A handover is over', { why, connections: Math.max(this.#left, 0) });
     this.#window = undefined;
+    this.#diverted = [];
     this.#cancelLook();
     this.#left = 0;
     // VIPs that were about to move have stayed.

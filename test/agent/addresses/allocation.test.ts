@@ -491,6 +491,44 @@ test('An address in the status is adopted where it is in a pool and free, before
   t.deepEqual(reasons(addresses, 'default/given'), ['AddressInUse']);
 });
 
+test('Services that show one address share it without a key, if each has ports of its own, until one is alone', (t) => {
+  const shown = { given: ['192.0.2.40'], statusIPs: ['192.0.2.40'] };
+  const older = request('one/older', { created: 1, ...shown });
+  const younger = request('two/younger', { created: 2, ...shown, ports: tcp(443) });
+  const clashing = request('one/clashing', { created: 3, ...shown, ports: tcp(443, 8443) });
+  const addresses = new Addresses();
+  addresses.update({ leading: true, requests: [older, younger, clashing].map((one) => [one.key, one]) }, 0);
+  const portsOf = (key: string) =>
+    addresses.assignment(key)?.addresses.map(({ ports }) => ports.map(({ port }) => port));
+
+  addresses.update({ pools: [pool('a', ['192.0.2.0/24'])] }, 1);
+  t.deepEqual([portsOf('one/older'), portsOf('two/younger'), portsOf('one/clashing')], [[[80]], [[443]], []]);
+  t.deepEqual(reasons(addresses, 'one/older'), []);
+  t.deepEqual(reasons(addresses, 'two/younger'), []);
+
+  const late = { created: 0, given: ['192.0.2.40'] };
+  ask(addresses, 2, request('one/late', { ...late, ports: tcp(81) }));
+  ask(addresses, 2, request('one/keyed', { ...late, ports: tcp(82), sharingKey: 'k' }));
+  t.deepEqual(reasons(addresses, 'one/late'), ['AddressInUse']);
+  t.deepEqual(reasons(addresses, 'one/keyed'), ['AddressInUse']);
+
+  ask(addresses, 3, { ...older, ports: tcp(80, 443, 8080) });
+  t.deepEqual(portsOf('one/older'), [[80, 8080]], 'It may have what nobody else has');
+  leave(addresses, 4, 'one/older', 'one/clashing', 'one/late', 'one/keyed');
+  t.deepEqual(portsOf('two/younger'), [[443]], 'The ports of the other one are kept for it');
+  addresses.update({}, 4 + HELD);
+  t.deepEqual(portsOf('two/younger'), [[]], 'All of it');
+});
+
+test('Who has all of an address keeps it, whatever the status of another one shows', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  ask(addresses, 0, request('default/owner', { statusIPs: ['192.0.2.40'] }));
+  const other = { created: 0, given: ['192.0.2.40'], statusIPs: ['192.0.2.40'], ports: tcp(443) };
+  ask(addresses, 1, request('default/other', other));
+  t.deepEqual(addresses.assignment('default/owner')?.addresses[0]?.ports, []);
+  t.deepEqual(reasons(addresses, 'default/other'), ['AddressInUse']);
+});
+
 test('A reservation keeps its address from everybody', (t) => {
   const reservation = claim('router', { address: '192.0.2.1', reserved: true });
   const addresses = leading([pool('a', ['192.0.2.1'])], [reservation]);

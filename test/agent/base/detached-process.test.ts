@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pidIn, startDetached } from '../../../agent/base/detached-process.ts';
 import { trimLog } from '../../../agent/base/log-file.ts';
+import { runCommand } from '../../../agent/base/run-command.ts';
 import { eventually } from '../../support/haproxy.ts';
 
 async function folder(t: ExecutionContext<unknown>): Promise<string> {
@@ -75,4 +76,22 @@ test('trimLog() empties a log that has grown too large, and leaves any other', a
   t.is((await stat(log)).size, 3);
   await trimLog(log, 2);
   t.is((await stat(log)).size, 0);
+});
+
+test('pidIn() does not take a process for gone of which it can read nothing for lack of descriptors', async (t) => {
+  const pidFile = join(await folder(t), 'pid');
+  const config = process.argv[1] ?? '';
+  await writeFile(pidFile, `${process.pid}\n`);
+  t.is(await pidIn(pidFile, config), process.pid);
+  const script = `
+    import { openSync } from 'node:fs';
+    import { pidIn } from '${new URL('../../../agent/base/detached-process.ts', import.meta.url)}';
+    try { for (;;) openSync('/dev/null'); } catch {}
+    const said = await pidIn(process.argv[1], process.argv[2]).catch((error) => error.code);
+    process.stdout.write(String(said));
+  `;
+  const limited = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath];
+  const words = ['--input-type=module', '--eval', script, pidFile, config];
+  const { stdout } = await runCommand('sh', [...limited, ...words], { timeout: 60_000 });
+  t.is(stdout, 'FILE_READ');
 });

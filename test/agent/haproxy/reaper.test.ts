@@ -19,6 +19,8 @@ import { loadBalancerOf, translated } from '../../support/translated.ts';
 const test = requires(ava, { haproxy: true });
 
 const NAME = 'default:web:tcp:80:v4';
+/** Milliseconds; not the default. */
+const CONNECT = 300;
 
 /** A real HAProxy in front of one real member, and a reaper. */
 async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
@@ -46,6 +48,7 @@ async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
   const errors: string[] = [];
   const reaper = new Reaper(worker, {
     drainTimeout: () => drainTimeout,
+    connectTimeout: () => CONNECT,
     onDeleted: (count) => deleted.push(count),
     onError: (message) => errors.push(message),
   });
@@ -142,7 +145,7 @@ test('Each server has its own time: one that went later is deleted later', async
   await eventually(servers, (rows) => rows.length === 0);
   const [[first = '', before = 0] = [], [second = '', after = 0] = []] = tried;
   t.deepEqual([first === server, second], [false, server]);
-  t.true(before <= after && after - began >= 990, 'Never in a hurry');
+  t.true(before <= after && after - began >= CONNECT + 1_000, 'Never in a hurry');
 });
 
 test('A server with a connection is not deleted before the connection has ended', async (t) => {
@@ -181,13 +184,24 @@ test('After its time to drain a server’s connections are ended and it is delet
   );
 });
 
-test('With no time to drain connections are ended at once', async (t) => {
-  const { bring, empty, servers, client } = await started(t, { drainTimeout: 0 });
+test('With no time to drain connections are ended at once, but the server stays while a stream may be about to try it', async (t) => {
+  const { bring, empty, servers, server, client, worker } = await started(t, { drainTimeout: 0 });
+  const { runtime } = worker;
+  const send = runtime.send.bind(runtime);
+  const told: { readonly kind: string; readonly at: number }[] = [];
+  runtime.send = (commands, options) => {
+    for (const { kind } of commands) told.push({ kind, at: performance.now() });
+    return send(commands, options);
+  };
   const socket = await client();
   await bring(empty);
   await once(socket, 'close');
+  t.like(await servers(), [[server, { state: 'maint' }]]);
   await eventually(servers, (rows) => rows.length === 0);
-  t.pass();
+  const [maintenance, deletion] = ['SetServerState', 'DeleteServer'].map((kind) =>
+    told.find((each) => each.kind === kind),
+  );
+  t.true((deletion?.at ?? 0) - (maintenance?.at ?? 0) >= CONNECT + 1_000);
 });
 
 test('A server that comes back into use is left alone', async (t) => {
@@ -252,7 +266,12 @@ test('A reaper takes over the servers that it finds in maintenance', async (t) =
   reaper.close();
   await bring(empty);
   t.is((await servers()).length, 1);
-  const next = new Reaper(worker, { drainTimeout: () => 0, onDeleted: () => undefined, onError: t.fail });
+  const next = new Reaper(worker, {
+    drainTimeout: () => 0,
+    connectTimeout: () => CONNECT,
+    onDeleted: () => undefined,
+    onError: t.fail,
+  });
   t.teardown(() => next.close());
   t.is(next.waiting, 1);
   await eventually(servers, (rows) => rows.length === 0);

@@ -3,7 +3,12 @@ import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../../../agent/haproxy/config/config-text.ts';
 import { type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../agent/haproxy/process/process.ts';
-import { descriptionOf, renderLoadBalancer, structureHash } from '../../../agent/haproxy/render.ts';
+import {
+  descriptionOf,
+  renderGlobal,
+  renderLoadBalancer,
+  structureHash,
+} from '../../../agent/haproxy/render.ts';
 import { service, slice } from '../../support/build.ts';
 import { loadBalancerOf, translated } from '../../support/translated.ts';
 
@@ -17,6 +22,36 @@ const webOf = (...objects: Parameters<typeof translated>[0]) =>
   loadBalancerOf(translated([service(), ...objects]));
 const web = webOf(slice());
 const api = loadBalancerOf(translated([service({ name: 'api' })]), 'default/api');
+
+test('What the settings say of HAProxy as a whole stands in its global section, and only what they say', (t) => {
+  const paths = haproxyPaths('/var/lib', '/run');
+  const said = {
+    threads: 3,
+    hardStopAfter: 90_000,
+    maxOldWorkers: 5,
+    haproxyUser: 'lb',
+    haproxyGroup: 'lbs',
+  };
+  const lines = (settings: typeof said): readonly string[] =>
+    renderGlobal(renderContext(settings, paths, 777, new AclIds().idOf), 'x')
+      .split('\n')
+      .flatMap(
+        (line) => /^ {4}((?:nbthread|maxconn|hard-stop|mworker-max|user|group) ?.*)/.exec(line)?.[1] ?? [],
+      );
+  t.deepEqual(lines(said), [
+    'maxconn 777',
+    'nbthread 3',
+    'hard-stop-after 90000ms',
+    'mworker-max-reloads 20',
+    'user lb',
+    'group lbs',
+  ]);
+  t.deepEqual(lines({ ...said, threads: 0, haproxyUser: '', haproxyGroup: '' }), [
+    'maxconn 777',
+    'hard-stop-after 90000ms',
+    'mworker-max-reloads 20',
+  ]);
+});
 
 test('The structure of a file is the same with other members', (t) => {
   t.is(structureHash(CONTEXT, [web]), structureHash(CONTEXT, [webOf()]));

@@ -88,6 +88,16 @@ test('A failover is refused while the peer is not ready, unless it is forced', a
   t.like(await host.orders.failover(true), { ok: true, active: 'peer' });
 });
 
+test('A failover that still waits for the peer is carried out at once when somebody forces it', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  const [waiting, forced] = await Promise.all([host.orders.failover(false), host.orders.failover(true)]);
+  t.like(waiting, { ok: true, active: 'peer' });
+  t.deepEqual(forced, waiting);
+  [host.roles, host.peer] = [master, backup];
+  t.false((await host.orders.failover(false)).ok);
+});
+
 test('A peer that is behind for a moment only is waited for', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -10,6 +9,7 @@ import type { Listener, LoadBalancer } from '../../../agent/model.ts';
 import type { Objects } from '../../../agent/pair/own-standing.ts';
 import { Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
+import { ownNetwork } from '../../support/own-network.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
 import { requires } from '../../support/requirements.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -100,7 +100,7 @@ class Side {
 async function twoSides(t: ExecutionContext): Promise<readonly [Side, Side]> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-pair-'));
   const credentials = await makeCredentials(folder);
-  const network = `127.${randomInt(16, 255)}.${randomInt(0, 256)}`;
+  const network = await ownNetwork(t);
   const [own, peer] = [`${network}.201`, `${network}.202`];
   const sides = [new Side(folder, own, peer, credentials), new Side(folder, peer, own, credentials)] as const;
   t.teardown(async () => {

@@ -12,6 +12,7 @@ import { PeerEar, type PeerEarOptions, type Refusal } from '../../../agent/pair/
 import { PeerLink } from '../../../agent/pair/peer-link.ts';
 import { PeerMouth, type PeerMouthOptions } from '../../../agent/pair/peer-mouth.ts';
 import { type PairReport, reportText } from '../../../agent/pair/report.ts';
+import { ownNetwork } from '../../support/own-network.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
 import { pairReport } from '../../support/pair-report.ts';
 import { requires } from '../../support/requirements.ts';
@@ -30,14 +31,15 @@ interface Side {
 
 /** Two addresses that no other test has, a port, and credentials. */
 class Rig {
-  readonly own = `127.${randomInt(16, 255)}.${randomInt(0, 256)}.1`;
-  readonly peer = this.own.replace(/1$/, '2');
-  readonly stranger = this.own.replace(/1$/, '3');
+  readonly own: string;
+  readonly peer: string;
+  readonly stranger: string;
   readonly port = randomInt(20_000, 30_000);
   readonly folder: string;
   readonly credentials: string;
 
-  private constructor(folder: string, credentials: string) {
+  private constructor(network: string, folder: string, credentials: string) {
+    [this.own, this.peer, this.stranger] = [`${network}.1`, `${network}.2`, `${network}.3`];
     this.folder = folder;
     this.credentials = credentials;
   }
@@ -45,7 +47,7 @@ class Rig {
   static async create(t: ExecutionContext): Promise<Rig> {
     const folder = await mkdtemp(join(tmpdir(), 'headgate-pair-'));
     t.teardown(() => rm(folder, { recursive: true }));
-    return new Rig(folder, await makeCredentials(folder));
+    return new Rig(await ownNetwork(t), folder, await makeCredentials(folder));
   }
 
   async side(t: ExecutionContext, ownAddress = this.own, credentials = this.credentials): Promise<Side> {
@@ -222,13 +224,17 @@ test('A peer that takes a connection, but shakes hands late, is told all the sam
 
 test('A peer that was stopped for a while is unknown meanwhile, and goes on by the same connection', async (t) => {
   const rig = await Rig.create(t);
-  const ear = await rig.ear(t, { patience: 200, silencePatience: 60_000 });
+  const known: boolean[] = [];
+  const onHeard = (): void => {
+    known.push(ear.peer !== undefined);
+  };
+  const ear = await rig.ear(t, { patience: 200, silencePatience: 60_000, onHeard });
   const socket = await rig.client(t);
   socket.write(reportText(pairReport));
-  await until(t, 'it is heard', () => ear.peer !== undefined);
-  await until(t, 'it is unknown', () => ear.peer === undefined);
+  await until(t, 'it is heard, and unknown', () => known.join() === 'true,false');
   socket.write(reportText(pairReport));
-  await until(t, 'it is heard again', () => ear.peer !== undefined);
+  await until(t, 'it is heard again', () => known.length > 2);
+  t.deepEqual(known.slice(0, 3), [true, false, true]);
 });
 
 test('A peer that never shakes hands, and one that never answers, are given up', async (t) => {

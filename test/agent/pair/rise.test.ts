@@ -74,7 +74,6 @@ test('A host that falls while it is prepared for a rise is not waited for, and s
 test('Nothing is prepared where no VIP would come', (t) => {
   for (const [roles, peer] of [
     [MASTER, { ...PEER, roles: BACKUP }],
-    [BACKUP, { ...PEER, roles: BACKUP }],
     [BACKUP, { ...PEER, priorities: { 'vrrp-51': 250 } }],
     // VRRP moves by itself.
     [BACKUP, { ...PEER, priorities: { 'vrrp-51': 98 } }],
@@ -86,6 +85,25 @@ test('Nothing is prepared where no VIP would come', (t) => {
     [host.roles, host.peer] = [roles, peer];
     t.is(host.stand(), 'full');
   }
+});
+
+test('While neither host is known as master a host does not rise above the other, for a while', async (t) => {
+  const host = new Host();
+  host.stand('maintenance');
+  // The peer has taken over, and has not said so yet.
+  host.peer = { ...PEER, roles: BACKUP };
+  t.is(host.stand(), '');
+  t.true(host.rise.takes);
+  host.peer = PEER;
+  host.rise.look();
+  t.is(host.done.splice(0).join(), 'prepare');
+
+  const alone = new Host();
+  alone.stand('maintenance');
+  alone.peer = { ...PEER, roles: BACKUP };
+  t.is(alone.stand(), '');
+  await alone.clock.advance(3_000);
+  t.is(alone.done.join(), 'full');
 });
 
 test('Until VRRP has been told anything a master counts as standing in full, and any other as lowered', (t) => {

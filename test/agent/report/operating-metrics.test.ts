@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { LoadBalancer } from '../../../agent/model.ts';
-import { operatingFamilies } from '../../../agent/report/operating-metrics.ts';
+import { OperatingMetrics } from '../../../agent/report/operating-metrics.ts';
 import type { MemberFacts } from '../../../health/operating-status.ts';
 import { StatusBook } from '../../../health/status-book.ts';
 import { endpoint, service, slice } from '../../support/build.ts';
@@ -21,7 +21,7 @@ function bookOf(loadBalancer: LoadBalancer, member: MemberFacts, isServed = true
 /** The rows of each metric as they stand in an exposition. */
 async function rowsOf(book: StatusBook, detail: 'listener' | 'pool' | 'member' = 'member') {
   return Object.fromEntries(
-    (await operatingFamilies(book.all(), all, detail)).map((family) => [
+    (await new OperatingMetrics().families(book.all(), all, detail)).map((family) => [
       family.name.replace(/^headgate_(\w+)_operating_status$/, '$1'),
       family.parts.flatMap(({ labels, rows, value }) =>
         rows.map((row) => `${labels},${row.labels} ${value(row)}`),
@@ -71,4 +71,19 @@ test('A status that changes takes its row along, and one that is gone has none',
 test('metricsDetail leaves out members, or pools too', async (t) => {
   t.deepEqual(Object.keys(await rowsOf(bookOf(web, DOWN), 'pool')), ['load_balancer', 'listener', 'pool']);
   t.deepEqual(Object.keys(await rowsOf(bookOf(web, DOWN), 'listener')), ['load_balancer', 'listener']);
+});
+
+test('Rows are the same arrays until one of them is another, so that what was packed of them is used again', async (t) => {
+  const metrics = new OperatingMetrics();
+  const book = bookOf(web, UP);
+  const rows = async () =>
+    (await metrics.families(book.all(), all, 'member')).flatMap(({ parts }) =>
+      parts.map(({ rows: own }) => own),
+    );
+  const [first, second] = [await rows(), await rows()];
+  t.true(first.every((own, at) => own === second[at]));
+  book.update(web.key, web, { serves: () => true, member: () => DOWN });
+  const third = await rows();
+  const others = third.filter((own, at) => own !== second[at]);
+  t.is(others.length, 7, 'Three leave ONLINE, and four are in ERROR');
 });

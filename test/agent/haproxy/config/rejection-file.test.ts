@@ -28,6 +28,16 @@ test('Another version of HAProxy may judge otherwise', async (t) => {
   t.is((await new RejectionFile(path).load('3.0.11')).size, 0);
 });
 
+test('What was saved is saved again where somebody has removed it', async (t) => {
+  const path = await pathOf(t);
+  const file = new RejectionFile(path);
+  await file.load('2.6.12');
+  await file.save(rejections());
+  await rm(path);
+  await file.save(rejections());
+  t.is((await new RejectionFile(path).load('2.6.12')).size, 1);
+});
+
 test('Without rejections there is no file', async (t) => {
   const path = await pathOf(t);
   const file = new RejectionFile(path);

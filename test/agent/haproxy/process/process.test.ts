@@ -15,6 +15,7 @@ import {
   startHaproxy,
   stopHaproxy,
 } from '../../../../agent/haproxy/process/process.ts';
+import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import { reload, showProc } from '../../../../agent/haproxy/socket/master.ts';
 import { haproxyExecutable } from '../../../support/haproxy.ts';
 
@@ -67,7 +68,13 @@ test.serial('startHaproxy() leaves each worker room for descriptors, also those 
       ({ workers: all }) => all.map(({ pid }) => pid),
       () => [],
     );
-  const isServing = async (): Promise<boolean> => (await workers()).length > 0;
+  // From 3.1 on the master names a worker that is yet to read the file, and answers no order to reload until then.
+  const answers = (): Promise<boolean> =>
+    askOnce(paths.adminSocket, 'show info').then(
+      () => true,
+      () => false,
+    );
+  const isServing = async (): Promise<boolean> => (await workers()).length > 0 && (await answers());
   await startHaproxy(haproxyExecutable, paths, isServing, 30_000);
   const room = descriptorsWithin(fileLimit());
   t.true((await tableOf((await workers())[0])) >= room);

@@ -74,12 +74,14 @@ test('Requests that come together are one reload, with each cause once', async (
 });
 
 test('Requests during a reload are one more reload, after the interval', async (t) => {
-  const { arbiter, reloads, ended, mostAtOnce } = started(t, { reload: () => delay(30, true) });
+  const done = Promise.withResolvers<boolean>();
+  const { arbiter, reloads, ended, mostAtOnce } = started(t, { reload: () => done.promise });
   arbiter.request('listener-added');
   await eventually(async () => arbiter.isReloading && reloads.length === 1, Boolean);
   arbiter.request('listener-changed');
   arbiter.request('listener-removed');
   t.deepEqual([...arbiter.pending], ['listener-changed', 'listener-removed']);
+  done.resolve(true);
   await ended(2);
   t.deepEqual(reloads[1]?.causes, ['listener-changed', 'listener-removed']);
   isSpaced(t, reloads, 50);
@@ -93,6 +95,17 @@ test('A storm of requests gives reloads one by one, each an interval after the e
   clearInterval(storm);
   isSpaced(t, reloads, 50);
   t.is(mostAtOnce(), 1);
+});
+
+test('Where reloads go on and on, those after the second are further apart, by what one takes', async (t) => {
+  const { arbiter, reloads, ended } = started(t);
+  const storm = setInterval(() => arbiter.request('listener-changed'), 2);
+  await ended(4);
+  clearInterval(storm);
+  const [first, , third, fourth] = reloads;
+  // Twenty times 20 ms, but no more than five intervals.
+  t.true((third?.began ?? 0) - (first?.end ?? 0) >= 248);
+  t.true((fourth?.began ?? 0) - (first?.end ?? 0) >= 498);
 });
 
 test('A new interval holds from the next request on', async (t) => {
@@ -137,23 +150,37 @@ test('A request that comes to nothing does not put off the next one', async (t) 
 
 test('What is requested while a failed reload waits goes with it', async (t) => {
   let failures = 1;
-  const { arbiter, reloads, ended } = started(t, { reload: async () => failures-- <= 0 });
+  const { arbiter, reloads, ended } = started(t, {
+    reload: async () => {
+      const isDone = failures-- <= 0;
+      // After the reload, which takes 20 ms, and before the next one, however late timers come.
+      if (!isDone) setTimeout(() => arbiter.request('repair'), 60);
+      return isDone;
+    },
+  });
   arbiter.request('listener-added');
-  await ended(1);
-  arbiter.request('repair');
   await ended(2);
   t.deepEqual([...(reloads[1]?.causes ?? [])].sort(), ['listener-added', 'repair']);
 });
 
 test('After a reload that succeeds the patience is that of the beginning', async (t) => {
   const results = [false, false, true, true];
-  const { arbiter, reloads, ended } = started(t, { reload: async () => results.shift() ?? true });
+  const order: string[] = [];
+  const { arbiter, ended } = started(t, {
+    reload: async () => {
+      order.push('reload');
+      const isDone = results.shift() ?? true;
+      // The fourth comes 20 and 50 ms after the beginning of the third, or this does first, however late timers come.
+      if (results.length === 1) {
+        arbiter.request('listener-changed');
+        setTimeout(() => order.push('400 ms'), 400);
+      }
+      return isDone;
+    },
+  });
   arbiter.request('listener-added');
-  await ended(3);
-  arbiter.request('listener-changed');
   await ended(4);
-  const [, , third, fourth] = reloads;
-  t.true((fourth?.began ?? 0) - (third?.end ?? 0) < 400);
+  t.deepEqual(order, ['reload', 'reload', 'reload', 'reload']);
 });
 
 test('Under pressure of old workers reloads are spaced further, until it is gone', async (t) => {
@@ -176,6 +203,17 @@ test('Under pressure the wait has an end: the oldest cause is not put off for ev
   arbiter.request('listener-changed');
   await ended(2);
   isSpaced(t, reloads, 200);
+});
+
+test('A shorter interval holds for what waits already', async (t) => {
+  let interval = 3_600_000;
+  const { arbiter, ended } = started(t, { interval: () => interval });
+  arbiter.request('listener-added');
+  await ended(1);
+  arbiter.request('listener-changed');
+  interval = 50;
+  arbiter.retime();
+  t.is(await ended(2), 2);
 });
 
 test('The first reload does not wait for old workers', async (t) => {

@@ -1,4 +1,9 @@
-import test from 'ava';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { Reloader, type ReloaderOptions } from '../../../../agent/haproxy/process/reloader.ts';
 import type { ServingWorker } from '../../../../agent/haproxy/worker.ts';
@@ -21,7 +26,7 @@ function reloaderOf(
         return { chunks: [] };
       },
     },
-    file: { write: async (chunks: unknown) => written.push(chunks) },
+    file: { keepBeside: async () => undefined, write: async (chunks: unknown) => written.push(chunks) },
     persister: { idle: async () => undefined, worked: () => undefined },
     wanted: new Map(),
     onReload: () => undefined,
@@ -62,4 +67,37 @@ test('A reload whose worker is lost before its file is written leaves the file t
   });
   t.true(await reloader.reload(new Set(['listener-added'])));
   t.deepEqual(written, []);
+});
+
+/** A master that tells of these old workers, of any kind of process. */
+async function masterOf(t: ExecutionContext, oldWorkers: readonly number[]): Promise<Reloader> {
+  const rows = oldWorkers.map((pid) => `${pid} worker 1 0d00h00m09s 2.6.12\n`).join('');
+  const text = `#<PID> <type> <reloads> <uptime> <version>\n1 master 1 0d00h00m09s 2.6.12\n# workers\n2 worker 0 0d00h00m01s 2.6.12\n# old workers\n${rows}\n`;
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-master-'));
+  const masterSocket = join(directory, 'm.sock');
+  const server = createServer((socket) => socket.end(text)).listen(masterSocket);
+  t.teardown(() => {
+    server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  await once(server, 'listening');
+  return new Reloader({ paths: { masterSocket } } as unknown as ReloaderOptions);
+}
+
+test('Old workers are a pressure from as many on as there may be, and by each share of memory that they take', async (t) => {
+  const huge = Number.MAX_SAFE_INTEGER;
+  // This process takes tens of megabytes.
+  const two = await masterOf(t, [process.pid, process.pid]);
+  const pressures = [3, 2, 1].map((most) => two.pressure({ most, memory: huge }));
+  t.deepEqual(await Promise.all(pressures), [0, 1, 2]);
+  const used = 2 * process.memoryUsage.rss();
+  t.is(await two.pressure({ most: 3, memory: used * 2 }), 0);
+  t.true((await two.pressure({ most: 3, memory: used / 4 })) >= 2);
+  const none = await masterOf(t, []);
+  t.is(await none.pressure({ most: 1, memory: 1 }), 0);
+});
+
+test('A master that cannot be asked is no pressure', async (t) => {
+  const gone = new Reloader({ paths: { masterSocket: '/nowhere' } } as unknown as ReloaderOptions);
+  t.is(await gone.pressure({ most: 1, memory: 1 }), 0);
 });

@@ -40,7 +40,7 @@ test('Every kind of command succeeds on a real HAProxy, and does what it says', 
   const send = sender(runtime);
   const state = () => stateOf(runtime, backend, server);
 
-  t.deepEqual(await send(add({ keywords: ['id', '5', 'weight', '10', 'check', 'inter', '2000ms'] })), {
+  t.deepEqual(await send(add({ keywords: ['id', '5', 'weight', '10', 'check', 'inter', '1h'] })), {
     ok: true,
   });
   t.like(await state(), { id: 5, address: '127.0.1.2', port: 81, weight: 10, state: 'maint', check: 'off' });

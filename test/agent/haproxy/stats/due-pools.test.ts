@@ -1,8 +1,14 @@
 import test from 'ava';
-import { DuePools } from '../../../../agent/haproxy/stats/due-pools.ts';
+import { DuePools, MEMBERS, POOLS } from '../../../../agent/haproxy/stats/due-pools.ts';
 import type { Listener } from '../../../../agent/model.ts';
 
-const EVERYTHING = 'show stat -1 4 -1';
+const ALL_POOLS = 'show stat -1 2 -1';
+const ALL_MEMBERS = 'show stat -1 4 -1';
+const EVERYTHING = [ALL_POOLS, ALL_MEMBERS];
+/** Pool and members of those that are named. */
+const named = (...names: readonly string[]): readonly string[] => [
+  [POOLS, MEMBERS].flatMap((kind) => names.map((each) => `show stat ${each} ${kind} -1`)).join(';'),
+];
 const name = (at: number): string => `default:web-${at}:tcp:80:v4`;
 
 const PLAIN = {
@@ -31,90 +37,138 @@ const PLAIN = {
 } as const;
 const listener = (own: Pick<Listener, 'name'>): Listener => ({ ...PLAIN, ...own });
 
+interface Said {
+  /** Listeners whose rows differ from the reading before. */
+  readonly differ?: readonly string[];
+  readonly open?: readonly string[];
+  /** Pools whose rows differ from the one before. */
+  readonly changed?: readonly string[];
+  readonly down?: readonly string[];
+  readonly breaksOff?: boolean;
+}
+
 class Host {
   changes = 0;
   time = 0;
   worker = '1 1';
-  readonly pools = new Map<string, Listener>();
+  kinds = POOLS + MEMBERS;
+  readonly listeners = new Map<string, Listener>();
   readonly due = new DuePools({ changesOf: () => this.changes, now: () => this.time });
 
-  /** What is asked for in one reading, in which these pools differ from the one before. */
-  read(differ: readonly string[] = [], end = true): string {
-    this.due.begin(this.worker);
-    for (const [pool, of] of this.pools) this.due.pool(pool, of, differ.includes(pool));
-    const commands = this.due.commands();
-    if (end) this.due.done(this.worker);
-    return commands;
+  /** What is asked for in one reading. */
+  read({ differ = [], open = [], changed = [], down = [], breaksOff = false }: Said = {}): readonly string[] {
+    this.due.begin(this.worker, this.kinds);
+    for (const [each, listener] of this.listeners)
+      this.due.listener(each, listener, differ.includes(each), open.includes(each));
+    const asked: string[] = [];
+    for (const commands of this.due.commands()) {
+      asked.push(commands);
+      for (const each of this.listeners.keys())
+        if (commands.includes(ALL_POOLS) || commands.includes(`${each} ${POOLS} `))
+          this.due.pool(each, changed.includes(each), !down.includes(each));
+    }
+    if (!breaksOff) this.due.done();
+    return asked;
   }
 }
 
 function hostOf(count: number): Host {
   const host = new Host();
-  for (let at = 0; at < count; at++) host.pools.set(name(at), listener({ name: name(at) }));
+  for (let at = 0; at < count; at++) host.listeners.set(name(at), listener({ name: name(at) }));
   return host;
 }
 
-test('A worker is read as a whole first, then the pools that differ, and as a whole every minute', (t) => {
+test('A worker is read as a whole first, then what is below listeners that differ, and as a whole every minute', (t) => {
   const host = hostOf(3);
-  t.is(host.read(), EVERYTHING);
-  t.is(host.read(), '');
-  t.deepEqual([...host.due.unread], [name(0), name(1), name(2)]);
-  t.is(host.read([name(1)]), `show stat ${name(1)} 4 -1`);
-  t.deepEqual([...host.due.unread], [name(0), name(2)]);
-  t.is(host.read(), '');
-  host.time = 59_999;
-  t.is(host.read(), '');
-  host.time = 60_000;
-  t.is(host.read(), EVERYTHING);
+  t.deepEqual(host.read(), EVERYTHING);
   t.deepEqual([...host.due.unread], []);
-  t.is(host.read(), '');
+  t.deepEqual(host.read(), []);
+  t.deepEqual([...host.due.unread], [name(0), name(1), name(2)]);
+  t.deepEqual(host.read({ differ: [name(1)] }), named(name(1)));
+  t.deepEqual([...host.due.unread], [name(0), name(2)]);
+  t.deepEqual(host.read(), []);
+  host.time = 59_999;
+  t.deepEqual(host.read(), []);
+  host.time = 60_000;
+  t.deepEqual(host.read(), EVERYTHING);
+  t.deepEqual([...host.due.unread], []);
+  t.deepEqual(host.read(), []);
   host.worker = '2 9';
-  t.is(host.read(), EVERYTHING);
+  t.deepEqual(host.read(), EVERYTHING);
 });
 
-test('A pool that differed stays due until its members have been read', (t) => {
+test('What differed stays due until it has been read', (t) => {
   const host = hostOf(2);
   host.read();
-  host.read([name(0)], false);
-  t.is(host.read([], false), `show stat ${name(0)} 4 -1`);
-  host.pools.delete(name(0));
-  t.is(host.read([], false), '', 'It is gone, and HAProxy would not know it');
+  host.read({ differ: [name(0)], breaksOff: true });
+  t.deepEqual(host.read({ breaksOff: true }), named(name(0)));
+  host.listeners.delete(name(0));
+  t.deepEqual(host.read({ breaksOff: true }), [], 'It is gone, and HAProxy would not know it');
 });
 
 test('A pool is due when HAProxy was told something for it, and when the model has another', (t) => {
   const host = hostOf(1);
   host.read();
   host.changes++;
-  t.is(host.read(), `show stat ${name(0)} 4 -1`);
-  t.is(host.read(), '');
-  host.pools.set(name(0), listener({ name: name(0) }));
-  t.is(host.read(), `show stat ${name(0)} 4 -1`);
-  t.is(host.read(), '');
+  t.deepEqual(host.read(), named(name(0)));
+  t.deepEqual(host.read(), []);
+  host.listeners.set(name(0), listener({ name: name(0) }));
+  t.deepEqual(host.read(), named(name(0)));
+  t.deepEqual(host.read(), []);
+});
+
+test('A pool is read for as long as it is down, or its listener has a connection, which may be tried again', (t) => {
+  const host = hostOf(2);
+  host.read({ down: [name(0)] });
+  t.deepEqual(host.read({ down: [name(0)], open: [name(1)] }), named(name(0), name(1)));
+  t.deepEqual(host.read(), named(name(0)));
+  t.deepEqual(host.read(), []);
 });
 
 test('A pool with a monitor is always due, with its second backend', (t) => {
   const host = hostOf(1);
-  const [[pool, of]] = [...host.pools] as [[string, Listener]];
+  const [[pool, of]] = [...host.listeners] as [[string, Listener]];
   const monitor = { kind: 'tcp' } as unknown as NonNullable<Listener['pool']['monitor']>;
-  host.pools.set(pool, { ...of, pool: { ...of.pool, monitor, whenAllDown: 'serve' } });
+  host.listeners.set(pool, { ...of, pool: { ...of.pool, monitor, whenAllDown: 'serve' } });
   host.read();
-  t.is(host.read(), `show stat ${pool} 4 -1;show stat ${pool}:all-down 4 -1`);
+  t.deepEqual(host.read(), named(pool, `${pool}:all-down`));
 });
 
-test('All are read where the commands for some would be a long line, or a name is none of ours', (t) => {
+test('Where too many may have changed to be named, all pools are read, and members of those that have', (t) => {
   const host = hostOf(1_000);
   host.read();
-  const names = [...host.pools.keys()];
-  t.regex(host.read(names.slice(0, 100)), /^(show stat \S+ 4 -1(;|$)){100}$/);
-  t.is(host.read(names), EVERYTHING);
-  t.is(host.read(), '');
-  host.pools.set('a b;quit', listener({ name: 'a b;quit' }));
-  t.is(host.read(), EVERYTHING);
+  const names = [...host.listeners.keys()];
+  t.deepEqual(host.read({ open: names.slice(0, 80) }), named(...names.slice(0, 80)));
+  t.deepEqual(host.read({ open: names }), [ALL_POOLS]);
+  const [first = '', second = ''] = names;
+  t.deepEqual(host.read({ differ: [first], open: names, changed: [second] }), [
+    ALL_POOLS,
+    `show stat ${first} 4 -1;show stat ${second} 4 -1`,
+  ]);
+  t.is(host.due.unread.size, 998);
+  t.deepEqual(host.read(), []);
 });
 
-test('Where members were left out for a while, all of them are read', (t) => {
+test('Everything is read where too many have changed, or a name is none of ours', (t) => {
+  const host = hostOf(1_000);
+  host.read();
+  t.deepEqual(host.read({ differ: [...host.listeners.keys()] }), EVERYTHING);
+  t.deepEqual([...host.due.unread], []);
+  t.deepEqual(host.read(), []);
+  host.listeners.set('a b;quit', listener({ name: 'a b;quit' }));
+  t.deepEqual(host.read(), EVERYTHING);
+});
+
+test('What is not wanted is not asked for, and everything is read where more or less is wanted than before', (t) => {
   const host = hostOf(1);
   host.read();
-  host.due.forget();
-  t.is(host.read(), EVERYTHING);
+  host.kinds = POOLS;
+  t.deepEqual(host.read(), [ALL_POOLS]);
+  t.deepEqual([...host.due.unread], [], 'Members are not kept');
+  t.deepEqual(host.read({ differ: [name(0)] }), [`show stat ${name(0)} 2 -1`]);
+  host.kinds = 0;
+  t.deepEqual(host.read({ differ: [name(0)] }), []);
+  t.deepEqual([...host.due.unread], []);
+  host.kinds = POOLS + MEMBERS;
+  t.deepEqual(host.read(), EVERYTHING);
 });

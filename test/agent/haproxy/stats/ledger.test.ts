@@ -2,19 +2,26 @@ import test from 'ava';
 import fc from 'fast-check';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import type { Counts } from '../../../../agent/haproxy/stats/counter-file.ts';
+import { haproxyFamilies } from '../../../../agent/haproxy/stats/families.ts';
 import { Ledger } from '../../../../agent/haproxy/stats/ledger.ts';
 import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts';
 import type { Series } from '../../../../agent/haproxy/stats/series.ts';
+import type { Block } from '../../../../agent/haproxy/stats/series-blocks.ts';
 import { StatAnswer } from '../../../../agent/haproxy/stats/stat-reader.ts';
 import { type StatRow, StatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
+import type { Sample } from '../../../../agent/haproxy/stats/statistics.ts';
 
 const HEADER =
   '# pxname,svname,qcur,scur,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
 const LISTENER = 'default:web:tcp:80:v4';
 
-function line(server: string, sessions: number, { check = '', last = '', name = LISTENER } = {}): string {
+function line(
+  server: string,
+  sessions: number,
+  { check = '', last = '', name = LISTENER, mode = 'tcp', waiting = 0 } = {},
+): string {
   const type = server === 'FRONTEND' ? 0 : server === 'BACKEND' ? 1 : 2;
-  return `${name},${server},0,1,,${sessions},10,20,,0,0,0,0,UP,16,1,,,,${type},${check},,,,,,,,,0,0,1,2,0,4,${last},tcp,,,,x,`;
+  return `${name},${server},${waiting},1,,${sessions},10,20,,0,0,0,0,UP,16,1,,,,${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
 }
 
 function info(pid: number, start = 1): string {
@@ -125,8 +132,8 @@ test('What is left out because its pool has not changed is as it was, and what i
   const pools: string[] = [];
   const readSome = (lines: readonly string[], unread: readonly string[]): void => {
     pools.length = 0;
-    const reading = ledger.current(readProcessInfo(info(1)), new Map(), (name, _, differs) => {
-      if (differs) pools.push(name);
+    const reading = ledger.current(readProcessInfo(info(1)), new Map(), ({ listener }, differs) => {
+      if (differs) pools.push(listener);
     });
     const rows = new StatRows((row) => reading.row(row));
     rows.feed(Buffer.from(`${[HEADER, ...lines].join('\n')}\n\n`));
@@ -146,6 +153,8 @@ test('What is left out because its pool has not changed is as it was, and what i
   t.deepEqual(totals(ledger), [3, 6, 3]);
   readSome([line('BACKEND', 6)], [LISTENER]);
   t.deepEqual(totals(ledger), [6]);
+  readSome([], [LISTENER]);
+  t.deepEqual(totals(ledger), [6], 'Nor is the pool itself asked for');
 });
 
 test('Totals are the sum of what all workers have counted, whatever the order of readings and restarts', (t) => {
@@ -188,43 +197,66 @@ test('Totals are the sum of what all workers have counted, whatever the order of
   );
 });
 
-test('A block of the same rows and the same number says the same, whatever is read in between', (t) => {
+test('What is as of the same reading, for the same rows, says the same, whatever is read in between', (t) => {
   const spare = { name: `${LISTENER}:all-down` };
   const step = fc.record({
     sessions: fc.array(fc.nat(2), { minLength: 3, maxLength: 3 }),
     spare: fc.nat(2),
     check: fc.constantFrom('', 'L4OK', 'L7STS'),
+    mode: fc.constantFrom('tcp', 'http'),
+    waiting: fc.nat(1),
     isOld: fc.boolean(),
     breaksOff: fc.boolean(),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       const ledger = new Ledger();
-      const said = new Map<readonly Series[], Map<number, string>>();
-      for (const { sessions, spare: others, check, isOld, breaksOff } of steps) {
+      const said = new Map<unknown, Map<string, string>>();
+      for (const { sessions, spare: others, check, mode, waiting, isOld, breaksOff } of steps) {
         const [first = 0, second = 0, third = 0] = sessions;
         const lines = [
-          line('FRONTEND', first),
-          line('10.0.0.1:80', second, { check }),
-          line('BACKEND', third),
+          line('FRONTEND', first, { mode }),
+          line('10.0.0.1:80', second, { check, mode, waiting }),
+          line('BACKEND', third, { mode, waiting }),
           ...(others > 0 ? [line('10.0.0.1:80', others, spare)] : []),
         ];
         if (isOld) readOld(ledger, 9, third);
         else if (breaksOff) readSome(ledger, lines.slice(0, 2));
         else {
           read(ledger, 1, lines);
-          for (const kind of ['listener', 'pool', 'member'] as const)
-            for (const { rows, asOf } of ledger.blocks(kind)) {
-              const text = JSON.stringify(rows.map(({ seen, changed, ...shown }) => shown));
-              const known = said.get(rows) ?? new Map<number, string>();
-              said.set(rows, known.set(asOf, known.get(asOf) ?? text));
-              t.is(known.get(asOf), text);
+          for (const { name, parts } of haproxyFamilies(sampleOf(ledger)))
+            for (const { labels, rows, asOf, value } of parts) {
+              if (asOf === undefined) continue;
+              const text = String(rows.map(value));
+              const known = said.get(rows) ?? new Map<string, string>();
+              const key = `${name} ${labels} ${asOf}`;
+              said.set(rows, known.set(key, known.get(key) ?? text));
+              t.is(known.get(key), text, key);
             }
         }
       }
     }),
     { numRuns: 200 },
   );
+});
+
+function sampleOf(ledger: Ledger): Sample {
+  const [listener, pool, member] = (['listener', 'pool', 'member'] as const).map((kind) =>
+    ledger.blocks(kind),
+  ) as [Block[], Block[], Block[]];
+  const blocks = { listener, pool, member };
+  return { info: readProcessInfo(info(1)), process: ledger.process, blocks, oldWorkers: 0, seconds: 0 };
+}
+
+test('A column that changes touches nothing that does not depend on it', (t) => {
+  const ledger = new Ledger();
+  const asOf = (name: string): number | undefined =>
+    haproxyFamilies(sampleOf(ledger)).find((family) => family.name === name)?.parts[0]?.asOf;
+  for (const sessions of [1, 2, 3]) read(ledger, 1, [line('BACKEND', 0), line('10.0.0.1:80', sessions)]);
+  t.is(asOf('headgate_member_sessions_total'), 3);
+  t.is(asOf('headgate_member_connect_time_average_seconds'), 3, 'There is none before the first session');
+  t.is(asOf('headgate_member_weight'), 0, 'Not since there are these rows');
+  t.is(asOf('headgate_member_up'), 0);
 });
 
 /** A reading of the worker 1 that does not come to its end. */

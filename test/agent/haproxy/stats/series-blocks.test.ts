@@ -83,3 +83,14 @@ test('What a reading that broke off has added is there after the next one, or go
     [...known.values(), late],
   );
 });
+
+test('What changes after a block was settled is not of that reading', (t) => {
+  const [blocks, known] = [new SeriesBlocks(), new Map<number, Series>()];
+  read(blocks, known, 1, range(2));
+  const [settled] = blocks.all;
+  (known.get(1) as Series).changes[0] = 2;
+  t.is(settled?.changes[0], 0);
+  read(blocks, known, 2, range(2));
+  t.is(blocks.all[0]?.changes[0], 2);
+  t.is(blocks.all[0]?.rows, settled?.rows);
+});

@@ -270,15 +270,17 @@ test('A bookmark of the past means a list', async (t) => {
 
 test('Silence ends a watch, which then goes on from where it was', async (t) => {
   const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
-  await until(() => api.watches.length === 2);
+  // The second one is silent as well.
+  await until(() => api.watches.length >= 2);
   t.is(log[1], 'end silence');
   t.is(api.watches[1]?.query?.resourceVersion, '8');
 });
 
 test('A list that falls silent is given up as well, and asked for again', async (t) => {
   const { api, names } = run(t, new Script([open(), list(5, service('a', 3))], [open()]), { silence: 100 });
-  await until(() => api.watches.length === 1);
-  t.deepEqual([api.lists.length, names()], [2, ['a']]);
+  await until(() => api.watches.length >= 1);
+  const before = api.requests.findIndex(({ query }) => query?.watch !== undefined);
+  t.deepEqual([before, names()], [2, ['a']]);
 });
 
 test('A line that is no event means a list, and never a busy loop', async (t) => {
@@ -301,8 +303,7 @@ test('An object that cannot be read keeps its last good value and is a problem, 
   const wrong = { ...service('a', 9), spec: { type: 'LoadBalancer', ports: [{ port: 99_999 }] } };
   const { reflector, changes, names } = run(
     t,
-    new Script([list(5, service('a', 3))], [open(event('MODIFIED', wrong)), open()]),
-    { silence: 200 },
+    new Script([list(5, service('a', 3))], [open(event('MODIFIED', wrong))]),
   );
   await until(() => changes.length === 2);
   t.deepEqual([names(), changes[1]], [['a'], { upserted: [], removed: [] }]);

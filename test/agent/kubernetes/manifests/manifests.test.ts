@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { ManifestSource } from '../../../../agent/kubernetes/manifests/manifests.ts';
@@ -575,6 +576,31 @@ test('Many files that are removed at once are believed to be gone only after a l
   t.true(performance.now() - next >= 20 * patience);
   await watched.until(() => watched.objects.size === 4);
 });
+
+test.serial(
+  'A file is not believed to be gone while it is yet to be heard that most of the others are, too',
+  async (t) => {
+    const { manifests } = temporaryFolder(t);
+    const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
+    for (const [at, file] of files.entries()) write(file, yaml(`s${at}`));
+    const patience = 500;
+    const watched = await watchManifests(t, manifests, { patience });
+    const turns = async () => {
+      for (let turn = 0; turn < 5; turn++) await setImmediate();
+    };
+    rmSync(files[0] ?? '');
+    await turns();
+    for (const file of files.slice(1)) rmSync(file);
+    // After a stall timers come first.
+    const stalled = performance.now();
+    while (performance.now() - stalled < 2 * patience);
+    await turns();
+    t.deepEqual(removals(watched), []);
+    for (const [at, file] of files.entries()) write(file, yaml(`s${at}`, 81));
+    await watched.until(() => files.every((_, at) => portOf(watched, `s${at}`) === 81));
+    t.deepEqual(removals(watched), []);
+  },
+);
 
 test('Of an object in two files the first in path order counts, and the other takes over', async (t) => {
   const { manifests } = temporaryFolder(t);

@@ -213,6 +213,29 @@ test('The same identity after a restart takes its own Lease up at once', async (
   t.is(api.objects.get(PATH).spec.leaseTransitions, 0);
 });
 
+test('An agent that is not fit gives the Lease to another one, and takes it back where there is none', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  const fit = { a: true, b: true };
+  const a = lease(api, clock, 'a', { isFit: () => fit.a });
+  await clock.advance(0);
+  const b = lease(api, clock, 'b', { isFit: () => fit.b });
+  await clock.advance(3_000);
+  fit.a = false;
+  await clock.advance(5_000);
+  t.deepEqual([a.lease.isLeader, b.lease.isLeader], [false, true]);
+  await clock.advance(60_000);
+  t.deepEqual([a.told, b.told], [[true, false], [true]]);
+
+  await b.lease.close();
+  await clock.advance(14_000);
+  t.false(a.lease.isLeader);
+  await clock.advance(6_000);
+  t.true(a.lease.isLeader);
+  // Nobody else wants it: it is not offered again and again.
+  await clock.advance(60_000);
+  t.deepEqual(a.told, [true, false, true]);
+});
+
 /** Requests that write a holder, or that a test lets only one of them make. */
 function isFrom(identity: string): (request: ApiRequest) => boolean {
   return ({ body }) =>

@@ -29,6 +29,8 @@ class Host {
   whyNotLend = '';
   /** What the first look at this host waits for. */
   looking: Promise<void> = Promise.resolve();
+  /** What an order to lend itself VIPs waits for. */
+  lending: Promise<void> = Promise.resolve();
   /** What an order to pass connections on waits for. */
   diverting: Promise<void> = Promise.resolve();
   diversion: OwnDiversion | undefined;
@@ -47,7 +49,10 @@ class Host {
         },
         whyNotDivert: async () => this.whyNotDivert,
         link: async () => this.link,
-        lend: async (vips, seconds) => this.#note(`lend ${vips} ${seconds}`),
+        lend: async (vips, seconds) => {
+          await this.lending;
+          this.#note(`lend ${vips} ${seconds}`);
+        },
         takeBack: async (vips) => this.#note(`take back ${vips}`),
         divert: async (diversion) => {
           await this.diverting;
@@ -361,6 +366,42 @@ test('A wish for VIPs that the peer is giving already is one with the order', as
   await b.handover.wish();
   t.is(b.handover.report.wants, '');
   t.is([a.deeds, b.deeds].join(), ',');
+});
+
+test('An order right after VIPs have gone by a wish is prepared as any other', async (t) => {
+  const [a, b, clock] = await pair(t);
+  [a.roles, b.roles] = [
+    { 'vrrp-51': 'master', 'vrrp-52': 'master' },
+    { 'vrrp-51': 'backup', 'vrrp-52': 'backup' },
+  ];
+  await b.handover.wish();
+  await settled();
+  [a.roles, b.roles] = [
+    { 'vrrp-51': 'backup', 'vrrp-52': 'master' },
+    { 'vrrp-51': 'master', 'vrrp-52': 'backup' },
+  ];
+  const lending = Promise.withResolvers<void>();
+  a.lending = lending.promise;
+  const prepared = a.handover.prepare();
+  // The look that would find that the VIPs of the wish have gone comes now.
+  await clock.advance(500);
+  lending.resolve();
+  await clock.advance(5_000);
+  await prepared;
+  t.deepEqual(a.handedOver, ['kept', 'kept']);
+  // Connections to those that went first go on.
+  t.deepEqual(b.diversion?.vips, [VIP, OTHER]);
+  a.connections = 1;
+  [a.roles, b.roles] = [
+    { 'vrrp-51': 'backup', 'vrrp-52': 'backup' },
+    { 'vrrp-51': 'master', 'vrrp-52': 'master' },
+  ];
+  a.handover.done();
+  await clock.advance(4_000);
+  t.deepEqual(a.counted, [VIP, OTHER]);
+  a.connections = 0;
+  await clock.advance(1_000);
+  t.true(a.deeds.includes(`take back ${VIP},${OTHER}`));
 });
 
 test('Switched off nothing is prepared', async (t) => {

@@ -1,0 +1,72 @@
+import test from 'ava';
+import { type PairedBy, pairSettings, tablesPlace } from '../../../agent/pair/pair-settings.ts';
+
+const VRRP = { address: '192.0.2.1', peers: ['192.0.2.2'] };
+
+const given = (more: Partial<PairedBy> = {}): PairedBy =>
+  ({
+    pairAddress: '',
+    pairPeer: '',
+    pairCredentials: '',
+    pairPort: 9181,
+    pairTablesPort: 9182,
+    vrrp: undefined,
+    netns: '',
+    ...more,
+  }) as PairedBy;
+
+const addressesOf = (more: Partial<PairedBy>) => {
+  const { pairAddress, pairPeer } = pairSettings(given(more)) ?? {};
+  return [pairAddress, pairPeer];
+};
+
+test('pairSettings() gives none where nothing says that there is a peer, be there VRRP or not', (t) => {
+  t.is(pairSettings(given()), undefined);
+  t.is(pairSettings(given({ vrrp: VRRP })), undefined);
+});
+
+test('pairSettings() takes the addresses of VRRP where there are credentials, unless others are given', (t) => {
+  const pairCredentials = '/pair.pem';
+  t.deepEqual(addressesOf({ pairCredentials, vrrp: VRRP }), ['192.0.2.1', '192.0.2.2']);
+  const own = { pairAddress: '198.51.100.1', pairPeer: '198.51.100.2' };
+  t.deepEqual(addressesOf({ pairCredentials, vrrp: VRRP, ...own }), ['198.51.100.1', '198.51.100.2']);
+});
+
+for (const [what, more, message] of [
+  ['no credentials', { pairAddress: '192.0.2.1', pairPeer: '192.0.2.2' }, /pairCredentials is missing/],
+  ['no address', { pairCredentials: '/p', pairPeer: '192.0.2.2' }, /pairAddress is missing/],
+  [
+    'several peers',
+    { pairCredentials: '/p', vrrp: { ...VRRP, peers: ['192.0.2.2', '192.0.2.3'] } },
+    /pairPeer is missing/,
+  ],
+  [
+    'the addresses of another network',
+    { pairCredentials: '/p', vrrp: VRRP, netns: 'lb' },
+    /pairAddress is missing.*\n.*pairPeer is missing/,
+  ],
+  [
+    'itself for a peer',
+    { pairCredentials: '/p', pairAddress: '192.0.2.1', pairPeer: '192.0.2.1' },
+    /is this host's own pairAddress/,
+  ],
+  [
+    'two families',
+    { pairCredentials: '/p', pairAddress: '192.0.2.1', pairPeer: '2001:db8::2' },
+    /is not of the family/,
+  ],
+] as const)
+  test(`pairSettings() refuses ${what}`, (t) => {
+    t.throws(() => pairSettings(given(more)), { code: 'SETTINGS_INVALID', message });
+  });
+
+test('tablesPlace() is that of the agents, by another port; in a network of its own that of VRRP', (t) => {
+  const own = { pairAddress: '198.51.100.1', pairPeer: '198.51.100.2' };
+  t.deepEqual(tablesPlace(given(own)), { address: '198.51.100.1', peerAddress: '198.51.100.2', port: 9182 });
+  t.deepEqual(tablesPlace(given({ ...own, vrrp: VRRP, netns: 'lb' })), {
+    address: '192.0.2.1',
+    peerAddress: '192.0.2.2',
+    port: 9182,
+  });
+  t.is(tablesPlace(given({ ...own, netns: 'lb' })), undefined);
+});

@@ -1,0 +1,240 @@
+// What alerts are for happens, on real hosts with a real Prometheus that has the shipped rules: each is raised by its
+// cause, and ends once docs/operations.md#alerts is followed. What takes hours, or counts how often, is only raised.
+
+import { once } from 'node:events';
+import { appendFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava, { type ExecutionContext } from 'ava';
+import { startHaproxy } from '../../agent/haproxy/process/process.ts';
+import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
+import { order, startAgentPair } from '../support/agent-pair.ts';
+import { haproxyExecutable } from '../support/haproxy.ts';
+import { startMember, startMembers } from '../support/members.ts';
+import { Prometheus } from '../support/prometheus.ts';
+import { requires } from '../support/requirements.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
+import { Client } from '../support/traffic.ts';
+
+const test = requires(ava, { haproxy: true, programs: ['prometheus'] });
+const paired = requires(ava, {
+  haproxy: true,
+  root: true,
+  programs: ['prometheus', 'keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'],
+});
+
+const VIP = '10.9.1.1';
+
+test('Limits that are reached raise alerts, which end once they are raised or clients leave', async (t) => {
+  const { host, agent, settings } = await hostWith(t, 'maxConnections: 60\n');
+  await startMembers(t, host, 2);
+  const full = { name: 'full', address: host.address(1), members: [host.address(11)] };
+  const queue = { name: 'queue', address: host.address(2), members: [host.address(12)] };
+  await host.serve({ ...full, annotations: { 'connection-limit': '20' } });
+  const narrow = { 'member-connection-limit': '1', 'timeout-queue': '5m' };
+  await host.serve({ ...queue, annotations: narrow });
+  const prometheus = await watch(t, agent);
+  await host.until('both are served', async () => (await host.answers(1)) && host.answers(2));
+
+  const clients = [...(await connections(t, host, 1, 20)), ...(await connections(t, host, 2, 38))];
+  const limits = ['ListenerFull', 'PoolQueue', 'ConnectionsNearLimit'];
+  for (const alert of limits) await raised(prometheus, alert);
+  await host.serve({ ...full, annotations: { 'connection-limit': '100' } });
+  await ended(prometheus, 'ListenerFull');
+  await writeFile(settings, 'maxConnections: 600\n');
+  agent.signal('SIGHUP');
+  await ended(prometheus, 'ConnectionsNearLimit');
+  for (const client of clients) client.close();
+  await ended(prometheus, 'PoolQueue');
+  t.pass();
+});
+
+test('Members that are gone raise alerts, which end once they are back or nobody asks for them', async (t) => {
+  const { host, agent } = await hostWith(t);
+  const members = await startMembers(t, host, 3);
+  const annotations = {
+    mode: 'http',
+    'health-monitor': 'tcp',
+    'health-monitor-interval': '1s',
+    'when-all-down': 'reject',
+  };
+  for (const [at, { address }] of members.entries())
+    await host.serve({ name: `web-${at}`, address: host.address(1 + at), members: [address], annotations });
+  await host.serve({ name: 'gone', address: host.address(4), members: [host.address(14)] });
+  const prometheus = await watch(t, agent);
+  await host.until('they are served', async () => (await host.answers(1)) && host.answers(3));
+  const clients = [1, 4].map((last) => new Asking(t, `http://${host.address(last)}:${VIP_PORT}/`));
+  for (const member of members) await member.kill();
+  // HAProxy itself answers for those that are down.
+  for (const alert of ['ManyPoolsDown', 'PoolDown', 'ConnectErrors', 'HttpErrors'])
+    await raised(prometheus, alert);
+  for (const { address } of members) {
+    const again = await startMember(address, MEMBER_PORT);
+    t.teardown(() => again.kill());
+  }
+  await ended(prometheus, 'ManyPoolsDown');
+  await ended(prometheus, 'PoolDown');
+  for (const client of clients) await client.stop();
+  t.pass();
+});
+
+test('HAProxy that is away, files and sockets that others change, and places that are taken raise alerts', async (t) => {
+  const { host, agent } = await hostWith(t);
+  const [member] = await startMembers(t, host, 1);
+  await host.serve();
+  const prometheus = await watch(t, agent);
+  const thief = await listener(t, host.address(2));
+  await host.serve({ name: 'taken', address: host.address(2), members: [member?.address ?? ''] });
+  await raised(prometheus, 'AddressUnavailable');
+  thief.close();
+  await ended(prometheus, 'AddressUnavailable');
+  await host.until('it is served', () => host.answers(2));
+
+  for (let times = 1; times <= 5; times++) {
+    await appendFile(host.paths.config, '\n# mine\n');
+    await host.until(
+      'it is repaired',
+      async () => (await agent.metrics())('headgate_repairs_total', { what: 'file' }) === times,
+    );
+  }
+  await raised(prometheus, 'Drift');
+  signal(await host.worker(), 'SIGKILL');
+  await host.until('HAProxy is back', () => host.answers());
+  await raised(prometheus, 'ProcessLost');
+
+  await host.write('broken.yaml', 'kind: [');
+  await raised(prometheus, 'ObjectProblems');
+  await host.remove('broken.yaml');
+  await ended(prometheus, 'ObjectProblems');
+  t.pass();
+});
+
+test('No HAProxy raises an alert, and one that is started again ends it', async (t) => {
+  const { host, agent: first } = await hostWith(t);
+  await startMembers(t, host, 1);
+  await host.serve();
+  await first.stop();
+  const agent = await host.start(['--haproxy-supervisor', 'external']);
+  const prometheus = await watch(t, agent);
+  for (const pid of [await host.master(), await host.worker()]) signal(pid, 'SIGKILL');
+  await raised(prometheus, 'HaproxyDown');
+  await prometheus.until('headgate_operating_status{kind="load_balancer",status="OFFLINE"} == 1');
+  await prometheus.until('headgate_listener_operating_status{service="web",status="OFFLINE"} == 1');
+  await startHaproxy(haproxyExecutable, host.paths, () => host.answers(), 30_000);
+  await ended(prometheus, 'HaproxyDown');
+  await prometheus.until('headgate_operating_status{kind="load_balancer",status="ONLINE"} == 1');
+  t.pass();
+});
+
+paired(
+  'What is the matter with one host of a pair, or between them, raises an alert, and ends with it',
+  async (t) => {
+    const { active, standby, network } = await startAgentPair(t, VIP, {
+      prepare: (host, net) => host.serve({ address: VIP, port: 8080, members: [net.v4('client')] }),
+    });
+    const targets = [active, standby].map(({ agent }) => new URL(agent.url ?? '').host);
+    const prometheus = await Prometheus.start(t, targets);
+    await prometheus.until('min(headgate_pair_peer_ready) == 1');
+
+    await order(standby.host, 'maintenance', 'on');
+    for (const alert of ['MaintenanceForgotten', 'PeerNotReady']) await raised(prometheus, alert);
+    await order(standby.host, 'maintenance', 'off');
+    for (const alert of ['MaintenanceForgotten', 'PeerNotReady']) await ended(prometheus, alert);
+
+    await standby.host.serve({ name: 'more', address: '10.9.1.2', port: 8080, members: [] });
+    await raised(prometheus, 'PeerBehind');
+    await active.host.serve({ name: 'more', address: '10.9.1.2', port: 8080, members: [] });
+    await ended(prometheus, 'PeerBehind');
+
+    const haproxy = [await standby.host.master(), await standby.host.worker()];
+    for (const pid of haproxy) signal(pid, 'SIGSTOP');
+    await raised(prometheus, 'HostLowered');
+    for (const pid of haproxy) signal(pid, 'SIGCONT');
+    await ended(prometheus, 'HostLowered');
+
+    await network.run(standby.name, 'ip', 'link', 'set', 'eth0', 'down');
+    await raised(prometheus, 'VrrpFault');
+    await network.run(active.name, 'ip', 'link', 'set', 'eth0', 'down');
+    await raised(prometheus, 'NoMaster');
+    for (const { name } of [active, standby]) await network.run(name, 'ip', 'link', 'set', 'eth0', 'up');
+    for (const alert of ['VrrpFault', 'NoMaster']) await ended(prometheus, alert);
+
+    for (const { name } of [active, standby]) await network.deafen(name);
+    await raised(prometheus, 'TwoMasters');
+    for (const { name } of [active, standby]) await network.deafen(name, false);
+    await ended(prometheus, 'TwoMasters');
+    t.pass();
+  },
+);
+
+async function hostWith(
+  t: ExecutionContext<unknown>,
+  text = '',
+): Promise<{ readonly host: TestHost; readonly agent: RunningAgent; readonly settings: string }> {
+  const host = await TestHost.create(t);
+  const settings = join(host.directory, 'headgate.yaml');
+  await writeFile(settings, text);
+  return { host, agent: await host.start(['--config', settings]), settings };
+}
+
+function watch(t: ExecutionContext<unknown>, agent: RunningAgent): Promise<Prometheus> {
+  return Prometheus.start(t, [new URL(agent.url ?? '').host]);
+}
+
+/** Pending or firing: how long it has to last is nothing that happens here. */
+function raised(prometheus: Prometheus, alert: string): Promise<void> {
+  return prometheus.until(`ALERTS{alertname="Headgate${alert}"}`);
+}
+
+function ended(prometheus: Prometheus, alert: string): Promise<void> {
+  return prometheus.until(`absent(ALERTS{alertname="Headgate${alert}"})`);
+}
+
+async function connections(
+  t: ExecutionContext<unknown>,
+  host: TestHost,
+  last: number,
+  count: number,
+): Promise<readonly Client[]> {
+  const clients: Client[] = [];
+  t.teardown(() => {
+    for (const client of clients) client.close();
+  });
+  for (let at = 0; at < count; at++) clients.push(await Client.connect(host.place(last)));
+  return clients;
+}
+
+async function listener(t: ExecutionContext<unknown>, address: string): Promise<Server> {
+  const server = createServer().listen(VIP_PORT, address);
+  t.teardown(() => {
+    server.close();
+  });
+  await once(server, 'listening');
+  return server;
+}
+
+/** A client that asks again and again, whatever the answer. */
+class Asking {
+  readonly #stopping = new AbortController();
+  readonly #over: Promise<void>;
+
+  constructor(t: ExecutionContext<unknown>, url: string) {
+    this.#over = this.#ask(url);
+    t.teardown(() => this.stop());
+  }
+
+  stop(): Promise<void> {
+    this.#stopping.abort();
+    return this.#over;
+  }
+
+  async #ask(url: string): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      await fetch(url, { headers: { connection: 'close' } })
+        .then((response) => response.text())
+        .catch(() => '');
+      await delay(10);
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// An agent that may open no more files for a while sees little, and takes nothing that it does not see for gone.
+
+import { readdir } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava from 'ava';
+import { runCommand } from '../../agent/base/run-command.ts';
+import { pairOf, startAgentPair } from '../support/agent-pair.ts';
+import { requires } from '../support/requirements.ts';
+import { webObjects } from '../support/service-objects.ts';
+import { SteadyClient } from '../support/steady-client.ts';
+
+const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl', 'prlimit'];
+const test = requires(ava, { haproxy: true, root: true, programs });
+
+const VIP = '10.9.1.1';
+/** Milliseconds: some audits, and longer than HAProxy may be silent. */
+const WHILE = 5_000;
+
+test.serial(
+  'The active host stays what it is while its agent lacks descriptors, and nothing is repaired',
+  async (t) => {
+    const { active, network, roles } = await startAgentPair(t, VIP, {
+      flags: ['--audit-interval', '1s'],
+      prepare: (host, net) =>
+        host.write('web.yaml', webObjects({ address: VIP, port: 8080, members: [net.v4('client')] })),
+    });
+    const { host, agent } = active;
+    const before = await host.status();
+    const repairs = (await agent.metrics())('headgate_repairs_total');
+    const client = new SteadyClient(network, 'client', VIP, 8080);
+    for (const left of [0, 2, 8]) {
+      const open = (await readdir(`/proc/${agent.pid}/fd`)).length;
+      const from = agent.log.length;
+      await limit(agent.pid, open + left);
+      await delay(WHILE);
+      await limit(agent.pid, 20_000);
+      await host.until('all is well again', async () => (await host.status()).fault === '');
+      t.false(agent.hasExited);
+      for (const said of ['has ended', 'by someone else', 'is lowered'])
+        t.false(agent.hasLogged(said, from), `${left} left: ${said}`);
+    }
+    t.deepEqual((await client.stop()).failures, {});
+    const after = await host.status();
+    t.is(after.vrrp?.pid, before.vrrp?.pid);
+    t.is(after.haproxy.workerPid, before.haproxy.workerPid);
+    t.is(after.vrrp?.instances[0]?.transitions, before.vrrp?.instances[0]?.transitions);
+    t.is((await agent.metrics())('headgate_repairs_total'), repairs);
+    t.deepEqual((await pairOf(host)).lowered, []);
+    t.is(await roles(), 'master,backup');
+  },
+);
+
+/** Open files that a process may have from now on. */
+async function limit(pid: number, files: number): Promise<void> {
+  const { exitCode, stderr } = await runCommand('prlimit', ['--pid', `${pid}`, `--nofile=${files}:`], {
+    timeout: 10_000,
+  });
+  if (exitCode !== 0) throw new Error(stderr);
+}
