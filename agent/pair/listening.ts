@@ -5,6 +5,7 @@ import { open } from 'node:fs/promises';
 import { endianness } from 'node:os';
 import { messageOf } from '../base/errors.ts';
 import { addressNumber } from '../base/ip-range.ts';
+import { isShortage } from '../base/shortage.ts';
 
 export interface Place {
   /** Canonical. */
@@ -19,7 +20,7 @@ const LISTENS = '0A';
 /** What stands there in the first line. */
 const HEADER = 'st';
 
-/** '' where it listens, also where that cannot be seen because the process has ended. */
+/** '' where it listens, also where that cannot be seen: the process has ended, or this one may open no more files. */
 export async function whyNotListening(pid: number, place: Place): Promise<string> {
   const { address, port } = place;
   const table = address.includes(':') ? 'tcp6' : 'tcp';
@@ -28,7 +29,7 @@ export async function whyNotListening(pid: number, place: Place): Promise<string
     return `Nothing listens on ${address} port ${port}`;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' || code === 'ESRCH' ? '' : messageOf(error);
+    return code === 'ENOENT' || code === 'ESRCH' || isShortage(error) ? '' : messageOf(error);
   }
 }
 

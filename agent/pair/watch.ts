@@ -6,6 +6,7 @@ import { messageOf } from '../base/errors.ts';
 import { isShortage } from '../base/shortage.ts';
 import type { Listener, LoadBalancer } from '../model.ts';
 import type { Place } from './listening.ts';
+import { Patience } from './patience.ts';
 
 export interface WatchOptions {
   /** Fails where HAProxy does not answer in time. */
@@ -83,18 +84,18 @@ export class Watch {
 }
 
 /** '' where a connection is taken, in so many milliseconds; or where this process lacks what it takes to try. */
-export function knock({ address, port }: Place, patience: number): Promise<string> {
+export function knock({ address, port }: Place, milliseconds: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port });
+    const patience = new Patience(() =>
+      end(`${address} port ${port} takes no connection within ${milliseconds} ms`),
+    );
     const end = (fault: string): void => {
-      clearTimeout(timer);
+      patience.end();
       socket.destroy();
       resolve(fault);
     };
-    const timer = setTimeout(
-      () => end(`${address} port ${port} takes no connection within ${patience} ms`),
-      patience,
-    );
+    patience.wait(milliseconds);
     socket.once('connect', () => end(''));
     socket.once('error', (error) => end(isShortage(error) ? '' : messageOf(error)));
   });

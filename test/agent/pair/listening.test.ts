@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { endianness } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
+import { runCommand } from '../../../agent/base/run-command.ts';
 import { socketText, whyNotListening } from '../../../agent/pair/listening.ts';
 import { TestNetwork } from '../../support/namespaces.ts';
 import { requires } from '../../support/requirements.ts';
 
 const asRoot = requires(ava, { root: true, programs: ['ip', 'nsenter'] });
+const withLimits = requires(ava, { programs: ['prlimit'] });
 
 /** The port. */
 async function listen(t: ExecutionContext, address: string): Promise<number> {
@@ -54,6 +56,21 @@ ava('One end of a connection does not listen', async (t) => {
 
 ava('A process that has ended tells nothing', async (t) => {
   t.is(await whyNotListening(0, { address: '127.0.0.1', port: 1 }), '');
+});
+
+withLimits('What cannot be looked at for want of descriptors is not taken for gone', async (t) => {
+  const { pathname } = new URL('../../../agent/pair/listening.ts', import.meta.url);
+  const script = `
+    const { openSync } = require('node:fs');
+    import('${pathname}').then(async ({ whyNotListening }) => {
+      const look = () => whyNotListening(process.pid, { address: '127.0.0.2', port: 1 });
+      const before = await look();
+      try { for (;;) openSync('/dev/null'); } catch (error) { console.log([before, error.code, await look()].join()); }
+    });`;
+  const { stdout, stderr } = await runCommand('prlimit', ['--nofile=100', process.execPath, '-e', script], {
+    timeout: 60_000,
+  });
+  t.is(stdout.trim(), 'Nothing listens on 127.0.0.2 port 1,EMFILE,', stderr);
 });
 
 asRoot('The network of a process is looked at, not that of the agent', async (t) => {

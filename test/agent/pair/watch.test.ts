@@ -110,3 +110,10 @@ test('A HAProxy that does not answer is reported in its own words', async (t) =>
     listeners: '',
   });
 });
+
+test('A process that had no processor for a while finds what has answered meanwhile', async (t) => {
+  await listen(t, 5);
+  const answer = knock({ address: address(5), port: PORT }, 50);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  t.is(await answer, '');
+});
