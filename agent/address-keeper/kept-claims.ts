@@ -9,7 +9,7 @@ import { type HeadgateError, messageOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
-import { ClaimFile, readClaimFile } from '../kubernetes/writers/claim-file.ts';
+import { ClaimFile, keepDamaged, readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import { ClaimWriter, type ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { Problem } from '../model.ts';
 
@@ -95,7 +95,13 @@ export class KeptClaims {
 
   /** What the file has, before anything else. */
   async read(): Promise<{ readonly claims: readonly AddressClaim[]; readonly problems: readonly Problem[] }> {
-    const read = await readClaimFile(this.#options.path);
+    const { path, log } = this.#options;
+    const read = await readClaimFile(path);
+    if (read.problems.length > 0)
+      await keepDamaged(path).then(
+        (copy) => log.warn('What is kept of claims is damaged, and set aside as it is', { path, copy }),
+        (error: unknown) => log.warn('What is kept of claims is damaged', { path, error: messageOf(error) }),
+      );
     for (const { name } of read.claims) {
       this.#unkept.add(name);
       this.#inFile.add(name);

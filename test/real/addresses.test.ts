@@ -117,6 +117,36 @@ test.serial(
   },
 );
 
+test.serial(
+  'A file of claims that is damaged costs what cannot be read of it, and is set aside',
+  async (t) => {
+    const pools = await PoolHost.create(t, range);
+    const { host } = pools;
+    for (const name of ['a', 'b', 'c']) await pools.serve(name);
+    const agent = await pools.start();
+    const addresses = new Map<string, string>();
+    for (const name of ['a', 'b', 'c']) addresses.set(name, await pools.served(name));
+    await host.until('all is kept', async () => (await host.status()).addresses.unkept === 0);
+    await agent.stop();
+    const path = join(host.stateDir, 'addresses', 'claims.json');
+    const text = await readFile(path, 'utf8');
+    const damaged = text.slice(0, text.lastIndexOf('"address"'));
+    await writeFile(path, damaged);
+    // Without the pool nobody can be given an address anew.
+    await writeFile(pools.settings, '{}');
+    const next = await pools.start();
+    const spared = JSON.parse(text)
+      .items.slice(0, 2)
+      .map(({ spec }: { spec: Json }) => spec.address);
+    for (const [name, address] of addresses) {
+      if (spared.includes(address)) t.is(await pools.served(name), address);
+      else t.deepEqual(await pools.addresses(name), []);
+    }
+    t.is(await readFile(`${path}.damaged`, 'utf8'), damaged);
+    t.true(next.hasLogged('is damaged, and set aside as it is'));
+  },
+);
+
 test.serial('An address outside all pools that a manifest names is served as it is', async (t) => {
   const pools = await PoolHost.create(t, range);
   const { host } = pools;

@@ -3,7 +3,7 @@
 // Owns one file and a timer.
 
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { copyFile, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder, writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
@@ -88,7 +88,7 @@ export class ClaimFile implements ClaimStore {
   }
 }
 
-/** What the file holds; nothing where there is none. A claim that is damaged costs only itself. */
+/** What the file holds; nothing where there is none. A claim, or a line, that is damaged costs only itself. */
 export async function readClaimFile(
   path: string,
 ): Promise<{ readonly claims: readonly AddressClaim[]; readonly problems: readonly Problem[] }> {
@@ -100,18 +100,45 @@ export async function readClaimFile(
     const { code, message } = error as NodeJS.ErrnoException;
     return { claims: [], problems: code === 'ENOENT' ? [] : [problem(`Cannot read the file: ${message}`)] };
   }
+  const { items, fault } = itemsOf(text);
+  const parsed = items.map((item) => parseObject(item, path));
+  const objects = parsed.flatMap((each) => each.objects);
+  return {
+    claims: objects.flatMap((object) => (object.kind === 'AddressClaim' ? [object.claim] : [])),
+    problems: [
+      ...(fault === '' ? [] : [problem(`${path}: ${fault}`)]),
+      ...parsed.flatMap((each) => each.problems),
+    ],
+  };
+}
+
+/** Sets aside what could not be read whole, before another file takes its place. Errors: those of the file system. */
+export async function keepDamaged(path: string): Promise<string> {
+  const copy = `${path}.damaged`;
+  await copyFile(path, copy);
+  return copy;
+}
+
+/** Of a file that is no JSON as a whole those lines count that are some: linesOf() gives each claim one. */
+function itemsOf(text: string): { readonly items: readonly unknown[]; readonly fault: string } {
   try {
     const list: unknown = JSON.parse(text);
     const items: unknown = isMapping(list) ? list.items : undefined;
-    if (!Array.isArray(items)) return { claims: [], problems: [problem(`${path}: It is no list of claims`)] };
-    const parsed = items.map((item) => parseObject(item, path));
-    const objects = parsed.flatMap((each) => each.objects);
-    return {
-      claims: objects.flatMap((object) => (object.kind === 'AddressClaim' ? [object.claim] : [])),
-      problems: parsed.flatMap((each) => each.problems),
-    };
+    if (Array.isArray(items)) return { items, fault: '' };
+    return { items: [], fault: 'It is no list of claims' };
   } catch (error) {
-    return { claims: [], problems: [problem(`${path}: It is not JSON: ${(error as Error).message}`)] };
+    const items = text.split('\n').flatMap(itemOf);
+    const readable = items.length === 1 ? '1 line' : `${items.length} lines`;
+    return { items, fault: `It is not JSON: ${(error as Error).message}; ${readable} of it can be read` };
+  }
+}
+
+function itemOf(line: string): unknown[] {
+  try {
+    const item: unknown = JSON.parse(line.replace(/,$/, ''));
+    return isMapping(item) ? [item] : [];
+  } catch {
+    return [];
   }
 }
 

@@ -60,6 +60,31 @@ test('A claim that is damaged costs only itself, a file that is no list is named
   t.is((await readClaimFile(path)).problems[0]?.reason, 'InvalidFile');
 });
 
+test('Of a file that ends in the midst of a line, or has others in it, all other claims are read', async (t) => {
+  const { path, file, put } = await fileOf(t);
+  for (let last = 1; last <= 4; last++) put(claim(last));
+  await file.close();
+  const text = await readFile(path, 'utf8');
+  const damages: [string, number[]][] = [
+    [text.slice(0, -60), [1, 2, 3]],
+    [text.replace('"192.0.2.2"', '"192.0.2.2'), [1, 3, 4]],
+    [text.replace('\n', '\n\0\0\0\0\n[1,2],\n"x"\n'), [1, 2, 3, 4]],
+  ];
+  for (const [damaged, left] of damages) {
+    await writeFile(path, damaged);
+    const { claims, problems } = await readClaimFile(path);
+    t.deepEqual(
+      claims,
+      left.map((last) => claim(last)),
+    );
+    t.is(problems.length, 1);
+    t.regex(
+      problems[0]?.message ?? '',
+      new RegExp(`It is not JSON: .*; ${left.length} lines of it can be read$`, 's'),
+    );
+  }
+});
+
 test('A disk that takes nothing is tried again, and nothing counts as kept meanwhile', async (t) => {
   const { file, kept, failures, put } = await fileOf(t, '/dev/null/claims.json');
   put(claim(1));
