@@ -6,8 +6,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import ava from 'ava';
-import { haproxyDescriptors, haproxyPaths, haproxyVariables } from '../../agent/haproxy/process/process.ts';
+import { haproxyVariables } from '../../agent/haproxy/process/haproxy-variables.ts';
+import { haproxyDescriptors, haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { loweredBy } from '../../agent/keepalived/vrrp.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
@@ -71,9 +73,38 @@ test('The units of instances are those of the one load balancer, in other folder
   }
 });
 
-test('The unit of HAProxy starts it with what the agent starts it with', (t) => {
-  const said = [...read('headgate-haproxy.service').matchAll(/^Environment=(\w+)=(\S+)$/gm)];
-  t.deepEqual(Object.fromEntries(said.map(([, name, value]) => [name, value])), { ...haproxyVariables });
+test('The unit of HAProxy starts it with what the agent starts it with', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'hg-units-'));
+  t.teardown(() => rm(root, { recursive: true }));
+  const program = join(root, 'haproxy');
+  await writeFile(program, '#!/bin/sh\nenv\n', { mode: 0o755 });
+  for (const device of ['without-reporting', 'with-reporting'])
+    await mkdir(join(root, device, 'virtio0'), { recursive: true });
+  await writeFile(join(root, 'without-reporting/virtio0/features'), '0110000110\n');
+  await writeFile(join(root, 'with-reporting/virtio0/features'), '0110010110\n');
+
+  const text = read('headgate-haproxy.service');
+  const [, start = ''] = /^ExecStart=(.*)$/m.exec(text) ?? [];
+  const given = Object.fromEntries(
+    [...text.matchAll(/^Environment=(\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]),
+  );
+  const environment = async (balloons: string, own: NodeJS.ProcessEnv = {}) => {
+    const command = start
+      .replaceAll('$$', '$')
+      .replace('/sys/bus/virtio/drivers/virtio_balloon', balloons)
+      .replace('/usr/sbin/haproxy', program);
+    const env = { PATH: process.env.PATH, ...given, ...own };
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { env });
+    return Object.fromEntries(
+      stdout.split('\n').flatMap((line) => (/^(HAPROXY|GLIBC)/.test(line) ? [line.split(/=(.*)/, 2)] : [])),
+    );
+  };
+  for (const device of ['no-device', 'without-reporting', 'with-reporting']) {
+    const balloons = join(root, device);
+    t.deepEqual(await environment(balloons), haproxyVariables(balloons), device);
+    const own = { GLIBC_TUNABLES: 'glibc.malloc.arena_max=1' };
+    t.deepEqual(await environment(balloons, own), { ...haproxyVariables(balloons), ...own }, device);
+  }
 });
 
 test('A process that is ended for lack of memory takes nobody else of its unit along', (t) => {

@@ -8,6 +8,7 @@ import { pidIn, startDetached } from '../../base/detached-process.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { inNamespace } from '../../base/namespace.ts';
 import { fileLimit } from '../config/limits.ts';
+import { haproxyVariables } from './haproxy-variables.ts';
 
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';
@@ -69,17 +70,6 @@ export function haproxyPaths(
 }
 
 /**
- * What HAProxy finds in its environment, unless the agent's own says otherwise; its unit of systemd says the same.
- * HAPROXY_MWORKER: 2.6 sets it itself, but only after it has read the file, in which the start script depends on it.
- * GLIBC_TUNABLES: with huge pages, in a heap that grows by enough to hold some, 10,000 members take a fifth less
- * processor time to read, and a master forks its worker in a quarter of the time (docs/design/haproxy-versions.md).
- */
-export const haproxyVariables = {
-  HAPROXY_MWORKER: '1',
-  GLIBC_TUNABLES: `glibc.malloc.hugetlb=1:glibc.malloc.top_pad=${64 * 1024 * 1024}`,
-} as const;
-
-/**
  * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,
  * HAPROXY_START with HAProxy's own words where it ends or is not serving before the deadline (milliseconds).
  * `meanwhile` is called while HAProxy boots, when there is nothing else to do.
@@ -93,7 +83,7 @@ export async function startHaproxy(
   meanwhile = (): void => undefined,
 ): Promise<void> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
-  const env = { ...haproxyVariables, ...process.env };
+  const env = { ...haproxyVariables(), ...process.env };
   const program = inNamespace(netns, executable, words);
   const { child, ended, said } = await startDetached(program, {
     log: paths.log,
