@@ -57,7 +57,7 @@ function networkOf(pid: number): Promise<string> {
 
 /** The processes that were started with our file and pid file, each with its parent. */
 function running({ config, pidFile }: KeepalivedPaths): Promise<ReadonlyMap<number, number>> {
-  // A shell that starts it has the same words.
-  const isProgram = (word = ''): boolean => /(^|\/)keepalived$/.test(word);
+  // A shell that starts it has the same words, and is none; the loader by which one with libraries of its own runs is it.
+  const isProgram = (word = ''): boolean => /(^|\/)(keepalived|ld-linux[^/]*)$/.test(word);
   return startedWith((words) => isProgram(words[0]) && words.includes(config) && words.includes(pidFile));
 }
