@@ -62,12 +62,18 @@ export async function writeCounts(path: string, counts: WrittenCounts): Promise<
   const slice = new Slice(SLICE);
   const chunks = [`${JSON.stringify(first)}\n`];
   for (const [key, totals] of series) {
-    if (!totals.some((total) => total > 0)) continue;
+    if (!hasCounted(totals)) continue;
     const readings = all.map(([, own]) => own.series.get(key) ?? []);
     chunks.push(`${JSON.stringify([key, totals.slice(0, counterColumns.length), readings])}\n`);
     if (slice.isOver) await slice.pause();
   }
   await writeAtomically(path, chunks);
+}
+
+/** What is as it is now, a weight or a limit, stands behind the counters and does not count. */
+function hasCounted(totals: readonly number[]): boolean {
+  for (let at = 0; at < counterColumns.length; at++) if ((totals[at] as number) > 0) return true;
+  return false;
 }
 
 /** undefined where there is none that can be read. */
