@@ -78,7 +78,10 @@ function* packedPieces(
   const scratch = Buffer.allocUnsafeSlow(PIECE);
   yield file.head;
   for (const family of families) {
-    for (const bytes of writeHead(text, family, format)) yield add(packed(bytes));
+    if (family.parts.some(({ asOf }) => asOf !== undefined)) {
+      for (const bytes of rest(text)) yield add(packed(bytes));
+      yield add(kept.text(familyHead(family, format)));
+    } else for (const bytes of writeHead(text, family, format)) yield add(packed(bytes));
     for (const part of family.parts) {
       const { asOf } = part;
       if (asOf === undefined) {

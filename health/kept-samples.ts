@@ -20,6 +20,8 @@ const KEEP = 5 * 60_000;
 export class KeptSamples {
   /** By the rows, and by what their lines begin with. */
   #kept = new WeakMap<readonly MetricRow[], Map<string, Kept>>();
+  /** What stands before samples, by itself. */
+  #texts = new Map<string, Segment>();
   #numbers = new Float64Array(256);
   #forgetting: NodeJS.Timeout | undefined;
 
@@ -33,6 +35,17 @@ export class KeptSamples {
     clearTimeout(this.#forgetting);
     this.#forgetting = undefined;
     this.#kept = new WeakMap();
+    this.#texts = new Map();
+  }
+
+  /** A text that comes again at each scrape: there must not be many. */
+  text(text: string): Segment {
+    let segment = this.#texts.get(text);
+    if (segment === undefined) {
+      segment = packed(Buffer.from(text));
+      this.#texts.set(text, segment);
+    }
+    return segment;
   }
 
   /**

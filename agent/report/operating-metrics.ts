@@ -23,11 +23,19 @@ const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readon
 
 type Rows = Readonly<Record<StatusKind, readonly (readonly [status: OperatingStatus, row: MetricRow])[]>>;
 
+/** What was given last, and what it was made from. */
+interface Before {
+  readonly statuses: readonly LoadBalancerStatus[];
+  readonly detail: MetricsDetail;
+  readonly families: readonly MetricFamily[] | undefined;
+}
+
 export class OperatingMetrics {
   /** A load balancer whose status is another one has another value. */
   readonly #rows = new WeakMap<LoadBalancerStatus, Rows>();
   /** Of the scrape before, by kind and status. */
   readonly #last = new Map<string, readonly MetricRow[]>();
+  #before: Before = { statuses: [], detail: 'member', families: undefined };
 
   /**
    * In slices, because the first time there is much to write; then the arrays of rows are the same for as long as their
@@ -35,6 +43,23 @@ export class OperatingMetrics {
    */
   async families(
     statuses: Iterable<LoadBalancerStatus>,
+    loadBalancers: ReadonlyMap<string, LoadBalancer>,
+    detail: MetricsDetail,
+  ): Promise<readonly MetricFamily[]> {
+    const now = [...statuses];
+    const before = this.#before;
+    const isSame =
+      before.detail === detail &&
+      before.statuses.length === now.length &&
+      before.statuses.every((each, at) => each === now[at]);
+    if (isSame && before.families !== undefined) return before.families;
+    const families = await this.#families(now, loadBalancers, detail);
+    this.#before = { statuses: now, detail, families };
+    return families;
+  }
+
+  async #families(
+    statuses: readonly LoadBalancerStatus[],
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
     detail: MetricsDetail,
   ): Promise<readonly MetricFamily[]> {

@@ -112,6 +112,14 @@ test('A block that is the same is not packed again, and one in which a number is
   kept.forget();
 });
 
+test('What stands before samples is packed once, until all is forgotten', (t) => {
+  const kept = new KeptSamples();
+  const first = kept.text('# HELP a b\n');
+  t.is(kept.text('# HELP a b\n'), first);
+  kept.forget();
+  t.not(kept.text('# HELP a b\n'), first);
+});
+
 test('A block that does not fit into one piece is packed in several', async (t) => {
   const kept = new KeptSamples();
   const rows = Array.from({ length: 1_000 }, (_, at) => row(`name="${'x'.repeat(300)}${at}"`, at));

@@ -69,11 +69,11 @@ export class DuePools {
   listener(name: string, listener: Listener | undefined, differs: boolean, isOpen: boolean): void {
     const known = this.#known.get(name);
     const changes = this.#options.changesOf(name);
-    this.#known.set(name, { listener, changes });
+    const isKnown = known !== undefined && known.listener === listener && known.changes === changes;
+    if (!isKnown) this.#known.set(name, { listener, changes });
     this.#listeners.set(name, listener);
     const hasMonitor = listener === undefined || listener.pool.monitor !== undefined;
-    if (differs || hasMonitor || known?.listener !== listener || known.changes !== changes)
-      this.#due.add(name);
+    if (differs || hasMonitor || !isKnown) this.#due.add(name);
     // A connection that is open may still be tried again, or leave a queue.
     else if (isOpen || this.#down.has(name)) this.#doubtful.add(name);
   }

@@ -1,18 +1,29 @@
 // Everything that HAProxy has counted, by series, over all of its workers. Takes in one reading of one worker after
 // the other; does not know where they come from.
 
-import type { LoadBalancer } from '../../model.ts';
+import type { Listener, LoadBalancer } from '../../model.ts';
 import { listenerOfBackend, spareOf } from '../config/listener-config.ts';
 import { allColumns, counterCount, positionOf, WORDS } from './columns.ts';
 import type { Counts, WorkerCounts, WrittenCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
-import { listenerLabels, memberLabels, Names, newSeries, type Series } from './series.ts';
+import {
+  isOf,
+  listenerLabels,
+  memberLabels,
+  Names,
+  newOrigin,
+  newSeries,
+  type Origin,
+  type Series,
+} from './series.ts';
 import { type Block, SeriesBlocks } from './series-blocks.ts';
 import type { StatRow } from './stat-rows.ts';
 import { addCounted, newReading, type Reading } from './totals.ts';
 
 export class Ledger {
   readonly #series = new Map<string, Series>();
+  /** By the listener's name. */
+  readonly #origins = new Map<string, Origin>();
   readonly #blocks: Readonly<Record<Series['kind'], SeriesBlocks>> = {
     listener: new SeriesBlocks(),
     pool: new SeriesBlocks(),
@@ -55,23 +66,23 @@ export class Ledger {
     const names = new Names(loadBalancers);
     const number = ++this.#number;
     let name = '';
-    let isOurs = false;
-    let listener = names.listener(name);
+    let origin: Origin | undefined;
+    let listener: Listener | undefined;
     return {
       row: (row) => {
         if (row.comma !== name.length || !row.key.startsWith(name)) {
           name = row.key.slice(0, row.comma);
-          isOurs = OURS.test(name);
-          listener = isOurs ? names.listener(name) : undefined;
+          origin = this.#originOf(name);
+          listener = origin && names.listener(origin);
         }
-        const kind = isOurs ? KINDS[row.values[TYPE] as number] : undefined;
-        if (kind === undefined) {
+        const kind = KINDS[row.values[TYPE] as number];
+        if (kind === undefined || origin === undefined) {
           this.#addSpare(worker, row, number);
           return;
         }
         let series = this.#series.get(row.key);
         if (series === undefined) {
-          series = newSeries(kind, name);
+          series = newSeries(kind, origin);
           this.#inherited.get(row.key)?.forEach((total, at) => {
             (series as Series).values[at] = total;
           });
@@ -87,26 +98,43 @@ export class Ledger {
               : listenerLabels(name);
           this.#blocks[kind].relabel(series);
         }
+        series.origin = origin;
         series.seen = number;
         const differs = take(worker, row, series, number);
         if (kind !== 'member') onTaken(series, differs);
       },
       end: (unread) => {
         this.#inherited = new Map();
-        if (unread !== undefined)
-          for (const series of this.#series.values())
-            if (series.kind !== 'listener' && unread.has(series.listener)) series.seen = number;
-        for (const blocks of Object.values(this.#blocks)) blocks.settle(number);
-        for (const [key, { seen }] of this.#series) {
-          if (seen === number) continue;
-          this.#series.delete(key);
-          for (const { series } of this.#workers.values()) {
-            series.delete(key);
-            series.delete(spareKeyOf(key));
-          }
+        for (const name of unread ?? []) {
+          const left = this.#origins.get(name);
+          if (left !== undefined) left.unread = number;
         }
+        for (const blocks of Object.values(this.#blocks)) blocks.settle(number);
+        // A Map's own loop makes no list for each of its entries, of which there may be tens of thousands.
+        this.#series.forEach((series, key) => {
+          if (!isOf(number, series)) this.#drop(key, series);
+        });
       },
     };
+  }
+
+  /** undefined for what is not ours. */
+  #originOf(name: string): Origin | undefined {
+    let origin = this.#origins.get(name);
+    if (origin === undefined && OURS.test(name)) {
+      origin = newOrigin(name);
+      this.#origins.set(name, origin);
+    }
+    return origin;
+  }
+
+  #drop(key: string, { kind, listener }: Series): void {
+    this.#series.delete(key);
+    if (kind === 'listener') this.#origins.delete(listener);
+    for (const { series } of this.#workers.values()) {
+      series.delete(key);
+      series.delete(spareKeyOf(key));
+    }
   }
 
   /** One reading of a worker that is on its way out: it only counts, for those that are still there. */

@@ -3,7 +3,7 @@
 // rows have the place in common where each column's last change is marked.
 
 import { type Changes, newChanges } from './columns.ts';
-import type { Series } from './series.ts';
+import { isOf, type Series } from './series.ts';
 
 export interface Block {
   readonly rows: readonly Series[];
@@ -41,8 +41,11 @@ export class SeriesBlocks {
 
   /** Takes in what has changed, with those that were in the reading of this number. */
   settle(reading: number): void {
-    const isSeen = ({ seen }: Series): boolean => seen === reading;
-    const isSame = (row: Series): boolean => isSeen(row) && !this.#relabelled.has(row);
+    const isSeen = (row: Series): boolean => isOf(reading, row);
+    const isSame =
+      this.#relabelled.size === 0
+        ? isSeen
+        : (row: Series): boolean => isSeen(row) && !this.#relabelled.has(row);
     const blocks = this.#blocks.map(
       (block): Own => (block.rows.every(isSame) ? block : { ...block, rows: block.rows.filter(isSeen) }),
     );

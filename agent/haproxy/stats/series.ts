@@ -6,10 +6,23 @@ import { allColumns, type Changes, counterCount, newChanges } from './columns.ts
 import type { WorkerCounts } from './counter-file.ts';
 import type { Reading } from './totals.ts';
 
+/** What the series of one listener, of its pool and of their members have in common. */
+export interface Origin {
+  readonly listener: string;
+  /** `namespace/name`. */
+  readonly key: string;
+  /** As they were when they were last looked up. */
+  loadBalancer: LoadBalancer | undefined;
+  source: Listener | undefined;
+  /** The number of the last reading that left out its pool, or the members: they are as they were. */
+  unread: number;
+}
+
 export interface Series {
   readonly kind: 'listener' | 'pool' | 'member';
   /** Of its listener. */
   readonly listener: string;
+  origin: Origin;
   /** `namespace="default",service="web",...`, escaped. */
   labels: string;
   /** In the order of the columns: counters over all workers so far, and what is now. */
@@ -31,10 +44,16 @@ export interface Series {
 
 const NOTHING: Reading = [];
 
-export function newSeries(kind: Series['kind'], listener = ''): Series {
+export function newOrigin(listener = ''): Origin {
+  const [namespace, service] = listener.split(':', 2);
+  return { listener, key: `${namespace}/${service}`, loadBalancer: undefined, source: undefined, unread: -1 };
+}
+
+export function newSeries(kind: Series['kind'], origin: Origin = newOrigin()): Series {
   return {
     kind,
-    listener,
+    listener: origin.listener,
+    origin,
     labels: '',
     values: allColumns.map((_, at) => (at < counterCount ? 0 : Number.NaN)),
     isHttp: false,
@@ -49,6 +68,11 @@ export function newSeries(kind: Series['kind'], listener = ''): Series {
   };
 }
 
+/** True for those that this reading had, or left out because they are as they were. */
+export function isOf(reading: number, { seen, kind, origin }: Series): boolean {
+  return seen === reading || (origin.unread === reading && kind !== 'listener');
+}
+
 /** Of listeners and members by the names that HAProxy has them under. Looks each pool up once. */
 export class Names {
   readonly #loadBalancers: ReadonlyMap<string, LoadBalancer>;
@@ -58,11 +82,14 @@ export class Names {
     this.#loadBalancers = loadBalancers;
   }
 
-  /** undefined for what is not of the model. */
-  listener(name: string): Listener | undefined {
-    const [namespace, service] = name.split(':', 2);
-    const { listeners = [] } = this.#loadBalancers.get(`${namespace}/${service}`) ?? {};
-    return listeners.find((each) => each.name === name);
+  /** undefined for what is not of the model. A load balancer that changes is another value. */
+  listener(origin: Origin): Listener | undefined {
+    const loadBalancer = this.#loadBalancers.get(origin.key);
+    if (loadBalancer !== origin.loadBalancer) {
+      origin.loadBalancer = loadBalancer;
+      origin.source = loadBalancer?.listeners.find(({ name }) => name === origin.listener);
+    }
+    return origin.source;
   }
 
   member(listener: Listener | undefined, name: string): Member | undefined {

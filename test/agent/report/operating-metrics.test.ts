@@ -73,6 +73,17 @@ test('metricsDetail leaves out members, or pools too', async (t) => {
   t.deepEqual(Object.keys(await rowsOf(bookOf(web, DOWN), 'listener')), ['load_balancer', 'listener']);
 });
 
+test('As long as nothing has changed nothing is looked at: the families are the same', async (t) => {
+  const metrics = new OperatingMetrics();
+  const book = bookOf(web, UP);
+  const first = await metrics.families(book.all(), all, 'member');
+  t.is(await metrics.families(book.all(), all, 'member'), first);
+  t.not(await metrics.families(book.all(), all, 'pool'), first, 'With other details they are others');
+  book.update(web.key, web, { serves: () => true, member: () => DOWN });
+  const [loadBalancers] = await metrics.families(book.all(), all, 'member');
+  t.is(loadBalancers?.parts.find(({ labels }) => labels === 'status="ERROR"')?.rows.length, 1);
+});
+
 test('Rows are the same arrays until one of them is another, so that what was packed of them is used again', async (t) => {
   const metrics = new OperatingMetrics();
   const book = bookOf(web, UP);

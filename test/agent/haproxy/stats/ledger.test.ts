@@ -10,6 +10,9 @@ import type { Block } from '../../../../agent/haproxy/stats/series-blocks.ts';
 import { StatAnswer } from '../../../../agent/haproxy/stats/stat-reader.ts';
 import { type StatRow, StatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
 import type { Sample } from '../../../../agent/haproxy/stats/statistics.ts';
+import type { LoadBalancer } from '../../../../agent/model.ts';
+import { endpoint, service, slice } from '../../../support/build.ts';
+import { loadBalancerOf, translated } from '../../../support/translated.ts';
 
 const HEADER =
   '# pxname,svname,qcur,scur,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
@@ -124,6 +127,27 @@ test('A member that is gone has no series, and one that comes back begins at 0 w
   t.deepEqual(totals(ledger), [6]);
   read(ledger, 1, [line('10.0.0.1:80', 1), line('BACKEND', 7)]);
   t.deepEqual(totals(ledger).toSorted(), [1, 7]);
+});
+
+test('Who is behind a member follows the model, in which a load balancer that changes is another value', (t) => {
+  const ledger = new Ledger();
+  const lines = [line('FRONTEND', 1), line('10.0.0.1:8080', 1), line('BACKEND', 1)];
+  const labels = (loadBalancers: ReadonlyMap<string, LoadBalancer>): string | undefined => {
+    const reading = ledger.current(readProcessInfo(info(1)), loadBalancers);
+    const rows = new StatRows((row) => reading.row(row));
+    rows.feed(Buffer.from(`${[HEADER, ...lines].join('\n')}\n\n`));
+    reading.end();
+    return seriesOf(ledger).find(({ kind }) => kind === 'member')?.labels;
+  };
+  const webWith = (pod: string): ReadonlyMap<string, LoadBalancer> => {
+    const endpoints = [endpoint('10.0.0.1', { target: `Pod/${pod}` })];
+    const web = loadBalancerOf(translated([service(), slice({ endpoints })]));
+    return new Map([[web.key, web]]);
+  };
+  t.notRegex(labels(new Map()) ?? '', /pod=/);
+  t.regex(labels(webWith('web-1')) ?? '', /,pod="web-1",/);
+  t.regex(labels(webWith('web-2')) ?? '', /,pod="web-2",/);
+  t.notRegex(labels(new Map()) ?? '', /pod=/);
 });
 
 test('What is left out because its pool has not changed is as it was, and what is gone with its pool is gone', (t) => {
