@@ -18,6 +18,8 @@ import { processorTime, processTree } from '../support/usage.ts';
 
 /** Services with one member, so that an answer tells of a change; all others have ten. */
 const PROBED = 40;
+/** Of `write-to-traffic`: of fewer than a hundred the p99 would be the slowest one. */
+const SAMPLES = 120;
 /** Milliseconds between isolated changes of different contenders, and of kube-proxy's own. */
 const BETWEEN = 300;
 const BETWEEN_OWN = 1_000;
@@ -153,7 +155,7 @@ async function takeTurn<T>(contender: Contender, work: () => Promise<T>): Promis
 
 async function isolatedChanges(bench: Bench, contenders: Contenders): Promise<Row> {
   const { agent, bound, agentOfOne, boundOfOne, kubeProxy } = contenders;
-  const samples = bench.scaled(45, 3);
+  const samples = bench.scaled(SAMPLES, 3);
   bench.say(`write-to-traffic: ${samples} changes each`);
   const took = new Map<Contender, number[]>();
   const take = async (contender: Contender, n: number, between: number): Promise<void> => {
