@@ -195,11 +195,7 @@ asRoot.serial(
 );
 
 asRoot.serial('With a full disk changes go on, and it heals by itself', async (t) => {
-  const host = await TestHost.create(t);
-  await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
-  t.teardown(async () => {
-    await run('umount', ['--lazy', host.stateDir]);
-  });
+  const host = await hostWithSmallDisk(t);
   await startMembers(t, host, 2);
   await host.serve();
   const agent = await host.start();
@@ -217,11 +213,7 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
 asRoot.serial(
   'Where haproxy.cfg is removed while the disk is full, HAProxy starts with the last good one',
   async (t) => {
-    const host = await TestHost.create(t);
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
-    t.teardown(async () => {
-      await run('umount', ['--lazy', host.stateDir]);
-    });
+    const host = await hostWithSmallDisk(t);
     await startMembers(t, host, 2);
     await host.serve();
     const agent = await host.start();
@@ -245,11 +237,7 @@ asRoot.serial(
 );
 
 asRoot.serial('An agent whose disk is full at its first start serves once there is room', async (t) => {
-  const host = await TestHost.create(t);
-  await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
-  t.teardown(async () => {
-    await run('umount', ['--lazy', host.stateDir]);
-  });
+  const host = await hostWithSmallDisk(t);
   const ballast = join(host.stateDir, 'ballast');
   await writeFile(ballast, Buffer.alloc(1024 * 1024)).catch(() => undefined);
   await startMembers(t, host);
@@ -351,4 +339,14 @@ async function served(
   const agent = await host.start(flags);
   t.true(await host.answers());
   return { host, agent };
+}
+
+/** Its state has a disk of 256 KB. */
+async function hostWithSmallDisk(t: ExecutionContext): Promise<TestHost> {
+  const host = await TestHost.create(t);
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);
+  t.teardown(async () => {
+    await run('umount', ['--lazy', host.stateDir]);
+  });
+  return host;
 }

@@ -1,12 +1,33 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Caretaker, type CaretakerOptions } from '../../../../agent/keepalived/process/caretaker.ts';
 import { silentLog } from '../../../support/silent-log.ts';
+
+/** A caretaker that finds nothing to repair, until the test is over. */
+function started(t: ExecutionContext, options: object): Caretaker {
+  const caretaker = new Caretaker({
+    paths: { log: '/nowhere/log', vrrpPidFile: '/nowhere/pid' },
+    advertInterval: () => 1_000,
+    onLook: () => undefined,
+    metrics: { repaired: () => t.fail() },
+    log: silentLog(),
+    ...options,
+  } as unknown as CaretakerOptions);
+  t.teardown(() => caretaker.close());
+  caretaker.start();
+  return caretaker;
+}
+
+/** Its timers keep nobody awake. */
+async function awake(until: Promise<void>): Promise<void> {
+  const timer = setInterval(() => undefined, 1_000);
+  await until;
+  clearInterval(timer);
+}
 
 test('An audit that is an hour away comes at once where the settings have it more often', async (t) => {
   const audited = Promise.withResolvers<void>();
   let interval = 3_600_000;
-  const caretaker = new Caretaker({
-    paths: { log: '/nowhere/log', vrrpPidFile: '/nowhere/pid' },
+  const caretaker = started(t, {
     daemon: {
       pid: 0,
       isAnother: async () => false,
@@ -21,28 +42,17 @@ test('An audit that is an hour away comes at once where the settings have it mor
       },
     },
     steps: { isUnderWay: false },
-    advertInterval: () => 1_000,
     auditInterval: () => interval,
-    onLook: () => undefined,
-    metrics: { repaired: () => t.fail() },
-    log: silentLog(),
-  } as unknown as CaretakerOptions);
-  t.teardown(() => caretaker.close());
-  caretaker.start();
+  });
   interval = 10;
   caretaker.retime();
-  // Its timers keep nobody awake.
-  const awake = setInterval(() => undefined, 1_000);
-  await audited.promise;
-  clearInterval(awake);
-  t.pass();
+  await t.notThrowsAsync(awake(audited.promise));
 });
 
 test('What cannot be looked at is a fault, and the next look comes all the same', async (t) => {
   const faults: string[] = [];
   const both = Promise.withResolvers<void>();
-  const caretaker = new Caretaker({
-    paths: { log: '/nowhere/log', vrrpPidFile: '/nowhere/pid' },
+  started(t, {
     daemon: {
       pid: 0,
       isAnother: () => Promise.reject(new Error('no pid')),
@@ -57,16 +67,7 @@ test('What cannot be looked at is a fault, and the next look comes all the same'
           both.resolve();
       },
     },
-    advertInterval: () => 1_000,
     auditInterval: () => 10,
-    onLook: () => undefined,
-    metrics: { repaired: () => t.fail() },
-    log: silentLog(),
-  } as unknown as CaretakerOptions);
-  t.teardown(() => caretaker.close());
-  caretaker.start();
-  const awake = setInterval(() => undefined, 1_000);
-  await both.promise;
-  clearInterval(awake);
-  t.pass();
+  });
+  await t.notThrowsAsync(awake(both.promise));
 });
