@@ -24,7 +24,7 @@ import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { scrape } from './rows/scrape.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
 import { benchOf } from './support/bench.ts';
-import { busy, machine, versions } from './support/machine.ts';
+import { busy, machine, stolen, versions } from './support/machine.ts';
 import type { Benchmark, Row } from './support/row.ts';
 import { cleanAll } from './support/scratch.ts';
 import { table } from './support/table.ts';
@@ -80,8 +80,13 @@ for (const benchmark of benchmarks) {
   if (own.size === 0) continue;
   try {
     const before = await quiet();
-    for (const each of await benchmark.run(bench, own))
-      rows.push({ ...each, details: { ...each.details, '% of processors busy before': before } });
+    const share = stolen();
+    const measured = await benchmark.run(bench, own);
+    const around = {
+      '% of processors busy before': before,
+      "% of processors' time taken by the host meanwhile": Number(share().toFixed(1)),
+    };
+    for (const each of measured) rows.push({ ...each, details: { ...each.details, ...around } });
   } catch (error) {
     // The others go on; this one has no row, and the exit status says so.
     console.error(error);

@@ -73,7 +73,7 @@ const LINES = [
   `    timeout (?:client|connect|server|queue|tunnel|check) ${NUMBER}ms`,
   '    timeout http-(?:request|keep-alive) 10s',
   `    maxconn ${NUMBER}`,
-  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?`,
+  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?(?: id ${NUMBER})?`,
   `    acl allowed src -u ${NUMBER}(?: ${V4}/${NUMBER}){1,40}`,
   `    acl allowed src -u ${NUMBER}(?: ${V6}/${NUMBER}){1,40}`,
   '    tcp-request (?:connection|session) reject unless allowed',
@@ -90,8 +90,8 @@ const LINES = [
   '    tcp-check connect default linger',
   '    tcp-check (?:send-binary|expect binary) [0-9a-f]+',
   '    http-check expect status [0-9,-]+',
-  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER} weight ${NUMBER}(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
-  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER} weight ${NUMBER}(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
+  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
+  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
 ].map((line) => new RegExp(`^${line}$`));
 
 test('Hostile objects give only lines that the model holds, in a file that HAProxy takes', async (t) => {

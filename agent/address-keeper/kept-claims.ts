@@ -57,7 +57,9 @@ export class KeptClaims {
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     const onFailure = (error: HeadgateError) =>
       log.warn('Claims on addresses are not kept', { error: messageOf(error) });
-    this.#file = new ClaimFile({ path, wanted, onKept, onFailure, claims: () => this.#ofFile() });
+    const onTampered = () =>
+      log.warn('What is kept of claims was changed by someone else: written again', { path });
+    this.#file = new ClaimFile({ path, wanted, onKept, onFailure, onTampered, claims: () => this.#ofFile() });
     if (api === undefined) return;
     const stored = (name: string) => cluster.claim(name);
     const clock = systemClock;

@@ -1,6 +1,7 @@
 // Runs a program to its end, without a shell, with a deadline.
 
 import { execFile } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { HeadgateError } from './errors.ts';
 
 export interface CommandResult {
@@ -9,11 +10,19 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
+export interface RunOptions {
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly env?: NodeJS.ProcessEnv;
+  /** As nice(1) counts, from 0 up: others come first where processors are few. */
+  readonly nice?: number;
+}
+
 /** A non-zero exit is a result; a program that cannot be started or does not end in time is COMMAND_FAILED. */
 export function runCommand(
   program: string,
   args: readonly string[],
-  options: { readonly timeout: number; readonly env?: NodeJS.ProcessEnv },
+  options: RunOptions,
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const settings = {
@@ -22,7 +31,7 @@ export function runCommand(
       maxBuffer: 16 * 1024 * 1024,
       killSignal: 'SIGKILL' as const,
     };
-    execFile(program, args, settings, (error, stdout, stderr) => {
+    const { pid } = execFile(program, args, settings, (error, stdout, stderr) => {
       if (error === null) resolve({ exitCode: 0, stdout, stderr });
       else if (typeof error.code === 'number') resolve({ exitCode: error.code, stdout, stderr });
       else {
@@ -35,5 +44,14 @@ export function runCommand(
         );
       }
     });
+    if (pid !== undefined && options.nice !== undefined) makeNice(pid, options.nice);
   });
+}
+
+function makeNice(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice);
+  } catch {
+    // It has ended already.
+  }
 }

@@ -8,11 +8,13 @@ import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/config/limits.ts';
 import { isServed } from '../haproxy/config/listener-config.ts';
 import { haproxyVersion } from '../haproxy/process/program.ts';
+import { capabilitiesOf, type Version } from '../haproxy/socket/version.ts';
 import { keepalivedPaths } from '../keepalived/paths.ts';
 import { preflight } from '../keepalived/preflight.ts';
 import { readCredentials } from '../pair/credentials.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { nothingToServe, type Settings } from '../settings.ts';
+import { translateSettings } from '../translate.ts';
 import { readQuestion } from './arguments.ts';
 import { checkApi } from './check-api.ts';
 import { desiredState } from './desired.ts';
@@ -27,7 +29,7 @@ export async function check(argv: readonly string[]): Promise<number> {
   const findings = [
     { what: 'settings', ok: true, detail: 'every setting can be used' },
     nodeVersion(),
-    await haproxy(settings),
+    ...(await haproxy(settings)),
     ...[settings.stateDir, settings.runtimeDir].map(folder),
     ...noSource(settings),
     ...settings.manifests.map(manifests),
@@ -55,12 +57,38 @@ function nodeVersion(): Finding {
   return { what: 'Node', ok, detail: `${process.version}${ok ? '' : ': run it with Node 22.20 or newer'}` };
 }
 
-async function haproxy({ haproxy: program }: Settings): Promise<Finding> {
-  try {
-    return { what: 'HAProxy', ok: true, detail: (await haproxyVersion(program)).text };
-  } catch (error) {
-    return { what: 'HAProxy', ok: false, detail: messageOf(error) };
-  }
+async function haproxy(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'HAProxy';
+  const version = await haproxyVersion(settings.haproxy).catch(messageOf);
+  if (typeof version === 'string') return [{ what, ok: false, detail: version }];
+  return [{ what, ok: true, detail: version.text }, ...(await leastConnections(version, settings))];
+}
+
+/** One Service that asks for it can stop the traffic of all; what those of a cluster ask for is not known here. */
+async function leastConnections(version: Version, settings: Settings): Promise<readonly Finding[]> {
+  const { leastConnectionsSafeFrom: safe } = capabilitiesOf(version);
+  if (safe === '') return [];
+  const asking = await whoAsksForLeastConnections(settings);
+  const who = asking === '' ? 'no Service must ask for it' : `${asking} asks for it`;
+  const danger = `HAProxy ${version.text} can hang when members come back (its issue 3360)`;
+  return [
+    {
+      what: 'least-connections',
+      ok: asking === '',
+      detail: `${who}, because ${danger}: replace it with ${safe} or newer, unless its package has this mended`,
+    },
+  ];
+}
+
+/** '' where nobody does. */
+async function whoAsksForLeastConnections(settings: Settings): Promise<string> {
+  if (translateSettings(settings).annotationDefaults.algorithm === 'least-connections')
+    return 'the setting "defaults"';
+  const { model } = await desiredState({ ...settings, manifests: readable(settings) });
+  const asking = [...model.loadBalancers.values()].find(({ listeners }) =>
+    listeners.some(({ pool }) => pool.algorithm === 'least-connections'),
+  );
+  return asking === undefined ? '' : `Service ${asking.key}`;
 }
 
 /** It, or the nearest folder above that exists, must be writable. */
@@ -96,6 +124,10 @@ function manifests(path: string): Finding {
       detail: 'there is no such folder that can be read: make it, or correct "manifests"',
     };
   }
+}
+
+function readable(settings: Settings): readonly string[] {
+  return settings.manifests.filter((path) => manifests(path).ok);
 }
 
 function lowPorts(): Finding {
@@ -139,8 +171,7 @@ async function listenPort(
 
 /** Every address and port that a Service asks for; a running agent says this in `status` instead. */
 async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
-  const readable = settings.manifests.filter((path) => manifests(path).ok);
-  const { model, problems } = await desiredState({ ...settings, manifests: readable });
+  const { model, problems } = await desiredState({ ...settings, manifests: readable(settings) });
   const ignoreAccess = settings.haproxySupervisor === 'external';
   const findings: Finding[] = problems.map(({ object, message }) => ({
     what: object,

@@ -4,6 +4,7 @@
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { HeadgateError } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import { isShortage } from '../base/shortage.ts';
@@ -11,7 +12,6 @@ import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
 import { isServed, listenerOfBackend } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
-import { writeStartScript } from './config/start-script.ts';
 import type { HaproxyOptions, HaproxySettings, HaproxyStatus } from './options.ts';
 import { reportOutcome } from './outcome-report.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
@@ -28,6 +28,15 @@ import { askWorker } from './socket/master.ts';
 import type { Load } from './socket/readings.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import type { ServingWorker } from './worker.ts';
+
+/** Nothing is known of what was told to a worker whose answer nobody waits for. */
+const SUCCEEDED: Outcome = {
+  acknowledged: [],
+  refused: [],
+  repaired: [],
+  beyondRepair: [],
+  lost: new HeadgateError('RUNTIME_CLOSED', 'Another worker serves', { retry: 'now' }),
+};
 
 export class HaproxyDataplane {
   readonly #options: HaproxyOptions;
@@ -52,9 +61,9 @@ export class HaproxyDataplane {
    * in the background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
-    const { paths, persister, caretaker, statistics, checkWatch, serving } = this.#parts;
+    const { hostPart, persister, caretaker, statistics, checkWatch, serving } = this.#parts;
     await this.#prepare();
-    await writeStartScript(paths).catch((error: unknown) => persister.failed(error));
+    await hostPart.writeStartScript().catch((error: unknown) => persister.failed(error));
     caretaker.start();
     await statistics.start();
     checkWatch.start();
@@ -66,7 +75,9 @@ export class HaproxyDataplane {
   plan(keys: Iterable<string>): readonly Plan[] {
     const { worker } = this.#parts.serving;
     if (worker === undefined) return [];
-    return [...keys].map((key) => this.#plan(worker, key));
+    const planned = [...keys];
+    if (this.isReloading) this.#parts.serving.changedMeanwhile(planned);
+    return planned.map((key) => this.#plan(worker, key));
   }
 
   /** Never throws; what could not be done is in the outcome and is tried again by itself. */
@@ -77,7 +88,13 @@ export class HaproxyDataplane {
     checkWatch.changed(plans.map(({ key }) => key));
     if (plans.some(({ reload, commands }) => reload !== undefined || commands.length > 0)) persister.soon();
     for (const { reload } of plans) if (reload !== undefined) arbiter.request(reload);
-    const outcome = await applyPlans(worker, plans, (key) => this.#plan(worker, key));
+    const applying = applyPlans(worker, plans, (key) => this.#plan(worker, key));
+    const outcome = await serving.orSucceeded(applying);
+    if (outcome === undefined) {
+      // Its successor is told what is wanted by then; what the old one has done is still to be ended there.
+      void applying.then((done) => serving.acknowledged(worker, done.acknowledged));
+      return SUCCEEDED;
+    }
     const { acknowledged, refused, beyondRepair, lost } = outcome;
     // A worker whose successor listens already refuses everything: no fault, and no reason for another reload.
     const isHandover = arbiter.isReloading;
@@ -159,7 +176,7 @@ export class HaproxyDataplane {
 
   /** Whether the worker has this listener. */
   serves(listener: string): boolean {
-    return this.#parts.serving.worker?.running.get(listener) !== undefined;
+    return this.#parts.serving.worker?.running.has(listener) === true;
   }
 
   /** Whether the worker may still serve anything of this load balancer; true while that cannot be known. */

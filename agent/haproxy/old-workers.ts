@@ -56,7 +56,7 @@ export class OldWorkers {
   succeed(next: Worker, before: Worker | undefined): void {
     this.#current = next;
     for (const backend of before?.running.names() ?? []) {
-      if (next.running.get(backend) !== undefined) continue;
+      if (next.running.has(backend)) continue;
       for (const server of before?.running.get(backend)?.servers.keys() ?? []) {
         const name = `${backend} ${server}`;
         if (!this.#removed.has(name)) this.#note(name);

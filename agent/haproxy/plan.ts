@@ -54,14 +54,14 @@ export function planLoadBalancer(
     }
     if (current.structure !== structureOf(listener)) reload ??= 'listener-changed';
     for (const backend of backendsOf(listener)) {
-      const servers = running.get(backend.name);
+      const servers = backend.name === listener.name ? current : running.get(backend.name);
       const due = servers === undefined ? 'listener-changed' : planServers(backend, servers, gain, loss);
       reload ??= due;
     }
     planAllowed(listener, current, gain, loss);
   }
   for (const listener of before?.listeners ?? []) {
-    if (!wanted.has(listener.name) && running.get(listener.name) !== undefined) reload ??= 'listener-removed';
+    if (!wanted.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
   }
   return { kind: 'Plan', key, commands: [...gain, ...loss], reload };
 }

@@ -58,11 +58,9 @@ export class Reaper {
     this.#worker = worker;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    for (const backend of worker.running.names()) {
-      for (const [server, { state }] of worker.running.get(backend)?.servers ?? []) {
-        if (state === 'maint') this.#add(backend, server);
-      }
-    }
+    // No file says maintenance.
+    for (const [backend, { servers }] of worker.running.changed())
+      for (const [server, { state }] of servers) if (state === 'maint') this.#add(backend, server);
     this.#schedule();
   }
 

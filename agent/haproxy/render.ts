@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 import { loadTemplate, type View } from '../base/template.ts';
-import type { Listener, LoadBalancer, Pool } from '../model.ts';
+import type { Listener, LoadBalancer, Member, Pool } from '../model.ts';
 import { grpcExpectation, grpcQuestion } from './config/grpc-check.ts';
 import {
   allowedLines,
@@ -13,9 +13,11 @@ import {
   socketAddress,
   spareOf,
   structureOf,
+  USUAL_WEIGHT,
 } from './config/listener-config.ts';
 import type { RenderContext } from './config/render-context.ts';
 import type { SharedTables } from './config/shared-tables.ts';
+import { hasGroups, socketGroup } from './config/socket-groups.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -46,6 +48,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     hardStopAfter: context.hardStopAfter,
     maxReloads: context.maxReloads,
     localPeer: context.localPeer,
+    usualWeight: USUAL_WEIGHT,
     ...tablesView(context.sharedTables),
     hasUser: context.user !== '',
     user: context.user,
@@ -126,9 +129,11 @@ function frontView(listener: Listener, context: RenderContext): View {
     clientTimeout: listener.clientTimeout,
     hasConnectionLimit: listener.connectionLimit > 0,
     connectionLimit: listener.connectionLimit,
-    binds: listener.addresses.map((address) => ({
+    binds: listener.addresses.map((address, at) => ({
       address: `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
       acceptProxy: listener.acceptProxy,
+      isInGroup: hasGroups(at + 1),
+      group: socketGroup(listener.name, at),
     })),
     allowed: allowedLines(listener).map((cidrs, line) => ({
       id: context.aclId(listener.name, line),
@@ -192,6 +197,11 @@ function serversOf(pool: Pool): readonly View[] {
   return pool.members.map((member) => ({
     name: member.name,
     address: socketAddress(member.address, member.port),
-    keywords: serverKeywords(pool, member, member.state === 'drain' ? 0 : member.weight).join(' '),
+    keywords: serverKeywords(pool, member, weightInFile(member)).join(' '),
   }));
+}
+
+function weightInFile({ state, weight }: Member): number | 'usual' {
+  if (state === 'drain') return 0;
+  return weight === USUAL_WEIGHT ? 'usual' : weight;
 }

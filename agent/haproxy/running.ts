@@ -1,8 +1,10 @@
 // What replies have proved about one HAProxy worker: its listeners, their servers and allowed clients.
 // Changes only by `fold`, one acknowledged command at a time, or by what was read back from the worker.
+// Of a listener that has not changed since the worker booted nothing is kept but what the file says of it: a worker of
+// thousands is then no work while endpoints change beside a reload, and no second copy of them in memory.
 
-import type { LoadBalancer } from '../model.ts';
-import { allowedLines, type Backend, backendsOf, isServed, structureOf } from './config/listener-config.ts';
+import type { Listener, LoadBalancer, Member } from '../model.ts';
+import { allowedLines, backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import type {
   AddServer,
   Command,
@@ -33,28 +35,50 @@ export interface RunningListener {
 }
 
 interface MutableListener extends RunningListener {
-  readonly name: string;
   allowed: { id: number; cidrs: Set<string> }[];
   servers: Map<string, RunningServer>;
 }
 
+type AclId = (listener: string, line: number) => number;
+
+/** Still as in the file that the worker booted from. */
+interface Booted {
+  readonly listener: Listener;
+  /** One for each line of its allowed clients. */
+  readonly acls: readonly number[];
+}
+
 export class Running {
-  readonly #listeners = new Map<string, MutableListener>();
-  /** ACL id to its listener's name and line. */
-  readonly #acls = new Map<number, MutableListener>();
+  /** By the backend's name. */
+  readonly #listeners = new Map<string, MutableListener | Booted>();
+  /** ACL id to its listener's name. */
+  readonly #acls = new Map<number, string>();
+  /** Who asks for one that is as it booted mostly asks for it more than once. */
+  #lastMade: { readonly booted: Booted; readonly made: MutableListener } | undefined;
   /** Counts changes per listener, so that an audit can tell what moved while it was reading. */
   readonly #changes = new Map<string, number>();
 
+  /** As it is now. */
   get(name: string): RunningListener | undefined {
-    return this.#listeners.get(name);
+    const listener = this.#listeners.get(name);
+    return listener !== undefined && isBooted(listener) ? this.#made(name, listener) : listener;
+  }
+
+  has(name: string): boolean {
+    return this.#listeners.has(name);
   }
 
   names(): IterableIterator<string> {
     return this.#listeners.keys();
   }
 
+  /** Those of which something else was told, or read, than the worker booted from. */
+  *changed(): Generator<[name: string, listener: RunningListener], void, void> {
+    for (const [name, listener] of this.#listeners) if (!isBooted(listener)) yield [name, listener];
+  }
+
   listenerOfAcl(id: number): string | undefined {
-    return this.#acls.get(id)?.name;
+    return this.#acls.get(id);
   }
 
   changesOf(name: string): number {
@@ -62,37 +86,36 @@ export class Running {
   }
 
   /** What a worker runs that has just booted from a file with these load balancers. */
-  static booted(
-    loadBalancers: Iterable<LoadBalancer>,
-    aclId: (listener: string, line: number) => number,
-  ): Running {
+  static booted(loadBalancers: Iterable<LoadBalancer>, aclId: AclId): Running {
     const running = new Running();
     for (const loadBalancer of loadBalancers) running.boot(loadBalancer, aclId);
     return running;
   }
 
   /** The same for one of them. */
-  boot({ listeners }: LoadBalancer, aclId: (listener: string, line: number) => number): void {
-    for (const listener of listeners)
-      if (isServed(listener))
-        for (const backend of backendsOf(listener)) this.put(backend.name, bootedBackend(backend, aclId));
+  boot({ listeners }: LoadBalancer, aclId: AclId): void {
+    for (const listener of listeners) {
+      if (!isServed(listener)) continue;
+      const acls = allowedLines(listener).map((_, line) => aclId(listener.name, line));
+      for (const { name } of backendsOf(listener)) this.#listeners.set(name, { listener, acls });
+      for (const id of acls) this.#acls.set(id, listener.name);
+    }
   }
 
   /** Replaces what is known of a listener by what was read from the worker. */
   put(name: string, listener: RunningListener): void {
-    const mutable: MutableListener = {
-      name,
-      structure: listener.structure,
-      allowed: listener.allowed.map(({ id, cidrs }) => ({ id, cidrs: new Set(cidrs) })),
-      servers: new Map(listener.servers),
-    };
-    this.#listeners.set(name, mutable);
-    for (const { id } of mutable.allowed) this.#acls.set(id, mutable);
+    const { structure, allowed, servers } = listener;
+    this.#listeners.set(name, {
+      structure,
+      allowed: allowed.map(({ id, cidrs }) => ({ id, cidrs: new Set(cidrs) })),
+      servers: new Map(servers),
+    });
+    for (const { id } of allowed) this.#acls.set(id, name);
     this.#touch(name);
   }
 
   putServers(name: string, servers: ReadonlyMap<string, RunningServer>): void {
-    const listener = this.#listeners.get(name);
+    const listener = this.#own(name);
     if (listener === undefined) return;
     listener.servers = new Map(servers);
     this.#touch(name);
@@ -128,7 +151,7 @@ export class Running {
    * brought it back into use and is why it was refused.
    */
   markKept(backend: string, server: string): void {
-    if (this.#listeners.get(backend)?.servers.get(server)?.state !== 'gone') return;
+    if (this.get(backend)?.servers.get(server)?.state !== 'gone') return;
     this.#setServer(backend, server, { state: 'maint' });
   }
 
@@ -136,7 +159,7 @@ export class Running {
     const { backend, server } = command;
     switch (command.kind) {
       case 'AddServer':
-        this.#listeners.get(backend)?.servers.set(server, addedServer(command.keywords));
+        this.#own(backend)?.servers.set(server, addedServer(command.keywords));
         this.#touch(backend);
         return;
       case 'SetServerState':
@@ -149,21 +172,35 @@ export class Running {
         this.#setServer(backend, server, { weight: command.weight });
         return;
       case 'DeleteServer':
-        this.#listeners.get(backend)?.servers.delete(server);
+        this.#own(backend)?.servers.delete(server);
         this.#touch(backend);
         return;
     }
   }
 
   #setServer(backend: string, name: string, change: Partial<RunningServer>): void {
-    const servers = this.#listeners.get(backend)?.servers;
+    const servers = this.#own(backend)?.servers;
     const server = servers?.get(name);
     if (server !== undefined) servers?.set(name, { ...server, ...change });
     this.#touch(backend);
   }
 
   #cidrs(acl: number): Set<string> | undefined {
-    return this.#acls.get(acl)?.allowed.find(({ id }) => id === acl)?.cidrs;
+    return this.#own(this.#acls.get(acl) ?? '')?.allowed.find(({ id }) => id === acl)?.cidrs;
+  }
+
+  /** From now on this listener may differ from what it booted as. */
+  #own(name: string): MutableListener | undefined {
+    const listener = this.#listeners.get(name);
+    if (listener === undefined || !isBooted(listener)) return listener;
+    const own = this.#made(name, listener);
+    this.#listeners.set(name, own);
+    return own;
+  }
+
+  #made(name: string, booted: Booted): MutableListener {
+    if (this.#lastMade?.booted !== booted) this.#lastMade = { booted, made: madeOf(name, booted) };
+    return this.#lastMade.made;
   }
 
   #touch(name: string): void {
@@ -171,28 +208,26 @@ export class Running {
   }
 }
 
-function bootedBackend(
-  { name, pool, listener }: Backend,
-  aclId: (listener: string, line: number) => number,
-): RunningListener {
-  // Clients come to the other backend only by way of the listener.
-  const lines = name === listener.name ? allowedLines(listener) : [];
+function isBooted(listener: MutableListener | Booted): listener is Booted {
+  return 'acls' in listener;
+}
+
+function madeOf(name: string, { listener, acls }: Booted): MutableListener {
+  const { members, monitor } = listener.pool;
+  // Clients come to the other backend only by way of the listener, and nobody checks there.
+  const isSpare = name !== listener.name;
+  const isChecked = monitor !== undefined && !isSpare;
+  const lines = isSpare ? [] : allowedLines(listener);
   return {
     structure: structureOf(listener),
-    allowed: lines.map((cidrs, line) => ({ id: aclId(name, line), cidrs: new Set(cidrs) })),
-    servers: new Map(
-      pool.members.map((member) => [
-        member.name,
-        {
-          id: member.id,
-          // The file says `drain` by weight 0.
-          weight: member.state === 'drain' ? 0 : member.weight,
-          check: pool.monitor === undefined ? 'none' : 'on',
-          state: 'ready',
-        },
-      ]),
-    ),
+    allowed: lines.map((cidrs, line) => ({ id: acls[line] ?? 0, cidrs: new Set(cidrs) })),
+    servers: new Map(members.map((member) => [member.name, bootedServer(member, isChecked)])),
   };
+}
+
+function bootedServer({ id, weight, state }: Member, isChecked: boolean): RunningServer {
+  // The file says `drain` by weight 0.
+  return { id, weight: state === 'drain' ? 0 : weight, check: isChecked ? 'on' : 'none', state: 'ready' };
 }
 
 function addedServer(keywords: readonly string[]): RunningServer {

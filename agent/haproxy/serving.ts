@@ -47,6 +47,10 @@ export class Serving {
   #reaper: Reaper | undefined;
   /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
   readonly #afterReload = new Set<string>();
+  /** Keys of what was planned while a reload is under way: what its worker lacks is among them. */
+  readonly #changedMeanwhile = new Set<string>();
+  /** Somebody waits for the worker's answer. */
+  #onSucceeded: (() => void) | undefined;
   /** The global part has changed while a worker that had booted, or was booting, was not yet taken. */
   #isGlobalLate = false;
   #isObtaining = false;
@@ -112,6 +116,7 @@ export class Serving {
       return;
     }
     this.#worker = next;
+    this.#onSucceeded?.();
     this.#isAway = false;
     this.#hasServed = true;
     this.#reaper?.close();
@@ -123,8 +128,8 @@ export class Serving {
     if (this.#isGlobalLate) requestReload('settings');
     this.#isGlobalLate = false;
     persister.catchUp();
-    this.#replan(next, old);
-    this.#releaseAcls(next, old);
+    if (old === undefined) this.#replan(next, old);
+    else this.#replanSoon(next, old);
     if (next.structure !== '' && (old?.structure ?? '') === '') onKnown();
   }
 
@@ -157,6 +162,22 @@ export class Serving {
     this.#oldWorkers.watch(commands);
   }
 
+  /** A reload is under way, and these are planned. */
+  changedMeanwhile(keys: Iterable<string>): void {
+    for (const key of keys) this.#changedMeanwhile.add(key);
+  }
+
+  /** What `answer` gives, or undefined where another worker serves before; for one at a time. */
+  async orSucceeded<T>(answer: Promise<T>): Promise<T | undefined> {
+    const { promise: succeeded, resolve } = Promise.withResolvers<undefined>();
+    this.#onSucceeded = () => resolve(undefined);
+    try {
+      return await Promise.race([answer, succeeded]);
+    } finally {
+      this.#onSucceeded = undefined;
+    }
+  }
+
   /** These are planned again once the reload that is under way has come to an end. */
   planAfterReload(keys: Iterable<string>): void {
     for (const key of keys) this.#afterReload.add(key);
@@ -166,6 +187,7 @@ export class Serving {
   reloadEnded(): void {
     this.#options.replan([...this.#afterReload]);
     this.#afterReload.clear();
+    this.#changedMeanwhile.clear();
     if (this.#worker === undefined) void this.obtain();
   }
 
@@ -192,6 +214,16 @@ export class Serving {
     });
   }
 
+  /** What changed during the reload has waited for this moment, and is told before all others are looked at. */
+  #replanSoon(next: ServingWorker, old: ServingWorker): void {
+    this.#options.replan([...this.#changedMeanwhile]);
+    setImmediate(() => {
+      if (this.#closed) return;
+      this.#replan(next, old);
+      this.#releaseAcls(next, old);
+    });
+  }
+
   #replan(next: ServingWorker, old: ServingWorker | undefined): void {
     const { wanted, quarantine, replan } = this.#options;
     // What an adopted worker runs may differ everywhere from the file it booted from; one that we booted differs only
@@ -208,9 +240,9 @@ export class Serving {
   }
 
   /** Of listeners that neither the worker has any more nor anybody wants. */
-  #releaseAcls(next: ServingWorker, old: ServingWorker | undefined): void {
+  #releaseAcls(next: ServingWorker, old: ServingWorker): void {
     const { wanted, aclIds } = this.#options;
-    for (const [key, before] of old?.booted ?? []) {
+    for (const [key, before] of old.booted) {
       const after = next.booted.get(key);
       if (after === before) continue;
       const still = new Set(

@@ -147,6 +147,24 @@ export class Orders {
     this.#isOrdered = isLocked;
   }
 
+  /**
+   * Puts a lock back on disk that somebody has removed there, so that the next agent knows of it. To be called from time
+   * to time; never rejects.
+   */
+  async keep(): Promise<void> {
+    if (!this.#isOrdered) return;
+    const kept = this.#written
+      .catch(() => undefined)
+      .then(async () => {
+        const { file, log } = this.#options;
+        if (!this.#isOrdered || (await file.isThere())) return;
+        await file.put(true);
+        log.warn('The lock of this host was removed from disk: written again');
+      });
+    this.#written = kept;
+    await kept.catch(() => undefined);
+  }
+
   close(): void {
     this.#closed = true;
   }

@@ -124,7 +124,10 @@ export class Pair {
       parity: this.#parity,
       orders: () => this.#orders,
       peer: () => this.#peer,
-      onLook: () => this.#judge(),
+      onLook: () => {
+        this.#judge();
+        void this.#orders.keep();
+      },
       onChanged: (reasons) => {
         this.#rise.stand(reasons);
         this.#link.tell();

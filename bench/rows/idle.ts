@@ -28,7 +28,7 @@ export const idle: Benchmark = {
       const config = scratch.path('alone.cfg');
       const text = readFileSync(agent.config, 'utf8')
         .replaceAll(scratch.path('agent-r/haproxy'), scratch.directory)
-        .replaceAll(/^( {4}bind \S+):8080$/gm, '$1:8085');
+        .replaceAll(/^( {4}bind \S+):8080\b/gm, '$1:8085');
       writeFileSync(config, text);
       const alone = start(scratch, 'alone', bench.haproxy, ['-W', '-f', config]);
       const vips = specs.map(({ vip }) => vip);

@@ -5,6 +5,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
+import { beforeOthers } from '../support/client-start.ts';
 import { startLoad } from '../support/load.ts';
 import type { LoadResult } from '../support/load-process.ts';
 import { Members } from '../support/members.ts';
@@ -39,14 +40,15 @@ export const rollingAbrupt: Benchmark = {
       const config = scratch.path('without.cfg');
       const text = readFileSync(agent.config, 'utf8')
         .replaceAll(scratch.path('agent-r/haproxy'), scratch.directory)
-        .replaceAll(/^( {4}bind \S+):8080$/gm, '$1:8085')
+        .replaceAll(/^( {4}bind \S+):8080\b/gm, '$1:8085')
         .replaceAll(/^ +(?:option redispatch|retries).*\n/gm, '');
       writeFileSync(config, text);
       start(scratch, 'without', bench.haproxy, ['-W', '-f', config]);
       const vips = specs.map(({ vip }) => vip);
       await until('The other HAProxy serves', () => listeningSockets(8085, vips) >= count);
 
-      const load = startLoad(scratch);
+      // Clients are on other hosts: what a kill takes of a processor here, theirs do not wait for.
+      const load = startLoad(scratch, beforeOthers());
       const put = (port: number, seconds = bench.scaled(SECONDS)): Promise<LoadResult> =>
         load({ address: spec.vip, port, rate: RATE, seconds });
       const victims = [1, 4, 5].flatMap((at) => spec.members[at] ?? []);

@@ -84,7 +84,7 @@ async function startExporter(
   const config = scratch.path('exporter.cfg');
   const text = readFileSync(agent.config, 'utf8')
     .replaceAll(scratch.path('agent-r/haproxy'), scratch.directory)
-    .replaceAll(/^( {4}bind \S+):8080$/gm, '$1:8085');
+    .replaceAll(/^( {4}bind \S+):8080\b/gm, '$1:8085');
   writeFileSync(
     config,
     `${text}

@@ -453,7 +453,7 @@ test('settingsHelp() names every flag once and stays within 100 columns, without
   t.notRegex(help, /`|\]\(/);
 });
 
-test('Whatever is given, reading ends with settings or with SETTINGS_INVALID, and takes no line break into a path', (t) => {
+test('Whatever is given, reading ends with settings or with SETTINGS_INVALID', (t) => {
   const names = allSettings().map(([name]) => name);
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -470,17 +470,38 @@ test('Whatever is given, reading ends with settings or with SETTINGS_INVALID, an
     text,
     fc.dictionary(fc.constantFrom(...names), fc.jsonValue()).map((value) => JSON.stringify(value)),
   );
+  const seen = new Set<boolean>();
   fc.assert(
+    // Of any other error faults() is the end.
     fc.property(argv, env, file, (argv, env, file) => {
-      const given = { argv, env, file };
-      if (faults(given).length > 0) return;
-      const settings = read(given);
-      t.notRegex(
-        `${settings.runtimeDir}${settings.stateDir}${settings.haproxyUser}${settings.haproxyGroup}`,
-        /[\s"'\\#$]/,
-      );
+      seen.add(faults({ argv, env, file }).length > 0);
     }),
-    { numRuns: 300 },
+    { numRuns: 300, examples: [[[], {}, '{}']] },
   );
-  t.pass();
+  t.is(seen.size, 2);
+});
+
+test('Nothing that a file of HAProxy or keepalived would have to quote gets into a path or an account', (t) => {
+  const hostile = fc.constantFrom(' ', '\n', '\r', '\t', '"', "'", '\\', '#', '$', '\0', '\u2028');
+  const piece = fc.oneof(
+    { weight: 9, arbitrary: fc.constantFrom('/', '..', '.', 'run', 'a', '-', '_', '@', '%', '+', '=', '7') },
+    { weight: 1, arbitrary: hostile },
+  );
+  const value = fc.array(piece, { minLength: 1, maxLength: 8 }).map((pieces) => pieces.join(''));
+  const name = fc.constantFrom('runtimeDir', 'stateDir', 'haproxyUser', 'haproxyGroup');
+  const seen = { taken: 0, refused: 0 };
+  fc.assert(
+    fc.property(name, value, (name, value) => {
+      const given = { argv: [`--${flagOf(name)}=${value}`] };
+      if (faults(given).length > 0) {
+        seen.refused++;
+        return;
+      }
+      const { runtimeDir, stateDir, haproxyUser, haproxyGroup } = read(given);
+      t.notRegex(`${runtimeDir}${stateDir}${haproxyUser}${haproxyGroup}`, /[\s"'\\#$\0]/);
+      seen.taken++;
+    }),
+    { numRuns: 500 },
+  );
+  t.true(seen.taken > 50 && seen.refused > 50, JSON.stringify(seen));
 });

@@ -71,7 +71,10 @@ test('A fault after the start is told as the status, and costs neither readiness
   await socket.until('the fault is told', () => socket.told().includes('STATUS=HAProxy is not running'));
   const from = socket.messages.length;
   await socket.until('it beats', () => socket.told(from).includes('WATCHDOG=1'));
-  t.pass();
+  t.deepEqual(
+    socket.told(from).filter((line) => /^(READY|RELOADING|STOPPING|WATCHDOG=trigger)/.test(line)),
+    [],
+  );
 });
 
 test('STOPPING=1 is told before close() resolves', async (t) => {

@@ -5,6 +5,7 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
+import { removeFolder } from '../support/remove-folder.ts';
 import { requires } from '../support/requirements.ts';
 import { type Json, VIP_PORT, type Web, webObjects } from '../support/service-objects.ts';
 
@@ -116,6 +117,28 @@ test.serial(
     t.true((await host.why()).problems.some(({ reason }) => reason === 'AddressOutOfPool'));
   },
 );
+
+test.serial('Claims are kept again where the state folder goes, and the next agent has them', async (t) => {
+  const pools = await PoolHost.create(t, range, { releaseAfter: '0' });
+  const { host } = pools;
+  for (const name of ['a', 'b', 'c']) await pools.serve(name);
+  const agent = await pools.start();
+  const address = await pools.served('c');
+  // Its place is free, for who would choose anew.
+  await host.remove('a.yaml');
+  await host.until('it is let go', async () => (await pools.claims()).length === 2);
+  const claims = await pools.claims();
+  await removeFolder(host.stateDir);
+  await host.soon('they are kept again', async () => (await pools.claims().catch(() => [])).length > 0);
+  t.deepEqual(await pools.claims(), claims);
+  const said = 'What is kept of claims was changed by someone else: written again';
+  await host.until('it is told', async () => agent.hasLogged(said));
+  t.is((await host.status()).addresses.fault, '');
+  await agent.kill();
+  await pools.start();
+  t.is(await pools.served('c'), address);
+  t.deepEqual(await pools.claims(), claims);
+});
 
 test.serial(
   'A file of claims that is damaged costs what cannot be read of it, and is set aside',

@@ -1,6 +1,6 @@
 // The commands as a stranger would use them: what they print, how they end, and what becomes of traffic.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
 import { runCommand } from '../../agent/base/run-command.ts';
@@ -147,6 +147,40 @@ test.serial(
     });
     t.is(idle.exitCode, 1);
     t.regex(idle.stdout, /^BAD {2}sources: There is nothing to serve: set "manifests"/m);
+  },
+);
+
+test.serial(
+  '`check` warns of a HAProxy that least-connections can hang, and of who asks for it',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const haproxy = join(host.directory, 'haproxy-3.2.18');
+    await writeFile(
+      haproxy,
+      "#!/bin/sh\necho 'HAProxy version 3.2.18-1 2026/05/06 - https://haproxy.org/'\n",
+    );
+    await chmod(haproxy, 0o755);
+    const places = ['--state-dir', host.stateDir, '--runtime-dir', host.runtimeDir];
+    const all = ['--listen', '127.0.0.1:0', '--haproxy', haproxy, ...places, '--manifests', host.manifestDir];
+    const check = async (flags: readonly string[] = []) => {
+      const words = ['check', ...all, ...flags];
+      const { exitCode, stdout } = await runCommand(host.headgate, words, { timeout: 30_000 });
+      return { status: exitCode, stdout };
+    };
+    await host.serve({ members: [host.address(11)] });
+    const unasked = await check();
+    t.is(unasked.status, 0, unasked.stdout);
+    t.regex(
+      unasked.stdout,
+      /^ok {3}least-connections: no Service must ask for it, .* 3360\): replace it with 3\.2\.19 /m,
+    );
+    const byDefault = await check(['--defaults', 'algorithm=least-connections']);
+    t.is(byDefault.status, 1);
+    t.regex(byDefault.stdout, /^BAD {2}least-connections: the setting "defaults" asks for it, /m);
+    await host.serve({ members: [host.address(11)], annotations: { algorithm: 'least-connections' } });
+    const asked = await check();
+    t.is(asked.status, 1);
+    t.regex(asked.stdout, /^BAD {2}least-connections: Service default\/web asks for it, /m);
   },
 );
 

@@ -6,6 +6,7 @@ import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { goneBack, type ReadFamily, readMetrics } from '../support/metrics-text.ts';
 import { requires } from '../support/requirements.ts';
+import { webObjects } from '../support/service-objects.ts';
 import { ask, Client } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -262,51 +263,58 @@ const COMPARED = {
 };
 const OF_POOLS = { redispatches_total: 'wredis' };
 
+/** `others`: Services besides, to which nobody connects. */
+const counts = test.macro(async (t, others: number) => {
+  const host = await served(t);
+  const idle = Array.from({ length: others }, (_, at) =>
+    webObjects({ name: `idle-${at}`, address: host.address(100 + at), members: [host.address(11)] }),
+  );
+  await host.write('idle.yaml', idle.flat());
+  // One member is not there, and of another pool none is: HAProxy tries again, elsewhere where it can.
+  await host.serve({
+    name: 'half',
+    address: host.address(2),
+    members: [host.address(11), host.address(19)],
+  });
+  await host.serve({ name: 'none', address: host.address(3), members: [host.address(19)] });
+  const agent = await host.start();
+  await host.until('all are served', async () => (await host.answers()) && (await host.answers(2)));
+  const kept = await Client.connect(host.place());
+  const places = [1, 2, 1, 3, 2].map((last) => host.place(last));
+  for (let round = 0; round < 12; round++) {
+    const asking = places.map((place) => ask(place).catch(() => 'broken off'));
+    for (let scrapes = 0; scrapes < 3; scrapes++) await scraped(agent);
+    if (round % 3 === 0) await kept.ask();
+    if (round % 2 === 0) await Promise.all(asking);
+    else await asking[0];
+  }
+  const isQuiet = async (): Promise<boolean> =>
+    [...(await counted(host))].every(([key, value]) => !/open/.test(key) || value === 0 || /"web"/.test(key));
+  await host.until('nothing is under way', isQuiet);
+  for (const isOpen of [true, false]) {
+    const [metrics, expected] = [await scraped(agent), await counted(host)];
+    const differing = [...expected].filter(([key, value]) => {
+      const [name = '', ...labels] = key.split(' ');
+      return total(metrics, name, ...labels) !== value;
+    });
+    t.deepEqual(differing, [], isOpen ? 'a connection is open' : 'none is open');
+    t.is(expected.get('headgate_pool_open_connections service="web"'), Number(isOpen));
+    t.true((expected.get('headgate_pool_redispatches_total service="half"') ?? 0) > 0);
+    t.true((expected.get('headgate_pool_connection_errors_total service="none"') ?? 0) > 0);
+    kept.close();
+    await host.until(
+      'the connection has ended',
+      async () => (await counted(host)).get('headgate_pool_open_connections service="web"') === 0,
+    );
+  }
+});
+
 test.serial(
   'However requests and scrapes fall together, what is shown is what HAProxy has counted',
-  async (t) => {
-    const host = await served(t);
-    // One member is not there, and of another pool none is: HAProxy tries again, elsewhere where it can.
-    await host.serve({
-      name: 'half',
-      address: host.address(2),
-      members: [host.address(11), host.address(19)],
-    });
-    await host.serve({ name: 'none', address: host.address(3), members: [host.address(19)] });
-    const agent = await host.start();
-    await host.until('all are served', async () => (await host.answers()) && (await host.answers(2)));
-    const kept = await Client.connect(host.place());
-    const places = [1, 2, 1, 3, 2].map((last) => host.place(last));
-    for (let round = 0; round < 12; round++) {
-      const asking = places.map((place) => ask(place).catch(() => 'broken off'));
-      for (let scrapes = 0; scrapes < 3; scrapes++) await scraped(agent);
-      if (round % 3 === 0) await kept.ask();
-      if (round % 2 === 0) await Promise.all(asking);
-      else await asking[0];
-    }
-    const isQuiet = async (): Promise<boolean> =>
-      [...(await counted(host))].every(
-        ([key, value]) => !/open/.test(key) || value === 0 || /"web"/.test(key),
-      );
-    await host.until('nothing is under way', isQuiet);
-    for (const isOpen of [true, false]) {
-      const [metrics, expected] = [await scraped(agent), await counted(host)];
-      const differing = [...expected].filter(([key, value]) => {
-        const [name = '', ...labels] = key.split(' ');
-        return total(metrics, name, ...labels) !== value;
-      });
-      t.deepEqual(differing, [], isOpen ? 'a connection is open' : 'none is open');
-      t.is(expected.get('headgate_pool_open_connections service="web"'), Number(isOpen));
-      t.true((expected.get('headgate_pool_redispatches_total service="half"') ?? 0) > 0);
-      t.true((expected.get('headgate_pool_connection_errors_total service="none"') ?? 0) > 0);
-      kept.close();
-      await host.until(
-        'the connection has ended',
-        async () => (await counted(host)).get('headgate_pool_open_connections service="web"') === 0,
-      );
-    }
-  },
+  counts,
+  0,
 );
+test.serial('The same where listeners are so many that their sockets are asked for first', counts, 140);
 
 test.serial('metricsDetail leaves out members, or pools too', async (t) => {
   const host = await served(t);

@@ -7,6 +7,7 @@ import type { OrderOutcome } from '../../agent/pair/orders.ts';
 import { type CommandResult, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { makeCredentials } from '../support/pair-credentials.ts';
+import { removeFolder } from '../support/remove-folder.ts';
 import { requires } from '../support/requirements.ts';
 import { ask } from '../support/traffic.ts';
 
@@ -115,6 +116,12 @@ test.serial('Maintenance outlives the agent, and each order says what became of 
   const on = await a.command('maintenance', ['on', '--json']);
   t.is(on.status, 0);
   t.like(outcomeOf(on), { ok: true, active: 'unknown' });
+  // Also where all that is kept on disk is removed meanwhile.
+  await removeFolder(a.stateDir);
+  await a.soon(
+    'the lock is kept again',
+    async () => (await a.stateFile('maintenance').catch(() => '')) !== '',
+  );
   await first.kill();
   const second = await a.start();
   await a.until('it is locked', async () => (await second.metrics())('headgate_maintenance') === 1);

@@ -56,7 +56,7 @@ for (const [damage, carryOut] of damages) {
 }
 
 test.serial(
-  'The start script is back where it was deleted, and right where it was damaged while the agent was down',
+  'The start script is back where it was deleted, and right where it was damaged, also while the agent was down',
   async (t) => {
     const { host, agent } = await served(t);
     const text = await readFile(host.paths.startScript, 'utf8');
@@ -64,6 +64,12 @@ test.serial(
     await unlink(host.paths.startScript);
     const isBack = async () => (await readFile(host.paths.startScript, 'utf8').catch(() => '')) === text;
     await host.soon('it is back', isBack);
+    // HAProxy before 2.8 would refuse every reload because of it.
+    await writeFile(host.paths.startScript, 'nonsense\n');
+    await host.soon('it is right again', isBack);
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.soon('a new Service is served', () => host.answers(2));
+    t.is((await host.status()).fault, '');
     await agent.stop();
     await writeFile(host.paths.startScript, 'nonsense\n');
     await host.start();

@@ -4,6 +4,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { probeBind } from './bind-probe.ts';
 import { checkConfig, keyOfListener } from './check.ts';
@@ -80,21 +81,23 @@ export class CandidateMaker {
     onDraft: (candidate: Candidate) => void = () => undefined,
   ): Promise<Candidate> {
     const now = new Map(wanted);
+    const slice = new Slice();
     await this.probe(now, this.#options.bound());
-    let candidate = await this.unchecked(now);
-    onDraft(candidate);
-    while (!(await this.#isTaken(candidate.loadBalancers, now, lastGood)))
-      candidate = await this.unchecked(now);
-    return candidate;
+    await slice.breathe();
+    for (let draft: typeof onDraft | undefined = onDraft; ; draft = undefined) {
+      const loadBalancers = this.effective(now);
+      // HAProxy checks what is new while the text of all is made.
+      const [isTaken, candidate] = await Promise.all([
+        this.#isTaken(loadBalancers, now, lastGood),
+        this.#candidate(loadBalancers, draft),
+      ]);
+      if (isTaken) return candidate;
+    }
   }
 
   /** For a start from nothing: HAProxy's own start is the best check, and a failed one costs no traffic. */
-  async unchecked(wanted: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
-    const loadBalancers = this.effective(wanted);
-    return {
-      loadBalancers,
-      ...(await configText(inFileOrder(loadBalancers), this.#options.context(loadBalancers))),
-    };
+  unchecked(wanted: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
+    return this.#candidate(this.effective(wanted));
   }
 
   /**
@@ -118,6 +121,16 @@ export class CandidateMaker {
         }
       }
     }
+  }
+
+  async #candidate(
+    loadBalancers: ReadonlyMap<string, LoadBalancer>,
+    onDraft: (candidate: Candidate) => void = () => undefined,
+  ): Promise<Candidate> {
+    const text = await configText(inFileOrder(loadBalancers), this.#options.context(loadBalancers));
+    const candidate = { loadBalancers, ...text };
+    onDraft(candidate);
+    return candidate;
   }
 
   /** Whether HAProxy takes all of `effective`; what it does not take is put in quarantine. */

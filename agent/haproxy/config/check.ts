@@ -12,10 +12,15 @@ export interface CheckResult {
 }
 
 const DEADLINE = 60_000;
+/** As nice(1) counts: traffic and its changes do not wait for it. */
+const NICE = 10;
 
 /** `text` is the file's, for alerts that name only a line. Errors: COMMAND_FAILED. */
 export async function checkConfig(executable: string, path: string, text: string): Promise<CheckResult> {
-  const { exitCode, stderr } = await runCommand(executable, ['-c', '-f', path], { timeout: DEADLINE });
+  const { exitCode, stderr } = await runCommand(executable, ['-c', '-f', path], {
+    timeout: DEADLINE,
+    nice: NICE,
+  });
   return exitCode === 0 ? { ok: true, alerts: [], listeners: new Set() } : readAlerts(stderr, text);
 }
 

@@ -1,16 +1,9 @@
 // haproxy.cfg on disk: always whole, always the last text that HAProxy has accepted, with the one that a worker was
 // last seen to serve kept beside it.
 
-import { statSync } from 'node:fs';
 import { copyFile, link, readFile, rename, unlink } from 'node:fs/promises';
 import { renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
-
-/** What tells that a file is still the one that we wrote. */
-interface Identity {
-  readonly ino: number;
-  readonly size: number;
-  readonly mtimeMs: number;
-}
+import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 
 export interface ConfigFileOptions {
   readonly mode?: number;
@@ -24,7 +17,7 @@ export class ConfigFile {
   readonly path: string;
   readonly #options: ConfigFileOptions;
   readonly #lastGood: string;
-  #written: Identity | undefined;
+  #written: FileIdentity | undefined;
   /** One write after the other: a start may come while a reload is still at it. */
   #writing: Promise<unknown> = Promise.resolve();
   /** Stands beside the file, or will soon. */
@@ -101,9 +94,7 @@ export class ConfigFile {
 
   /** False where someone else has changed or removed the file since we wrote it. */
   isUntouched(): boolean {
-    const [now, written] = [identityOf(this.path), this.#written];
-    if (written === undefined) return true;
-    return now?.ino === written.ino && now.size === written.size && now.mtimeMs === written.mtimeMs;
+    return this.#written === undefined || isSameFile(identityOf(this.path), this.#written);
   }
 
   /**
@@ -162,14 +153,4 @@ function placesIn(text: string): ReadonlySet<string> {
   for (const [, v6, v4, port] of text.matchAll(/^ {4}bind (?:\[([^\]]+)\]|([0-9.]+)):(\d+)(?= |$)/gm))
     places.add(`${v6 ?? v4} ${port}`);
   return places;
-}
-
-/** Synchronous: asked every second, and many times as cheap as by the thread pool. */
-function identityOf(path: string): Identity | undefined {
-  try {
-    const { ino, size, mtimeMs } = statSync(path);
-    return { ino, size, mtimeMs };
-  } catch {
-    return undefined;
-  }
 }

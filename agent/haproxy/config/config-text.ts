@@ -12,6 +12,9 @@ export interface ConfigText {
   readonly structure: string;
 }
 
+/** Milliseconds: a reload goes through all of it, and changes come meanwhile. */
+const SLICE = 2;
+
 /** The order of the file: by key, so that the same objects give the same bytes on every host. */
 export function inFileOrder(loadBalancers: ReadonlyMap<string, LoadBalancer>): readonly LoadBalancer[] {
   return [...loadBalancers.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
@@ -22,12 +25,13 @@ export async function configText(
   loadBalancers: readonly LoadBalancer[],
   context: RenderContext,
 ): Promise<ConfigText> {
-  const slice = new Slice();
+  const slice = new Slice(SLICE);
   const sections: Buffer[] = [];
   for (const loadBalancer of loadBalancers) {
     sections.push(renderLoadBalancer(loadBalancer, context));
     if (slice.isOver) await slice.breathe();
   }
+  await slice.breathe();
   const structure = structureHash(context, loadBalancers);
   return { chunks: [Buffer.from(renderGlobal(context, structure)), ...sections], structure };
 }

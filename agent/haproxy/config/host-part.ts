@@ -2,6 +2,7 @@
 // fit into the limit of open files, the stick-tables that another host shares, and the numbers of ACLs.
 
 import { HeadgateError } from '../../base/errors.ts';
+import type { KeptFile } from '../../base/kept-file.ts';
 import type { Log } from '../../base/log.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { HaproxyPaths } from '../process/process.ts';
@@ -10,15 +11,14 @@ import { probeBind } from './bind-probe.ts';
 import { fileLimit, maxConnections, needsOf } from './limits.ts';
 import { type RenderContext, type RenderSettings, renderContext } from './render-context.ts';
 import {
+  credentialFiles,
   isShared,
-  keepTablesCredentials,
   type SharedTables,
   sharedTables,
   type TablesCredentials,
   type TablesSettings,
-  writeTablesCredentials,
 } from './shared-tables.ts';
-import { keepStartScript } from './start-script.ts';
+import { startScriptFile } from './start-script.ts';
 
 export interface HostPartOptions {
   readonly paths: HaproxyPaths;
@@ -35,11 +35,14 @@ export class HostPart {
   /** Nobody changes it while we run. */
   readonly #fileLimit = fileLimit();
   #tables: SharedTables | undefined;
-  #credentials: TablesCredentials | undefined;
+  readonly #startScript: KeptFile;
+  /** Of the tables. */
+  #credentials: readonly KeptFile[] = [];
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
 
   constructor(options: HostPartOptions) {
     this.#options = options;
+    this.#startScript = startScriptFile(options.paths);
   }
 
   /** As it was rendered last. */
@@ -62,15 +65,18 @@ export class HostPart {
     return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);
   };
 
+  /** The first of the files, with its folder, in place of what another version may have left. Errors: FILE_WRITE. */
+  writeStartScript(): Promise<void> {
+    return this.#startScript.write();
+  }
+
   /**
    * The folder of haproxy.cfg, and the files in it that HAProxy does not read haproxy.cfg without: made again where
-   * somebody has removed them. Costs one look at each that is there. Errors: FILE_WRITE.
+   * somebody has removed or changed them. Costs one look at each that is as it was. Errors: FILE_WRITE.
    */
   readonly keepFiles = async (): Promise<void> => {
-    const { paths } = this.#options;
-    await keepStartScript(paths);
-    if (this.#tables !== undefined && this.#credentials !== undefined)
-      await keepTablesCredentials(this.#tables, this.#credentials, paths.fileMode);
+    await this.#startScript.keep();
+    for (const file of this.#credentials) await file.keep();
   };
 
   /** Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on. */
@@ -84,8 +90,9 @@ export class HostPart {
     const isOurs = why !== undefined && (await isShared(paths.config, tables));
     if (why !== undefined && !(isOurs && (await isRunning())))
       throw new HeadgateError('HAPROXY_REJECTED', `The stick-tables cannot be shared: ${why}`);
-    await writeTablesCredentials(tables, credentials, paths.fileMode);
+    const files = credentialFiles(tables, credentials, paths.fileMode);
+    for (const file of files) await file.write();
     this.#tables = tables;
-    this.#credentials = credentials;
+    this.#credentials = files;
   }
 }

@@ -105,9 +105,19 @@ function staticPartsOf(listener: Listener): readonly unknown[] {
   ];
 }
 
-/** The words of a server after its address, the same in the file and in `add server`, but for the weight of one that drains. */
-export function serverKeywords(pool: Pool, member: Member, weight: number): readonly string[] {
-  const words = ['id', String(member.id), 'weight', String(weight)];
+/**
+ * Of nearly every member. The file says it once, for all servers, because each keyword of a server is looked for among
+ * all that HAProxy knows: a start with 10,000 servers is 5 ms shorter without that one.
+ */
+export const USUAL_WEIGHT = 16;
+
+/**
+ * The words of a server after its address, the same in the file and in `add server`, but for the weight: that of one that
+ * drains, and in the file the usual one, which `default-server` says there and which `add server` does not take from it.
+ */
+export function serverKeywords(pool: Pool, member: Member, weight: number | 'usual'): readonly string[] {
+  const words = ['id', String(member.id)];
+  if (weight !== 'usual') words.push('weight', String(weight));
   if (pool.memberConnectionLimit > 0) words.push('maxconn', String(pool.memberConnectionLimit));
   if (pool.proxyProtocol === 'v1') words.push('send-proxy');
   if (pool.proxyProtocol === 'v2') words.push('send-proxy-v2');

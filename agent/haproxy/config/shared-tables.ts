@@ -1,11 +1,9 @@
 // Stick-tables that two HAProxies share, each on a host of its own: by TLS, both sides with a certificate, because the
 // peers protocol itself is clear text that anybody could write into a table.
 
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { writeAtomically } from '../../base/atomic-file.ts';
-import { makeFolder } from '../../base/make-folder.ts';
+import { KeptFile } from '../../base/kept-file.ts';
 import { socketAddress } from './listener-config.ts';
 
 export interface TablesSettings {
@@ -62,24 +60,13 @@ export async function isShared(configFile: string, { own }: SharedTables): Promi
 
 /**
  * HAProxy gets a copy that was found to be good: it would refuse the whole configuration because of a file that is
- * not, also where nobody has told the agent of a change. `mode` is that of the files. Errors: FILE_WRITE.
+ * not, also where nobody has told the agent of a change. `mode` is that of the files, which are to be written in their
+ * order.
  */
-export async function writeTablesCredentials(
+export function credentialFiles(
   { identityFile, trustedFile }: SharedTables,
   { identity, trusted }: TablesCredentials,
   mode: number,
-): Promise<void> {
-  await makeFolder(dirname(identityFile), 0o700);
-  await writeAtomically(trustedFile, [trusted], { mode });
-  await writeAtomically(identityFile, [identity], { mode });
-}
-
-/** Costs one look at each where they are there. Errors: FILE_WRITE. */
-export async function keepTablesCredentials(
-  tables: SharedTables,
-  credentials: TablesCredentials,
-  mode: number,
-): Promise<void> {
-  const areThere = existsSync(tables.identityFile) && existsSync(tables.trustedFile);
-  if (!areThere) await writeTablesCredentials(tables, credentials, mode);
+): readonly KeptFile[] {
+  return [new KeptFile(trustedFile, trusted, mode), new KeptFile(identityFile, identity, mode)];
 }

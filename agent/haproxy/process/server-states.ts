@@ -51,7 +51,7 @@ export async function keepServerStates(
 
 /** Of a worker that booted from an unknown file it is taken for granted. */
 function isStillJudged({ running, booted }: ServingWorker, key: string, { name, pool }: Listener): boolean {
-  if (pool.monitor === undefined || running.get(name) === undefined) return false;
+  if (pool.monitor === undefined || !running.has(name)) return false;
   const before = booted.get(key)?.listeners.find((each) => each.name === name);
   return before === undefined || JSON.stringify(before.pool.monitor) === JSON.stringify(pool.monitor);
 }

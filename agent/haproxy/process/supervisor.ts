@@ -57,6 +57,8 @@ export type Expected = Omit<ServingWorker, 'runtime'>;
 const NOT_YET = 'HAProxy has not been reached yet';
 const CONNECT_TIMEOUT = 2_000;
 const START_TIMEOUT = 30_000;
+/** Milliseconds that working out beforehand what a worker will run may hold up a change. */
+const EXPECTING = 2;
 /** Each round leaves out what the one before was refused for. */
 const START_ROUNDS = 5;
 
@@ -212,12 +214,14 @@ export class Supervisor {
   async expect({ loadBalancers: booted, structure }: Candidate): Promise<Expected> {
     const { aclId } = this.#options.context(booted);
     const running = new Running();
-    const slice = new Slice();
+    const bound = new Set<string>();
+    const slice = new Slice(EXPECTING);
     for (const loadBalancer of booted.values()) {
       running.boot(loadBalancer, aclId);
+      for (const place of loadBalancer.listeners.flatMap(placesOf)) bound.add(place);
       if (slice.isOver) await slice.breathe();
     }
-    return { running, booted, structure, bound: placesIn(booted) };
+    return { running, booted, structure, bound };
   }
 
   /** The worker that serves exactly this candidate; undefined where the one that answers does not. */

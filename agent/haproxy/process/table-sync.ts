@@ -14,11 +14,16 @@ const FINISHED = 3;
 /** Returns once a reload costs nobody's affinity, at once where nobody has any. Errors: those of the connection. */
 export async function tablesLearned({ runtime }: Worker): Promise<void> {
   while (!isFinished(await runtime.ask('show peers'))) {
-    if (isEmpty(await runtime.ask('show table', { lane: 'bulk' }))) return;
+    if (isEmpty(await tablesOf(runtime))) return;
     const uptime = /^Uptime_sec: (\d{1,10})$/m.exec(await runtime.ask('show info'))?.[1];
     if (uptime === undefined || Number(uptime) >= OLDEST_LEARNER) return;
     await delay(POLL);
   }
+}
+
+/** Where no other connection can be had, because the sockets have been removed, by the one that there is. */
+function tablesOf(runtime: Worker['runtime']): Promise<string> {
+  return runtime.ask('show table', { lane: 'bulk' }).catch(() => runtime.ask('show table'));
 }
 
 /** A text without flags is one of a HAProxy without peers. */

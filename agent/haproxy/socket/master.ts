@@ -7,9 +7,8 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
 
-/** Milliseconds between two looks while a reload is under way, and at a master that is not there, which costs it nothing. */
+/** Milliseconds between two looks while a reload is under way. */
 const POLL = 20;
-const ABSENT = 5;
 /** Milliseconds that a new worker has for a short answer. */
 const ANSWER = 200;
 
@@ -103,7 +102,7 @@ async function reloaded(
   isServed: () => boolean,
 ): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
   const known = new Set([...(before?.workers ?? []), ...(before?.oldWorkers ?? [])].map(({ pid }) => pid));
-  for (let problem: unknown; ; await delay(problem === undefined ? POLL : ABSENT)) {
+  for (let problem: unknown; ; await delay(POLL)) {
     try {
       const { master, workers } = await showProc(masterSocketPath, { timeoutMs: left(until) });
       problem = undefined;

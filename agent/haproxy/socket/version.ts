@@ -21,6 +21,12 @@ export interface Capabilities {
    * before 3.0 (8a31783b6 "fix dynamic servers initial settings"; measured on 2.6.12 and 2.8.0).
    */
   readonly dynamicServerNeedsPoolKeywords: boolean;
+  /**
+   * The release of its branch from which on `least-connections` is safe, '' where it is: before, a server added at
+   * runtime that goes into maintenance and comes back is queued twice, and HAProxy can hang (issue #3360: since
+   * 822ee90dc in 3.2.6 and 3.3.0, until 2a1599297 in 3.2.19, 3.3.10 and 3.4.0).
+   */
+  readonly leastConnectionsSafeFrom: string;
 }
 
 // `haproxy -v` begins with "HAProxy version " (before 2.4 "HA-Proxy version "), `show info` has a line "Version: ".
@@ -46,5 +52,11 @@ export function capabilitiesOf(version: Version): Capabilities {
     supported,
     reason: supported ? '' : `HAProxy ${version.text} is too old: Headgate needs 2.6 or newer`,
     dynamicServerNeedsPoolKeywords: !from(3, 0),
+    leastConnectionsSafeFrom: leastConnectionsSafeFrom(version),
   };
+}
+
+function leastConnectionsSafeFrom({ major, minor, patch }: Version): string {
+  if (major === 3 && minor === 2 && patch >= 6 && patch < 19) return '3.2.19';
+  return major === 3 && minor === 3 && patch < 10 ? '3.3.10' : '';
 }

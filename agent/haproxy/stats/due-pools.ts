@@ -1,14 +1,15 @@
-// Which pools and members a reading asks HAProxy for, once it has told of all listeners. A connection is counted for its
-// listener before it is for anything else: where the listener's row is as it was when its pool was read after it, and
-// nothing is open, the rows of pool and members are as they were. Not so what checks find, how long a pool has been
-// down, and what we have told HAProxy since: those pools are always read, and all of them every now and then, for what
-// others may have told it.
+// Which listeners, pools and members a reading asks HAProxy for, once it has told of all listeners or of their sockets.
+// A connection is counted for its socket and its listener before it is for anything else: where that row is as it was
+// when the rest was read after it, and nothing is open, the rest is as it was. Not so what checks find, how long a pool
+// has been down, and what we have told HAProxy since: those pools are always read, and all of them every now and then,
+// for what others may have told it.
 // Where too many may have changed to be named, all pools are read, and then the members of those that have: whatever
 // HAProxy counts for a server it counts for its backend as well
 // (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782).
 
 import type { Listener } from '../../model.ts';
 import { hasSpare, spareOf } from '../config/listener-config.ts';
+import { hasGroups } from '../config/socket-groups.ts';
 
 export interface DuePoolsOptions {
   /** Goes up with each command for a listener's servers that HAProxy has acknowledged. */
@@ -24,6 +25,8 @@ interface Known {
   readonly changes: number;
 }
 
+/** Up to so many listeners are told of faster than their sockets, group by group. */
+const FEW = 128;
 /** Milliseconds between two readings of everything. */
 const ALL_EVERY = 60_000;
 /** Characters of a line with commands: far less than a line that HAProxy cannot take. */
@@ -39,13 +42,22 @@ export class DuePools {
   readonly #due = new Set<string>();
   /** As of the last row of each pool. */
   readonly #down = new Set<string>();
-  /** Of this reading: what it reads, all listeners, and those whose pools may have changed though they have not. */
+  /**
+   * Of this reading: what it reads, all listeners, those of them by HAProxy's numbers of whom only the sockets have been
+   * told of, and those whose pools may have changed though they have not.
+   */
   #what = '';
   #kinds = 0;
+  #byNumber = new Map<string, number>();
   #listeners = new Map<string, Listener | undefined>();
   #doubtful = new Set<string>();
   #unread = new Set<string>();
   #isAll = true;
+  /** In the last reading more had changed than can be named. */
+  #isCrowded = false;
+  /** How many listeners the reading before had, and whether fewer of them have sockets that count. */
+  #count = 0;
+  #isBlind = false;
   /** Of the last reading of everything. */
   #whatWasRead = '';
   #readAllAt = 0;
@@ -54,26 +66,57 @@ export class DuePools {
     this.#options = { now: () => performance.now(), ...options };
   }
 
+  /** Whether the next reading is to begin with the sockets: there are many listeners, and few have had connections. */
+  get wantsSockets(): boolean {
+    return this.#listeners.size > FEW && !this.#isCrowded && !this.#isBlind;
+  }
+
+  /**
+   * To be called once all sockets have been told of: whether some listener has none that counts, as in a worker that booted
+   * from the file of an older agent. Its sockets are not wanted any more then.
+   */
+  lacksSockets(): boolean {
+    this.#isBlind ||= this.#listeners.size < this.#count;
+    return this.#isBlind;
+  }
+
+  /** Whether this reading takes in everything. */
+  get isAll(): boolean {
+    return this.#isAll;
+  }
+
   /** A reading of this worker begins. `kinds`: pools, or pools and members, or neither. */
   begin(worker: string, kinds: number): void {
     this.#what = `${worker} ${kinds}`;
     this.#kinds = kinds;
     this.#isAll = this.#what !== this.#whatWasRead || this.#options.now() - this.#readAllAt >= ALL_EVERY;
+    if (this.#what !== this.#whatWasRead) this.#isBlind = false;
+    this.#count = this.#listeners.size;
     if (this.#isAll) for (const rows of [this.#known, this.#down]) rows.clear();
     this.#listeners = new Map();
+    this.#byNumber = new Map();
     this.#doubtful = new Set();
     this.#unread = new Set();
   }
 
-  /** Its row of a listener. `differs`: from the reading before. `isOpen`: has connections. */
-  listener(name: string, listener: Listener | undefined, differs: boolean, isOpen: boolean): void {
+  /**
+   * Its row of a listener, or of a socket of it, and then HAProxy's `number` of the listener. `differs`: from the reading
+   * before. `isOpen`: has connections.
+   */
+  listener(
+    name: string,
+    listener: Listener | undefined,
+    differs: boolean,
+    isOpen: boolean,
+    number?: number,
+  ): void {
     const known = this.#known.get(name);
     const changes = this.#options.changesOf(name);
     const isKnown = known !== undefined && known.listener === listener && known.changes === changes;
     if (!isKnown) this.#known.set(name, { listener, changes });
     this.#listeners.set(name, listener);
-    const hasMonitor = listener === undefined || listener.pool.monitor !== undefined;
-    if (differs || hasMonitor || !isKnown) this.#due.add(name);
+    if (number !== undefined) this.#byNumber.set(name, number);
+    if (differs || !isKnown || isAlwaysDue(listener)) this.#due.add(name);
     // A connection that is open may still be tried again, or leave a queue.
     else if (isOpen || this.#down.has(name)) this.#doubtful.add(name);
   }
@@ -85,14 +128,19 @@ export class DuePools {
     else this.#down.add(name);
   }
 
-  /** What is to be asked once every listener has been told of; each when the rows of the one before have been, too. */
+  /**
+   * What is to be asked once every listener has been told of, or its sockets; each when the rows of the one before have
+   * been, too.
+   */
   *commands(): Generator<string, void, void> {
     if (!this.#isAll) {
       const line = this.#naming(this.#dueAnd(this.#doubtful), this.#kinds);
+      this.#isCrowded = line === undefined;
       if (line !== undefined) {
         if (line !== '') yield line;
         return;
       }
+      if (this.#byNumber.size > 0) yield `show stat -1 ${LISTENERS} -1`;
     }
     if ((this.#kinds & POOLS) !== 0) yield `show stat -1 ${POOLS} -1`;
     if ((this.#kinds & MEMBERS) === 0) return;
@@ -104,7 +152,7 @@ export class DuePools {
     } else if (line !== '') yield line;
   }
 
-  /** Pools that were not asked for, or whose members were not. */
+  /** Listeners that were not asked for, or whose pools or members were not. */
   get unread(): ReadonlySet<string> {
     return this.#unread;
   }
@@ -124,17 +172,23 @@ export class DuePools {
     return [...due].filter((name) => this.#listeners.has(name));
   }
 
-  /** Pools first, then members; undefined where that were a long line, or a name is none of ours. */
+  /** Listeners, then pools, then members; undefined where that were a long line, or a name is none of ours. */
   #naming(names: readonly string[], kinds: number): string | undefined {
     if (!names.every((name) => NAME.test(name))) return undefined;
     const backends = names.flatMap((name) => {
       const listener = this.#listeners.get(name);
       return listener !== undefined && hasSpare(listener.pool) ? [name, spareOf(name)] : [name];
     });
-    const line = [POOLS, MEMBERS]
+    const listeners = kinds === MEMBERS ? [] : names.flatMap((name) => this.#byNumber.get(name) ?? []);
+    const below = [POOLS, MEMBERS]
       .filter((kind) => (kinds & kind) !== 0)
-      .flatMap((kind) => backends.map((name) => `show stat ${name} ${kind} -1`))
-      .join(';');
+      .flatMap((kind) => backends.map((name) => `show stat ${name} ${kind} -1`));
+    const line = [...listeners.map((number) => `show stat ${number} ${LISTENERS} -1`), ...below].join(';');
     return line.length > LONGEST_LINE ? undefined : line;
   }
+}
+
+/** Checks find out more than what is counted, and of some addresses no socket is asked for. */
+function isAlwaysDue(listener: Listener | undefined): boolean {
+  return listener?.pool.monitor !== undefined || !hasGroups(listener?.addresses.length ?? Number.NaN);
 }

@@ -53,14 +53,18 @@ export class Ledger {
 
   /**
    * One reading of the worker that takes connections. `onTaken` is told of each listener and pool whether it differs from
-   * the reading before. `end()` is called only where it was read to its end, with the pools that it left out, or whose
-   * members it did.
+   * the reading before. `listener()` is what the model has of one. `end()` is called only where it was read to its end,
+   * with the listeners that it left out, or whose pools or members it did.
    */
   current(
     info: ProcessInfo,
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
     onTaken: (series: Series, differs: boolean) => void = () => undefined,
-  ): { row(row: StatRow): void; end(unread?: ReadonlySet<string>): void } {
+  ): {
+    row(row: StatRow): void;
+    listener(name: string): Listener | undefined;
+    end(unread?: ReadonlySet<string>): void;
+  } {
     this.#takeOver(info);
     const worker = this.#workerOf(info);
     const names = new Names(loadBalancers);
@@ -102,6 +106,10 @@ export class Ledger {
         series.seen = number;
         const differs = take(worker, row, series, number);
         if (kind !== 'member') onTaken(series, differs);
+      },
+      listener: (of) => {
+        const itsOrigin = this.#originOf(of);
+        return itsOrigin && names.listener(itsOrigin);
       },
       end: (unread) => {
         this.#inherited = new Map();
@@ -216,7 +224,7 @@ const NOW = [positionOf('scur'), positionOf('qcur')];
 const TYPE = positionOf('type');
 const KINDS: readonly (Series['kind'] | undefined)[] = ['listener', 'pool', 'member'];
 /** Of a frontend or backend of ours: HAProxy's own (peers, tables, what others have added) have other names. */
-const OURS = /^[^:,]+:[^:,]+:[a-z]+:\d+:v[46]$/;
+export const OURS = /^[^:,]+:[^:,]+:[a-z]+:\d+:v[46]$/;
 
 /** Takes a row of this reading into its series. True where that has changed anything. */
 function take(worker: WorkerCounts, row: StatRow, series: Series, reading: number): boolean {

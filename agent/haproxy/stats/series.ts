@@ -14,7 +14,7 @@ export interface Origin {
   /** As they were when they were last looked up. */
   loadBalancer: LoadBalancer | undefined;
   source: Listener | undefined;
-  /** The number of the last reading that left out its pool, or the members: they are as they were. */
+  /** The number of the last reading that left out it, its pool or the members: they are as they were. */
   unread: number;
 }
 
@@ -69,8 +69,8 @@ export function newSeries(kind: Series['kind'], origin: Origin = newOrigin()): S
 }
 
 /** True for those that this reading had, or left out because they are as they were. */
-export function isOf(reading: number, { seen, kind, origin }: Series): boolean {
-  return seen === reading || (origin.unread === reading && kind !== 'listener');
+export function isOf(reading: number, { seen, origin }: Series): boolean {
+  return seen === reading || origin.unread === reading;
 }
 
 /** Of listeners and members by the names that HAProxy has them under. Looks each pool up once. */

@@ -11,10 +11,11 @@ import type { Runtime } from '../socket/runtime.ts';
 import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { DuePools, LISTENERS, MEMBERS, POOLS } from './due-pools.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, OURS } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
 import type { Block } from './series-blocks.ts';
+import { SocketReader } from './socket-reader.ts';
 import { readStatistics, StatAnswer } from './stat-reader.ts';
 
 /** How far down the series go. */
@@ -61,6 +62,7 @@ export class Statistics {
   readonly #options: StatisticsOptions;
   readonly #ledger = new Ledger();
   readonly #duePools: DuePools;
+  readonly #sockets = new SocketReader();
   readonly #retiring = new Map<number, Runtime>();
   #sampling: Promise<Sample | undefined> | undefined;
   /** One reading at a time: one that is older must not come after one that is newer. */
@@ -149,35 +151,46 @@ export class Statistics {
     return { info, process: this.#ledger.process, blocks, oldWorkers: this.#retiring.size, seconds };
   }
 
-  /** Listeners first, then those pools and members that may have changed. Errors: as readStatistics(). */
+  /**
+   * All listeners first, or, where they are many, their sockets; then what may have changed of listeners, pools and
+   * members. Errors: as readStatistics().
+   */
   async #read(): Promise<ProcessInfo> {
     const { adminSocket, wanted, detail } = this.#options;
     const due = this.#duePools;
+    const sockets = due.wantsSockets ? await this.#sockets.read(adminSocket, TIMEOUT) : undefined;
     let info: ProcessInfo | undefined;
     let reading: ReturnType<Ledger['current']> | undefined;
-    const ask = (commands: string, onInfo: (own: ProcessInfo) => void): Promise<void> =>
-      readStatistics(adminSocket, {
-        commands,
-        timeoutMs: TIMEOUT,
-        onInfo: (text) => onInfo(readProcessInfo(text)),
-        onRow: (row) => reading?.row(row),
-      });
-    await ask(`show stat -1 ${LISTENERS} -1`, (own) => {
+    const begin = (own: ProcessInfo): void => {
       info = own;
       due.begin(own.id, BELOW[detail()]);
       reading = this.#ledger.current(own, wanted, ({ kind, listener, source, values, status }, differs) => {
         if (kind === 'listener') due.listener(listener, source, differs, (values[OPEN] as number) > 0);
         else due.pool(listener, differs, status === 'UP');
       });
-    });
+    };
+    const goOn = (own: ProcessInfo): void => {
+      if (info === undefined) begin(own);
+      else if (own.id !== info.id)
+        throw new HeadgateError('RUNTIME_CLOSED', 'Another worker has taken over', { retry: 'now' });
+    };
+    const ask = (commands: string): Promise<void> =>
+      readStatistics(adminSocket, {
+        commands,
+        timeoutMs: TIMEOUT,
+        onInfo: (text) => goOn(readProcessInfo(text)),
+        onRow: (row) => reading?.row(row),
+      });
+    if (sockets !== undefined) begin(sockets.info);
+    for (const row of due.isAll ? [] : (sockets?.rows ?? [])) {
+      const { listener, isOpen, id } = row;
+      if (OURS.test(listener))
+        due.listener(listener, reading?.listener(listener), sockets?.differ.has(row) === true, isOpen, id);
+    }
+    if (sockets === undefined || due.isAll || due.lacksSockets()) await ask(`show stat -1 ${LISTENERS} -1`);
+    for (const commands of due.commands()) await ask(commands);
     if (info === undefined || reading === undefined)
       throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
-    const { id } = info;
-    for (const commands of due.commands())
-      await ask(commands, (own) => {
-        if (own.id === id) return;
-        throw new HeadgateError('RUNTIME_CLOSED', 'Another worker has taken over', { retry: 'now' });
-      });
     reading.end(due.unread);
     due.done();
     return info;

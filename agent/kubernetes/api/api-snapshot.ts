@@ -1,7 +1,7 @@
 // Keeps the API's objects on disk, so that an agent that starts while no API server answers serves the last good state.
 // Changes are appended in the background, a few seconds after they came; the file is written anew when the appended
-// part has outgrown the rest. A line that a crash or a disk has damaged costs only its own object.
-// Owns one file and a timer.
+// part has outgrown the rest, or when somebody else has changed it. A line that a crash or a disk has damaged costs only
+// its own object. Owns one file and a timer.
 
 import { constants } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
@@ -9,6 +9,7 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
+import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
 import { makeFolder } from '../../base/make-folder.ts';
 import { Slice } from '../../base/slice.ts';
@@ -51,6 +52,8 @@ export class ApiSnapshot {
   #base = 0;
   #appended = 0;
   #isStale = true;
+  /** The file as it was left. */
+  #written: FileIdentity | undefined;
   #isStarted = false;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -119,9 +122,13 @@ export class ApiSnapshot {
       const begin = performance.now();
       let pause = this.#times.retry;
       try {
+        const { path } = this.#options;
         const isLong = this.#appended > Math.max(SMALL, this.#base);
-        if (this.#isStale || isLong) await this.#writeAnew();
+        // What somebody else has made of it may have no end that could be appended to, or no beginning.
+        const isOurs = isSameFile(identityOf(path), this.#written);
+        if (this.#isStale || isLong || !isOurs) await this.#writeAnew();
         else if (this.#waiting.size > 0) await this.#append();
+        this.#written = identityOf(path);
         pause = Math.max(this.#times.delay, REST * (performance.now() - begin));
       } catch (cause) {
         // Nobody knows what is in the file now.

@@ -1,12 +1,13 @@
 // Keeps AddressClaims in a file, on hosts without a cluster that could: a List of the manifests that the cluster would
-// hold, so that `kubectl apply` takes it. Changes that come while it is written are written together after it.
-// Owns one file and a timer.
+// hold, so that `kubectl apply` takes it. Changes that come while it is written are written together after it, and what
+// somebody else makes of the file does not last. Owns one file and two timers.
 
 import { existsSync } from 'node:fs';
 import { copyFile, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder, writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
+import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 import { makeFolder } from '../../base/make-folder.ts';
 import { isMapping } from '../../base/validate.ts';
 import type { Problem } from '../../model.ts';
@@ -20,8 +21,12 @@ export interface ClaimFileOptions extends ClaimStoreOptions {
   /** All that the file is to hold. */
   readonly claims: () => Iterable<AddressClaim>;
   readonly onFailure: (error: HeadgateError) => void;
+  /** The file was written again because of what someone else had made of it. */
+  readonly onTampered?: () => void;
   /** Milliseconds to the next attempt after a failure. */
   readonly retry?: number;
+  /** Milliseconds between two looks whether the file is as it was left. */
+  readonly look?: number;
 }
 
 export class ClaimFile implements ClaimStore {
@@ -29,6 +34,9 @@ export class ClaimFile implements ClaimStore {
   readonly #waiting = new Set<string>();
   #fault = '';
   #timer: NodeJS.Timeout | undefined;
+  /** Since this agent has written the file for the first time. */
+  #looking: NodeJS.Timeout | undefined;
+  #written: FileIdentity | undefined;
   #writing: Promise<void> = Promise.resolve();
   #isWriting = false;
   #isClosed = false;
@@ -52,6 +60,7 @@ export class ClaimFile implements ClaimStore {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#looking);
     await this.#writing;
     if (this.#waiting.size > 0) await this.#writeAll();
   }
@@ -69,6 +78,8 @@ export class ClaimFile implements ClaimStore {
       await makeFolder(folder, 0o700);
       await writeAtomically(path, linesOf([...claims()]));
       if (isNew) await syncFolder(dirname(folder));
+      this.#written = identityOf(path);
+      this.#watch();
       this.#fault = '';
       for (const [name, claim] of kept) onKept(name, claim);
     } catch (cause) {
@@ -85,6 +96,20 @@ export class ClaimFile implements ClaimStore {
     }
     this.#isWriting = false;
     this.write([]);
+  }
+
+  #watch(): void {
+    if (this.#isClosed) return;
+    this.#looking ??= setInterval(() => this.#lookAgain(), this.#options.look ?? 5_000).unref();
+  }
+
+  /** What is gone from the disk would be gone with the next agent, which would give other addresses. */
+  #lookAgain(): void {
+    const { path, onTampered } = this.#options;
+    if (this.#isWriting || this.#timer !== undefined || isSameFile(identityOf(path), this.#written)) return;
+    this.#writing = this.#writeAll().then(() => {
+      if (this.#fault === '') onTampered?.();
+    });
   }
 }
 

@@ -2,7 +2,7 @@
 // Event that is there; nothing is sent faster than the limits allow, per object and in all; what fails is dropped.
 // Owns a queue with its timer and a small memory; talks only through KubernetesApi; nothing of it ever throws.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Clock, microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
@@ -50,12 +50,19 @@ const LONGEST_QUEUE = 1000;
 const LONGEST_NOTE = 1024;
 const CONTROLLER = 'headgate.io/agent';
 
-interface Told {
+/** What is yet to be sent. */
+interface News {
   readonly subject: EventSubject;
   readonly text: EventText;
+}
+
+interface Told {
+  /** undefined once it is sent: who says it again brings it along, and thousands are remembered. */
+  news: News | undefined;
   /** It may have been told before, by who led then. */
   readonly isStanding: boolean;
-  name: string;
+  /** One of the name that it would have by what it says was there from some time ago. */
+  isAnew: boolean;
   readonly first: number;
   /** Occurrences so far, and when the last was, as time of day and by the monotonic clock. */
   count: number;
@@ -74,7 +81,7 @@ interface Allowance {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #queue: WriteQueue;
-  /** What an Event says, as a hash → the Event; the longest silent first. */
+  /** What an Event says, as a hash, which is its name, too → the Event; the longest silent first. */
   readonly #told = new Map<string, Told>();
   /** UID of an object → what it may still say. */
   readonly #allowances = new Map<string, Allowance>();
@@ -114,6 +121,7 @@ export class EventRecorder {
     if (known !== undefined && now - known.lastSeen < SERIES_END) {
       if (isStanding) return;
       known.count++;
+      known.news = { subject, text: { ...text, note } };
       known.last = clock.wall();
       known.lastSeen = now;
       this.#told.delete(key);
@@ -128,10 +136,9 @@ export class EventRecorder {
     const wall = clock.wall();
     this.#told.delete(key);
     this.#told.set(key, {
-      subject,
-      text: { ...text, note },
+      news: { subject, text: { ...text, note } },
       isStanding,
-      name: eventName(subject, key),
+      isAnew: false,
       first: wall,
       count: 1,
       last: wall,
@@ -150,8 +157,9 @@ export class EventRecorder {
 
   async #send(key: string): Promise<WriteOutcome> {
     const told = this.#told.get(key);
-    if (told === undefined) return 'done';
-    const { api, clock, isLeader } = this.#options;
+    const news = told?.news;
+    if (told === undefined || news === undefined) return 'done';
+    const { api, clock, isLeader, instance } = this.#options;
     if (!isLeader()) {
       // Who leads now tells it.
       this.#told.delete(key);
@@ -160,30 +168,31 @@ export class EventRecorder {
     try {
       told.quietUntil = clock.monotonic() + SERIES_INTERVAL;
       const { count } = told;
-      let response = told.isCreated ? await api.request(patchOf(told)) : undefined;
+      let response = told.isCreated ? await api.request(patchOf(key, news, told)) : undefined;
       // Events are deleted after an hour or so.
       if (response === undefined || response.status === 404)
-        response = await api.request(createOf(told, this.#options.instance));
+        response = await api.request(createOf(key, news, told, instance));
       if (isThere(response)) {
         if (told.isStanding) {
           this.#told.delete(key);
           return 'done';
         }
-        told.name = eventName(told.subject, `${key} ${told.first}`);
-        response = await api.request(createOf(told, this.#options.instance));
+        told.isAnew = true;
+        response = await api.request(createOf(key, news, told, instance));
       }
       this.#note(response.status >= 300 ? refusalText(response) : '');
       if (response.status >= 300) {
         this.#told.delete(key);
-        this.#drop(told.subject, refusalText(response));
+        this.#drop(news.subject, refusalText(response));
         return 'done';
       }
       told.isCreated = true;
       this.#options.metrics?.eventSent('done');
       if (told.count > count) this.#queue.add(key);
+      else told.news = undefined;
     } catch (error) {
       this.#told.delete(key);
-      this.#drop(told.subject, messageOf(error));
+      this.#drop(news.subject, messageOf(error));
     }
     return 'done';
   }
@@ -209,15 +218,16 @@ export class EventRecorder {
   }
 }
 
-function createOf({ subject, text, name, first, count, last }: Told, instance: string): Request {
+function createOf(key: string, { subject, text }: News, told: Told, instance: string): Request {
   const { apiVersion, kind, namespace, uid } = subject;
+  const { first, count, last } = told;
   return {
     method: 'POST',
     path: eventsPath(subject),
     body: {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name, namespace: namespace || 'default' },
+      metadata: { name: eventName(key, subject, told), namespace: namespace || 'default' },
       eventTime: microTime(first),
       reportingController: CONTROLLER,
       reportingInstance: cut(instance, 128),
@@ -233,12 +243,12 @@ function createOf({ subject, text, name, first, count, last }: Told, instance: s
 
 type Request = Parameters<KubernetesApi['request']>[0];
 
-function patchOf({ subject, name, count, last }: Told): Request {
+function patchOf(key: string, { subject }: News, told: Told): Request {
   return {
     method: 'PATCH',
-    path: `${eventsPath(subject)}/${encodeURIComponent(name)}`,
+    path: `${eventsPath(subject)}/${encodeURIComponent(eventName(key, subject, told))}`,
     contentType: 'application/merge-patch+json',
-    body: { series: seriesOf(count, last) },
+    body: { series: seriesOf(told.count, told.last) },
   };
 }
 
@@ -255,16 +265,20 @@ function isThere({ status, body }: ApiResponse): boolean {
   return status === 409 && isMapping(body) && body.reason === 'AlreadyExists';
 }
 
+/** By what it says, so that any agent knows whether it has been said. */
 function keyOf({ kind, uid, namespace, name }: EventSubject, { type, reason, note }: EventText): string {
-  return createHash('sha256')
-    .update(JSON.stringify([kind, uid, namespace, name, type, reason, note]))
-    .digest('hex');
+  return shortHash(hash('sha256', JSON.stringify([kind, uid, namespace, name, type, reason, note])));
 }
 
-/** By what it says, so that any agent knows whether it has been said: `web.1a2b3c4d5e6f7a8b`. */
-function eventName({ name }: EventSubject, key: string): string {
-  const hash = createHash('sha256').update(key).digest('hex');
-  return [name.slice(0, 200).replace(/[^a-z0-9]+$/, ''), hash.slice(0, 16)].join('.');
+/** `web.1a2b3c4d5e6f7a8b`. */
+function eventName(key: string, { name }: EventSubject, { isAnew, first }: Told): string {
+  const end = isAnew ? shortHash(`${key} ${first}`) : key;
+  return [name.slice(0, 200).replace(/[^a-z0-9]+$/, ''), end].join('.');
+}
+
+/** Sixteen digits, not a part of a longer text, which would be kept as well. */
+function shortHash(text: string): string {
+  return hash('sha256', text, 'buffer').toString('hex', 0, 8);
 }
 
 /** To so many bytes of UTF-8, on a character's edge. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../../../agent/haproxy/apply.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
@@ -55,6 +56,24 @@ test('A plan without commands asks HAProxy nothing', async (t) => {
     beyondRepair: [],
     lost: undefined,
   });
+});
+
+test('A worker that has a successor is asked nothing more once it has said so', async (t) => {
+  const { worker, web, apply } = await started(t);
+  const { pid } = worker.runtime.worker;
+  process.kill(pid, 'SIGUSR1');
+  while (!(await worker.runtime.ask('show info')).includes('Stopping: 1')) await delay(5);
+  let questions = 0;
+  const { ask } = worker.runtime;
+  worker.runtime.ask = (...args) => {
+    questions++;
+    return ask.apply(worker.runtime, args);
+  };
+  const { beyondRepair, refused, lost } = await apply(await web('10.0.0.1', '10.0.0.3'));
+  t.deepEqual(beyondRepair, [NAME]);
+  t.true(refused.some(({ reply }) => reply === 'Proxy is disabled.'));
+  t.is(lost, undefined);
+  t.is(questions, 0);
 });
 
 test('A command that is refused has its listener read back, planned again and repaired', async (t) => {

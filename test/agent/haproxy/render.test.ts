@@ -9,6 +9,7 @@ import {
   renderLoadBalancer,
   structureHash,
 } from '../../../agent/haproxy/render.ts';
+import type { Listener } from '../../../agent/model.ts';
 import { service, slice } from '../../support/build.ts';
 import { loadBalancerOf, translated } from '../../support/translated.ts';
 
@@ -51,6 +52,22 @@ test('What the settings say of HAProxy as a whole stands in its global section, 
     'hard-stop-after 90000ms',
     'mworker-max-reloads 20',
   ]);
+});
+
+test('The file says the usual weight once, and a server only another one', (t) => {
+  const [usual, heavy, draining] = web.listeners.flatMap(({ pool }) =>
+    [{}, { weight: 40 }, { state: 'drain' } as const].map((change) => ({ ...pool.members[0], ...change })),
+  );
+  const weights = [usual, heavy, draining].map((member) => {
+    const listeners = web.listeners.map((listener) => ({
+      ...listener,
+      pool: { ...listener.pool, members: [member] as Listener['pool']['members'] },
+    }));
+    const text = renderLoadBalancer({ ...web, listeners }, CONTEXT).toString();
+    return /^ {4}server .*?( weight \d+)?$/m.exec(text)?.[1];
+  });
+  t.deepEqual(weights, [undefined, ' weight 40', ' weight 0']);
+  t.regex(renderGlobal(CONTEXT, 'x'), /^defaults\n(?: {4}.*\n)* {4}default-server weight 16\n/m);
 });
 
 test('The structure of a file is the same with other members', (t) => {

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { MaintenanceFile } from '../../../agent/pair/maintenance-file.ts';
 import { ORDER_PATIENCE, Orders } from '../../../agent/pair/orders.ts';
@@ -149,6 +149,26 @@ test('A lock moves the traffic, is there again after a restart, and is as good s
   t.like(await host.orders.unlock(), { ok: true });
   t.false(host.orders.isLocked);
   t.false(await file.isThere());
+});
+
+test('keep() puts the lock back on disk that somebody has removed, and none that was lifted', async (t) => {
+  const host = await Host.create(t);
+  const isThere = () => new MaintenanceFile(host.path).isThere();
+  await host.orders.keep();
+  t.false(await isThere());
+  await host.orders.lock();
+  await rm(host.path);
+  await host.orders.keep();
+  t.true(await isThere());
+  await rm(dirname(host.path), { recursive: true });
+  // Whoever makes the folder again, it is not this.
+  await host.orders.keep();
+  t.false(await isThere());
+  await mkdir(dirname(host.path));
+  const unlocked = host.orders.unlock();
+  await host.orders.keep();
+  await unlocked;
+  t.false(await isThere());
 });
 
 test('An unlocked host says when the VIPs have come back that belong to it', async (t) => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test from 'ava';
@@ -7,7 +7,7 @@ import { startScript } from '../../../../agent/haproxy/config/start-script.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 
-test('HostPart.keepFiles() makes the folder again, and what HAProxy needs to share its tables', async (t) => {
+test('HostPart.keepFiles() keeps the folder, and in it what HAProxy reads and needs to share its tables, as they are', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'host-part-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const paths = haproxyPaths(join(directory, 's'), join(directory, 'r'));
@@ -18,8 +18,17 @@ test('HostPart.keepFiles() makes the folder again, and what HAProxy needs to sha
   await part.shareTables(place, { identity: 'key\n', trusted: 'certificates\n', fingerprint: 'f' });
   const folder = dirname(paths.config);
   const [identity, trusted] = [join(folder, 'pair.pem'), join(folder, 'pair-trusted.pem')];
-  for (const gone of [folder, identity, trusted, paths.startScript]) {
-    await rm(gone, { recursive: true, force: true });
+  const damages = [
+    ...[folder, identity, trusted, paths.startScript].map(
+      (gone) => () => rm(gone, { recursive: true, force: true }),
+    ),
+    ...[identity, trusted, paths.startScript].flatMap((file) => [
+      () => truncate(file),
+      () => writeFile(file, 'nonsense'),
+    ]),
+  ];
+  for (const carryOut of damages) {
+    await carryOut();
     await part.keepFiles();
     t.is(await readFile(identity, 'utf8'), 'key\n');
     t.is(await readFile(trusted, 'utf8'), 'certificates\n');
@@ -27,4 +36,8 @@ test('HostPart.keepFiles() makes the folder again, and what HAProxy needs to sha
   }
   t.is((await stat(folder)).mode & 0o777, 0o700);
   t.is((await stat(identity)).mode & 0o777, 0o600);
+  // Nobody writes what is as it was.
+  const { ino } = await stat(identity);
+  await part.keepFiles();
+  t.is((await stat(identity)).ino, ino);
 });

@@ -60,12 +60,15 @@ test('A server is added by the same words that its line in the file has', (t) =>
     const lines = [...String(renderLoadBalancer(wanted, CONTEXT)).matchAll(/^ {4}server (.*)$/gm)].map(
       ([, line = '']) => line,
     );
-    // The line of a member that drains has weight 0, its command has a state of its own.
+    // The line of a member that drains has weight 0, its command has a state of its own; the usual weight is said once in
+    // the file, and in each command.
     const members = wanted.listeners
       .filter(isServed)
       .flatMap(backendsOf)
       .flatMap(({ pool }) => pool.members);
-    const weighted = lines.map((line, at) => line.replace(/ weight \d+/, ` weight ${members[at]?.weight}`));
+    const weighted = lines.map((line, at) =>
+      line.replace(/ id (\d+)(?: weight \d+)?/, ` id $1 weight ${members[at]?.weight}`),
+    );
     strictEqual(added.join('\n'), weighted.join('\n'));
   });
   t.notThrows(() => fc.assert(property));

@@ -40,3 +40,24 @@ test('capabilitiesOf() asks for the pool keywords of a server added at runtime b
   for (const version of ['2.6.12-1+deb12u4', '2.8.12', '2.9.15']) t.true(areNeeded(version), version);
   for (const version of ['3.0.0', '3.0.11-1+deb13u3', '3.4.7', '4.0.0']) t.false(areNeeded(version), version);
 });
+
+test('capabilitiesOf() says from which release of its branch on least-connections is safe, where it is not', (t) => {
+  const safe = [
+    '2.6.12',
+    '3.0.11',
+    '3.1.9',
+    '3.2.0',
+    '3.2.5',
+    '3.2.19',
+    '3.2.26-1',
+    '3.3.10',
+    '3.4.0',
+    '4.2.6',
+  ];
+  for (const version of safe)
+    t.is(capabilitiesOf(parseVersion(version)).leastConnectionsSafeFrom, '', version);
+  for (const version of ['3.2.6', '3.2.18-1~bpo13+1', '3.3.0', '3.3.9']) {
+    const from = version.startsWith('3.2') ? '3.2.19' : '3.3.10';
+    t.is(capabilitiesOf(parseVersion(version)).leastConnectionsSafeFrom, from, version);
+  }
+});

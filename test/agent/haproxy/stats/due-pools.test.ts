@@ -45,6 +45,8 @@ interface Said {
   readonly changed?: readonly string[];
   readonly down?: readonly string[];
   readonly breaksOff?: boolean;
+  /** It is their sockets that have been told of. */
+  readonly sockets?: boolean;
 }
 
 class Host {
@@ -56,10 +58,20 @@ class Host {
   readonly due = new DuePools({ changesOf: () => this.changes, now: () => this.time });
 
   /** What is asked for in one reading. */
-  read({ differ = [], open = [], changed = [], down = [], breaksOff = false }: Said = {}): readonly string[] {
+  read({
+    differ = [],
+    open = [],
+    changed = [],
+    down = [],
+    breaksOff = false,
+    sockets = false,
+  }: Said = {}): readonly string[] {
     this.due.begin(this.worker, this.kinds);
-    for (const [each, listener] of this.listeners)
-      this.due.listener(each, listener, differ.includes(each), open.includes(each));
+    let number = 0;
+    for (const [each, listener] of this.listeners) {
+      const id = sockets ? ++number : undefined;
+      this.due.listener(each, listener, differ.includes(each), open.includes(each), id);
+    }
     const asked: string[] = [];
     for (const commands of this.due.commands()) {
       asked.push(commands);
@@ -171,4 +183,62 @@ test('What is not wanted is not asked for, and everything is read where more or 
   t.deepEqual([...host.due.unread], []);
   host.kinds = POOLS + MEMBERS;
   t.deepEqual(host.read(), EVERYTHING);
+});
+
+test('Where there are many listeners and few have had connections, sockets are asked for first', (t) => {
+  const few = hostOf(128);
+  few.read();
+  t.false(few.due.wantsSockets);
+  const host = hostOf(1_000);
+  t.false(host.due.wantsSockets, 'How many there are is not known yet');
+  host.read();
+  t.true(host.due.wantsSockets);
+  const names = [...host.listeners.keys()];
+  host.read({ open: names });
+  t.false(host.due.wantsSockets, 'More than can be named');
+  host.read({ differ: [name(7)] });
+  t.true(host.due.wantsSockets);
+});
+
+test('Of listeners of whom only the sockets have been told, those that may have changed are asked for, too', (t) => {
+  const host = hostOf(1_000);
+  host.read();
+  t.deepEqual(host.read({ sockets: true }), []);
+  t.is(host.due.unread.size, 1_000);
+  const both = [`show stat 8 1 -1;show stat 10 1 -1;${named(name(7), name(9))[0]}`];
+  t.deepEqual(host.read({ sockets: true, differ: [name(7)], open: [name(9)] }), both);
+  t.is(host.due.unread.size, 998);
+  host.kinds = 0;
+  host.read({ sockets: true });
+  t.deepEqual(host.read({ sockets: true, differ: [name(7)] }), ['show stat 8 1 -1']);
+  host.kinds = POOLS + MEMBERS;
+  host.read();
+  const names = [...host.listeners.keys()];
+  t.deepEqual(host.read({ sockets: true, differ: names }), ['show stat -1 1 -1', ...EVERYTHING]);
+  t.deepEqual([...host.due.unread], []);
+});
+
+test('A listener with more addresses than there are groups of sockets is always due', (t) => {
+  const host = hostOf(1);
+  host.listeners.set(name(0), { ...listener({ name: name(0) }), addresses: Array(33).fill('192.0.2.1') });
+  host.read();
+  t.deepEqual(host.read({ sockets: true }), [`show stat 1 1 -1;${named(name(0))[0]}`]);
+});
+
+test('A worker of which not every listener has sockets that count is asked for all of them', (t) => {
+  const host = hostOf(200);
+  host.read();
+  host.due.begin(host.worker, host.kinds);
+  for (const [each, listener] of [...host.listeners].slice(1))
+    host.due.listener(each, listener, false, false, 1);
+  t.true(host.due.lacksSockets());
+  host.due.done();
+  t.false(host.due.wantsSockets, 'Not again');
+  host.read();
+  t.false(host.due.wantsSockets);
+  host.worker = '2 9';
+  host.read();
+  t.true(host.due.wantsSockets, 'Another worker');
+  host.read({ sockets: true });
+  t.false(host.due.lacksSockets());
 });

@@ -1,6 +1,6 @@
-import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ApiSnapshot } from '../../../../agent/kubernetes/api/api-snapshot.ts';
@@ -148,9 +148,9 @@ test('A snapshot of another scope, another version, or nothing is of no use', as
   t.is(await loaded(path), undefined);
 });
 
-test('The file is written anew once it has grown too long, or is gone', async (t) => {
+test('The file is written anew once it has grown too long, is gone, or is not what it was', async (t) => {
   const path = await pathOf(t);
-  const { snapshot, put } = snapshotOf(path);
+  const { snapshot, failures, put } = snapshotOf(path);
   snapshot.start();
   const many = Array.from({ length: 200 }, (_, index) => `10.0.0.${index}`);
   let longest = 0;
@@ -161,11 +161,24 @@ test('The file is written anew once it has grown too long, or is gone', async (t
   }
   t.true(longest > 1_000_000 && longest < 1_300_000, String(longest));
   t.deepEqual(await loaded(path), [slice('a', ...many)]);
+  const damages = [
+    () => rm(path),
+    () => rm(dirname(path), { recursive: true }),
+    () => truncate(path),
+    () => truncate(path, 1_000),
+    () => writeFile(path, 'nonsense'),
+  ];
+  for (const [at, carryOut] of damages.entries()) {
+    await carryOut();
+    put(slice(`b${at}`));
+    await snapshot.flush();
+    t.is((await loaded(path))?.length, 2 + at, String(carryOut));
+  }
+  t.deepEqual(failures, []);
+  // Also where nothing has changed.
   await rm(path);
-  put(service);
   await snapshot.flush();
-  await snapshot.flush();
-  t.deepEqual((await loaded(path))?.length, 2);
+  t.is((await loaded(path))?.length, 1 + damages.length);
 });
 
 test('A folder that cannot be written harms nothing but the snapshot', async (t) => {

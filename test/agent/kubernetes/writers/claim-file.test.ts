@@ -1,6 +1,8 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { AddressClaim } from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimFile, readClaimFile } from '../../../../agent/kubernetes/writers/claim-file.ts';
@@ -16,6 +18,7 @@ async function fileOf(t: ExecutionContext, path?: string) {
   const claims = new Map<string, AddressClaim>();
   const kept: string[] = [];
   const failures: string[] = [];
+  const tampered: string[] = [];
   const place = path ?? join(directory, 'addresses', 'claims.json');
   const file = new ClaimFile({
     path: place,
@@ -23,13 +26,15 @@ async function fileOf(t: ExecutionContext, path?: string) {
     wanted: (name) => claims.get(name),
     onKept: (name, value) => kept.push(`${name} ${value?.service ?? 'gone'}`),
     onFailure: ({ message }) => failures.push(message),
+    onTampered: () => tampered.push(place),
     retry: 5,
+    look: 5,
   });
   const put = (value: AddressClaim) => {
     claims.set(value.name, value);
     file.write([value.name]);
   };
-  return { path: place, claims, kept, failures, file, put };
+  return { path: place, claims, kept, failures, tampered, file, put };
 }
 
 test('Claims are read as they were written, and each is told once it is on disk', async (t) => {
@@ -83,6 +88,42 @@ test('Of a file that ends in the midst of a line, or has others in it, all other
       new RegExp(`It is not JSON: .*; ${left.length} lines of it can be read$`, 's'),
     );
   }
+});
+
+test('What somebody makes of the file does not last until the next agent reads it', async (t) => {
+  const { path, claims, kept, failures, tampered, file, put } = await fileOf(t);
+  put(claim(1));
+  put(claim(2));
+  await until('they are kept', () => kept.length === 2);
+  const isWhole = async () =>
+    isDeepStrictEqual((await readClaimFile(path).catch(() => undefined))?.claims, [...claims.values()]);
+  const damages: readonly (() => Promise<unknown>)[] = [
+    () => rm(path),
+    () => rm(dirname(path), { recursive: true }),
+    () => truncate(path, 60),
+    () => writeFile(path, 'nonsense'),
+  ];
+  for (const [at, carryOut] of damages.entries()) {
+    await carryOut();
+    await until('it is told', () => tampered.length > at);
+    t.true(await isWhole());
+  }
+  // Where it cannot be written now it is as soon as it can, and said once it is.
+  await rm(dirname(path), { recursive: true });
+  await writeFile(dirname(path), '');
+  await until('it is tried', () => failures.length > 1);
+  await rm(dirname(path));
+  await until('it is told', () => tampered.length === damages.length + 1);
+  t.true(await isWhole());
+  t.is(file.fault, '');
+  // Nobody touches a file that is as it was left, or that of an agent that has ended.
+  const { mtimeMs } = await stat(path);
+  await delay(50);
+  t.deepEqual([(await stat(path)).mtimeMs, tampered.length], [mtimeMs, damages.length + 1]);
+  await file.close();
+  await rm(path);
+  await delay(50);
+  t.deepEqual(await readClaimFile(path), { claims: [], problems: [] });
 });
 
 test('A disk that takes nothing is tried again, and nothing counts as kept meanwhile', async (t) => {

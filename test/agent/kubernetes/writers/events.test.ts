@@ -48,6 +48,13 @@ test('An Event has everything that events.k8s.io/v1 asks for', async (t) => {
   });
 });
 
+test('An Event has one name for ever by what it says, so that any version knows what another has told', async (t) => {
+  const { api, clock, recorder } = start();
+  recorder.record(WEB, WARNING);
+  await clock.advance(0);
+  t.is((api.requests[0] as Json).body.metadata.name, 'web.0153bc31dbe1fcf6');
+});
+
 test('The same once more is counted in the Event that is there, at most every half minute', async (t) => {
   const { api, clock, recorder } = start();
   for (let i = 0; i < 60; i++) {

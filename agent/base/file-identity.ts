@@ -1,0 +1,23 @@
+// What tells that a file is still the one that we wrote, without reading it.
+
+import { statSync } from 'node:fs';
+
+export interface FileIdentity {
+  readonly ino: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+/** undefined where there is none. Synchronous: asked often, and many times as cheap as by the thread pool. */
+export function identityOf(path: string): FileIdentity | undefined {
+  try {
+    const { ino, size, mtimeMs } = statSync(path);
+    return { ino, size, mtimeMs };
+  } catch {
+    return undefined;
+  }
+}
+
+export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
+  return one?.ino === other?.ino && one?.size === other?.size && one?.mtimeMs === other?.mtimeMs;
+}
