@@ -6,29 +6,38 @@ import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { HeadgateError } from './errors.ts';
+import { type FileIdentity, identityOfOpen } from './file-identity.ts';
 
-/** `chunks` are written in their order, text as UTF-8. Errors: FILE_WRITE, retry later; the old file then stands. */
+/**
+ * `chunks` are written in their order, text as UTF-8. Gives what the file is from then on, whatever somebody else does
+ * to it right after. Errors: FILE_WRITE, retry later; the old file then stands.
+ */
 export async function writeAtomically(
   path: string,
   chunks: Iterable<string | Buffer>,
   { temporary = `${path}.tmp`, mode = 0o600 } = {},
-): Promise<void> {
+): Promise<FileIdentity> {
   try {
-    await writeDurably(temporary, chunks, mode);
+    const written = await writeDurably(temporary, chunks, mode);
+    await renameDurably(temporary, path);
+    return written;
   } catch (cause) {
-    await fail(path, temporary, cause);
+    return fail(path, temporary, cause);
   }
-  await renameDurably(temporary, path);
 }
 
 /** The second half of it, for what writeDurably() has written. Errors: FILE_WRITE; `temporary` is gone then. */
-export async function renameDurably(temporary: string, path: string): Promise<void> {
+export async function moveDurably(temporary: string, path: string): Promise<void> {
   try {
-    await rename(temporary, path);
-    await syncFolder(dirname(path));
+    await renameDurably(temporary, path);
   } catch (cause) {
     await fail(path, temporary, cause);
   }
+}
+
+async function renameDurably(temporary: string, path: string): Promise<void> {
+  await rename(temporary, path);
+  await syncFolder(dirname(path));
 }
 
 async function fail(path: string, temporary: string, cause: unknown): Promise<never> {
@@ -36,16 +45,17 @@ async function fail(path: string, temporary: string, cause: unknown): Promise<ne
   throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
 }
 
-/** Writes and flushes, but not under a name that anyone reads. */
+/** Writes and flushes, but not under a name that anyone reads. Gives what the file is, by whatever name it gets. */
 export async function writeDurably(
   path: string,
   chunks: Iterable<string | Buffer>,
   mode = 0o600,
-): Promise<void> {
+): Promise<FileIdentity> {
   const file = await open(path, 'w', mode);
   try {
     await writeChunks(file, chunks);
     await file.sync();
+    return await identityOfOpen(file);
   } finally {
     await file.close();
   }

@@ -1,11 +1,18 @@
 // What tells that a file is still the one that we wrote, without reading it.
 
 import { statSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 
 export interface FileIdentity {
   readonly ino: number;
   readonly size: number;
   readonly mtimeMs: number;
+}
+
+/** Of what has just been written: taken from its descriptor, so it is of that and of nothing put in its place. */
+export async function identityOfOpen(file: FileHandle): Promise<FileIdentity> {
+  const { ino, size, mtimeMs } = await file.stat();
+  return { ino, size, mtimeMs };
 }
 
 /** undefined where there is none. Synchronous: asked often, and many times as cheap as by the thread pool. */

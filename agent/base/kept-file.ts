@@ -22,8 +22,7 @@ export class KeptFile {
   /** In place of whatever stands there; makes the folder, too. Errors: FILE_WRITE. */
   async write(): Promise<void> {
     await makeFolder(dirname(this.#path), 0o700);
-    await writeAtomically(this.#path, [this.#content], { mode: this.#mode });
-    this.#known = identityOf(this.#path);
+    this.#known = await writeAtomically(this.#path, [this.#content], { mode: this.#mode });
   }
 
   /** Writes it where it is not there, or not what it was. Costs one look where it is. Errors: FILE_WRITE. */

@@ -62,7 +62,7 @@ export const groups = [
 ] as const;
 export type Group = (typeof groups)[number];
 
-const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30}\$?)?$/;
+const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30})?$/;
 const ACCOUNT_IN_WORDS = "an account's name (lower-case letters, digits, _ and -), or nothing";
 const CLASS = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 const NETNS = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,63})?$/;

@@ -2,7 +2,7 @@
 // last seen to serve kept beside it.
 
 import { copyFile, link, readFile, rename, unlink } from 'node:fs/promises';
-import { renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
+import { moveDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 
 export interface ConfigFileOptions {
@@ -21,7 +21,9 @@ export class ConfigFile {
   /** One write after the other: a start may come while a reload is still at it. */
   #writing: Promise<unknown> = Promise.resolve();
   /** Stands beside the file, or will soon. */
-  #draft: { readonly chunks: readonly Buffer[]; readonly isThere: Promise<boolean> } | undefined;
+  #draft:
+    | { readonly chunks: readonly Buffer[]; readonly written: Promise<FileIdentity | undefined> }
+    | undefined;
 
   constructor(path: string, options: ConfigFileOptions = {}) {
     this.path = path;
@@ -44,14 +46,11 @@ export class ConfigFile {
    * get then. Never throws: where this fails, `write` says why.
    */
   draft(chunks: readonly Buffer[]): void {
-    const before = this.#draft?.isThere ?? Promise.resolve();
-    const isThere = before
+    const before = this.#draft?.written ?? Promise.resolve();
+    const written = before
       .then(() => writeDurably(this.#draftPath, chunks, this.#mode))
-      .then(
-        () => true,
-        () => false,
-      );
-    this.#draft = { chunks, isThere };
+      .catch(() => undefined);
+    this.#draft = { chunks, written };
   }
 
   /**
@@ -84,8 +83,9 @@ export class ConfigFile {
     const temporary = `${this.path}.tmp`;
     try {
       await copyFile(this.#lastGood, temporary);
+      const written = identityOf(temporary);
       await rename(temporary, this.path);
-      this.#written = identityOf(this.path);
+      this.#written = written;
     } catch {
       // There is none yet; the rejected file is no worse than no file.
       await unlink(temporary).catch(() => undefined);
@@ -111,14 +111,17 @@ export class ConfigFile {
 
   async #write(chunks: readonly Buffer[]): Promise<void> {
     await this.keepBeside();
-    if (this.#written === undefined && (await this.#holds(chunks))) {
-      this.#written = identityOf(this.path);
-      return;
+    if (this.#written === undefined) {
+      const found = identityOf(this.path);
+      if (await this.#holds(chunks)) {
+        this.#written = found;
+        return;
+      }
     }
     const wasUntouched = this.isUntouched();
-    if (await this.#isDrafted(chunks)) await renameDurably(this.#draftPath, this.path);
-    else await writeAtomically(this.path, chunks, { mode: this.#mode });
-    this.#written = identityOf(this.path);
+    const drafted = await this.#drafted(chunks);
+    if (drafted !== undefined) await moveDurably(this.#draftPath, this.path);
+    this.#written = drafted ?? (await writeAtomically(this.path, chunks, { mode: this.#mode }));
     if (!wasUntouched) this.#options.onTampered?.();
   }
 
@@ -130,15 +133,15 @@ export class ConfigFile {
     return `${this.path}.draft`;
   }
 
-  /** True where this list stands in the draft; another draft is thrown away. */
-  async #isDrafted(chunks: readonly Buffer[]): Promise<boolean> {
+  /** What the draft is where this list stands in it; another draft is thrown away. */
+  async #drafted(chunks: readonly Buffer[]): Promise<FileIdentity | undefined> {
     const draft = this.#draft;
-    if (draft === undefined) return false;
-    const isThere = await draft.isThere;
+    if (draft === undefined) return undefined;
+    const written = await draft.written;
     this.#draft = undefined;
-    if (isThere && draft.chunks === chunks) return true;
+    if (written !== undefined && draft.chunks === chunks) return written;
     await unlink(this.#draftPath).catch(() => undefined);
-    return false;
+    return undefined;
   }
 
   async #holds(chunks: readonly Buffer[]): Promise<boolean> {

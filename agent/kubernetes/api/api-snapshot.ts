@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
-import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
+import { type FileIdentity, identityOf, identityOfOpen, isSameFile } from '../../base/file-identity.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
 import { makeFolder } from '../../base/make-folder.ts';
 import { Slice } from '../../base/slice.ts';
@@ -126,9 +126,8 @@ export class ApiSnapshot {
         const isLong = this.#appended > Math.max(SMALL, this.#base);
         // What somebody else has made of it may have no end that could be appended to, or no beginning.
         const isOurs = isSameFile(identityOf(path), this.#written);
-        if (this.#isStale || isLong || !isOurs) await this.#writeAnew();
-        else if (this.#waiting.size > 0) await this.#append();
-        this.#written = identityOf(path);
+        if (this.#isStale || isLong || !isOurs) this.#written = await this.#writeAnew();
+        else if (this.#waiting.size > 0) this.#written = await this.#append();
         pause = Math.max(this.#times.delay, REST * (performance.now() - begin));
       } catch (cause) {
         // Nobody knows what is in the file now.
@@ -144,7 +143,7 @@ export class ApiSnapshot {
   }
 
   /** What changes meanwhile is appended after it. */
-  async #writeAnew(): Promise<void> {
+  async #writeAnew(): Promise<FileIdentity> {
     this.#waiting.clear();
     await makeFolder(dirname(this.#options.path), 0o700);
     let written = 0;
@@ -154,16 +153,17 @@ export class ApiSnapshot {
         yield chunk;
       }
     };
-    await writeAtomically(
+    const identity = await writeAtomically(
       this.#options.path,
       counted(chunksOf([this.#header(), ...this.#options.objects()])),
     );
     this.#isStale = false;
     this.#base = written;
     this.#appended = 0;
+    return identity;
   }
 
-  async #append(): Promise<void> {
+  async #append(): Promise<FileIdentity> {
     const values = [...this.#waiting.values()];
     this.#waiting.clear();
     // Without making one: a file that someone took away has to be written anew.
@@ -174,6 +174,7 @@ export class ApiSnapshot {
         await file.writeFile(chunk);
       }
       await file.datasync();
+      return await identityOfOpen(file);
     } finally {
       await file.close();
     }

@@ -76,9 +76,9 @@ export class ClaimFile implements ClaimStore {
       const folder = dirname(path);
       const isNew = !existsSync(folder);
       await makeFolder(folder, 0o700);
-      await writeAtomically(path, linesOf([...claims()]));
+      const written = await writeAtomically(path, linesOf([...claims()]));
       if (isNew) await syncFolder(dirname(folder));
-      this.#written = identityOf(path);
+      this.#written = written;
       this.#watch();
       this.#fault = '';
       for (const [name, claim] of kept) onKept(name, claim);
