@@ -78,7 +78,10 @@ const open =
     chunks: (async function* () {
       for (const line of lines) yield Buffer.from(line);
       await new Promise((_, reject) => {
-        signal?.addEventListener('abort', () => reject(new HeadgateError('API_UNREACHABLE', 'Aborted')));
+        const abort = () => reject(new HeadgateError('API_UNREACHABLE', 'Aborted'));
+        // It may have been while what was given before was still being read.
+        if (signal?.aborted === true) abort();
+        else signal?.addEventListener('abort', abort);
       });
     })(),
   });
