@@ -1,6 +1,7 @@
 // Prepares the file for the next reload or start: leaves out what cannot be bound or is rejected, has HAProxy check
 // what it has not checked before, and gives the text. Sections stand for themselves, so a section that HAProxy has
-// accepted once need not be shown to it again: the check costs what changed, not what exists.
+// accepted once need not be shown to it again, nor one that differs from such a one in nothing but its own name and
+// places: the check costs what is new, not what exists.
 
 import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
@@ -10,7 +11,7 @@ import { probeBind } from './bind-probe.ts';
 import { checkConfig, keyOfListener } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';
 import { isolate } from './isolate.ts';
-import { isServed } from './listener-config.ts';
+import { isServed, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
 import type { RenderContext } from './render-context.ts';
 
@@ -35,11 +36,17 @@ export interface CandidateOptions {
   readonly onRefused: (key: string) => void;
 }
 
+/** Most shapes that are kept: what is said in annotations is mostly the same. */
+const SHAPES = 256;
+const NOBODY: ReadonlyMap<string, string> = new Map();
+
 export class CandidateMaker {
   readonly #options: CandidateOptions;
   /** Key to the structure that HAProxy has accepted, under the global part in `#checkedGlobal`. */
   readonly #checked = new Map<string, string>();
   #checkedGlobal = '';
+  /** Shapes of listeners that HAProxy has accepted, under the same global part; the oldest first. */
+  readonly #shapes = new Set<string>();
   /** Found in `#checked` before, so that what has not changed is not compared again. */
   #known = new WeakSet<LoadBalancer>();
 
@@ -65,9 +72,17 @@ export class CandidateMaker {
   /** Takes a worker's word: it serves these, so they need no check. */
   accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
     this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
-    this.#checked.clear();
-    this.#known = new WeakSet();
-    for (const [key, loadBalancer] of loadBalancers) this.#checked.set(key, structureOfAll(loadBalancer));
+    this.#forget();
+    for (const loadBalancer of loadBalancers.values()) this.#take(loadBalancer);
+  }
+
+  /**
+   * HAProxy has refused a file that it was thought to take: from now on only what its worker serves counts as accepted,
+   * and everything else is shown to it, however familiar.
+   */
+  refused(served: ReadonlyMap<string, LoadBalancer>): void {
+    this.accept(served);
+    this.#shapes.clear();
   }
 
   /**
@@ -140,13 +155,11 @@ export class CandidateMaker {
     lastGood: ReadonlyMap<string, LoadBalancer>,
   ): Promise<boolean> {
     const global = globalOf(this.#options.context(effective));
-    if (global !== this.#checkedGlobal) {
-      this.#checked.clear();
-      this.#known = new WeakSet();
-    }
+    const isOther = global !== this.#checkedGlobal;
+    if (isOther) this.#forget();
     const unchecked = this.#unchecked(effective);
-    if (unchecked.length === 0 && global === this.#checkedGlobal) return true;
-    const culprits = await this.#culprits(unchecked, effective);
+    const isNew = isOther || !unchecked.every((loadBalancer) => this.#isFamiliar(loadBalancer));
+    const culprits = isNew ? await this.#culprits(unchecked, effective) : NOBODY;
     for (const [key, message] of culprits) {
       const loadBalancer = wanted.get(key);
       if (loadBalancer === undefined) continue;
@@ -156,8 +169,29 @@ export class CandidateMaker {
     if (culprits.size > 0) return false;
     this.#checkedGlobal = global;
     for (const key of this.#checked.keys()) if (!effective.has(key)) this.#checked.delete(key);
-    for (const loadBalancer of unchecked) this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
+    for (const loadBalancer of unchecked) this.#take(loadBalancer);
     return true;
+  }
+
+  /** HAProxy takes it. */
+  #take(loadBalancer: LoadBalancer): void {
+    this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
+    for (const shape of shapesOf(loadBalancer)) this.#shapes.add(shape);
+    for (const oldest of this.#shapes) {
+      if (this.#shapes.size <= SHAPES) return;
+      this.#shapes.delete(oldest);
+    }
+  }
+
+  #forget(): void {
+    this.#checked.clear();
+    this.#shapes.clear();
+    this.#known = new WeakSet();
+  }
+
+  /** Whether it differs from what HAProxy has accepted in nothing but names and places. */
+  #isFamiliar(loadBalancer: LoadBalancer): boolean {
+    return shapesOf(loadBalancer).every((shape) => this.#shapes.has(shape));
   }
 
   /** Key to HAProxy's words, of those among `suspects` that it does not take. */
@@ -204,6 +238,10 @@ export class CandidateMaker {
     }
     return unchecked;
   }
+}
+
+function shapesOf({ listeners }: LoadBalancer): readonly string[] {
+  return listeners.filter(isServed).map(shapeOf);
 }
 
 function globalOf(context: RenderContext): string {

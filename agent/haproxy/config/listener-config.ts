@@ -80,13 +80,22 @@ export function structureOf(listener: Listener): string {
   return structure;
 }
 
+/**
+ * What is left of the structure without the listener's own name and places: whether HAProxy takes its section depends on
+ * nothing else, as names, addresses and ports have passed their allow-lists.
+ */
+export function shapeOf(listener: Listener): string {
+  return JSON.stringify([listener.family, ...optionsOf(listener)]);
+}
+
 function staticPartsOf(listener: Listener): readonly unknown[] {
+  const { name, port, family, addresses } = listener;
+  return [name, port, family, addresses, ...optionsOf(listener)];
+}
+
+function optionsOf(listener: Listener): readonly unknown[] {
   const { pool } = listener;
   return [
-    listener.name,
-    listener.port,
-    listener.family,
-    listener.addresses,
     listener.mode,
     listener.acceptProxy,
     // At runtime it could kill HAProxy 2.6.12 (issue #2726), and 0 would close the frontend instead of opening it.

@@ -141,7 +141,7 @@ export class Reloader {
   }
 
   async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
-    const { paths, file, supervisor, log, persister } = this.#options;
+    const { paths, file, maker, supervisor, log, persister } = this.#options;
     const from = await logSize(paths.log);
     const oldPid = worker.runtime.worker.pid;
     const oldSocket = identityOf(paths.masterSocket);
@@ -158,6 +158,7 @@ export class Reloader {
     if (!result.ok && !isTaken) {
       const said = result.log || (await logSince(paths.log, from));
       log.error('HAProxy refused to reload, the old worker serves on', { log: said.slice(-2_000) });
+      maker.refused(worker.booted);
       const isNamed = supervisor.rejectNamed(said, candidate, worker.booted);
       await file.restoreLastGood();
       this.#fault = isNamed ? '' : 'HAProxy refused the last reload; see the log';

@@ -101,12 +101,37 @@ test('What HAProxy takes is the candidate, and one check says so', async (t) => 
 
 test('What HAProxy has accepted once is not shown to it again, only what is new is', async (t) => {
   const { maker, shown } = await started(t);
-  const [a, b] = [good('a'), good('bb')];
+  const [a, b] = [good('a'), good('bb', { 'headgate.io/mode': 'http' })];
   await maker.prepare(all(a), all());
   await maker.prepare(all(a), all());
   await maker.prepare(all(a, b), all());
   t.deepEqual(await shown(), [[listenerName(a)], [listenerName(b)]]);
   t.true(maker.isChecked(all(a, b)));
+});
+
+test('What differs from something accepted in nothing but name, address and port is not shown to HAProxy', async (t) => {
+  const { maker, shown, isAccepted } = await started(t);
+  const [a, b, c] = [good('a'), good('bb'), good('ccc', { 'headgate.io/mode': 'http' })];
+  await maker.prepare(all(a), all());
+  const { loadBalancers, chunks } = await maker.prepare(all(a, b), all());
+  t.deepEqual([...loadBalancers.keys()], ['default/a', 'default/bb']);
+  t.true(maker.isChecked(all(a, b)));
+  t.true(await isAccepted(chunks));
+  t.deepEqual(await shown(), [[listenerName(a)]]);
+  // One that is not familiar: what is new is shown, all of it.
+  await maker.prepare(all(a, b, c, good('dddd')), all());
+  t.deepEqual((await shown()).slice(1), [[listenerName(c), listenerName(good('dddd'))]]);
+});
+
+test('Once HAProxy has refused a file all that its worker does not serve is shown to it, however familiar', async (t) => {
+  const { maker, shown } = await started(t);
+  const [a, b] = [good('a'), good('bb')];
+  await maker.prepare(all(a), all());
+  await maker.prepare(all(a, b), all());
+  maker.refused(all(a));
+  t.false(maker.isChecked(all(a, b)));
+  await maker.prepare(all(a, b), all());
+  t.deepEqual(await shown(), [[listenerName(a)], [listenerName(b)]]);
 });
 
 test('New members need no check', async (t) => {
