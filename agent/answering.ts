@@ -6,6 +6,7 @@ import { ServiceNotifier } from '../health/service-notifier.ts';
 import { agentSocketPath } from './agent-socket.ts';
 import { messageOf } from './base/errors.ts';
 import type { Log } from './base/log.ts';
+import { BESIDE_TRAFFIC, Slice } from './base/slice.ts';
 import type { CurrentSettings } from './current-settings.ts';
 import { pairOrders } from './pairing.ts';
 import { OperatingMetrics } from './report/operating-metrics.ts';
@@ -64,12 +65,19 @@ export async function startAnswering({
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
   const operatingMetrics = new OperatingMetrics();
+  // One after the other with a moment between: together they would hold a processor that HAProxy may wait for.
   const families = async () => {
-    const [own, statuses, ofHaproxy] = await Promise.all([
-      metrics.families(),
-      operatingMetrics.families(operating.all(), model.loadBalancers, settings.now.metricsDetail),
-      haproxy.families(),
-    ]);
+    const slice = new Slice(BESIDE_TRAFFIC);
+    const ofHaproxy = await haproxy.families();
+    await slice.pause();
+    const statuses = await operatingMetrics.families(
+      operating.all(),
+      model.loadBalancers,
+      settings.now.metricsDetail,
+    );
+    await slice.pause();
+    const own = await metrics.families();
+    await slice.pause();
     return [...own, ...statuses, ...ofHaproxy, ...(keepalived?.families() ?? [])];
   };
   const look = (asked: URLSearchParams) => overview.look(asked);

@@ -3,7 +3,7 @@
 
 import type { Writable } from 'node:stream';
 import type { MetricFamily, MetricPart } from '../agent/base/metric-family.ts';
-import { Slice } from '../agent/base/slice.ts';
+import { BESIDE_TRAFFIC, Slice } from '../agent/base/slice.ts';
 import { GzipFile, packed, type Segment } from './gzip-segments.ts';
 import type { KeptSamples } from './kept-samples.ts';
 import { type Filling, lineHeads, lookUp, writeLines } from './sample-lines.ts';
@@ -13,8 +13,12 @@ import { familyHead, type TextFormat } from './text-format.ts';
 const PIECE = 64 * 1024;
 /** Bytes of a piece that has become longer by being packed. */
 const LONGEST = PIECE + PIECE / 8;
-/** Milliseconds of a slice: what a connection through HAProxy may have to wait for where there is no other processor. */
-const SLICE = 2;
+/**
+ * Milliseconds of a slice, which is what a connection through HAProxy may have to wait for where there is no other
+ * processor, once so many short ones have shown that there is much to write: all pauses together may not take long.
+ */
+const LONG_SLICE = 2;
+const SHORT_SLICES = 12;
 /** Numbers that are looked up at a time. */
 const RUN = 256;
 /** Bytes of a character at most. */
@@ -31,7 +35,8 @@ export async function expose(
   kept?: KeptSamples,
 ): Promise<void> {
   const gone = new Promise<void>((resolve) => sink.once('close', resolve));
-  const slice = new Slice(SLICE);
+  let slice = new Slice(BESIDE_TRAFFIC);
+  let slices = 0;
   const write = async (bytes: Buffer): Promise<void> => {
     const taken = new Promise<void>((resolve) => sink.write(bytes, () => resolve()));
     // What was taken is written over.
@@ -47,7 +52,9 @@ export async function expose(
       into.at = 0;
     }
     if (sink.destroyed) return;
-    if (slice.isOver) await slice.pause();
+    if (!slice.isOver) continue;
+    await slice.pause();
+    if (++slices === SHORT_SLICES) slice = new Slice(LONG_SLICE);
   }
   if (!sink.destroyed) sink.end(into.memory.subarray(0, into.at));
 }

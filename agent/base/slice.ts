@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** Milliseconds that one slice may hold the event loop, unless said otherwise. */
 const SLICE = 4;
+/** Milliseconds of a slice of what can wait, of whatever length, while HAProxy may want the same processor. */
+export const BESIDE_TRAFFIC = 0.5;
 /** Milliseconds of a pause: as short as a timer can be. */
 const PAUSE = 1;
 

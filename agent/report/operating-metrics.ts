@@ -9,7 +9,7 @@ import {
 } from '../../health/operating-status.ts';
 import { type StatusKind, WELL } from '../../health/status-book.ts';
 import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
-import { Slice } from '../base/slice.ts';
+import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
 import { listenerLabels, memberLabels } from '../haproxy/stats/series.ts';
 import type { MetricsDetail } from '../haproxy/stats/statistics.ts';
 import type { LoadBalancer } from '../model.ts';
@@ -63,7 +63,7 @@ export class OperatingMetrics {
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
     detail: MetricsDetail,
   ): Promise<readonly MetricFamily[]> {
-    const slice = new Slice();
+    const slice = new Slice(BESIDE_TRAFFIC);
     const kinds = KINDS.filter(({ details }) => details.split(' ').includes(detail));
     const rows = new Map(
       kinds.map(({ kind }) => [

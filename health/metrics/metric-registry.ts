@@ -3,6 +3,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricFamily, MetricPart } from '../../agent/base/metric-family.ts';
+import { BESIDE_TRAFFIC, Slice } from '../../agent/base/slice.ts';
 import { escaped } from '../text-format.ts';
 
 export type { Counter, Histogram } from 'prom-client';
@@ -72,9 +73,19 @@ export class MetricRegistry {
 
   /** As they are now. */
   async families(): Promise<readonly MetricFamily[]> {
-    const metrics = (await this.#registry.getMetricsAsJSON()) as unknown as readonly Collected[];
-    return metrics.map(familyOf);
+    const slice = new Slice(BESIDE_TRAFFIC);
+    const families: MetricFamily[] = [];
+    for (const metric of this.#registry.getMetricsAsArray()) {
+      families.push(familyOf(await (metric as unknown as Collectable).get()));
+      if (slice.isOver) await slice.pause();
+    }
+    return families;
   }
+}
+
+/** What prom-client has; its own type is that of what it gives. */
+interface Collectable {
+  get(): Promise<Collected>;
 }
 
 /** What prom-client gives; its own type leaves out `metricName`. */

@@ -4,7 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { writeAtomically } from '../../base/atomic-file.ts';
-import { Slice } from '../../base/slice.ts';
+import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
 import { listOf, mappingOf, number, text, truth, wholeNumber } from '../../base/validate.ts';
 import { counterColumns } from './columns.ts';
 import { infoCounters } from './process-info.ts';
@@ -44,8 +44,8 @@ const head = mappingOf({
 });
 const line = mappingOf({ key: text(), totals: numbers, readings: listOf(numbers) });
 
-/** Milliseconds: it goes on beside the scrape that it follows. */
-const SLICE = 1;
+/** Series between two looks at the clock. */
+const FEW = 32;
 
 /** Errors: FILE_WRITE. */
 export async function writeCounts(path: string, counts: WrittenCounts): Promise<void> {
@@ -59,13 +59,14 @@ export async function writeCounts(path: string, counts: WrittenCounts): Promise<
     process,
     workers: all.map(([id, own]) => ({ id, process: own.process })),
   };
-  const slice = new Slice(SLICE);
+  const slice = new Slice(BESIDE_TRAFFIC);
   const chunks = [`${JSON.stringify(first)}\n`];
+  let at = 0;
   for (const [key, totals] of series) {
+    if (at++ % FEW === 0 && slice.isOver) await slice.pause();
     if (!hasCounted(totals)) continue;
     const readings = all.map(([, own]) => own.series.get(key) ?? []);
     chunks.push(`${JSON.stringify([key, totals.slice(0, counterColumns.length), readings])}\n`);
-    if (slice.isOver) await slice.pause();
   }
   await writeAtomically(path, chunks);
 }

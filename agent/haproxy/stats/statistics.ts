@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { Slice } from '../../base/slice.ts';
+import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { positionOf } from './columns.ts';
@@ -181,18 +181,22 @@ export class Statistics {
         onInfo: (text) => goOn(readProcessInfo(text)),
         onRow: (row) => reading?.row(row),
       });
+    const slice = new Slice(BESIDE_TRAFFIC);
     if (sockets !== undefined) begin(sockets.info);
     for (const row of due.isAll ? [] : (sockets?.rows ?? [])) {
       const { listener, isOpen, id } = row;
       if (OURS.test(listener))
         due.listener(listener, reading?.listener(listener), sockets?.differ.has(row) === true, isOpen, id);
+      if (slice.isOver) await slice.pause();
     }
     if (sockets === undefined || due.isAll || due.lacksSockets()) await ask(`show stat -1 ${LISTENERS} -1`);
     for (const commands of due.commands()) await ask(commands);
     if (info === undefined || reading === undefined)
       throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
+    await slice.pause();
     reading.end(due.unread);
     due.done();
+    await slice.pause();
     return info;
   }
 
