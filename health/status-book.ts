@@ -86,10 +86,15 @@ export class StatusBook {
   }
 }
 
+/** One list for all that are the same as the one before. */
 function membersOf({ listeners }: LoadBalancerStatus): readonly number[] {
   const all = listeners.flatMap(({ members }) => members);
-  return OPERATING_STATUSES.map((word) => all.filter(({ status }) => status === word).length);
+  const counts = OPERATING_STATUSES.map((word) => all.filter(({ status }) => status === word).length);
+  if (!counts.every((count, at) => count === lastCounts[at])) lastCounts = counts;
+  return lastCounts;
 }
+
+let lastCounts: readonly number[] = [];
 
 function withoutWell(status: LoadBalancerStatus): LoadBalancerStatus {
   const listeners = status.listeners.map((listener) => {

@@ -2,6 +2,7 @@
 // a change concerns. The work of a change is proportional to the change; what is delivered again unchanged is none.
 // Owns its indexes; touches nothing else.
 
+import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Problem } from '../model.ts';
 import type { StoredClaim } from './address-claim.ts';
@@ -62,10 +63,8 @@ export class Cluster {
   readonly #nodes: ByKey<Node> = new Map();
   readonly #pools: ByKey<AddressPool> = new Map();
   readonly #claims: ByKey<StoredClaim> = new Map();
-  /** Service key → its slices by slice key; no empty entries. */
-  readonly #slicesOf: ByKey<ByKey<EndpointSlice>> = new Map();
-  /** Service key → the answer of `slices()`; an entry goes when a slice of it changes. */
-  readonly #sorted: ByKey<readonly EndpointSlice[]> = new Map();
+  /** Service key → its slices, sorted by name; no empty entries. */
+  readonly #slicesOf: ByKey<readonly EndpointSlice[]> = new Map();
   #sortedNodes: readonly Node[] | undefined;
 
   /** `isOurs`: one of a folder that is not takes the place of none of the API. */
@@ -128,13 +127,7 @@ export class Cluster {
    * The same list as before unless one of them has changed.
    */
   slices(key: string): readonly EndpointSlice[] {
-    const known = this.#sorted.get(key);
-    if (known !== undefined) return known;
-    const own = this.#slicesOf.get(key);
-    const slices =
-      own === undefined ? (this.#endpoints.get(key)?.slices ?? []) : [...own.values()].sort(byName);
-    if (slices.length > 0) this.#sorted.set(key, slices);
-    return slices;
+    return this.#slicesOf.get(key) ?? this.#endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
   /** Sorted by name; the same list as before unless a Node has changed. */
@@ -191,7 +184,6 @@ export class Cluster {
       case 'Endpoints': {
         if (!replace(this.#endpoints, key, this.#winner(kind, key))) return false;
         if (this.#slicesOf.has(key)) return true;
-        this.#sorted.delete(key);
         dirty.add(key);
         return true;
       }
@@ -235,10 +227,9 @@ export class Cluster {
   #link(slice: EndpointSlice, dirty: Set<string>): void {
     const owner = ownerOf(slice);
     if (owner === undefined) return;
-    const siblings = this.#slicesOf.get(owner);
-    if (siblings === undefined) this.#slicesOf.set(owner, new Map([[slice.key, slice]]));
-    else siblings.set(slice.key, slice);
-    this.#sorted.delete(owner);
+    const siblings = this.#slicesOf.get(owner) ?? NO_SLICES;
+    const after = siblings.findIndex(({ name }) => name > slice.name);
+    this.#slicesOf.set(owner, siblings.toSpliced(after < 0 ? siblings.length : after, 0, slice));
     dirty.add(owner);
   }
 
@@ -246,12 +237,14 @@ export class Cluster {
     const owner = ownerOf(slice);
     const siblings = owner === undefined ? undefined : this.#slicesOf.get(owner);
     if (owner === undefined || siblings === undefined) return;
-    siblings.delete(slice.key);
-    if (siblings.size === 0) this.#slicesOf.delete(owner);
-    this.#sorted.delete(owner);
+    const left = compactList(siblings.filter((sibling) => sibling !== slice));
+    if (left.length === 0) this.#slicesOf.delete(owner);
+    else this.#slicesOf.set(owner, left);
     dirty.add(owner);
   }
 }
+
+const NO_SLICES: readonly never[] = [];
 
 function emptyStore(): Record<Kind, ByKey<KubernetesObject>> {
   return {

@@ -2,6 +2,7 @@
 // oldest, then the first by name.
 // An index of claims; each change costs no more than the claims that it touches.
 
+import { compactList } from '../base/compact.ts';
 import type { Protocol } from '../model.ts';
 
 export interface Place {
@@ -16,31 +17,33 @@ export interface Claim extends Place {
 }
 
 interface Claimant {
+  /** `address protocol port`. */
+  readonly place: string;
   readonly key: string;
   readonly rank: number;
   readonly created: number;
 }
 
 export class VipClaims {
-  /** `address protocol port` to the Services that ask for it, the holder first. */
-  readonly #claimants = new Map<string, Claimant[]>();
-  /** Service key to what it asks for, by place. */
-  readonly #claims = new Map<string, ReadonlyMap<string, Claimant>>();
+  /** Place to the Services that ask for it, the holder first. */
+  readonly #claimants = new Map<string, readonly Claimant[]>();
+  /** Service key to what it asks for. */
+  readonly #claims = new Map<string, readonly Claimant[]>();
 
   /**
    * Replaces what `key` asks for (nothing: []) and returns the other Services for which a holder changed.
    * `created` is in milliseconds, Infinity where unknown.
    */
   update(key: string, created: number, claims: readonly Claim[]): ReadonlySet<string> {
-    const before = this.#claims.get(key) ?? new Map<string, Claimant>();
-    const after = new Map(claims.map((claim) => [placeOf(claim), { key, rank: claim.rank, created }]));
+    const before = byPlace(this.#claims.get(key) ?? []);
+    const after = byPlace(claims.map((claim) => ({ place: placeOf(claim), key, rank: claim.rank, created })));
     const affected = new Set<string>();
     for (const [place, claimant] of before)
       if (!isSame(claimant, after.get(place))) this.#remove(place, key, affected);
     for (const [place, claimant] of after)
-      if (!isSame(claimant, before.get(place))) this.#add(place, claimant, affected);
+      if (!isSame(claimant, before.get(place))) this.#add(claimant, affected);
     if (after.size === 0) this.#claims.delete(key);
-    else this.#claims.set(key, after);
+    else this.#claims.set(key, compactList([...after.values()]));
     affected.delete(key);
     return affected;
   }
@@ -50,7 +53,8 @@ export class VipClaims {
     return this.#claimants.get(placeOf(place))?.[0]?.key;
   }
 
-  #add(place: string, claimant: Claimant, affected: Set<string>): void {
+  #add(claimant: Claimant, affected: Set<string>): void {
+    const { place } = claimant;
     const before = this.#claimants.get(place) ?? [];
     this.#set(place, before, [...before, claimant].sort(bySeniority), affected);
   }
@@ -61,11 +65,15 @@ export class VipClaims {
     this.#set(place, before, after, affected);
   }
 
-  #set(place: string, before: readonly Claimant[], after: Claimant[], affected: Set<string>): void {
+  #set(place: string, before: readonly Claimant[], after: readonly Claimant[], affected: Set<string>): void {
     if (after.length === 0) this.#claimants.delete(place);
-    else this.#claimants.set(place, after);
+    else this.#claimants.set(place, compactList(after));
     if (before[0]?.key !== after[0]?.key) for (const { key } of after) affected.add(key);
   }
+}
+
+function byPlace(claimants: readonly Claimant[]): Map<string, Claimant> {
+  return new Map(claimants.map((claimant) => [claimant.place, claimant]));
 }
 
 function placeOf({ address, protocol, port }: Place): string {

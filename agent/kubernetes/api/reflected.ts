@@ -89,10 +89,13 @@ export class Reflected<T extends Keyed> {
   put(found: ApiObject): ReflectedChange<T> | undefined {
     const before = this.#entries.get(found.key);
     const now = this.#entryOf(found, before);
-    this.#entries.set(found.key, now);
+    const change = changeOf(before, now, before?.problems !== now.problems);
+    // Nobody is told of a new value that equals the old one: kept, it would be a second one beside theirs.
+    const isSame = change === undefined || change.upserted.length + change.removed.length === 0;
+    this.#entries.set(found.key, isSame ? { ...now, object: before?.object } : now);
     this.#doubted.delete(found.key);
     if (before?.problems !== now.problems) this.#problems = undefined;
-    return changeOf(before, now, before?.problems !== now.problems);
+    return change;
   }
 
   /** undefined where there is no such object. */

@@ -331,6 +331,9 @@ test('An event that changes nothing we read is not reported', async (t) => {
     changes.map(({ upserted }) => keysOf(upserted)),
     [['default/a'], ['default/b']],
   );
+  // Those who were told of it have the very same one.
+  const [known] = reflector.objects();
+  t.is(known, changes[0]?.upserted[0]);
 });
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f'];
