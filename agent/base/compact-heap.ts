@@ -5,17 +5,17 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Milliseconds in which V8, 8 s after a collection, sees whether another one would be of use, and gives it up. */
-const REDUCED = 30_000;
 /** Milliseconds after which HAProxy has booted, which wants the processors as compilers do. */
 const SETTLED = 10_000;
 
 export class HeapCompaction {
   readonly #collector: () => NodeJS.GCFunction;
+  readonly #setFlag: (flag: string) => void;
   #isDone = false;
 
-  constructor(collector = v8Collector) {
+  constructor(collector = v8Collector, setFlag = setFlagsFromString) {
     this.#collector = collector;
+    this.#setFlag = setFlag;
   }
 
   /**
@@ -26,21 +26,16 @@ export class HeapCompaction {
     if (this.#isDone) return;
     this.#isDone = true;
     // The young generation, which may grow large during the start, begins small again and stays so.
-    setFlagsFromString('--semi-space-growth-factor=1');
+    this.#setFlag('--semi-space-growth-factor=1');
     // It is then so small that one thread collects it soonest: others have to be waited for where processors are few.
-    setFlagsFromString('--no-parallel-scavenge');
+    this.#setFlag('--no-parallel-scavenge');
     // Nor may the old one grow to several times what lives in it before it is collected, as each scrape would have it.
-    setFlagsFromString('--heap-growing-percent=50');
+    this.#setFlag('--heap-growing-percent=50');
     this.#collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    this.#withoutAnother();
+    // V8 does so once more as soon as there is little to do, bit by bit, and from then on when the heap has grown by 10 MB;
+    // by itself it would do it twice each time, and find nothing the second time.
+    this.#setFlag('--memory-reducer-gc-count=1');
     setTimeout(optimizeSoon, SETTLED).unref();
-  }
-
-  /** V8 would collect twice more within the next 20 s: 0.2 s of processor time at a thousand Services, for 2 MB. */
-  #withoutAnother(): void {
-    setFlagsFromString('--memory-reducer-gc-count=0');
-    // Later, when the heap has grown, it may do so, but not a second time, which finds nothing.
-    setTimeout(() => setFlagsFromString('--memory-reducer-gc-count=1'), REDUCED).unref();
   }
 }
 

@@ -11,6 +11,20 @@ test('HeapCompaction.once() compacts the whole heap, the first time only', (t) =
   t.deepEqual(asked, [{ type: 'major', execution: 'sync', flavor: 'last-resort' }]);
 });
 
+test('After HeapCompaction.once() V8 may compact the heap once more, by itself, when there is little to do', (t) => {
+  const flags: string[] = [];
+  const collect = async () => undefined;
+  const compaction = new HeapCompaction(
+    () => collect as unknown as NodeJS.GCFunction,
+    (flag) => void flags.push(flag),
+  );
+  compaction.once();
+  t.deepEqual(
+    flags.filter((flag) => flag.startsWith('--memory-reducer')),
+    ['--memory-reducer-gc-count=1'],
+  );
+});
+
 test('HeapCompaction.once() needs no flag of Node to collect what nobody has any more', async (t) => {
   t.is(globalThis.gc, undefined);
   const gone = new WeakRef({});
