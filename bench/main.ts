@@ -53,6 +53,8 @@ const pattern = new RegExp(values.rows ?? process.env.ROWS ?? '');
 const results = process.env.BENCH_RESULTS ?? fileURLToPath(new URL('results.json', import.meta.url));
 // An ordinary user's PATH has no sbin on Debian, where haproxy is. Children take both from here.
 process.env.PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
+// Node reads these authorities beside the ones that it is given, 1 MB of them; a service has no such variable.
+delete process.env.NODE_EXTRA_CA_CERTS;
 process.env.BENCH_RUN ??= String(process.pid);
 
 const bench = benchOf(process.env, (text) =>
