@@ -21,6 +21,15 @@ export interface ServiceProblems {
   readonly problems: readonly Problem[];
 }
 
+/** Of one Service. */
+interface Told {
+  readonly uid: string;
+  readonly problems: readonly Problem[];
+}
+
+/** Whose it is makes no difference then, and of most Services there is nothing to tell. */
+const NOTHING: Told = { uid: '', problems: [] };
+
 /** Milliseconds of the lead until it is told what stands: what is only undecided, as addresses are, is decided by then. */
 const SETTLING = 5_000;
 /** Services that are gone through at once, and milliseconds to the next ones. */
@@ -32,7 +41,7 @@ const MOST_WAITING = 200;
 export class ProblemEvents {
   readonly #options: ProblemEventsOptions;
   /** Service key → what was told last. */
-  readonly #told = new Map<string, ServiceProblems>();
+  readonly #told = new Map<string, Told>();
   /** `standing`: what stands is being told. */
   #state: 'silent' | 'standing' | 'news' = 'silent';
   #cancel = (): void => {};
@@ -50,11 +59,12 @@ export class ProblemEvents {
       this.#told.delete(key);
       return;
     }
+    const { subject, problems } = now;
     const told = this.#told.get(key);
     const isStanding = told === undefined && this.#state === 'standing';
-    const before = told?.subject.uid === now.subject.uid ? told.problems : [];
-    for (const text of problemEvents(before, now.problems)) events.record(now.subject, text, { isStanding });
-    this.#told.set(key, now);
+    const before = told?.uid === subject.uid ? told.problems : [];
+    for (const text of problemEvents(before, problems)) events.record(subject, text, { isStanding });
+    this.#told.set(key, problems.length > 0 ? { uid: subject.uid, problems } : NOTHING);
   }
 
   lead(leads: boolean): void {

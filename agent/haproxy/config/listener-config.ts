@@ -52,9 +52,9 @@ export function isServed(listener: Listener): boolean {
   return listener.protocol === 'TCP' && listener.addresses.length > 0;
 }
 
-/** `address port` of everything that HAProxy listens on for it. */
+/** `address port` of everything that HAProxy listens on for it. Joined, because V8 keeps a template in parts and as a whole. */
 export function placesOf(listener: Listener): readonly string[] {
-  return isServed(listener) ? listener.addresses.map((address) => `${address} ${listener.port}`) : [];
+  return isServed(listener) ? listener.addresses.map((address) => [address, listener.port].join(' ')) : [];
 }
 
 /**
