@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -99,7 +100,7 @@ test('What somebody makes of the file does not last until the next agent reads i
     isDeepStrictEqual((await readClaimFile(path).catch(() => undefined))?.claims, [...claims.values()]);
   const damages: readonly (() => Promise<unknown>)[] = [
     () => rm(path),
-    () => rm(dirname(path), { recursive: true }),
+    async () => rmSync(dirname(path), { recursive: true }),
     () => truncate(path, 60),
     () => writeFile(path, 'nonsense'),
   ];
@@ -109,8 +110,9 @@ test('What somebody makes of the file does not last until the next agent reads i
     t.true(await isWhole());
   }
   // Where it cannot be written now it is as soon as it can, and said once it is.
-  await rm(dirname(path), { recursive: true });
-  await writeFile(dirname(path), '');
+  // In one go: between the two the file would be written again, with its folder.
+  rmSync(dirname(path), { recursive: true });
+  writeFileSync(dirname(path), '');
   await until('it is tried', () => failures.length > 1);
   await rm(dirname(path));
   await until('it is told', () => tampered.length === damages.length + 1);
