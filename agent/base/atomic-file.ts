@@ -17,27 +17,21 @@ export async function writeAtomically(
   chunks: Iterable<string | Buffer>,
   { temporary = `${path}.tmp`, mode = 0o600 } = {},
 ): Promise<FileIdentity> {
-  try {
-    const written = await writeDurably(temporary, chunks, mode);
-    await renameDurably(temporary, path);
-    return written;
-  } catch (cause) {
-    return fail(path, temporary, cause);
-  }
+  const written = await writeDurably(temporary, chunks, mode).catch((cause: unknown) =>
+    fail(path, temporary, cause),
+  );
+  await renameDurably(temporary, path);
+  return written;
 }
 
 /** The second half of it, for what writeDurably() has written. Errors: FILE_WRITE; `temporary` is gone then. */
-export async function moveDurably(temporary: string, path: string): Promise<void> {
+export async function renameDurably(temporary: string, path: string): Promise<void> {
   try {
-    await renameDurably(temporary, path);
+    await rename(temporary, path);
+    await syncFolder(dirname(path));
   } catch (cause) {
     await fail(path, temporary, cause);
   }
-}
-
-async function renameDurably(temporary: string, path: string): Promise<void> {
-  await rename(temporary, path);
-  await syncFolder(dirname(path));
 }
 
 async function fail(path: string, temporary: string, cause: unknown): Promise<never> {

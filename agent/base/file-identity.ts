@@ -11,18 +11,21 @@ export interface FileIdentity {
 
 /** Of what has just been written: taken from its descriptor, so it is of that and of nothing put in its place. */
 export async function identityOfOpen(file: FileHandle): Promise<FileIdentity> {
-  const { ino, size, mtimeMs } = await file.stat();
-  return { ino, size, mtimeMs };
+  return identityIn(await file.stat());
 }
 
 /** undefined where there is none. Synchronous: asked often, and many times as cheap as by the thread pool. */
 export function identityOf(path: string): FileIdentity | undefined {
   try {
-    const { ino, size, mtimeMs } = statSync(path);
-    return { ino, size, mtimeMs };
+    return identityIn(statSync(path));
   } catch {
     return undefined;
   }
+}
+
+/** The rest of what the system tells is not kept. */
+function identityIn({ ino, size, mtimeMs }: FileIdentity): FileIdentity {
+  return { ino, size, mtimeMs };
 }
 
 export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {

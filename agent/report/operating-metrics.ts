@@ -38,7 +38,7 @@ export class OperatingMetrics {
   #before: Before = { statuses: [], detail: 'member', families: undefined };
 
   /**
-   * In slices, because the first time there is much to write; then the arrays of rows are the same for as long as their
+   * In slices with pauses, because the first time there is much to write; then the arrays of rows are the same for as long as their
    * rows are, so that what was packed of them is used again. `detail`: how far down they go.
    */
   async families(
@@ -75,7 +75,7 @@ export class OperatingMetrics {
       const own = this.#rows.get(status) ?? rowsOf(status, loadBalancers.get(status.key));
       this.#rows.set(status, own);
       for (const [kind, all] of rows) for (const [word, row] of own[kind]) all.get(word)?.push(row);
-      if (slice.isOver) await slice.breathe();
+      if (slice.isOver) await slice.pause();
     }
     return kinds.map(({ kind, help }) => ({
       name: `headgate_${kind}_operating_status`,

@@ -2,7 +2,7 @@
 // last seen to serve kept beside it.
 
 import { copyFile, link, readFile, rename, unlink } from 'node:fs/promises';
-import { moveDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
+import { renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 
 export interface ConfigFileOptions {
@@ -120,7 +120,7 @@ export class ConfigFile {
     }
     const wasUntouched = this.isUntouched();
     const drafted = await this.#drafted(chunks);
-    if (drafted !== undefined) await moveDurably(this.#draftPath, this.path);
+    if (drafted !== undefined) await renameDurably(this.#draftPath, this.path);
     this.#written = drafted ?? (await writeAtomically(this.path, chunks, { mode: this.#mode }));
     if (!wasUntouched) this.#options.onTampered?.();
   }
