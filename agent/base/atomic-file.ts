@@ -2,7 +2,7 @@
 // a temporary file beside it, fsync, rename, fsync of the folder.
 
 import { closeSync, fsync, openSync } from 'node:fs';
-import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
+import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { HeadgateError } from './errors.ts';
@@ -31,6 +31,25 @@ export async function renameDurably(temporary: string, path: string): Promise<vo
     await syncFolder(dirname(path));
   } catch (cause) {
     await fail(path, temporary, cause);
+  }
+}
+
+/** The same for a copy, which has the mode of what it is taken from. Errors: FILE_WRITE; the old file then stands. */
+export async function copyAtomically(from: string, path: string): Promise<FileIdentity> {
+  const temporary = `${path}.tmp`;
+  const written = await copyDurably(from, temporary).catch((cause: unknown) => fail(path, temporary, cause));
+  await renameDurably(temporary, path);
+  return written;
+}
+
+async function copyDurably(from: string, path: string): Promise<FileIdentity> {
+  await copyFile(from, path);
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+    return await identityOfOpen(file);
+  } finally {
+    await file.close();
   }
 }
 

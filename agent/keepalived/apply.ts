@@ -1,10 +1,9 @@
 // Gives keepalived a new file: checked before it stands, put in place at once and whole, read by a reload, and seen to
 // be what keepalived then has. What keepalived refuses never comes into place.
 
-import { rename, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { unlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { syncFolder, writeDurably } from '../base/atomic-file.ts';
+import { renameDurably, writeDurably } from '../base/atomic-file.ts';
 import { HeadgateError } from '../base/errors.ts';
 import { differenceOf } from './config/difference.ts';
 import type { KeepalivedPaths } from './paths.ts';
@@ -26,8 +25,7 @@ export async function replaceConfig(
       const message = `keepalived refuses its configuration: ${said.replaceAll(candidate, 'keepalived.conf')}`;
       throw new HeadgateError('KEEPALIVED_REJECTED', message, { retry: 'never' });
     }
-    await rename(candidate, paths.config);
-    await syncFolder(dirname(paths.config));
+    await renameDurably(candidate, paths.config);
   } catch (error) {
     await unlink(candidate).catch(() => undefined);
     if (error instanceof HeadgateError) throw error;

@@ -1,8 +1,8 @@
 // haproxy.cfg on disk: always whole, always the last text that HAProxy has accepted, with the one that a worker was
 // last seen to serve kept beside it.
 
-import { copyFile, link, readFile, rename, unlink } from 'node:fs/promises';
-import { renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
+import { link, readFile, unlink } from 'node:fs/promises';
+import { copyAtomically, renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 
 export interface ConfigFileOptions {
@@ -73,22 +73,15 @@ export class ConfigFile {
 
   /** Keeps a copy of what stands in the file, because a worker was seen to serve it. */
   async keepAsLastGood(): Promise<void> {
-    const temporary = `${this.#lastGood}.tmp`;
-    await copyFile(this.path, temporary);
-    await rename(temporary, this.#lastGood);
+    await copyAtomically(this.path, this.#lastGood);
   }
 
   /** Puts the last good text back, so that whoever starts HAProxy next finds a file that works. */
   async restoreLastGood(): Promise<void> {
-    const temporary = `${this.path}.tmp`;
     try {
-      await copyFile(this.#lastGood, temporary);
-      const written = identityOf(temporary);
-      await rename(temporary, this.path);
-      this.#written = written;
+      this.#written = await copyAtomically(this.#lastGood, this.path);
     } catch {
       // There is none yet; the rejected file is no worse than no file.
-      await unlink(temporary).catch(() => undefined);
     }
   }
 

@@ -3,9 +3,9 @@
 // somebody else makes of the file does not last. Owns one file and two timers.
 
 import { existsSync } from 'node:fs';
-import { copyFile, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncFolder, writeAtomically } from '../../base/atomic-file.ts';
+import { copyAtomically, syncFolder, writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
 import { makeFolder } from '../../base/make-folder.ts';
@@ -137,10 +137,10 @@ export async function readClaimFile(
   };
 }
 
-/** Sets aside what could not be read whole, before another file takes its place. Errors: those of the file system. */
+/** Sets aside what could not be read whole, before another file takes its place. Errors: FILE_WRITE. */
 export async function keepDamaged(path: string): Promise<string> {
   const copy = `${path}.damaged`;
-  await copyFile(path, copy);
+  await copyAtomically(path, copy);
   return copy;
 }
 

@@ -57,3 +57,26 @@ test('A draft that cannot be written is no fault of its own: the write says why'
   await other.write(TWO);
   t.is(await textOf(other), 'two\n');
 });
+
+test('The last good text comes back with its mode, and counts as written by us', async (t) => {
+  const folder = await emptyFolder(t);
+  const file = new ConfigFile(join(folder, 'haproxy.cfg'), { mode: 0o640 });
+  await file.write(ONE);
+  await file.keepAsLastGood();
+  await file.write(TWO);
+  await file.restoreLastGood();
+  t.is(await textOf(file), 'one\n');
+  t.is((await stat(file.path)).mode & 0o777, 0o640);
+  t.true(file.isUntouched());
+  t.deepEqual((await readdir(folder)).sort(), ['haproxy.cfg', 'haproxy.cfg.last-good']);
+});
+
+test('Where there is no last good text yet the file stays as it is', async (t) => {
+  const folder = await emptyFolder(t);
+  const file = new ConfigFile(join(folder, 'haproxy.cfg'));
+  await file.write(TWO);
+  await file.restoreLastGood();
+  t.is(await textOf(file), 'two\n');
+  t.true(file.isUntouched());
+  t.deepEqual(await readdir(folder), ['haproxy.cfg']);
+});
