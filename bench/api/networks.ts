@@ -4,6 +4,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
+import { beforeOthers } from '../support/client-start.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { start } from '../support/processes.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -54,7 +55,7 @@ export async function startNetworks<T extends { readonly url: string }>(
   // Through a file, so that no packet has a way from one network to the other.
   const meeting = `unix@${scratch.path('api.sock')}`;
   const out = `\nlisten out\n    ${RELAY}\n    bind ${meeting}\n    server api ${host}\n`;
-  await startHaproxy(scratch, 'members', haproxy, body + out, { globals });
+  await startHaproxy(scratch, 'members', haproxy, body + out, { globals, within: beforeOthers() });
   return { api, networks: { other: (scratch) => startOther(scratch, haproxy, host, meeting) } };
 }
 
@@ -73,6 +74,7 @@ async function startOther(
   const into = `\nlisten into\n    ${RELAY}\n    bind ${host}\n    server api ${meeting}\n`;
   // Of a socket of IPv6 HAProxy asks for the address that kube-proxy has put in, not for the one that was asked.
   const { body, globals } = responder(`:::${MEMBER_PORT} v4v6`);
-  await startHaproxy(scratch, 'other-members', haproxy, body + into, { globals, within });
+  const before = [...within, ...beforeOthers()];
+  await startHaproxy(scratch, 'other-members', haproxy, body + into, { globals, within: before });
   return { within };
 }

@@ -1,6 +1,7 @@
 // Asks an address once a millisecond, each time on a connection of its own, until a given member has answered.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { collect } from '../support/client-start.ts';
 import { answer, over } from '../support/parent.ts';
 import { request } from '../support/request.ts';
 import { monotonic } from './monotonic.ts';
@@ -45,6 +46,7 @@ process.on('message', async ({ id, address, port, body, most }: ProbeOrder) => {
   }
   const result: ProbeResult = { id, last, ...(answered === undefined ? {} : { answered }) };
   answer(result);
+  collect();
 });
 await over;
 process.exit();

@@ -25,11 +25,11 @@ const EXPORTER_PORT = 8089;
 /** Connections a second. */
 const RATE = 250;
 const SECONDS = 3;
-const ROUNDS = 4;
+const ROUNDS = 10;
 /** After which an agent weighs what it weighs. */
 const SCRAPES = 40;
-/** After which V8 compiles nothing more of what a scrape runs; an agent has mostly been scraped for days. */
-const WARMING = 150;
+/** After which V8 compiles hardly anything more of what a scrape runs; an agent has mostly been scraped for days. */
+const WARMING = 600;
 const WARMING_ROUNDS = 3;
 /** Where all pools have traffic: rounds, and requests at a time. */
 const BUSY_ROUNDS = 10;
@@ -43,7 +43,9 @@ export const scrape: Benchmark = {
     withScratch(async (scratch) => {
       const count = bench.scaled(1_000, 5);
       const member = responder(`0.0.0.0:${MEMBER_PORT}`);
-      await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
+      // Members are on other hosts, as clients are: neither waits for a processor that is taken here.
+      const options = { globals: member.globals, within: beforeOthers() };
+      await startHaproxy(scratch, 'member', bench.haproxy, member.body, options);
       const specs = services(new Addresses(), count, 10, { memberPort: MEMBER_PORT });
       const folder = new ManifestFolder(scratch.path('m'), specs);
       const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
@@ -185,7 +187,6 @@ async function delayRow(
   agent: Agent,
   { url, exporter, vip }: Places,
 ): Promise<Row> {
-  // Clients are on other hosts: theirs shall not wait for a processor that the agent, or who scrapes it, has just taken.
   const load = startLoad(scratch, beforeOthers());
   const runtime = await Runtime.connect({ socketPath: agent.adminSocket });
   const listener = 'bench:service-00001:tcp:8080:v4';

@@ -2,6 +2,7 @@
 // becomes of those before.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { collect } from './client-start.ts';
 import { answer, over } from './parent.ts';
 import { type Answer, request } from './request.ts';
 
@@ -48,6 +49,7 @@ process.on('message', async (order: LoadOrder) => {
     took: answers.map(({ took }) => took),
   };
   answer(result);
+  collect();
 });
 await over;
 process.exit();
