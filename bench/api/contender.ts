@@ -30,6 +30,11 @@ const BETWEEN = 80;
 /** Of so many changes one is a new Service and one a changed option. */
 const CYCLE = 20;
 const [NEW_SERVICE, OPTION] = [5, 15];
+/**
+ * Milliseconds between two requests for a new Service of the churn, which waits for seconds: once a millisecond they
+ * would take from the endpoints that are measured a third of a processor, before everybody else.
+ */
+const SELDOM = 25;
 /** Milliseconds for what follows from the last change. */
 const TAIL = 3_500;
 
@@ -64,9 +69,10 @@ export class Contender {
     return took;
   }
 
-  async addService(): Promise<number> {
+  /** `every`: milliseconds between two requests. */
+  async addService(every = 1): Promise<number> {
     const { service, written } = await this.services.add();
-    return (await this.#answer(service)) - written;
+    return (await this.#answer(service, every)) - written;
   }
 
   /** A change every 80 ms, whatever becomes of those before. */
@@ -78,7 +84,8 @@ export class Contender {
     const others: Promise<void>[] = [];
     for (let n = 0; n < changes; n++) {
       await pause(Math.max(0, began + n * BETWEEN - performance.now()));
-      if (n % CYCLE === NEW_SERVICE && !this.#options.endpointsOnly) newServices.push(this.addService());
+      if (n % CYCLE === NEW_SERVICE && !this.#options.endpointsOnly)
+        newServices.push(this.addService(SELDOM));
       else if (n % CYCLE === OPTION && !this.#options.endpointsOnly) others.push(this.#changeOption(n));
       else endpoints.push(this.replaceEndpoint());
     }
@@ -121,9 +128,9 @@ export class Contender {
     return Math.max(0, (await answered) - written);
   }
 
-  #answer(service: ApiService): Promise<number> {
+  #answer(service: ApiService, every = 1): Promise<number> {
     const { prober, servedAt = 'address' } = this.#options;
-    return prober.answered(service[servedAt], this.services.port, service.members.at(-1) ?? '');
+    return prober.answered(service[servedAt], this.services.port, service.members.at(-1) ?? '', { every });
   }
 
   async #changeOption(n: number): Promise<void> {

@@ -1,4 +1,4 @@
-// Asks an address once a millisecond, each time on a connection of its own, until a given member has answered.
+// Asks an address once a millisecond, or less often, each time on a connection of its own, until a given member has answered.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { collect } from '../support/client-start.ts';
@@ -12,7 +12,8 @@ export interface ProbeOrder {
   readonly port: number;
   /** What the member answers. */
   readonly body: string;
-  /** Milliseconds. */
+  /** Milliseconds between two requests, and for all of them. */
+  readonly every: number;
   readonly most: number;
 }
 
@@ -28,7 +29,7 @@ const PATIENCE = 300;
 /** Requests that wait for their answer: all of that time, since kube-proxy drops packets for a Service it has yet to see. */
 const OPEN = 400;
 
-process.on('message', async ({ id, address, port, body, most }: ProbeOrder) => {
+process.on('message', async ({ id, address, port, body, every, most }: ProbeOrder) => {
   const end = performance.now() + most;
   let answered: number | undefined;
   let last = '';
@@ -42,7 +43,7 @@ process.on('message', async ({ id, address, port, body, most }: ProbeOrder) => {
         if (got.failure === '' && got.body.replace('::ffff:', '') === body) answered ??= monotonic();
       });
     }
-    await delay(1);
+    await delay(every);
   }
   const result: ProbeResult = { id, last, ...(answered === undefined ? {} : { answered }) };
   answer(result);

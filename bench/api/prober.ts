@@ -27,12 +27,20 @@ export class Prober {
     child.on('message', (result: ProbeResult) => this.#waiting.get(result.id)?.(result));
   }
 
-  /** By monotonic(): when `body` came back for the first time. Rejects where it does not within `most` milliseconds. */
-  async answered(address: string, port: number, body: string, most = MOST): Promise<number> {
+  /**
+   * By monotonic(): when `body` came back for the first time. Rejects where it does not within `most` milliseconds.
+   * `every`: milliseconds between two requests.
+   */
+  async answered(
+    address: string,
+    port: number,
+    body: string,
+    { every = 1, most = MOST } = {},
+  ): Promise<number> {
     const id = ++this.#id;
     const result = await new Promise<ProbeResult>((resolve) => {
       this.#waiting.set(id, resolve);
-      this.#send({ id, address, port, body, most });
+      this.#send({ id, address, port, body, every, most });
     });
     this.#waiting.delete(id);
     if (result.answered !== undefined) return result.answered;

@@ -84,7 +84,7 @@ async function measureSize(bench: Bench, scratch: Scratch, size: ColdSize, runs:
     bench.say(`cold-${size.suffix}: run ${run} of ${runs}`);
     const listeners = async (): Promise<void> => {
       const { address, members } = services.at(0);
-      await prober.answered(address, PORT, members[0] ?? '', MOST);
+      await prober.answered(address, PORT, members[0] ?? '', { most: MOST });
       const isThere = (): boolean => listeningSockets(PORT, vipsOf(services)) >= services.all.length;
       await until('All listeners are there', isThere, { most: MOST });
     };
@@ -101,7 +101,7 @@ async function measureSize(bench: Bench, scratch: Scratch, size: ColdSize, runs:
         const network = await rig.networkOfKubeProxy(own);
         const clusterIPs = async (): Promise<void> => {
           for (const { clusterIP, members } of [services.at(0)])
-            await network.prober.answered(clusterIP, PORT, members[0] ?? '', MOST);
+            await network.prober.answered(clusterIP, PORT, members[0] ?? '', { most: MOST });
         };
         await once(bench, services, all['kube-proxy'], isFirst, network.start, clusterIPs);
       });
