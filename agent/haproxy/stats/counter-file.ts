@@ -1,6 +1,6 @@
 // The totals on disk, so that an agent that starts goes on where the one before it ended. One line of JSON says which
-// workers had been read, each further line is a series that has counted anything. What cannot be read counts as
-// nothing: then counters begin anew, which Prometheus takes for a restart.
+// workers had been read, each further line is a series, or what belongs to it in a second backend, that has counted
+// anything. What cannot be read counts as nothing: then counters begin anew, which Prometheus takes for a restart.
 
 import { readFile } from 'node:fs/promises';
 import { writeAtomically } from '../../base/atomic-file.ts';
@@ -30,7 +30,7 @@ const count = number().also((value, refuse) => {
 });
 /** The same to be written: series one by one, each as it is by then. */
 export interface WrittenCounts extends Omit<Counts, 'series'> {
-  readonly series: Iterable<readonly [key: string, totals: number[]]>;
+  readonly series: Iterable<readonly [key: string, totals: readonly number[]]>;
 }
 
 const numbers = listOf(count);
@@ -64,8 +64,8 @@ export async function writeCounts(path: string, counts: WrittenCounts): Promise<
   let at = 0;
   for (const [key, totals] of series) {
     if (at++ % FEW === 0 && slice.isOver) await slice.pause();
-    if (!hasCounted(totals)) continue;
     const readings = all.map(([, own]) => own.series.get(key) ?? []);
+    if (!hasCounted(totals) && !readings.some(hasCounted)) continue;
     chunks.push(`${JSON.stringify([key, totals.slice(0, counterColumns.length), readings])}\n`);
   }
   await writeAtomically(path, chunks);

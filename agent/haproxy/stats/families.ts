@@ -74,9 +74,12 @@ const gauge = (name: string, help: string, value: Metric['value']): Metric => ({
 });
 
 /** What listeners, pools and members have in common. */
-const common = (of: string): readonly Metric[] => [
+const common = (
+  of: string,
+  sessions = 'Sessions: connections, or requests in http mode',
+): readonly Metric[] => [
   gauge(`headgate_${of}_open_connections`, 'Connections now', raw('scur')),
-  counter(`headgate_${of}_sessions_total`, 'Sessions: connections, or requests in http mode', raw('stot')),
+  counter(`headgate_${of}_sessions_total`, sessions, raw('stot')),
   counter(`headgate_${of}_received_bytes_total`, 'Bytes from clients', raw('bin')),
   counter(`headgate_${of}_sent_bytes_total`, 'Bytes to clients', raw('bout')),
 ];
@@ -108,6 +111,11 @@ const toMembers = (of: string): readonly Metric[] => [
   gauge(`headgate_${of}_session_time_average_seconds`, 'Length of the last 1,024 sessions', average('ttime')),
   counter(`headgate_${of}_http_responses_total`, 'Answers in http mode', codes),
 ];
+/** HAProxy's own word for a pool without members is UP. */
+const anyActive = (): Value => {
+  const active = positionOf('act');
+  return { from: [active], of: ({ values }) => Number((values[active] as number) > 0) };
+};
 /** Only a member with a limit has a queue. */
 const queue = (): Value => {
   const [limit, waiting] = [positionOf('slim'), positionOf('qcur')];
@@ -125,7 +133,7 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
       inWords(({ status }) => Number(status === 'OPEN')),
     ),
     gauge('headgate_listener_connection_limit', 'How many connections it takes', raw('slim')),
-    ...common('listener'),
+    ...common('listener', 'Connections that were let in'),
     counter('headgate_listener_connections_total', 'Connections', raw('conn_tot')),
     counter(
       'headgate_listener_denied_connections_total',
@@ -137,11 +145,7 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
     counter('headgate_listener_http_responses_total', 'Answers in http mode', codes),
   ],
   pool: [
-    gauge(
-      'headgate_pool_up',
-      'Whether a member takes connections',
-      inWords(({ status }) => Number(isUp(status))),
-    ),
+    gauge('headgate_pool_up', 'Whether a member takes connections', anyActive()),
     gauge('headgate_pool_active_members', 'Members that take connections', raw('act')),
     ...common('pool'),
     gauge('headgate_pool_queue', 'Connections that wait for a member', raw('qcur')),

@@ -18,7 +18,7 @@ import {
 } from './series.ts';
 import { type Block, SeriesBlocks } from './series-blocks.ts';
 import type { StatRow } from './stat-rows.ts';
-import { addCounted, newReading, type Reading } from './totals.ts';
+import { addCounted, firstReading, newReading, type Reading } from './totals.ts';
 
 export class Ledger {
   readonly #series = new Map<string, Series>();
@@ -35,6 +35,14 @@ export class Ledger {
   #inherited: ReadonlyMap<string, number[]> = new Map();
   #legacy: Counts | undefined;
   #number = 0;
+  readonly #now: () => number;
+  /** When the last whole reading of the worker that takes connections was over. */
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  /** `now()`: seconds, from any moment on. */
+  constructor(now: () => number = () => performance.now() / 1_000) {
+    this.#now = now;
+  }
 
   /** What an agent before this one had counted; taken over with the first reading, if it can be continued. */
   inherit(counts: Counts | undefined): void {
@@ -69,6 +77,7 @@ export class Ledger {
     const worker = this.#workerOf(info);
     const names = new Names(loadBalancers);
     const number = ++this.#number;
+    const passed = this.#now() - this.#readAt;
     let name = '';
     let origin: Origin | undefined;
     let listener: Listener | undefined;
@@ -104,7 +113,7 @@ export class Ledger {
         }
         series.origin = origin;
         series.seen = number;
-        const differs = take(worker, row, series, number);
+        const differs = take(worker, row, series, number, passed);
         if (kind !== 'member') onTaken(series, differs);
       },
       listener: (of) => {
@@ -113,6 +122,7 @@ export class Ledger {
       },
       end: (unread) => {
         this.#inherited = new Map();
+        this.#readAt = this.#now();
         for (const name of unread ?? []) {
           const left = this.#origins.get(name);
           if (left !== undefined) left.unread = number;
@@ -145,11 +155,16 @@ export class Ledger {
     }
   }
 
-  /** One reading of a worker that is on its way out: it only counts, for those that are still there. */
+  /**
+   * One reading of a worker that is on its way out: it only counts, for those that are still there. It checks nobody any
+   * more, so that whoever was down when it was replaced is so for ever there.
+   */
   old(info: ProcessInfo): (row: StatRow) => void {
     const worker = this.#workerOf(info);
     return (row) => {
       const series = this.#series.get(row.key) ?? this.#ownerOf(row);
+      row.values[DOWNS] = Number.NaN;
+      row.values[DOWNTIME] = Number.NaN;
       // After the reading before, and so in the next one.
       if (series !== undefined) count(worker, row, series, this.#number + 1);
     };
@@ -186,8 +201,12 @@ export class Ledger {
     return { isClean, process: this.#process, series: this.#totals(), workers: this.#workers };
   }
 
-  *#totals(): Generator<readonly [key: string, totals: number[]], void, void> {
-    for (const [key, { values }] of this.#series) yield [key, values];
+  /** Of a second backend there are no totals, but readings that the next agent has to know. */
+  *#totals(): Generator<readonly [key: string, totals: readonly number[]], void, void> {
+    for (const [key, { kind, values }] of this.#series) {
+      yield [key, values];
+      if (kind !== 'listener') yield [spareKeyOf(key), []];
+    }
   }
 
   /**
@@ -221,15 +240,19 @@ function spareKeyOf(key: string): string {
 
 /** What is open or waits now. */
 const NOW = [positionOf('scur'), positionOf('qcur')];
-const TYPE = positionOf('type');
+const [TYPE, DOWNS, DOWNTIME] = [positionOf('type'), positionOf('chkdown'), positionOf('downtime')];
 const KINDS: readonly (Series['kind'] | undefined)[] = ['listener', 'pool', 'member'];
 /** Of a frontend or backend of ours: HAProxy's own (peers, tables, what others have added) have other names. */
 export const OURS = /^[^:,]+:[^:,]+:[a-z]+:\d+:v[46]$/;
 
-/** Takes a row of this reading into its series. True where that has changed anything. */
-function take(worker: WorkerCounts, row: StatRow, series: Series, reading: number): boolean {
+/**
+ * Takes a row of this reading into its series. True where that has changed anything. `passed`: seconds since the reading
+ * before.
+ */
+function take(worker: WorkerCounts, row: StatRow, series: Series, reading: number, passed: number): boolean {
   const isHttp = row.mode === 'http';
   const { values, changes } = series;
+  const wasDown = series.status.startsWith('DOWN');
   let differs =
     series.status !== row.status || series.checkStatus !== row.checkStatus || series.isHttp !== isHttp;
   if (differs) changes[WORDS] = reading;
@@ -247,6 +270,8 @@ function take(worker: WorkerCounts, row: StatRow, series: Series, reading: numbe
   // Of the worker that takes connections it is at hand: with many members to look for it by its key costs as much as to
   // take in the row.
   if (series.countedBy !== worker) {
+    if (series.countedBy !== undefined && !worker.series.has(row.key))
+      worker.series.set(row.key, firstReading(row.values, wasDown, passed));
     series.countedBy = worker;
     series.counted = readingOf(worker, row.key);
   }

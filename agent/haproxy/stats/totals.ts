@@ -1,7 +1,7 @@
 // Counters that never go back: each worker counts from 0, and what it has counted more since it was last read is added
 // to the series' totals. So neither a new worker nor one that is gone changes a total.
 
-import { type Changes, counterCount } from './columns.ts';
+import { type Changes, counterCount, positionOf } from './columns.ts';
 
 /** What one worker had counted of one series when it was last read. */
 export type Reading = number[];
@@ -38,4 +38,18 @@ export function addCounted(
 
 export function newReading(): Reading {
   return new Array<number>(counterCount).fill(0);
+}
+
+const [DOWNS, DOWNTIME] = [positionOf('chkdown'), positionOf('downtime')];
+
+/**
+ * What of a new worker's first row has been counted of the worker before it: that hands on who is down, and since when,
+ * and the new one counts that as a down of its own, and as downtime from the beginning (srv_state_srv_update()). Nobody
+ * has been down for longer than has passed since, in seconds.
+ */
+export function firstReading(row: readonly number[], wasDown: boolean, passed: number): Reading {
+  const reading = newReading();
+  if (wasDown) reading[DOWNS] = Math.min(1, row[DOWNS] || 0);
+  reading[DOWNTIME] = Math.max(0, Math.floor((row[DOWNTIME] || 0) - passed));
+  return reading;
 }

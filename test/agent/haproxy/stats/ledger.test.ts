@@ -1,7 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
-import type { Counts } from '../../../../agent/haproxy/stats/counter-file.ts';
+import { type Counts, readCounts, writeCounts } from '../../../../agent/haproxy/stats/counter-file.ts';
 import { haproxyFamilies } from '../../../../agent/haproxy/stats/families.ts';
 import { Ledger } from '../../../../agent/haproxy/stats/ledger.ts';
 import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts';
@@ -21,10 +24,19 @@ const LISTENER = 'default:web:tcp:80:v4';
 function line(
   server: string,
   sessions: number,
-  { check = '', last = '', name = LISTENER, mode = 'tcp', waiting = 0 } = {},
+  {
+    check = '',
+    last = '',
+    name = LISTENER,
+    mode = 'tcp',
+    waiting = 0,
+    status = 'UP',
+    downs = 0,
+    downtime = 0,
+  } = {},
 ): string {
   const type = server === 'FRONTEND' ? 0 : server === 'BACKEND' ? 1 : 2;
-  return `${name},${server},${waiting},1,,${sessions},10,20,,0,0,0,0,UP,16,1,,,,${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
+  return `${name},${server},${waiting},1,,${sessions},10,20,,0,0,0,0,${status},16,1,,${downs},${downtime},${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
 }
 
 function info(pid: number, start = 1): string {
@@ -48,7 +60,7 @@ function read(ledger: Ledger, pid: number, lines: readonly string[], size = 1_00
 /** What the next agent finds. */
 function kept(ledger: Ledger, isClean: boolean): Counts {
   const counts = ledger.counts(isClean);
-  return structuredClone({ ...counts, series: new Map(counts.series) });
+  return structuredClone({ ...counts, series: new Map(counts.series as Iterable<[string, number[]]>) });
 }
 
 /** Listeners, then members, then pools. */
@@ -58,7 +70,10 @@ function seriesOf(ledger: Ledger): readonly Series[] {
   );
 }
 
-function totals(ledger: Ledger, column: 'stot' | 'bin' = 'stot'): readonly (number | undefined)[] {
+function totals(
+  ledger: Ledger,
+  column: 'stot' | 'bin' | 'chkdown' | 'downtime' = 'stot',
+): readonly (number | undefined)[] {
   return seriesOf(ledger).map(({ values }) => values[positionOf(column)]);
 }
 
@@ -109,6 +124,58 @@ test('What the second backend of a listener has served is counted for its pool a
   read(ledger, 2, [line('BACKEND', 2), line('BACKEND', 1, spare)]);
   read(ledger, 2, lines(2, 1));
   t.deepEqual(totals(ledger), [3, 12]);
+});
+
+test('What was down before a reload has gone down once, and not for longer than it was', (t) => {
+  let now = 1_000;
+  const ledger = new Ledger(() => now);
+  const told = (downs: number, downtime: number, status = 'DOWN'): string[] => [
+    line('10.0.0.1:80', 0, { status, downs, downtime }),
+    line('BACKEND', 0, { status, downs, downtime }),
+  ];
+  const all = (): unknown => [totals(ledger, 'chkdown'), totals(ledger, 'downtime')];
+  read(ledger, 1, told(1, 3_600));
+  now += 15;
+  // The new worker has been told by the old one, which says that they are down for ever.
+  readOld(ledger, 1, 0, { status: 'DOWN', downs: 1, downtime: 3_700 });
+  read(ledger, 2, told(1, 3_615));
+  t.deepEqual(all(), [
+    [1, 1],
+    [3_615, 3_615],
+  ]);
+  now += 15;
+  read(ledger, 2, told(2, 3_620));
+  t.deepEqual(all(), [
+    [2, 2],
+    [3_620, 3_620],
+  ]);
+  // One that was up goes down shortly before the next reload.
+  now += 15;
+  read(ledger, 2, told(2, 3_625, 'UP'));
+  now += 15;
+  read(ledger, 3, told(1, 4));
+  t.deepEqual(all(), [
+    [3, 3],
+    [3_629, 3_629],
+  ]);
+});
+
+test('The next agent knows what was counted in the second backend', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'hg-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const lines = (own: number, others: number): string[] => [
+    line('10.0.0.1:80', own),
+    line('BACKEND', own),
+    line('10.0.0.1:80', others, { name: `${LISTENER}:all-down` }),
+    line('BACKEND', others, { name: `${LISTENER}:all-down` }),
+  ];
+  const before = new Ledger();
+  read(before, 1, lines(0, 1_000));
+  const next = new Ledger();
+  await writeCounts(join(directory, 'counters'), before.counts(true));
+  next.inherit(await readCounts(join(directory, 'counters')));
+  read(next, 1, lines(2, 1_001));
+  t.deepEqual(totals(next), [1_003, 1_003]);
 });
 
 test('What is not of ours has no series', (t) => {
@@ -290,9 +357,9 @@ function readSome(ledger: Ledger, lines: readonly string[]): void {
   rows.feed(Buffer.from(`${[HEADER, ...lines].join('\n')}\n`));
 }
 
-function readOld(ledger: Ledger, pid: number, count: number): void {
+function readOld(ledger: Ledger, pid: number, count: number, more: Parameters<typeof line>[2] = {}): void {
   const rows = new StatRows(ledger.old(readProcessInfo(info(pid))));
-  rows.feed(Buffer.from(`${HEADER}\n${line('BACKEND', count)}\n`));
+  rows.feed(Buffer.from(`${HEADER}\n${line('BACKEND', count, more)}\n`));
 }
 
 test('Counts of an agent before that may be less than what was shown are dropped as a whole', (t) => {
