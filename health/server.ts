@@ -25,7 +25,14 @@ export interface HealthServerOptions {
   readonly ready: Verdict;
   /** What a status page shows that asks for this; in slices. */
   readonly look: (asked: URLSearchParams) => Promise<PageView>;
+  /** Milliseconds in which nothing goes or comes, after which a connection is closed. */
+  readonly patience?: number;
 }
+
+/** Milliseconds; live updates have a sign of life more often. */
+const PATIENCE = 60_000;
+/** Each that waits for its answer to be taken holds a few hundred KB. */
+const MOST_CONNECTIONS = 64;
 
 /** What outlives an answer. */
 interface Held {
@@ -47,6 +54,8 @@ export async function startHealthServer(
     });
   });
   server.requestTimeout = 10_000;
+  server.timeout = options.patience ?? PATIENCE;
+  server.maxConnections = MOST_CONNECTIONS;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
       reject(new HeadgateError('LISTEN_FAILED', cannotListen(listen), { cause })),

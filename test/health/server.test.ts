@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
+import { createConnection, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { LiveUpdates } from '../../health/live-updates.ts';
 import type { PageView } from '../../health/page-model.ts';
-import { startHealthServer } from '../../health/server.ts';
+import { type HealthServerOptions, startHealthServer } from '../../health/server.ts';
 import { summary, view } from '../support/page-view.ts';
 
 test('The page and its files are served with a type, a tag and a policy that lets in nothing else', async (t) => {
@@ -151,14 +152,45 @@ test('LiveUpdates forgets who has gone, and works nothing out while nobody looks
   await again.closed;
 });
 
+test('Who asks for metrics and does not take them is not waited for, who takes them slowly is', async (t) => {
+  const help = 'x'.repeat(1_000);
+  const many = Array.from({ length: 16_000 }, (_, n) => {
+    return { name: `headgate_${n}_total`, type: 'counter' as const, help, parts: [] };
+  });
+  const url = new URL(await start(t, undefined, { families: async () => many, patience: 400 }));
+  const connect = (): Socket => {
+    const socket = createConnection(Number(url.port), url.hostname).on('error', () => undefined);
+    socket.write('GET /metrics HTTP/1.0\r\n\r\n');
+    return socket;
+  };
+  const stalled = connect().pause();
+  const slow = connect();
+  let taken = 0;
+  slow.on('data', ({ length }) => {
+    taken += length;
+    slow.pause();
+    setTimeout(() => slow.resume(), 5);
+  });
+  await once(slow, 'close');
+  t.true(taken > 16_000_000, `${taken} bytes`);
+  let got = 0;
+  stalled.on('data', ({ length }) => {
+    got += length;
+  });
+  stalled.resume();
+  await once(stalled, 'close');
+  t.true(got < 16_000_000, `${got} bytes`);
+});
+
 /** The address of a server that shows `view`, unless something else is given. */
 async function start(
   t: ExecutionContext<unknown>,
   look: (asked: URLSearchParams) => Promise<PageView> = async () => view,
+  more: Partial<HealthServerOptions> = {},
 ): Promise<string> {
   const { server, address } = await startHealthServer(
     { address: '127.0.0.1', port: 0 },
-    { families: async () => [], alive: () => '', ready: () => '', look },
+    { families: async () => [], alive: () => '', ready: () => '', look, ...more },
   );
   t.teardown(() => {
     server.closeAllConnections();
