@@ -232,7 +232,10 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_haproxy_reloads_total', 'reason="settings",result="failed"')]: growing(0.5),
     },
     quiet: {
+      // A reload has more than one reason.
       [a('headgate_haproxy_reloads_total', 'reason="repair",result="failed"')]: `0+0x12 1+0x${LONG}`,
+      [a('headgate_haproxy_reloads_total', 'reason="settings",result="failed"')]: `0+0x12 1+0x${LONG}`,
+      [a('headgate_haproxy_reloads_total', 'reason="listener",result="failed"')]: `0+0x12 1+0x${LONG}`,
       [a('headgate_haproxy_reloads_total', 'reason="repair",result="done"')]: growing(5),
     },
   },
@@ -257,7 +260,8 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   HeadgateDrift: {
     fires: { [a('headgate_repairs_total', 'what="audit"')]: growing(0.2) },
     quiet: {
-      [a('headgate_repairs_total', 'what="audit"')]: `0+0x15 1+0x${LONG}`,
+      // Four pools at once.
+      [a('headgate_repairs_total', 'what="audit"')]: `0+0x15 4+0x${LONG}`,
       [a('headgate_repairs_total', 'what="process"')]: growing(1),
     },
     at: '60m',
