@@ -3,7 +3,7 @@
 // asks for a reload.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, ReloadReason } from './plan.ts';
 import { readListener } from './readback.ts';
 import type { Running } from './running.ts';
 import type { Command } from './socket/commands.ts';
@@ -30,6 +30,12 @@ export interface Outcome {
 /** What a worker that has a successor answers to every command about a server (measured from 2.6 to 3.4). */
 const SUCCEEDED = 'Proxy is disabled.';
 
+/** Why a worker has to be replaced in which somebody else's server has the name or the number of one of ours. */
+const OTHER_SERVERS: ReadonlySet<ReloadReason> = new Set<ReloadReason>([
+  'server-renumbered',
+  'server-changed',
+]);
+
 /** `replan` gives the plan of a load balancer from what the worker runs by then. Never throws. */
 export async function applyPlans(
   worker: Worker,
@@ -53,11 +59,11 @@ export async function applyPlans(
     const again = [...new Set(failed.values())].map(replan);
     const second = await send(worker, again, acknowledged);
     const stillFailed = new Set(second.map(({ command }) => listenerOf(worker.running, command)));
-    const renumbered = new Set(
-      again.flatMap(({ key, reload }) => (reload === 'server-renumbered' ? [key] : [])),
+    const others = new Set(
+      again.flatMap(({ key, reload }) => (reload !== undefined && OTHER_SERVERS.has(reload) ? [key] : [])),
     );
     for (const [listener, key] of failed) {
-      const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !renumbered.has(key);
+      const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !others.has(key);
       (isRepaired ? repaired : beyondRepair).push(listener);
     }
   } catch (error) {

@@ -44,6 +44,37 @@ test.serial('A member that is down stays down over reloads until checks find it 
   await host.until('checks find it up', async () => (await stateOf(down)) === 'up');
 });
 
+test.serial(
+  'A member that drains and is down at a reload gets traffic once it is ready and up',
+  async (t) => {
+    const host = await TestHost.create(t);
+    await startMembers(t, host, 1);
+    const [other, address] = [host.address(11), host.address(12)];
+    const annotations = { 'health-monitor': 'tcp', 'health-monitor-interval': '1s' };
+    const serve = (terminating: boolean) =>
+      host.serve({ members: [other, { address, terminating }], annotations });
+    await serve(false);
+    await host.start();
+    const server = async () =>
+      (await host.servers()).find(
+        (each) => each.backend.includes(':web:') && each.server.startsWith(address),
+      );
+    await host.until('it is down', async () => (await server())?.operational === 'down');
+    await serve(true);
+    await host.until('it drains', async () => (await server())?.state === 'drain');
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a reload is done', async () => (await host.reloads()) === 1 && host.answers(2));
+    const member = await startMember(address, MEMBER_PORT);
+    t.teardown(() => member.kill());
+    await serve(false);
+    await host.soon('it takes connections', async () => {
+      const { state, weight, operational } = (await server()) ?? {};
+      return state === 'ready' && weight !== 0 && operational === 'up';
+    });
+    t.is(await host.reloads(), 1);
+  },
+);
+
 test.serial('What one health monitor has found says nothing once there is another', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host, 1);

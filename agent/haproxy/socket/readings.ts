@@ -120,8 +120,8 @@ export interface Processes {
   readonly oldWorkers: readonly Process[];
 }
 
-/** Pid, type, reloads, failed; the uptime, which 2.6 lets go below zero when the clock was set back, is only begun. */
-const PROCESS = /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +\d{1,10}d/;
+/** Pid, type, reloads, failed; the uptime, which 2.6 lets go below zero when the clock was set back, be it by days, is only begun. */
+const PROCESS = /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +-?\d{1,10}d/;
 
 /** Of the master's `show proc`. */
 export function parseShowProc(text: string): Processes {

@@ -182,6 +182,15 @@ export class ServerRows implements ServerState {
     return this.#text.slice(this.#at, this.#end);
   }
 
+  /** The same as it were if it had neither been told to drain nor given a weight. */
+  get undrained(): string {
+    const { srv_admin_state, srv_uweight, srv_iweight } = this.#columns.by;
+    const fields = this.row.split(' ');
+    fields[srv_admin_state] = '0';
+    fields[srv_uweight] = fields[srv_iweight] ?? '';
+    return fields.join(' ');
+  }
+
   #field(column: number): string {
     return this.#text.slice(this.#begins[column], (this.#begins[column + 1] ?? 0) - 1);
   }
@@ -232,10 +241,11 @@ function columnsOf(header: string): Columns {
 }
 
 /**
- * Of `show servers state BACKEND`, word for word as HAProxy reads them at its next start: the header, and the rows of
- * servers that are down although nobody has taken them out of service, and of those that are simply up: one that has no
- * row is taken down by its first failed check. A row carries the address over, too: of a server that was moved away
- * from the address in its name there is none; and a weight that it was told: of such a server that is up neither.
+ * Of `show servers state BACKEND`, as HAProxy reads them at its next start: the header, and the rows of servers that are
+ * down although nobody has taken them out of service, and of those that are simply up: one that has no row is taken down
+ * by its first failed check. A row carries the address over, too: of a server that was moved away from the address in
+ * its name there is none; and a weight that it was told: of such a server that is up neither. That one drains is not
+ * carried over, which would stay until somebody ends it: its weight in the file says so.
  */
 export function keptRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
   if (text.startsWith("Can't find backend")) return { header: '', rows: [] };
@@ -244,7 +254,7 @@ export function keptRows(text: string): { readonly header: string; readonly rows
   while (rows.next()) {
     const isDown = rows.operational === 'down' && rows.state !== 'maint';
     const isUp = rows.operational === 'up' && rows.isAsConfigured;
-    if ((isDown || isUp) && rows.isAtHome) kept.push(rows.row);
+    if ((isDown || isUp) && rows.isAtHome) kept.push(rows.state === 'drain' ? rows.undrained : rows.row);
   }
   return { header: rows.header, rows: kept };
 }

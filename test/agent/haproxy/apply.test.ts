@@ -17,10 +17,10 @@ const test = requires(ava, { haproxy: true });
 const NAME = 'default:web:tcp:80:v4';
 
 /** A real HAProxy with two load balancers, one of which is to be changed. */
-async function started(t: ExecutionContext) {
+async function started(t: ExecutionContext, annotations: Readonly<Record<string, string>> = {}) {
   const loopback = new Loopback();
   const web = (...endpoints: string[]) =>
-    loopback.bindable(loadBalancerOf(translated([service(), slice({ endpoints })])));
+    loopback.bindable(loadBalancerOf(translated([service({ annotations }), slice({ endpoints })])));
   const api = await loopback.bindable(
     loadBalancerOf(translated([service({ name: 'api', ports: [81] })]), 'default/api'),
   );
@@ -118,6 +118,17 @@ test('What only a reload can repair is said so: an id that another server has', 
     port: 1,
     keywords: ['id', String(id), 'weight', '1'],
   });
+  const { refused, repaired, beyondRepair, lost } = await apply(wanted);
+  t.is(refused[0]?.command.kind, 'AddServer');
+  t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);
+});
+
+test('What only a reload can repair is said so: a server of that name and id that is not checked', async (t) => {
+  const { tell, apply, web } = await started(t, { 'headgate.io/health-monitor': 'tcp' });
+  const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  const { name = '', id, address = '', port = 0 } = wanted.listeners[0]?.pool.members[2] ?? {};
+  const keywords = ['id', String(id), 'weight', '16'];
+  await tell({ kind: 'AddServer', backend: NAME, server: name, address, port, keywords });
   const { refused, repaired, beyondRepair, lost } = await apply(wanted);
   t.is(refused[0]?.command.kind, 'AddServer');
   t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);

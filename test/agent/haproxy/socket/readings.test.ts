@@ -54,6 +54,7 @@ test('parseShowProc() reads the form of 2.6', (t) => {
 # old workers
 8075            worker          1               0d00h00m02s     2.6.12-1+deb12u4
 8076            worker          2               0d00h00m-3s     2.6.12-1+deb12u4
+8077            worker          3               -1d-2h-3m-4s    2.6.12-1+deb12u4
 # programs
 9000            dataplane       0               0d00h00m02s     -              
 `;
@@ -63,6 +64,7 @@ test('parseShowProc() reads the form of 2.6', (t) => {
     oldWorkers: [
       { pid: 8075, reloads: 1 },
       { pid: 8076, reloads: 2 },
+      { pid: 8077, reloads: 3 },
     ],
   });
 });

@@ -164,7 +164,7 @@ test('parseServersState() reads 50,000 servers in steps that are short', (t) => 
   t.true(median < 5, `1,000 rows take ${median} ms`);
 });
 
-test('keptRows() gives the rows of servers that checks have found down or up, as they are, but for those somebody has changed', (t) => {
+test('keptRows() gives the rows of servers that checks have found down or up, as they are, but for those somebody has changed, and that one drains', (t) => {
   const row = (name: string, operational: number, admin: number, address = '10.0.0.1', weight = 16): string =>
     `3 web 7 ${name} ${address} ${operational} ${admin} ${weight} 16 2 8 2 0 6 0 0 1 - 80 - 0 0 - - 0`;
   const [down, drained] = [row('10.0.0.1:80', 0, 0), row('2001:db8::1:80', 0, 8, '2001:db8::1')];
@@ -172,7 +172,8 @@ test('keptRows() gives the rows of servers that checks have found down or up, as
   const moved = row('10.0.0.9:80', 0, 0);
   const reweighted = row('10.0.0.1:80', 2, 0, '10.0.0.1', 8);
   const text = ['1', HEADER, down, up, out, moved, reweighted, drained, ''].join('\n');
-  t.deepEqual(keptRows(text), { header: HEADER, rows: [down, up, drained] });
+  const undrained = row('2001:db8::1:80', 0, 0, '2001:db8::1');
+  t.deepEqual(keptRows(text), { header: HEADER, rows: [down, up, undrained] });
   t.deepEqual(keptRows("Can't find backend.\n"), { header: '', rows: [] });
   t.throws(() => keptRows('2\n'), { message: /Cannot read HAProxy's servers state/ });
 });
