@@ -23,6 +23,13 @@ export async function startedWith(
   return found;
 }
 
+/** Whether the process was started on its own, as detached ones are, and not forked by another of its group. */
+export async function leadsGroup(pid: number): Promise<boolean> {
+  // Behind its name, which may be anything: state, parent, group.
+  const [, , group] = (await textOf(`/proc/${pid}/stat`)).split(') ').at(-1)?.split(' ') ?? [];
+  return Number(group) === pid;
+}
+
 /** '' of a process that has ended meanwhile, or that we may not look at. */
 async function textOf(path: string): Promise<string> {
   try {

@@ -179,11 +179,15 @@ export class HaproxyDataplane {
     return this.#parts.serving.worker?.running.has(listener) === true;
   }
 
-  /** Whether the worker may still serve anything of this load balancer; true while that cannot be known. */
-  servesAny(key: string): boolean {
+  /**
+   * Whether the worker may still serve anything of this load balancer but at these addresses; true while that cannot be
+   * known.
+   */
+  servesAny(key: string, but: readonly string[] = []): boolean {
     const { worker } = this.#parts.serving;
     if (worker === undefined || worker.structure === '') return true;
-    return worker.booted.get(key)?.listeners.some(isServed) === true;
+    const listeners = worker.booted.get(key)?.listeners.filter(isServed) ?? [];
+    return listeners.some(({ addresses }) => addresses.some((address) => !but.includes(address)));
   }
 
   /** What the worker has acknowledged of a listener's members, by name. */

@@ -12,6 +12,7 @@ import { CheckWatch } from './process/check-watch.ts';
 import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
 import { ReloadArbiter } from './process/reload-arbiter.ts';
 import { Reloader } from './process/reloader.ts';
+import { StartFaults } from './process/start-faults.ts';
 import { Supervisor } from './process/supervisor.ts';
 import { Serving } from './serving.ts';
 import { Statistics } from './stats/statistics.ts';
@@ -89,7 +90,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       // A reload or a start is at it, or a reload has to check something in it first.
       if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
         return undefined;
-      return effective;
+      return maker.isGlobalRefused(effective) ? undefined : effective;
     },
     context,
     keepRejections: () => rejectionFile.save(quarantine.rejections),
@@ -116,12 +117,13 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   });
 
   // Who serves: the first worker, and its successors.
+  const faults = new StartFaults({ paths, maker, quarantine, file, wanted, onRefused, log });
   const supervisor = new Supervisor({
     executable,
     netns,
     paths,
     maker,
-    quarantine,
+    faults,
     file,
     context,
     wanted,
@@ -130,7 +132,6 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     fileIdle: () => persister.idle(),
     onRepair,
     onUnwritten: (error) => persister.failed(error),
-    onRefused,
     onBoot: () => options.onBoot?.(),
     log,
   });
@@ -153,6 +154,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     paths,
     maker,
     supervisor,
+    faults,
     file,
     persister,
     wanted,

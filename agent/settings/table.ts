@@ -230,7 +230,7 @@ export const settingsTable = {
   maxConnections: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 0,
     restart: false,
-    doc: 'Concurrent connections in all. 0: as many as the limit on open files allows.',
+    doc: 'Concurrent connections in all, as far as the limit on open files allows. 0: as many as it allows.',
   }),
   threads: setting(integer(0, 64), 'HAProxy', {
     default: 0,

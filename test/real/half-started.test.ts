@@ -1,9 +1,10 @@
 // HAProxy ends in the middle of a reload, and objects change in the middle of its start: the agent notices both at once
 // and does not wait for what cannot come any more.
 
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
+import { processesOf, TestHost } from '../support/agent.ts';
 import { isBehindScript } from '../support/haproxy.ts';
 import { heldHaproxy, hold, isHeld, release } from '../support/held-haproxy.ts';
 import { startMembers } from '../support/members.ts';
@@ -38,6 +39,32 @@ test.serial('What changes while HAProxy starts does not make it a stranger to th
   t.true(await host.answers());
 });
 
+test.serial(
+  'An agent that ends while HAProxy starts leaves one to the next agent, which starts no other',
+  async (t) => {
+    const host = await TestHost.create(t, { haproxy: heldHaproxy });
+    const { directory } = host;
+    await startMembers(t, host, 1);
+    await host.serve();
+    await hold(directory);
+    const agent = await host.launch();
+    await host.until('HAProxy is about to read its file', () => isHeld(directory));
+    await agent.kill();
+    const next = await host.launch();
+    await host.until(
+      'the next one looks for it',
+      async () => (await host.status()).haproxy.serving === false,
+    );
+    // Longer than it would take to start another one.
+    await delay(2_000);
+    await release(directory);
+    await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
+    t.true(next.hasLogged('Adopted the HAProxy that runs'));
+    t.is(await masters(directory), 1);
+    t.true(await host.answers());
+  },
+);
+
 async function masterEnds(t: ExecutionContext<unknown>): Promise<void> {
   const host = await served(t);
   const { directory } = host;
@@ -64,4 +91,15 @@ async function served(t: ExecutionContext<unknown>): Promise<TestHost> {
     /^Uptime_sec: [1-9]/m.test(await host.haproxy('show info')),
   );
   return host;
+}
+
+/** Those that no other of them has started. */
+async function masters(directory: string): Promise<number> {
+  const all = new Map<number, number>();
+  for (const pid of processesOf(directory)) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    if (command.split('\0').includes('-W')) all.set(pid, Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]));
+  }
+  return [...all.values()].filter((parent) => !all.has(parent)).length;
 }

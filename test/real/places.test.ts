@@ -2,16 +2,16 @@
 
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import type { Server } from 'node:net';
 import { promisify } from 'node:util';
-import ava, { type ExecutionContext } from 'ava';
+import ava from 'ava';
 import { signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
+import { occupied, vacated } from '../support/occupied.ts';
 import { requires } from '../support/requirements.ts';
 import { VIP_PORT } from '../support/service-objects.ts';
-import { ask, Load, type Place } from '../support/traffic.ts';
+import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 const asRoot = requires(ava, { haproxy: true, root: true, programs: ['ip'] });
@@ -141,16 +141,3 @@ asRoot.serial('An ordinary user serves what it may bind, and port 80 is reported
 });
 
 /** Another program that listens there. */
-async function occupied(t: ExecutionContext<unknown>, { address, port }: Place): Promise<Server> {
-  const server = createServer((socket) => socket.destroy());
-  server.listen(port, address);
-  await once(server, 'listening');
-  t.teardown(() => vacated(server));
-  return server;
-}
-
-async function vacated(server: Server): Promise<void> {
-  if (!server.listening) return;
-  server.close();
-  await once(server, 'close');
-}

@@ -49,6 +49,8 @@ export class CandidateMaker {
   readonly #shapes = new Set<string>();
   /** Found in `#checked` before, so that what has not changed is not compared again. */
   #known = new WeakSet<LoadBalancer>();
+  /** The global part that HAProxy has refused last, until it serves again. */
+  #refusedGlobal = '';
 
   constructor(options: CandidateOptions) {
     this.#options = options;
@@ -69,8 +71,21 @@ export class CandidateMaker {
     return this.#unchecked(loadBalancers).length === 0;
   }
 
+  /** True where HAProxy has refused the global part that a file with these would have: no section is at fault then. */
+  isGlobalRefused(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
+    return (
+      this.#refusedGlobal !== '' && globalOf(this.#options.context(loadBalancers)) === this.#refusedGlobal
+    );
+  }
+
+  /** HAProxy serves, or does not start, with the global part of a file that has these. */
+  tried(loadBalancers: ReadonlyMap<string, LoadBalancer>, serves: boolean): void {
+    this.#refusedGlobal = serves ? '' : globalOf(this.#options.context(loadBalancers));
+  }
+
   /** Takes a worker's word: it serves these, so they need no check. */
   accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
+    this.#refusedGlobal = '';
     this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
     this.#forget();
     for (const loadBalancer of loadBalancers.values()) this.#take(loadBalancer);
@@ -108,6 +123,15 @@ export class CandidateMaker {
       ]);
       if (isTaken) return candidate;
     }
+  }
+
+  /**
+   * Has HAProxy check what is wanted, without trying any address: one that is about to be there has its own. True where
+   * something was put in quarantine. Errors: as prepare().
+   */
+  async weed(wanted: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
+    for (let any = false; ; any = true)
+      if (await this.#isTaken(this.effective(wanted), wanted, new Map())) return any;
   }
 
   /** For a start from nothing: HAProxy's own start is the best check, and a failed one costs no traffic. */
@@ -205,8 +229,10 @@ export class CandidateMaker {
     const named = new Set([...result.listeners].map(keyOfListener));
     let culprits = suspects.filter(({ key }) => named.has(key));
     if (culprits.length === 0) {
-      if (!(await this.#ask([], all)).ok)
+      if (!(await this.#ask([], all)).ok) {
+        this.tried(all, false);
         throw new HeadgateError('HAPROXY_REJECTED', message, { retry: 'later' });
+      }
       culprits = [...(await isolate(suspects, async (some) => (await this.#ask(some, all)).ok))];
     }
     return new Map(culprits.map(({ key }) => [key, message]));

@@ -1,6 +1,7 @@
 // haproxy.cfg on disk: always whole, always the last text that HAProxy has accepted, with the one that a worker was
 // last seen to serve kept beside it.
 
+import { existsSync } from 'node:fs';
 import { link, readFile, unlink } from 'node:fs/promises';
 import { copyAtomically, renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
@@ -58,7 +59,7 @@ export class ConfigFile {
    * somebody has removed it, the last good one.
    */
   write(chunks: readonly Buffer[]): Promise<void> {
-    const written = this.#writing.then(async () => {
+    return this.#inTurn(async () => {
       try {
         await this.#write(chunks);
       } catch (error) {
@@ -67,22 +68,33 @@ export class ConfigFile {
         throw error;
       }
     });
-    this.#writing = written.catch(() => undefined);
-    return written;
   }
 
-  /** Keeps a copy of what stands in the file, because a worker was seen to serve it. */
-  async keepAsLastGood(): Promise<void> {
-    await copyAtomically(this.path, this.#lastGood);
+  /** Keeps a copy of what stands in the file, because a worker was seen to serve it. Errors: FILE_WRITE. */
+  keepAsLastGood(): Promise<void> {
+    return this.#inTurn(async () => {
+      await copyAtomically(this.path, this.#lastGood);
+    });
   }
 
-  /** Puts the last good text back, so that whoever starts HAProxy next finds a file that works. */
-  async restoreLastGood(): Promise<void> {
-    try {
-      this.#written = await copyAtomically(this.#lastGood, this.path);
-    } catch {
-      // There is none yet; the rejected file is no worse than no file.
-    }
+  /** The same for a worker that was not started by a reload: where there is a copy, that one is good as well. */
+  async keepAsFirstGood(): Promise<void> {
+    if (!existsSync(this.#lastGood)) await this.keepAsLastGood();
+  }
+
+  /**
+   * Puts the last good text back, so that whoever starts HAProxy next finds a file that works. False where there is none
+   * yet: the rejected file is no worse than no file.
+   */
+  restoreLastGood(): Promise<boolean> {
+    return this.#inTurn(async () => {
+      try {
+        this.#written = await copyAtomically(this.#lastGood, this.path);
+        return true;
+      } catch {
+        return false;
+      }
+    });
   }
 
   /** False where someone else has changed or removed the file since we wrote it. */
@@ -100,6 +112,12 @@ export class ConfigFile {
       if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
     }
     return undefined;
+  }
+
+  #inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const turn = this.#writing.then(write);
+    this.#writing = turn.catch(() => undefined);
+    return turn;
   }
 
   async #write(chunks: readonly Buffer[]): Promise<void> {

@@ -9,6 +9,7 @@ import { isServed } from './listener-config.ts';
 const OWN_DESCRIPTORS = 500;
 /** More would only cost memory: HAProxy keeps 64 bytes and more per descriptor, used or not. */
 const MOST_CONNECTIONS = 200_000;
+const FEWEST_CONNECTIONS = 100;
 
 export interface Needs {
   readonly listeners: number;
@@ -29,7 +30,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
 }
 
 /**
- * Connections that fit, computed where `wanted` is 0. Needs are rounded up to a power of two, so that a few more
+ * Connections that fit, as many as `wanted` at most, or computed where that is 0. Needs are rounded up to a power of two, so that a few more
  * listeners change nothing and members added at runtime find room for their checks.
  */
 export function maxConnections(
@@ -39,12 +40,15 @@ export function maxConnections(
 ): { value: number; problem: string | undefined } {
   const reserved = OWN_DESCRIPTORS + roundUp(needs.listeners + needs.checks);
   const fit = Math.floor((fileLimit - reserved) / 2);
-  const value = wanted > 0 ? wanted : Math.max(100, Math.min(MOST_CONNECTIONS, roundDown(fit)));
-  if (value <= fit) return { value, problem: undefined };
-  const needed = reserved + 2 * value;
+  const most = wanted > 0 ? wanted : MOST_CONNECTIONS;
+  const value = most <= fit ? most : Math.max(FEWEST_CONNECTIONS, roundDown(fit));
+  const asked = wanted > 0 ? wanted : value;
+  if (asked <= fit) return { value, problem: undefined };
+  const needed = reserved + 2 * asked;
+  const instead = value < asked ? `, so it takes ${value} connections` : '';
   return {
     value,
-    problem: `HAProxy needs ${needed} file descriptors for ${value} connections, ${needs.listeners} listeners and ${needs.checks} health checks, but the limit is ${fileLimit}: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections`,
+    problem: `HAProxy needs ${needed} file descriptors for ${asked} connections, ${needs.listeners} listeners and ${needs.checks} health checks, but the limit is ${fileLimit}${instead}: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections`,
   };
 }
 

@@ -98,7 +98,8 @@ export async function startHaproxy(
     const end = ended();
     if (end !== undefined || performance.now() > until) {
       const why = end === undefined ? `does not serve after ${deadline} ms` : `ended with ${end}`;
-      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${complaints(await said())}`);
+      const retry = end === undefined ? 'now' : 'later';
+      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${complaints(await said())}`, { retry });
     }
     await delay(10);
   }

@@ -19,6 +19,7 @@ import { findMaster } from './find-master.ts';
 import { type HaproxyPaths, residentMemory } from './process.ts';
 import type { ReloadCause, ReloadResult } from './reload-arbiter.ts';
 import { forgetServerStates, keepServerStates } from './server-states.ts';
+import type { StartFaults } from './start-faults.ts';
 import type { Expected, Phase, Supervisor } from './supervisor.ts';
 import { tablesLearned } from './table-sync.ts';
 
@@ -26,6 +27,7 @@ export interface ReloaderOptions {
   readonly paths: HaproxyPaths;
   readonly maker: CandidateMaker;
   readonly supervisor: Supervisor;
+  readonly faults: StartFaults;
   readonly file: ConfigFile;
   readonly persister: Persister;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
@@ -141,7 +143,7 @@ export class Reloader {
   }
 
   async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
-    const { paths, file, maker, supervisor, log, persister } = this.#options;
+    const { paths, file, maker, faults, log, persister } = this.#options;
     const from = await logSize(paths.log);
     const oldPid = worker.runtime.worker.pid;
     const oldSocket = identityOf(paths.masterSocket);
@@ -159,12 +161,14 @@ export class Reloader {
       const said = result.log || (await logSince(paths.log, from));
       log.error('HAProxy refused to reload, the old worker serves on', { log: said.slice(-2_000) });
       maker.refused(worker.booted);
-      const isNamed = supervisor.rejectNamed(said, candidate, worker.booted);
+      const isNamed = faults.rejectNamed(said, candidate, worker.booted);
+      if (!isNamed) maker.tried(candidate.loadBalancers, false);
       await file.restoreLastGood();
       this.#fault = isNamed ? '' : 'HAProxy refused the last reload; see the log';
       return false;
     }
     if (!isTaken) await this.#succeed(succession);
+    maker.tried(candidate.loadBalancers, true);
     this.#fault = '';
     await file.keepAsLastGood().catch((error: unknown) => persister.failed(error));
     return true;

@@ -8,27 +8,26 @@ import type { Log } from '../../base/log.ts';
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
-import { keyOfListener, readAlerts, splitBindFailures } from '../config/check.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import { inFileOrder } from '../config/config-text.ts';
 import { placesOf } from '../config/listener-config.ts';
-import type { Quarantine } from '../config/quarantine.ts';
 import type { RenderContext } from '../config/render-context.ts';
 import { readRunning } from '../readback.ts';
 import { descriptionOf, structureHash } from '../render.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import type { ServingWorker } from '../worker.ts';
-import { findMaster } from './find-master.ts';
+import { findMaster, isBooting } from './find-master.ts';
 import { keepSocket } from './kept-socket.ts';
 import { type HaproxyPaths, startHaproxy } from './process.ts';
+import type { StartFaults } from './start-faults.ts';
 
 export interface SupervisorOptions {
   readonly executable: string;
   readonly netns: string;
   readonly paths: HaproxyPaths;
   readonly maker: CandidateMaker;
-  readonly quarantine: Quarantine;
+  readonly faults: StartFaults;
   readonly file: ConfigFile;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
@@ -40,8 +39,6 @@ export interface SupervisorOptions {
   readonly onRepair: (what: 'process' | 'socket') => void;
   /** The file could not be written: what HAProxy starts with is older. */
   readonly onUnwritten: (error: unknown) => void;
-  /** As of the candidate maker. */
-  readonly onRefused: (key: string) => void;
   /** HAProxy boots: until it is there nobody waits for the agent. */
   readonly onBoot: () => void;
   readonly log: Log;
@@ -65,8 +62,6 @@ const START_ROUNDS = 5;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   #fault = NOT_YET;
-  /** Why HAProxy did not start when it was tried last. */
-  #startFault = '';
   #hasStarted = false;
   #isStarting = false;
   #closed = false;
@@ -99,17 +94,20 @@ export class Supervisor {
    * Nothing but HAProxy's absence is waited for, so that it is back as soon as it can be.
    */
   async obtain(onAttempt: () => void | Promise<void>): Promise<ServingWorker | undefined> {
-    const { log, onRepair } = this.#options;
+    const { startsHaproxy, faults, file, log, onRepair, onUnwritten } = this.#options;
+    await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
         const worker = (await this.adopt()) ?? (await this.#startIfDue(attempt));
         if (worker !== undefined) {
           if (this.#fault !== NOT_YET) onRepair('process');
           this.#fault = '';
-          this.#startFault = '';
+          faults.end();
+          if (worker.structure !== '') void file.keepAsFirstGood().catch(onUnwritten);
           return worker;
         }
         if (this.#fault === NOT_YET) this.#fault = 'HAProxy is not running';
+        if (!startsHaproxy) this.#fault = (await faults.heed()) || this.#fault;
       } catch (error) {
         if (this.#fault !== messageOf(error)) log.error('HAProxy cannot be had', { error: messageOf(error) });
         this.#fault = messageOf(error);
@@ -156,11 +154,12 @@ export class Supervisor {
   }
 
   /**
-   * Starts HAProxy with all that can be served, or, where the file cannot be written, with what stands there.
-   * Errors: HAPROXY_MISSING; HAPROXY_START where it ends for a reason that is no load balancer's; FILE_WRITE.
+   * Starts HAProxy with all that can be served, or, where the file cannot be written, with what stands there, or, where
+   * no load balancer is at fault, with what served last.
+   * Errors: HAPROXY_MISSING; HAPROXY_START where it does not serve with that either; FILE_WRITE.
    */
   async start(): Promise<ServingWorker> {
-    const { maker, wanted, file, log } = this.#options;
+    const { maker, wanted, file, faults } = this.#options;
     let candidate = await maker.unchecked(wanted);
     for (let round = 1; ; round++) {
       try {
@@ -169,13 +168,19 @@ export class Supervisor {
       } catch (error) {
         if (error instanceof HeadgateError && error.code === 'FILE_WRITE')
           return this.#startAsItStands(error);
-        if (!(error instanceof HeadgateError) || error.code !== 'HAPROXY_START' || round >= START_ROUNDS)
+        // One that lives, however long it takes, may be there when it is looked for again.
+        if (!(error instanceof HeadgateError) || error.code !== 'HAPROXY_START' || error.retry === 'now')
           throw error;
-        if (this.#startFault !== messageOf(error))
-          log.warn('HAProxy does not start, looking for what is at fault', { error: messageOf(error) });
-        this.#startFault = messageOf(error);
-        this.rejectNamed(error.message, candidate, new Map());
-        candidate = await maker.prepare(wanted, new Map());
+        faults.note(messageOf(error));
+        const isNamed = faults.rejectNamed(error.message, candidate, new Map());
+        const next = await maker.prepare(wanted, new Map()).catch((fault: unknown) => {
+          if (fault instanceof HeadgateError && fault.code === 'HAPROXY_REJECTED') return fault;
+          throw fault;
+        });
+        if (next instanceof HeadgateError) return this.#startAsItWas(candidate, next);
+        const isOther = isNamed || next.structure !== candidate.structure;
+        if (!isOther || round >= START_ROUNDS) return this.#startAsItWas(candidate, error);
+        candidate = next;
       }
     }
   }
@@ -240,29 +245,6 @@ export class Supervisor {
     return { runtime, ...(expected ?? (await this.expect(candidate))) };
   }
 
-  /** Takes out of service what HAProxy's alerts name; true where they name any that is in the candidate. */
-  rejectNamed(output: string, candidate: Candidate, lastGood: ReadonlyMap<string, LoadBalancer>): boolean {
-    const { quarantine, wanted, onRefused } = this.#options;
-    const { failures, rest } = splitBindFailures(output);
-    const { alerts, listeners } = readAlerts(rest, candidate.chunks.join(''));
-    let any = failures.length > 0;
-    for (const { address, port, reason } of failures) {
-      quarantine.block(address, port, reason);
-      for (const [key, { listeners: own }] of wanted)
-        if (own.flatMap(placesOf).includes(`${address} ${port}`)) onRefused(key);
-    }
-    for (const key of new Set([...listeners].map(keyOfListener))) {
-      const loadBalancer = wanted.get(key);
-      if (loadBalancer === undefined || !candidate.loadBalancers.has(key)) continue;
-      const alert =
-        alerts.find((line) => line.includes(key.replace('/', ':'))) ?? alerts[0] ?? 'no reason given';
-      quarantine.reject(loadBalancer, lastGood.get(key), `HAProxy rejects its configuration: ${alert}`);
-      onRefused(key);
-      any = true;
-    }
-    return any;
-  }
-
   /**
    * What is wanted, if a worker of this description booted from it: all of it, or what is left without the addresses
    * that cannot be bound, as the agent before this one will have found.
@@ -301,7 +283,7 @@ export class Supervisor {
   async #wake(attempt: number): Promise<boolean> {
     const { paths, isReloading, onRepair, log } = this.#options;
     const pid = await findMaster(paths);
-    if (pid === undefined) return false;
+    if (pid === undefined) return isBooting(paths);
     if (attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket)) {
       log.warn('HAProxy lives but its sockets are gone: reloading it by signal', { master: pid });
       process.kill(pid, 'SIGUSR2');
@@ -310,10 +292,23 @@ export class Supervisor {
     return true;
   }
 
+  /** For a refusal that is no load balancer's fault: an older HAProxy serves better than none. */
+  async #startAsItWas(candidate: Candidate, why: HeadgateError): Promise<ServingWorker> {
+    const { maker, file } = this.#options;
+    maker.tried(candidate.loadBalancers, false);
+    if (!(await file.restoreLastGood())) throw why;
+    return this.#startFile();
+  }
+
   async #startAsItStands(why: HeadgateError): Promise<ServingWorker> {
-    const { executable, netns, paths, onUnwritten, log } = this.#options;
+    const { paths, onUnwritten } = this.#options;
     if (!existsSync(paths.config)) throw why;
     onUnwritten(why);
+    return this.#startFile();
+  }
+
+  async #startFile(): Promise<ServingWorker> {
+    const { executable, netns, paths, log } = this.#options;
     log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
     let adopted: ServingWorker | undefined;
     const isServing = async (): Promise<boolean> => {

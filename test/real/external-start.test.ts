@@ -1,0 +1,82 @@
+// HAProxy is started by somebody else, as by systemd, again and again, with whatever the agent has written: what keeps it
+// from starting is found in what it says, and left out.
+
+import { readFile } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import ava from 'ava';
+import { signal, TestHost } from '../support/agent.ts';
+import { startStarter } from '../support/haproxy-starter.ts';
+import { startMembers } from '../support/members.ts';
+import { occupied, vacated } from '../support/occupied.ts';
+import { poisonedHaproxy } from '../support/poisoned-haproxy.ts';
+import { requires } from '../support/requirements.ts';
+
+const test = requires(ava, { haproxy: true, programs: ['bash', 'sed', 'grep'] });
+
+const EXTERNAL = ['--haproxy-supervisor', 'external'];
+
+test.serial('A port that is taken keeps HAProxy from nothing but that port', async (t) => {
+  const host = await TestHost.create(t, { flags: EXTERNAL });
+  await startMembers(t, host);
+  await host.serve();
+  await host.serve({ name: 'shop', address: host.address(2) });
+  const other: Server = await occupied(t, host.place(2));
+  await startStarter(host);
+  const agent = await host.start();
+  t.true(await host.answers());
+  t.regex(
+    (await host.why('default/shop')).problems[0]?.message ?? '',
+    /Cannot listen on .*: another program listens/,
+  );
+  t.true(agent.hasLogged('HAProxy does not start, looking for what is at fault'));
+  await vacated(other);
+  await host.soon('the second one is served', () => host.answers(2));
+});
+
+for (const kind of ['named', 'silent'] as const)
+  test.serial(`A Service that HAProxy refuses at its start is left out (${kind})`, async (t) => {
+    const haproxy = (directory: string) => poisonedHaproxy(directory, kind, 'maxconn 777');
+    const host = await TestHost.create(t, { flags: EXTERNAL, haproxy });
+    await startMembers(t, host);
+    await host.serve();
+    await host.serve({ name: 'shop', address: host.address(2), annotations: { 'connection-limit': '777' } });
+    await startStarter(host);
+    await host.start();
+    t.true(await host.answers());
+    const [problem] = (await host.why('default/shop')).problems;
+    t.is(problem?.reason, 'ConfigurationRejected');
+    await host.serve({ name: 'shop', address: host.address(2), annotations: { 'connection-limit': '778' } });
+    await host.soon('the mended one is served', () => host.answers(2));
+  });
+
+for (const flags of [EXTERNAL, []])
+  test.serial(
+    `What is said for all and refused leaves HAProxy with what served last (${flags[1] ?? 'agent'})`,
+    async (t) => {
+      const haproxy = (directory: string) => poisonedHaproxy(directory, 'named', 'maxconn 4321');
+      const host = await TestHost.create(t, { flags, haproxy });
+      await startMembers(t, host);
+      await host.serve();
+      if (flags.length > 0) await startStarter(host);
+      const agent = await host.start();
+      await host.serve({ name: 'shop', address: host.address(2) });
+      await host.soon('a second one is served', () => host.answers(2));
+      await host.until('that is kept', async () =>
+        (await readFile(`${host.paths.config}.last-good`, 'utf8')).includes(':shop:'),
+      );
+      await agent.kill();
+      const pids = [await host.master(), await host.worker()];
+      await host.launch(['--max-connections', '4321']);
+      await host.until('the agent answers', async () => (await host.status()).haproxy !== undefined);
+      for (const pid of pids) signal(pid, 'SIGKILL');
+      await host.until('both are served', async () => {
+        const isAnother = (await host.worker()) !== pids[1];
+        return isAnother && (await host.answers()) && (await host.answers(2));
+      });
+      await host.until('it serves and says why', async () => {
+        const { fault, haproxy: now } = await host.status();
+        return now.serving && /rejects/.test(fault);
+      });
+      t.true((await host.config()).includes(':shop:'));
+    },
+  );
