@@ -23,7 +23,7 @@ import { Reporter } from './report/reporter.ts';
 import type { StatusSources } from './report/status.ts';
 import { Telling } from './report/telling.ts';
 import { Sources } from './sources.ts';
-import { whyNotOurs } from './translate/service-vips.ts';
+import { isOurLoadBalancer, whyNotOurs } from './translate/service-vips.ts';
 import { emptyModel, type Model } from './translate.ts';
 
 export interface AgentParts {
@@ -147,6 +147,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
       leaseNamespace,
       finalizer,
       selects: serviceSelector !== '',
+      isOurs: (service) => isOurLoadBalancer(service, settings.translating),
       isKept: (key) => addresses.isKept(key),
       onLeader: () => addresses.take(),
     });

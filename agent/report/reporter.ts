@@ -38,6 +38,8 @@ export interface ReporterOptions {
   readonly selects: boolean;
   /** Whether Services get the finalizer. */
   readonly finalizer: boolean;
+  /** Whether its status is ours to write: false of one of which only external IPs or cluster IPs are served. */
+  readonly isOurs: (service: Service) => boolean;
   /** Whether the addresses that the Service has of the pools may be told, see AddressKeeper. */
   readonly isKept: (key: string) => boolean;
   /** This agent begins or ceases to write. */
@@ -197,10 +199,13 @@ export class Reporter {
   }
 
   #wish(key: string, service: Service): ServiceWish {
-    const { model, haproxy, operating } = this.#options;
+    const { model, haproxy, operating, isOurs } = this.#options;
     const loadBalancer = model.loadBalancers.get(key);
     const { uid } = service;
-    if (loadBalancer === undefined) return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
+    if (loadBalancer === undefined || !isOurs(service)) {
+      const itsOwn = loadBalancer?.vips.map(({ address }) => address);
+      return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key, itsOwn) };
+    }
     if (!this.#options.isKept(key)) return { kind: 'claim', uid };
     const status = wantedStatus(loadBalancer, {
       serves: (listener) => haproxy.serves(listener),

@@ -330,6 +330,41 @@ test.serial(
   },
 );
 
+test.serial(
+  'A Service of which only cluster IPs or external IPs are served is not written to, and one that becomes such is let go of',
+  async (t) => {
+    const flags = ['--kubeconfig', kube.kubeconfig, '--cluster-ips', '--external-ips'];
+    const host = await TestHost.create(t, { flags });
+    const ports = [{ name: 'http', port: VIP_PORT, protocol: 'TCP' }];
+    const read = (name: string) => kube.must('GET', servicePath('default', name));
+    const plain = { metadata: { name: 'plain' }, spec: { ports, externalIPs: ['192.0.2.77'] } };
+    const foreign = {
+      metadata: { name: 'foreign', finalizers: ['service.kubernetes.io/load-balancer-cleanup'] },
+      spec: { type: 'LoadBalancer', loadBalancerClass: 'example.org/other', ports },
+    };
+    for (const each of [plain, foreign]) await kube.must('POST', servicePath('default'), each);
+    const status = { status: { loadBalancer: { ingress: [{ ip: '192.0.2.78' }] } } };
+    await kube.must('PATCH', `${servicePath('default', 'foreign')}/status`, status);
+    const before = [await read('plain'), await read('foreign')];
+    await host.start();
+    await kube.must('POST', servicePath('default'), service('mine', host.address(1)));
+    await host.until('ours has its status', async () => {
+      const { status: told } = await read('mine');
+      return told.loadBalancer.ingress?.[0].ip === host.address(1);
+    });
+    for (const name of ['plain', 'foreign'])
+      t.not((await host.why(`default/${name}`)).verdict, 'not ours', name);
+    t.deepEqual([await read('plain'), await read('foreign')], before);
+
+    await kube.must('PATCH', servicePath('default', 'mine'), { spec: { type: 'ClusterIP' } });
+    await host.until('it is let go of', async () => (await read('mine')).metadata.finalizers === undefined);
+    t.deepEqual((await read('mine')).status, { loadBalancer: {} });
+    t.not((await host.why('default/mine')).verdict, 'not ours');
+    await kube.must('PATCH', servicePath('default', 'foreign'), { metadata: { finalizers: null } });
+    for (const name of ['plain', 'foreign', 'mine']) await kube.must('DELETE', servicePath('default', name));
+  },
+);
+
 test.serial('A Service that ceased to be ours while no agent ran is let go of by the next one', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await kube.must('POST', servicePath('default'), service('left', host.address(1)));

@@ -60,6 +60,7 @@ interface Written {
 
 interface Waiting {
   readonly uid: string;
+  readonly promise: Promise<boolean>;
   readonly resolve: (isClaimed: boolean) => void;
 }
 
@@ -132,8 +133,12 @@ export class StatusWriter {
   claimed(key: string, uid: string): Promise<boolean> {
     if (!this.#options.isLeader()) return Promise.resolve(false);
     if (this.#options.addFinalizer === false) return Promise.resolve(true);
+    const waiting = this.#waiting.get(key) ?? [];
+    // Whoever asks again, having lost patience, waits for the same answer.
+    const known = waiting.find((each) => each.uid === uid);
+    if (known !== undefined) return known.promise;
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), { uid, resolve }]);
+    this.#waiting.set(key, [...waiting, { uid, promise, resolve }]);
     const before = this.#wishes.get(key)?.wish;
     if (before?.uid === uid && before.kind !== 'release') this.observed(key);
     else this.set(key, { kind: 'claim', uid });
