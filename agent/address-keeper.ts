@@ -240,7 +240,9 @@ export class AddressKeeper {
   #next(): AddressesChange | undefined {
     const { cluster, home: homeNow, isLeader } = this.#options;
     const home = homeNow();
-    const leads = home === 'file' || (home === 'cluster' && isLeader());
+    // When the cluster becomes the home what it has counts, whoever leads: a file is of some day before.
+    const isNew = home !== this.#kept.home;
+    const leads = home === 'file' || (home === 'cluster' && !isNew && isLeader());
     if (this.#kept.turn(home, leads)) {
       this.#leads = leads;
       this.#hasTurned = true;
@@ -262,7 +264,7 @@ export class AddressKeeper {
     const pools = this.#poolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
     if (pools !== undefined) this.#hasPools = pools.length > 0;
     const services = [...this.#services];
-    if (!leads && this.#kept.unkept > 0) {
+    if (!leads && !isNew && this.#kept.unkept > 0) {
       for (const key of services)
         if (this.#request(key) === undefined) removed.push(...this.#kept.forgotten(key));
     }

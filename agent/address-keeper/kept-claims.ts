@@ -1,12 +1,13 @@
 // The claims as this host has them, and what the store of claims has of them: the cluster, where it knows the kind, and
 // otherwise a file. A claim that the store lacks counts here until the store says something else, so that nothing
-// that happens to the store takes an address away from traffic.
+// that happens to the store takes an address away from traffic. What the cluster says of a claim overrules a file.
 // Owns the stores.
 
 import { type AddressClaim, type Addresses, sameRecord } from '../addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import { type HeadgateError, messageOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { portText } from '../kubernetes/address-claim.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { ClaimFile, keepDamaged, readClaimFile } from '../kubernetes/writers/claim-file.ts';
@@ -55,11 +56,16 @@ export class KeptClaims {
     const { addresses, api, cluster, path, log, metrics, isLeader, mayClaim, onOverruled } = options;
     const wanted = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
+    // Of a claim that belongs into the cluster a file says nothing.
+    const onWritten = (name: string, claim: AddressClaim | undefined) => {
+      if (this.#isOfFile(name)) onKept(name, claim);
+    };
     const onFailure = (error: HeadgateError) =>
       log.warn('Claims on addresses are not kept', { error: messageOf(error) });
     const onTampered = () =>
       log.warn('What is kept of claims was changed by someone else: written again', { path });
-    this.#file = new ClaimFile({ path, wanted, onKept, onFailure, onTampered, claims: () => this.#ofFile() });
+    const claims = () => this.#ofFile();
+    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFailure, onTampered, claims });
     if (api === undefined) return;
     const stored = (name: string) => cluster.claim(name);
     const clock = systemClock;
@@ -151,15 +157,12 @@ export class KeptClaims {
       const known = addresses.claim(name);
       if (stored !== undefined) {
         upserted.push(stored);
-        if (this.#leads) continue;
-        this.#unkept.delete(name);
-        for (const other of this.#contradicted(stored)) removed.push(other);
-      } else if (known !== undefined && !this.#leads && !known.reserved && known.heldUntil === 0) {
+      } else if (!this.#leads && known !== undefined && isInUse(known) && !this.#isReplaced(known)) {
         // Who leads will write it again, or give the Service another one.
         this.#unkept.add(name);
       } else removed.push(name);
     }
-    for (const name of removed) if (!this.#leads) this.#unkept.delete(name);
+    if (!this.#leads) this.#follow(upserted, removed);
     return { upserted, removed };
   }
 
@@ -170,7 +173,7 @@ export class KeptClaims {
       .claimsOf(service)
       .map(({ name }) => name)
       .filter((name) => this.#unkept.has(name));
-    for (const name of names) this.#unkept.delete(name);
+    for (const name of names) this.#drop(name);
     return names;
   }
 
@@ -179,15 +182,35 @@ export class KeptClaims {
     await this.#file.close();
   }
 
+  /** Adds to `removed` what cannot be beside the claims that the store has. */
+  #follow(stored: readonly AddressClaim[], removed: string[]): void {
+    for (const { name } of stored) this.#drop(name);
+    for (const claim of stored) for (const name of this.#contradicted(claim)) removed.push(name);
+    for (const name of removed) this.#drop(name);
+  }
+
+  /** It must not come back from the file. */
+  #drop(name: string): void {
+    this.#unkept.delete(name);
+    if (this.#home === 'cluster' && this.#inFile.has(name)) this.#file.write([name]);
+  }
+
+  /** The new claim of a Service that moves may be seen before the end of the old one. */
+  #isReplaced(claim: AddressClaim): boolean {
+    const { addresses, cluster } = this.#options;
+    return addresses.claimsOf(claim.service).some(({ name }) => {
+      const stored = cluster.claim(name)?.claim;
+      return stored !== undefined && isInsteadOf(stored, claim);
+    });
+  }
+
   /** Of those that the store does not have, those that cannot be beside one that it has. */
   *#contradicted(stored: AddressClaim): Generator<string> {
     if (this.#unkept.size === 0 || stored.reserved) return;
     const { addresses } = this.#options;
     for (const other of [...addresses.claimsOf(stored.service), ...addresses.claimsOn(stored.address)]) {
       if (other.name === stored.name || other.reserved || !this.#unkept.has(other.name)) continue;
-      const isSameService = other.service === stored.service && other.family === stored.family;
-      const isWhole = other.ports.length === 0 || stored.ports.length === 0;
-      if (isSameService || (other.address === stored.address && isWhole)) yield other.name;
+      if (isInsteadOf(stored, other) || overlaps(stored, other)) yield other.name;
     }
   }
 
@@ -196,12 +219,16 @@ export class KeptClaims {
       this.#file.write(names);
       return;
     }
-    const isOfFile = (name: string) => this.#options.addresses.claim(name)?.serviceUID === '';
-    this.#file.write(names.filter((name) => isOfFile(name) || this.#inFile.has(name)));
-    this.#writer?.write(names.filter((name) => !isOfFile(name)));
+    this.#file.write(names.filter((name) => this.#isOfFile(name) || this.#inFile.has(name)));
+    this.#writer?.write(names.filter((name) => !this.#isOfFile(name)));
   }
 
-  /** Services of manifests are this host's alone, and so are their claims; all others only until the cluster has them. */
+  /** Services of manifests are this host's alone, and so are their claims. */
+  #isOfFile(name: string): boolean {
+    return this.#home !== 'cluster' || this.#options.addresses.claim(name)?.serviceUID === '';
+  }
+
+  /** Those, and all others until the cluster has them. */
   #ofFile(): readonly AddressClaim[] {
     const claims = [...this.#options.addresses.claims()].filter(({ reserved, serviceUID, name }) => {
       if (reserved) return false;
@@ -221,4 +248,21 @@ export class KeptClaims {
     if (isSo && this.#home === 'cluster' && this.#inFile.has(name) && shall?.serviceUID !== '')
       this.#file.write([name]);
   }
+}
+
+function isInUse({ reserved, heldUntil }: AddressClaim): boolean {
+  return !reserved && heldUntil === 0;
+}
+
+/** A Service has one address of each family, and perhaps others that are kept for it. */
+function isInsteadOf(claim: AddressClaim, other: AddressClaim): boolean {
+  return isInUse(claim) && claim.service === other.service && claim.family === other.family;
+}
+
+/** Both have the same of one address. */
+function overlaps(a: AddressClaim, b: AddressClaim): boolean {
+  if (a.address !== b.address) return false;
+  if (a.ports.length === 0 || b.ports.length === 0) return true;
+  const ports = new Set(a.ports.map(portText));
+  return b.ports.some((port) => ports.has(portText(port)));
 }

@@ -177,13 +177,13 @@ export class Provisioner {
     const { program, log, deadline = DEADLINE } = this.#options;
     const { action, address, pool, service, ports, others } = request;
     return new Promise((resolve) => {
-      // A group of its own, so that the deadline ends what the program has started, too.
-      const child = spawn(program, [], {
-        env: { PATH, LANG: 'C.UTF-8' },
-        cwd: '/',
-        detached: true,
-        stdio: ['pipe', 'ignore', 'pipe'],
-      });
+      const child = started(program);
+      if (child instanceof Error) {
+        const failure = notStarted(child);
+        log.warn(`The provisioner ${failure}`, { program, action, address, service });
+        resolve(failure);
+        return;
+      }
       this.#children.add(child);
       let isLate = false;
       const timer = setTimeout(() => {
@@ -200,12 +200,12 @@ export class Provisioner {
         else if (!this.#isClosed) log.warn(`The provisioner ${failure}`, fields);
         resolve(failure);
       };
-      child.on('error', (error: NodeJS.ErrnoException) => {
-        if (child.pid === undefined) end(`cannot be started: ${error.code ?? error.message}`);
+      child.on('error', (error) => {
+        if (child.pid === undefined) end(notStarted(error));
       });
       child.on('exit', () => {
         // Whoever inherited the pipe must not keep us waiting.
-        setTimeout(() => child.stderr.destroy(), LAST_WORDS).unref();
+        setTimeout(() => child.stderr?.destroy(), LAST_WORDS).unref();
       });
       child.on('close', (code, signal) => {
         if (child.pid === undefined) return;
@@ -217,10 +217,29 @@ export class Provisioner {
           );
       });
       // A program that does not read its input has closed it; its exit status says whether that was right.
-      child.stdin.on('error', () => undefined);
-      child.stdin.end(`${JSON.stringify({ action, address, pool, service, ports, others })}\n`);
+      child.stdin?.on('error', () => undefined);
+      child.stdin?.end(`${JSON.stringify({ action, address, pool, service, ports, others })}\n`);
     });
   }
+}
+
+/** Where the agent may open no more files it has no pipes, and tells by its event `error` why; else it may throw. */
+function started(program: string): ChildProcess | Error {
+  try {
+    // A group of its own, so that the deadline ends what the program has started, too.
+    return spawn(program, [], {
+      env: { PATH, LANG: 'C.UTF-8' },
+      cwd: '/',
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function notStarted(error: NodeJS.ErrnoException): string {
+  return `cannot be started: ${error.code ?? error.message}`;
 }
 
 /** The last bytes of what it writes to its standard error, as text. */

@@ -55,7 +55,11 @@ export class PoolStatusWriter {
 
   /** Something about these pools has changed. */
   write(names: Iterable<string>): void {
-    for (const name of names) this.#queue.add(name);
+    for (const name of names) {
+      // One that is made anew has no status, even where it is to have the same.
+      if (this.#options.wanted(name) === undefined) this.#written.delete(name);
+      this.#queue.add(name);
+    }
   }
 
   /** This agent begins or ceases to lead. */
@@ -74,6 +78,7 @@ export class PoolStatusWriter {
   async #write(name: string): Promise<WriteOutcome> {
     const { api, isLeader, wanted } = this.#options;
     const body = wanted(name);
+    if (body === undefined) this.#written.delete(name);
     if (body === undefined || !isLeader()) return 'done';
     const text = JSON.stringify(body);
     try {
@@ -90,7 +95,10 @@ export class PoolStatusWriter {
         return 'done';
       }
       // It is gone: server-side apply must not make it again, and does not below /status.
-      if (response.status === 404) return 'done';
+      if (response.status === 404) {
+        this.#written.delete(name);
+        return 'done';
+      }
       this.#note(refusalText(response));
       const wait = waitAsked(response);
       return { later: true, ...(wait === undefined ? {} : { wait }) };

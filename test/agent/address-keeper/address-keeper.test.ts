@@ -5,11 +5,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { ClaimHome } from '../../../agent/address-keeper/kept-claims.ts';
 import { AddressKeeper, type AddressSettings, CLAIM_FILE } from '../../../agent/address-keeper.ts';
+import type { AddressClaim } from '../../../agent/addresses.ts';
 import { claimManifest } from '../../../agent/kubernetes/address-objects.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { claim, pool } from '../../support/address-requests.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi, type Json, refusal } from '../../support/fake-api.ts';
 import { until } from '../../support/kube-objects.ts';
 import { parsedObject, serviceJson } from '../../support/kubernetes-json.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -32,6 +33,8 @@ interface Keeper {
   serve(...services: KubernetesObject[]): Promise<ReadonlySet<string>>;
   remove(name: string): Promise<ReadonlySet<string>>;
   addressesOf(key: string): readonly string[] | undefined;
+  /** As an agent that ran here before has left them; before start(). */
+  leave(...claims: AddressClaim[]): Promise<void>;
   claimsInFile(): Promise<readonly string[]>;
 }
 
@@ -91,6 +94,14 @@ async function keeperFor(
     serve: (...services) => assigned({ upserted: services, removed: [] }),
     remove: (name) => assigned({ upserted: [], removed: [{ kind: 'Service', key: `default/${name}` }] }),
     addressesOf: (key) => keeper.ofPools(key)?.addresses.map(({ address }) => address),
+    leave: async (...claims) => {
+      await mkdir(join(stateDir, 'addresses'));
+      const items = claims.map((each) => claimManifest(each));
+      await writeFile(
+        join(stateDir, ...CLAIM_FILE),
+        JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+      );
+    },
     claimsInFile: async () => {
       const { items } = JSON.parse(await readFile(join(stateDir, ...CLAIM_FILE), 'utf8'));
       return items.map(
@@ -100,8 +111,22 @@ async function keeperFor(
   };
 }
 
-const service = (name: string, uid = '') =>
-  parsedObject(serviceJson(name, { metadata: uid === '' ? {} : { uid } }));
+const service = (name: string, uid = '', annotations: Readonly<Record<string, string>> = {}) =>
+  parsedObject(serviceJson(name, { metadata: uid === '' ? {} : { uid, annotations } }));
+
+const [EARLY, LATE] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'];
+
+/** 192.0.2.`last`, given to Service `name` of UID `u-NAME`. */
+function given(last: number, name: string, since: string, more: object = {}): AddressClaim {
+  const spec = { address: `192.0.2.${last}`, pool: 'a', service: `default/${name}`, serviceUID: `u-${name}` };
+  return claim(`192-0-2-${last}`, { ...spec, since, ...more });
+}
+
+const stored = (one: AddressClaim) =>
+  parsedObject({
+    ...claimManifest(one),
+    metadata: { name: one.name, uid: `c-${one.name}`, resourceVersion: '7' },
+  });
 
 test('assign() gives an address at once, and tells of it only when its claim is kept', async (t) => {
   const { keeper, serve, addressesOf, kept, claimsInFile } = await keeperFor(t);
@@ -148,10 +173,8 @@ test('A hold ends by itself after releaseAfter', async (t) => {
 });
 
 test('A started keeper has what the file of claims says, whatever the names would give', async (t) => {
-  const { keeper, cluster, addressesOf, stateDir } = await keeperFor(t);
-  await mkdir(join(stateDir, 'addresses'));
-  const items = [claimManifest(claim('192-0-2-77', { address: '192.0.2.77', service: 'default/web' }))];
-  await writeFile(join(stateDir, ...CLAIM_FILE), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const { keeper, cluster, addressesOf, leave } = await keeperFor(t);
+  await leave(claim('192-0-2-77', { address: '192.0.2.77', service: 'default/web' }));
   cluster.apply({ upserted: [service('web')], removed: [] }, 'manifests');
   await keeper.start();
   t.deepEqual(addressesOf('default/web'), ['192.0.2.77']);
@@ -192,11 +215,7 @@ test('A host that does not lead gives nothing, follows the claims it sees, and g
   t.deepEqual(api.requests, []);
 
   const theirs = claim('192-0-2-9', { address: '192.0.2.9', service: 'default/web', serviceUID: 'u-web' });
-  const stored = parsedObject({
-    ...claimManifest(theirs),
-    metadata: { name: theirs.name, uid: 'c', resourceVersion: '7' },
-  });
-  keeper.take(cluster.apply({ upserted: [stored], removed: [] }, 'api'));
+  keeper.take(cluster.apply({ upserted: [stored(theirs)], removed: [] }, 'api'));
   await until('it is followed', () => addressesOf('default/web')?.length === 1);
   t.true(told.includes('default/web'));
   t.deepEqual(addressesOf('default/web'), ['192.0.2.9']);
@@ -266,4 +285,147 @@ test('configure() gives addresses of a pool that is new to those who wait', asyn
   );
   await until('it is told', () => told.includes(waiting[0] ?? '', before));
   t.deepEqual(addressesOf(waiting[0] ?? ''), ['192.0.2.2']);
+});
+
+const FRONT = { 'headgate.io/address-sharing-key': 'front' };
+const sharedBy = (name: string, since: string): AddressClaim => ({
+  ...given(10, name, since, { sharingKey: 'front', ports: [{ protocol: 'TCP', port: 80 }] }),
+  name: `192-0-2-10.${name}.default`,
+});
+
+/** What a file says, what the cluster says meanwhile, and what the Services are to have. */
+const OVERRULED: Readonly<
+  Record<string, { file: AddressClaim[]; cluster: AddressClaim[]; had: Record<string, string> }>
+> = {
+  'that another Service has the address': {
+    file: [given(10, 'gone', EARLY)],
+    cluster: [given(10, 'web', LATE)],
+    had: { web: '192.0.2.10' },
+  },
+  'that the Service has another address': {
+    file: [given(10, 'web', EARLY)],
+    cluster: [given(20, 'web', LATE)],
+    had: { web: '192.0.2.20' },
+  },
+  'that the Service has another address, and another Service this one': {
+    file: [given(10, 'web', EARLY)],
+    cluster: [given(20, 'web', LATE), given(10, 'shop', LATE)],
+    had: { web: '192.0.2.20', shop: '192.0.2.10' },
+  },
+  'that another Service has the port of a shared address': {
+    file: [sharedBy('gone', EARLY)],
+    cluster: [sharedBy('web', LATE)],
+    had: { web: '192.0.2.10' },
+  },
+};
+
+/** How a host comes to know what the cluster says. */
+const WAYS: Readonly<Record<string, { before: ClaimHome; leads: boolean }>> = {
+  'a host that leads from its start': { before: 'cluster', leads: true },
+  'a host that leads when it is synced': { before: 'unknown', leads: true },
+  'a host that gave addresses for itself': { before: 'file', leads: true },
+  'a host that follows': { before: 'cluster', leads: false },
+};
+
+for (const [way, { before, leads }] of Object.entries(WAYS))
+  for (const [what, { file, cluster: theirs, had }] of Object.entries(OVERRULED))
+    test(`The cluster says ${what}: an old file of ${way} does not`, async (t) => {
+      const own = await keeperFor(t, { inCluster: true });
+      const { keeper, cluster, place, api, addressesOf, leave, claimsInFile } = own;
+      await leave(...file);
+      Object.assign(place, { home: before, leads });
+      const annotations = theirs.some(({ sharingKey }) => sharingKey !== '') ? FRONT : {};
+      const services = ['web', 'shop'].map((name) => service(name, `u-${name}`, annotations));
+      cluster.apply({ upserted: services, removed: [] }, 'api');
+      const seen = () => cluster.apply({ upserted: theirs.map(stored), removed: [] }, 'api');
+      if (before === 'cluster') seen();
+      await keeper.start();
+      place.home = 'cluster';
+      if (before !== 'cluster') keeper.take(seen());
+      for (const [name, address] of Object.entries(had))
+        await until(`${name} has it`, () => addressesOf(`default/${name}`)?.join() === address);
+      await until('the file has forgotten it', async () => (await claimsInFile()).length === 0);
+      for (const [name, address] of Object.entries(had)) {
+        t.deepEqual(addressesOf(`default/${name}`), [address]);
+        t.true(keeper.isKept(`default/${name}`));
+      }
+      const names = [...file, ...theirs].map(({ name }) => name);
+      const written = api.requests.map(
+        ({ path, body }) => (body as Json)?.metadata?.name ?? path.split('/').at(-1),
+      );
+      t.deepEqual(
+        written.filter((name) => names.includes(name)),
+        [],
+      );
+    });
+
+test('What only a file has gets into the cluster once that takes it, and is out of the file then', async (t) => {
+  const { keeper, place, api, serve, addressesOf, leave, claimsInFile } = await keeperFor(t, {
+    inCluster: true,
+  });
+  await leave(given(10, 'web', EARLY));
+  place.home = 'unknown';
+  await keeper.start();
+  await serve(service('web', 'u-web'));
+  api.fault = () => refusal(503, 'ServiceUnavailable');
+  place.home = 'cluster';
+  keeper.take();
+  await until('the cluster does not take it', () => api.requests.length > 0);
+  await until('it is in the file', async () => (await claimsInFile()).length === 1);
+  t.false(keeper.isKept('default/web'));
+  api.fault = () => undefined;
+  for (const leads of [false, true]) {
+    place.leads = leads;
+    keeper.take();
+  }
+  await until('the cluster has it', () => api.objects.has(`${CLAIMS}/192-0-2-10`));
+  await until('it is kept', () => keeper.isKept('default/web'));
+  await until('the file has it no longer', async () => (await claimsInFile()).length === 0);
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.10']);
+});
+
+test('A file is not emptied of what the cluster has not taken when the agent ends', async (t) => {
+  const { keeper, cluster, api, leave, claimsInFile } = await keeperFor(t, { inCluster: true });
+  await leave(given(10, 'web', EARLY));
+  cluster.apply({ upserted: [service('web', 'u-web')], removed: [] }, 'api');
+  api.fault = () => refusal(503, 'ServiceUnavailable');
+  await keeper.start();
+  await until('the cluster does not take it', () => api.requests.length > 0);
+  await keeper.close();
+  t.deepEqual(await claimsInFile(), ['default/web 192.0.2.10']);
+});
+
+test('A Service that moves has its new address on a host that follows, also where the old claim ends last', async (t) => {
+  for (const isAtOnce of [false, true]) {
+    const { keeper, cluster, place, addressesOf } = await keeperFor(t, { inCluster: true });
+    place.leads = false;
+    const [old, fresh] = [given(10, 'web', EARLY), given(20, 'web', LATE)];
+    cluster.apply({ upserted: [service('web', 'u-web'), stored(old)], removed: [] }, 'api');
+    await keeper.start();
+    t.deepEqual(addressesOf('default/web'), ['192.0.2.10']);
+    const remove = ({ name }: AddressClaim) =>
+      cluster.apply({ upserted: [], removed: [{ kind: 'AddressClaim', key: name }] }, 'api');
+    const came = cluster.apply({ upserted: [stored(fresh)], removed: [] }, 'api');
+    if (!isAtOnce) keeper.take(came);
+    remove(old);
+    keeper.take({ poolsChanged: false, claims: new Set(isAtOnce ? [fresh.name, old.name] : [old.name]) });
+    await until('it has moved', () => addressesOf('default/web')?.join() === '192.0.2.20');
+    t.is(keeper.status().unkept, 0);
+    // One that nothing has come in the place of is served on.
+    keeper.take(remove(fresh));
+    t.deepEqual(addressesOf('default/web'), ['192.0.2.20']);
+    t.is(keeper.status().unkept, 1);
+  }
+});
+
+test('An address that only a file has is served on when the cluster is seen to keep another for the Service', async (t) => {
+  const { keeper, cluster, place, addressesOf, leave } = await keeperFor(t, { inCluster: true });
+  place.leads = false;
+  const held = given(20, 'web', EARLY, { heldUntil: '2126-01-01T00:00:00.000Z' });
+  await leave(given(10, 'web', LATE), held);
+  cluster.apply({ upserted: [service('web', 'u-web')], removed: [] }, 'api');
+  await keeper.start();
+  keeper.take(cluster.apply({ upserted: [stored(held)], removed: [] }, 'api'));
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.10']);
+  t.is(keeper.status().unkept, 1);
 });

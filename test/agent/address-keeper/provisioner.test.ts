@@ -9,6 +9,7 @@ import {
   type ProvisionRequest,
 } from '../../../agent/address-keeper/provisioner.ts';
 import { createLog } from '../../../agent/base/log.ts';
+import { runCommand } from '../../../agent/base/run-command.ts';
 
 interface Rig {
   readonly provisioner: Provisioner;
@@ -151,12 +152,40 @@ test('A program that does not exist, or may not be run, is a Problem', async (t)
   for (const [program, code] of [
     ['/nonexistent/program', 'ENOENT'],
     ['/dev/null', 'EACCES'],
+    // What spawn() throws, in place of telling it by an event.
+    ['/bin/\0', 'ERR_INVALID_ARG_VALUE'],
   ]) {
     const { provisioner } = await rig(t, '', { program: program ?? '' });
     provisioner.request(assign());
     await until(() => provisioner.problems().length === 1);
     t.true(provisioner.problems()[0]?.message.endsWith(`cannot be started: ${code}`));
   }
+});
+
+test('An agent that may open no more files has a Problem, and calls the program once it may', async (t) => {
+  const moduleOf = (path: string) => new URL(`../../../agent/${path}`, import.meta.url);
+  const script = `
+    import { closeSync, openSync } from 'node:fs';
+    import { Provisioner } from '${moduleOf('address-keeper/provisioner.ts')}';
+    import { createLog } from '${moduleOf('base/log.ts')}';
+    const open = [];
+    const provisioner = new Provisioner({
+      program: '/bin/true',
+      log: createLog({ level: 'error', format: 'json', destination: { write: () => undefined } }),
+      backOff: [10, 50],
+      onCall: (request, failure) => {
+        process.stdout.write(failure + ', ' + provisioner.pending + ' wanted\\n');
+        for (const file of open.splice(0)) closeSync(file);
+      },
+    });
+    try { for (;;) open.push(openSync('/dev/null')); } catch {}
+    provisioner.request(${JSON.stringify(assign())});
+  `;
+  const limited = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath];
+  const { stdout, stderr } = await runCommand('sh', [...limited, '--input-type=module', '--eval', script], {
+    timeout: 60_000,
+  });
+  t.is(stdout, 'cannot be started: EMFILE, 1 wanted\nundefined, 1 wanted\n', stderr);
 });
 
 test('Nothing of the agent gets into the environment, and there are no arguments', async (t) => {

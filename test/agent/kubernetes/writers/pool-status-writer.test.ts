@@ -98,6 +98,24 @@ test('A pool that is gone is left alone, here and there', async (t) => {
   t.is(written().length, 1);
 });
 
+test('A pool that is deleted and made again as it was gets its status again, however soon', async (t) => {
+  const { api, state, write, written } = start();
+  await write();
+  state.wanted = undefined;
+  await write();
+  state.wanted = status(10);
+  await write(60_000);
+  t.deepEqual(written(), ['10', '10']);
+  // Nobody has said yet that it is gone.
+  state.wanted = status(9);
+  api.fault = () => refusal(404, 'NotFound');
+  await write(60_000);
+  state.wanted = status(10);
+  api.fault = () => answer(200, {});
+  await write(60_000);
+  t.deepEqual(written(), ['10', '10', '9', '10']);
+});
+
 test('A refusal is told once and tried again, when it was asked to, else less and less often', async (t) => {
   const { api, clock, log, write, written } = start();
   api.fault = () => refusal(429, 'TooManyRequests', { 'retry-after': '7' });
