@@ -316,6 +316,45 @@ test.serial(
 );
 test.serial('The same where listeners are so many that their sockets are asked for first', counts, 140);
 
+test.serial(
+  'What is down goes down once, however often HAProxy is reloaded, also while old workers live',
+  async (t) => {
+    const annotations = {
+      'health-monitor': 'tcp',
+      'health-monitor-interval': '1s',
+      'when-all-down': 'reject',
+    };
+    const host = await TestHost.create(t);
+    await startMembers(t, host, 1);
+    await host.serve();
+    // Nobody is there.
+    const [name, address] = ['shop', host.address(2)];
+    await host.serve({ name, address, members: [host.address(12)], annotations });
+    const agent = await host.start();
+    const began = performance.now();
+    const downtime = 'headgate_member_downtime_seconds_total';
+    await host.until(
+      'it has been down for some time',
+      async () => total(await scraped(agent), downtime) >= 4,
+    );
+    // Keeps the old workers alive.
+    const clients: Client[] = [];
+    for (let at = 3; at < 6; at++) {
+      clients.push(await Client.connect(host.place()));
+      await host.serve({ name: `other-${at}`, address: host.address(at) });
+      await host.until('another worker serves', () => host.answers(at));
+      const metrics = await scraped(agent);
+      const seconds = (performance.now() - began) / 1_000;
+      for (const kind of ['member', 'pool']) {
+        t.is(total(metrics, `headgate_${kind}_downs_total`, 'service="shop"'), 1, kind);
+        const down = total(metrics, `headgate_${kind}_downtime_seconds_total`, 'service="shop"');
+        t.true(down >= 4 && down <= seconds + 2, `${kind}: ${down} of ${seconds} s`);
+      }
+    }
+    for (const client of clients) client.close();
+  },
+);
+
 test.serial('metricsDetail leaves out members, or pools too', async (t) => {
   const host = await served(t);
   const agent = await host.start(['--metrics-detail', 'pool']);

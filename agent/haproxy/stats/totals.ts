@@ -50,6 +50,6 @@ const [DOWNS, DOWNTIME] = [positionOf('chkdown'), positionOf('downtime')];
 export function firstReading(row: readonly number[], wasDown: boolean, passed: number): Reading {
   const reading = newReading();
   if (wasDown) reading[DOWNS] = Math.min(1, row[DOWNS] || 0);
-  reading[DOWNTIME] = Math.max(0, Math.floor((row[DOWNTIME] || 0) - passed));
+  reading[DOWNTIME] = Math.max(0, Math.round((row[DOWNTIME] || 0) - passed));
   return reading;
 }
