@@ -6,7 +6,7 @@ import { type Churned, Contender } from '../api/contender.ts';
 import { Prober } from '../api/prober.ts';
 import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services, type ServicesOptions } from '../api/services.ts';
-import { settled } from '../api/settled.ts';
+import { STATUSES, settled } from '../api/settled.ts';
 import { serving } from '../support/agent.ts';
 import { costs } from '../support/cost.ts';
 import { isolated } from '../support/isolated.ts';
@@ -30,8 +30,6 @@ const ROUNDS = 3;
 const WARM = 4_000;
 const BETWEEN_CHANGES = 80;
 const BETWEEN_WARMING = 5;
-/** Milliseconds for 1,000 new Services: the agent writes twenty statuses a second, and tells ten Events, two of each. */
-const STATUSES = 240_000;
 /** Milliseconds; an audit comes every 30 s, and so once in each such stretch. */
 const IDLE = 31_000;
 

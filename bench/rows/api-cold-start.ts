@@ -5,7 +5,7 @@
 import { Prober } from '../api/prober.ts';
 import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services } from '../api/services.ts';
-import { settled } from '../api/settled.ts';
+import { STATUSES, settled } from '../api/settled.ts';
 import { type ColdSize, coldNames, coldRow, rssRow } from '../support/cold-rows.ts';
 import { isolated } from '../support/isolated.ts';
 import type { Running } from '../support/processes.ts';
@@ -134,7 +134,7 @@ async function once(
   await Promise.race([serves(), failing]);
   measured.cold.push((performance.now() - began) / 1_000);
   if (!withMemory) return;
-  await settled(running);
+  await settled(running, STATUSES);
   for (let n = 0; n < bench.scaled(200, 3); n++) {
     await services.write(services.replaced(services.at(1 + (n % (services.all.length - 1)))));
     await pause(20);
