@@ -174,9 +174,10 @@ export class ClaimWriter implements ClaimStore {
     }
     if (status === 409 || status === 404) {
       this.#note('conflict', '');
-      const wasMissing = this.#current(name) === undefined;
+      const known = this.#current(name)?.claim.service;
       const there = await this.#read(name);
-      if (wasMissing && there !== undefined && there.claim.service !== claim?.service)
+      // Who led before has given the address, or kept it, without this host's knowing.
+      if (there !== undefined && ![known, claim?.service].includes(there.claim.service))
         this.#options.onOverruled(there.claim);
       return 'again';
     }

@@ -96,6 +96,22 @@ test('A claim of another Service that was there before ours could be made holds'
   t.is(api.objects.get(PATH)?.spec.service, 'default/first');
 });
 
+test('A claim that another agent has given to somebody else since holds', async (t) => {
+  const { api, state, overruled, own } = writer();
+  state.shown = stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
+  stored(api, claim('default/b'));
+  state.wanted = claim('default/a');
+  api.fault = ({ method }) => {
+    if (method === 'GET') state.wanted = claim('default/b');
+    return undefined;
+  };
+  own.write([NAME]);
+  await until('it is told', () => overruled.length === 1);
+  t.deepEqual(overruled, ['default/b']);
+  await own.close();
+  t.is(api.objects.get(PATH)?.spec.service, 'default/b');
+});
+
 test('A write that was overtaken is made again, from what is there; a failure later', async (t) => {
   const { api, state, kept, overruled, own, methods } = writer();
   const old = stored(api, claim('default/a'));
