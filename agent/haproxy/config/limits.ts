@@ -30,8 +30,8 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
 }
 
 /**
- * Connections that fit, as many as `wanted` at most, or computed where that is 0. Needs are rounded up to a power of two, so that a few more
- * listeners change nothing and members added at runtime find room for their checks.
+ * Connections that fit, as many as `wanted` at most, or computed where that is 0. Needs are rounded up to a power of
+ * two, so that a few more listeners change nothing and members added at runtime find room for their checks.
  */
 export function maxConnections(
   wanted: number,
