@@ -11,9 +11,17 @@ export async function logSize(path: string): Promise<number> {
 }
 
 export async function logSince(path: string, from: number): Promise<string> {
+  return (await readLog(path, from)).text;
+}
+
+/** The same, and how far that is. */
+export async function readLog(
+  path: string,
+  from: number,
+): Promise<{ readonly text: string; readonly end: number }> {
   return readFile(path).then(
-    (bytes) => bytes.subarray(from > bytes.length ? 0 : from).toString('utf8'),
-    () => '',
+    (bytes) => ({ text: bytes.subarray(from > bytes.length ? 0 : from).toString('utf8'), end: bytes.length }),
+    () => ({ text: '', end: 0 }),
   );
 }
 

@@ -14,7 +14,7 @@ import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.t
 import { LEASE, Lease } from '../kubernetes/writers/lease.ts';
 import { writtenEvents } from '../kubernetes/writers/service-events.ts';
 import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
-import { type DataplaneFacts, wantedStatus } from '../kubernetes/writers/service-status.ts';
+import { type DataplaneFacts, isItsOwn, wantedStatus } from '../kubernetes/writers/service-status.ts';
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import type { Model } from '../translate.ts';
@@ -203,7 +203,8 @@ export class Reporter {
     const loadBalancer = model.loadBalancers.get(key);
     const { uid } = service;
     if (loadBalancer === undefined || !isOurs(service)) {
-      const itsOwn = loadBalancer?.vips.map(({ address }) => address);
+      const vips = service.deleting ? [] : (loadBalancer?.vips ?? []);
+      const itsOwn = vips.filter(isItsOwn).map(({ address }) => address);
       return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key, itsOwn) };
     }
     if (!this.#options.isKept(key)) return { kind: 'claim', uid };

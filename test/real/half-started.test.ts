@@ -59,7 +59,7 @@ test.serial(
     await delay(2_000);
     await release(directory);
     await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
-    t.true(next.hasLogged('Adopted the HAProxy that runs'));
+    await host.until('it says so', async () => next.hasLogged('Adopted the HAProxy that runs'));
     t.is(await masters(directory), 1);
     t.true(await host.answers());
   },

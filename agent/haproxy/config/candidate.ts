@@ -126,12 +126,13 @@ export class CandidateMaker {
   }
 
   /**
-   * Has HAProxy check what is wanted, without trying any address: one that is about to be there has its own. True where
+   * Has HAProxy check what is wanted now, without trying any address: one that is about to be there has its own. True where
    * something was put in quarantine. Errors: as prepare().
    */
   async weed(wanted: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
+    const now = new Map(wanted);
     for (let any = false; ; any = true)
-      if (await this.#isTaken(this.effective(wanted), wanted, new Map())) return any;
+      if (await this.#isTaken(this.effective(now), now, new Map())) return any;
   }
 
   /** For a start from nothing: HAProxy's own start is the best check, and a failed one costs no traffic. */

@@ -97,6 +97,7 @@ export class Reloader {
       if (isLost()) return this.#leave();
       if (candidate.structure === worker.structure && !FORCED.some((cause) => causes.has(cause))) {
         this.#fault = '';
+        maker.tried(candidate.loadBalancers, true);
         return 'unneeded';
       }
       const began = performance.now();

@@ -3,7 +3,7 @@
 
 import { HeadgateError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { logSince, logSize } from '../../base/log-file.ts';
+import { logSize, readLog } from '../../base/log-file.ts';
 import type { LoadBalancer } from '../../model.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import { type BindFailure, keyOfListener, readAlerts, splitBindFailures } from '../config/check.ts';
@@ -22,6 +22,9 @@ export interface StartFaultsOptions {
   readonly onRefused: (key: string) => void;
   readonly log: Log;
 }
+
+/** What a master says of a worker that was there, however it has ended. */
+const OF_AN_END = /^(Current worker .*exited with code|exit-on-failure)/;
 
 export class StartFaults {
   readonly #options: StartFaultsOptions;
@@ -79,10 +82,9 @@ export class StartFaults {
    */
   async heed(): Promise<string> {
     const { paths, maker, wanted, file } = this.#options;
-    const size = await logSize(paths.log);
-    const said = await logSince(paths.log, this.#heard);
-    this.#heard = size;
-    const { alerts } = readAlerts(said, '');
+    const { text: said, end } = await readLog(paths.log, this.#heard);
+    this.#heard = end;
+    const alerts = readAlerts(said, '').alerts.filter((alert) => !OF_AN_END.test(alert));
     if (alerts.length === 0) return '';
     // It is started again and again.
     const words = new Set(alerts.map((alert) => alert.replaceAll(/ \(\d+\)/g, '')));
@@ -90,7 +92,11 @@ export class StartFaults {
     const isAgain = !this.note(fault);
     const { failures } = splitBindFailures(said);
     this.#block(failures);
-    if (failures.length > 0) return fault;
+    if (failures.length > 0) {
+      // It came as far as that: what it is to be started with next is what is wanted, without these.
+      maker.tried(maker.effective(wanted), true);
+      return fault;
+    }
     // What it has accepted may have been another version's word.
     if (!isAgain) maker.refused(new Map());
     try {

@@ -4,7 +4,7 @@
 
 import { compactList } from '../../base/compact.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Listener, LoadBalancer, Problem, ProblemReason } from '../../model.ts';
+import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../model.ts';
 import type { Condition, CurrentService, Ingress, PortStatus } from './current-service.ts';
 
 /** What the dataplane says of one load balancer. */
@@ -61,10 +61,15 @@ export function isMarkedOurs({ conditions }: Pick<CurrentService, 'conditions'>)
   return conditions.some(({ type }) => type === IP_ALLOCATED);
 }
 
+/** One that the Service has from somebody else, of which its status says nothing. */
+export function isItsOwn({ source }: Vip): boolean {
+  return source === 'spec.externalIPs' || source === 'spec.clusterIPs';
+}
+
 export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts): WantedStatus {
   const problems = [...loadBalancer.problems, ...facts.problems];
   const addresses = loadBalancer.vips
-    .filter(({ source }) => source !== 'spec.externalIPs' && source !== 'spec.clusterIPs')
+    .filter((vip) => !isItsOwn(vip))
     .map(({ address, family }) => ({ address, family }));
   const states = addresses.flatMap(({ address, family }) =>
     loadBalancer.listeners

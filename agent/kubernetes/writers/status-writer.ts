@@ -136,7 +136,10 @@ export class StatusWriter {
     const waiting = this.#waiting.get(key) ?? [];
     // Whoever asks again, having lost patience, waits for the same answer.
     const known = waiting.find((each) => each.uid === uid);
-    if (known !== undefined) return known.promise;
+    if (known !== undefined) {
+      this.observed(key);
+      return known.promise;
+    }
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiting.set(key, [...waiting, { uid, promise, resolve }]);
     const before = this.#wishes.get(key)?.wish;

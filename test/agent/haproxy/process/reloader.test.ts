@@ -16,6 +16,7 @@ const worker = (ask: () => Promise<string>): ServingWorker =>
 function reloaderOf(
   serving: { worker: ServingWorker | undefined },
   prepare = async (): Promise<void> => undefined,
+  tried: (serves: boolean) => void = () => undefined,
 ) {
   const written: unknown[] = [];
   const options = {
@@ -23,8 +24,9 @@ function reloaderOf(
     maker: {
       prepare: async () => {
         await prepare();
-        return { chunks: [] };
+        return { chunks: [], structure: '' };
       },
+      tried: (_: unknown, serves: boolean) => tried(serves),
     },
     file: { keepBeside: async () => undefined, write: async (chunks: unknown) => written.push(chunks) },
     persister: { idle: async () => undefined, worked: () => undefined },
@@ -47,6 +49,14 @@ test('Why a reload failed is no fault any more once its worker is gone', async (
   serving.worker = undefined;
   t.true(await reloader.reload(new Set(['repair'])));
   t.is(reloader.fault, '');
+});
+
+test('What needs no reload after all is proof that HAProxy serves with what is said for all', async (t) => {
+  const tried: boolean[] = [];
+  const serving = { worker: worker(async () => '# table') };
+  const { reloader } = reloaderOf(serving, undefined, (serves) => tried.push(serves));
+  t.is(await reloader.reload(new Set(['listener-added'])), 'unneeded');
+  t.deepEqual(tried, [true]);
 });
 
 test('A reload that fails because its worker is lost is no fault and is over', async (t) => {
