@@ -48,7 +48,8 @@ test.serial(
     await host.serve();
     await hold(directory);
     const agent = await host.launch();
-    await host.until('HAProxy is about to read its file', () => isHeld(directory));
+    // Not the one that is asked for its version.
+    await host.until('HAProxy is about to read its file', async () => (await masters(directory)) === 1);
     await agent.kill();
     const next = await host.launch();
     await host.until(
