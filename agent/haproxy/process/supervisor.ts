@@ -94,7 +94,7 @@ export class Supervisor {
    * Nothing but HAProxy's absence is waited for, so that it is back as soon as it can be.
    */
   async obtain(onAttempt: () => void | Promise<void>): Promise<ServingWorker | undefined> {
-    const { startsHaproxy, faults, file, log, onRepair, onUnwritten } = this.#options;
+    const { startsHaproxy, faults, file, log, onRepair } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
@@ -103,7 +103,8 @@ export class Supervisor {
           if (this.#fault !== NOT_YET) onRepair('process');
           this.#fault = '';
           faults.end();
-          if (worker.structure !== '') void file.keepAsFirstGood().catch(onUnwritten);
+          // Where it cannot be written the file itself cannot be either, and that is told.
+          if (worker.structure !== '') void file.keepAsFirstGood().catch(() => undefined);
           return worker;
         }
         if (this.#fault === NOT_YET) this.#fault = 'HAProxy is not running';
