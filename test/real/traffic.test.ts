@@ -51,6 +51,8 @@ for (const mode of ['tcp', 'http']) {
           async () => (await readyServers(host)).length === count,
         );
         await load.answered(60);
+        // Requests of the other load take turns of theirs: a number of requests would not do.
+        if (count === 20) await host.until('each member has answered', async () => load.members === count);
       }
       const results = await Promise.all(loads.map((each) => each.stop()));
       for (const { failures, requests } of results) {

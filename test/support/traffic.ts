@@ -150,6 +150,11 @@ export class Load {
     return this.#requests;
   }
 
+  /** How many members have answered so far. */
+  get members(): number {
+    return this.#answers.size;
+  }
+
   get failures(): readonly string[] {
     return [...this.#failures].map(
       ([text, times]) => `${times.length} x ${text}, from ${times[0]} to ${times.at(-1)} ms`,
