@@ -35,6 +35,7 @@ export class Provisioning {
     this.#provisioner = new Provisioner({
       program,
       log,
+      others: (request) => this.#others(request),
       onProblem: ({ address, service }, problem) => this.#note(address, service, problem),
       onCall: ({ action }, failure) => metrics.provisioned(action, failure === undefined ? 'done' : 'failed'),
     });
@@ -60,18 +61,11 @@ export class Provisioning {
     const told = this.#told.get(name);
     if (told !== undefined && told.request.service !== claim?.service) {
       this.#told.delete(name);
-      this.#provisioner.request({ ...told.request, action: 'release', others: this.#others(told.request) });
+      this.#provisioner.request({ ...told.request, action: 'release' });
     }
     if (claim === undefined) return;
     const { address, pool, service, ports } = claim;
-    const request: ProvisionRequest = {
-      action: 'assign',
-      address,
-      pool,
-      service,
-      ports,
-      others: this.#others(claim),
-    };
+    const request: ProvisionRequest = { action: 'assign', address, pool, service, ports };
     const before = this.#told.get(name);
     if (claim.heldUntil !== 0) {
       if (before === undefined) this.#told.set(name, { request, isAssigned: false });
@@ -87,7 +81,7 @@ export class Provisioning {
     this.#provisioner.close();
   }
 
-  #others({ address, service }: Pick<ProvisionRequest, 'address' | 'service'>): readonly string[] {
+  #others({ address, service }: ProvisionRequest): readonly string[] {
     const services = this.#options
       .claimsOn(address)
       .filter((claim) => !claim.reserved && claim.service !== service)

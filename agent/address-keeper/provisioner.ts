@@ -15,13 +15,13 @@ export interface ProvisionRequest {
   readonly service: string;
   /** Empty: the whole address. */
   readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
-  /** Other Services that share the address. */
-  readonly others: readonly string[];
 }
 
 export interface ProvisionerOptions {
   readonly program: string;
   readonly log: Log;
+  /** The other Services that have the address, at the time of the call: a release may have waited for long. */
+  readonly others?: (request: ProvisionRequest) => readonly string[];
   /** Milliseconds that one call may take. */
   readonly deadline?: number;
   /** Milliseconds from a failure to the next call: doubled each time, from the first to the second. */
@@ -36,8 +36,10 @@ export interface ProvisionerOptions {
 
 /** What one address wants, Service by Service, in order. */
 interface Lane {
-  /** Service → the last request that has not succeeded yet; those that have not been tried come first. */
+  /** Service → the last request that has not succeeded yet; those that have not been tried come first, in order. */
   wanted: Map<string, ProvisionRequest>;
+  /** Those of them that have failed. */
+  readonly failed: Set<ProvisionRequest>;
   /** Calls that failed in a row. */
   failures: number;
   isRunning: boolean;
@@ -73,13 +75,22 @@ export class Provisioner {
     const { address, service } = request;
     const lane = this.#lanes.get(address) ?? {
       wanted: new Map(),
+      failed: new Set(),
       failures: 0,
       isRunning: false,
       timer: undefined,
     };
     this.#lanes.set(address, lane);
+    const replaced = lane.wanted.get(service);
+    if (replaced !== undefined) lane.failed.delete(replaced);
     lane.wanted.delete(service);
-    lane.wanted = new Map([[service, request], ...lane.wanted]);
+    const before = [...lane.wanted];
+    const isUntried = ([, each]: readonly [string, ProvisionRequest]): boolean => !lane.failed.has(each);
+    lane.wanted = new Map([
+      ...before.filter(isUntried),
+      [service, request],
+      ...before.filter((each) => !isUntried(each)),
+    ]);
     // Something new deserves a call now, whatever happened to the last one.
     clearTimeout(lane.timer);
     lane.timer = undefined;
@@ -134,6 +145,7 @@ export class Provisioner {
   #settle(lane: Lane, request: ProvisionRequest, failure: string | undefined): void {
     const { address, service, action } = request;
     const isLast = lane.wanted.get(service) === request;
+    lane.failed.delete(request);
     if (failure === undefined) {
       lane.failures = 0;
       if (isLast) lane.wanted.delete(service);
@@ -144,6 +156,7 @@ export class Provisioner {
       this.#setProblem(request, { object: `Service ${service}`, reason: 'ProvisionerFailed', message });
       // Another Service's turn: one that always fails must not hold up the others of the address.
       if (isLast) {
+        lane.failed.add(request);
         lane.wanted.delete(service);
         lane.wanted.set(service, request);
       }
@@ -175,7 +188,8 @@ export class Provisioner {
   /** Why it failed, to go after the name of the program; undefined where it did not. */
   #call(request: ProvisionRequest): Promise<string | undefined> {
     const { program, log, deadline = DEADLINE } = this.#options;
-    const { action, address, pool, service, ports, others } = request;
+    const { action, address, pool, service, ports } = request;
+    const others = this.#options.others?.(request) ?? [];
     return new Promise((resolve) => {
       const child = started(program);
       if (child instanceof Error) {

@@ -16,8 +16,10 @@ interface Rig {
   readonly directory: string;
   readonly log: string[];
   /** What the program has been told, in order; it appends each line it reads to `calls`. */
-  calls(): Promise<ProvisionRequest[]>;
+  calls(): Promise<Call[]>;
 }
+
+type Call = ProvisionRequest & { readonly others: readonly string[] };
 
 /** `script` is a shell script, run as a program in a directory of its own, which it knows as `$0`'s. */
 async function rig(
@@ -45,7 +47,7 @@ async function rig(
     return text
       .split('\n')
       .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as ProvisionRequest);
+      .map((line) => JSON.parse(line) as Call);
   };
   return { provisioner, directory, log, calls };
 }
@@ -57,7 +59,6 @@ function assign(more: Partial<ProvisionRequest> = {}): ProvisionRequest {
     pool: 'a',
     service: 'default/web',
     ports: [],
-    others: [],
     ...more,
   };
 }
@@ -71,12 +72,13 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 test('The program gets one JSON object on its input, and its success ends the matter', async (t) => {
-  const { provisioner, calls } = await rig(t, 'cat >> calls');
-  const request = assign({ ports: [{ protocol: 'TCP', port: 80 }], others: ['default/api'] });
+  const others = ['default/api'];
+  const { provisioner, calls } = await rig(t, 'cat >> calls', { others: () => others });
+  const request = assign({ ports: [{ protocol: 'TCP', port: 80 }] });
   provisioner.request(request);
   t.is(provisioner.pending, 1);
   await until(() => provisioner.pending === 0);
-  t.deepEqual(await calls(), [request]);
+  t.deepEqual(await calls(), [{ ...request, others }]);
   t.deepEqual(provisioner.problems(), []);
 });
 
@@ -99,6 +101,29 @@ test('A program that fails is called again until it succeeds, and its last words
   t.deepEqual(provisioner.problems(), []);
   const [line = ''] = log;
   t.is(JSON.parse(line).stderr, 'first\nno "quota"');
+});
+
+test('What has waited for long is told who has the address by then, and requests of one address come in their order', async (t) => {
+  let others: string[] = [];
+  const { provisioner, directory, calls } = await rig(t, 'cat >> calls; test -e fails && exit 1; exit 0', {
+    others: () => others,
+    backOff: [500, 500],
+  });
+  const told = async () => (await calls()).map((call) => [call.action, call.service, call.others.join()]);
+  await writeFile(join(directory, 'fails'), '');
+  provisioner.request(assign({ action: 'release', service: 'default/old' }));
+  await until(() => provisioner.problems().length === 1);
+  await rm(join(directory, 'fails'));
+  others = ['default/new'];
+  provisioner.request(assign({ service: 'default/new' }));
+  provisioner.request(assign({ service: 'default/newer' }));
+  await until(() => provisioner.pending === 0);
+  t.deepEqual(await told(), [
+    ['release', 'default/old', ''],
+    ['assign', 'default/new', 'default/new'],
+    ['assign', 'default/newer', 'default/new'],
+    ['release', 'default/old', 'default/new'],
+  ]);
 });
 
 test('The Problem is there as long as the failure lasts', async (t) => {
@@ -137,11 +162,13 @@ test('A process left behind with the output open does not hold up the outcome', 
 });
 
 test('Garbage on both outputs and an input that is not read change nothing of a success', async (t) => {
+  const others = Array.from({ length: 20_000 }, (_, i) => `default/web-${i}`);
   const { provisioner, log } = await rig(
     t,
     'exec 0<&-; head -c 3000000 /dev/urandom; head -c 3000000 /dev/urandom >&2; echo "last line" >&2',
+    { others: () => others },
   );
-  provisioner.request(assign({ others: Array.from({ length: 20_000 }, (_, i) => `default/web-${i}`) }));
+  provisioner.request(assign());
   await until(() => provisioner.pending === 0);
   t.deepEqual(provisioner.problems(), []);
   const { stderr } = JSON.parse(log[0] ?? '') as { stderr: string };
