@@ -125,7 +125,8 @@ export const serviceSchema = mappingOf({
   spec: mappingOf({
     type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName').nullish(),
     loadBalancerClass: maybeNamed(qualifiedName),
-    loadBalancerIP: raw().nullish(),
+    // Of no rule in the API server: an unusable one is this Service's problem, which stays readable.
+    loadBalancerIP: text().nullish(),
     loadBalancerSourceRanges: listOf(raw()).nullish(),
     externalIPs: listOf(raw()).nullish(),
     clusterIP: clusterIP().nullish(),
@@ -187,7 +188,8 @@ const sliceSchema = (family: Family) =>
           terminating: truth().nullish(),
         }).nullish(),
         nodeName: maybeNamed(subdomain),
-        zone: maybeNamed(labelValue),
+        // The API server has no rule for it.
+        zone: text().nullish(),
         targetRef,
         hints: mappingOf({
           forZones: listOf(mappingOf({ name: named(labelValue) })).nullish(),

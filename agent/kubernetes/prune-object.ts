@@ -87,7 +87,7 @@ function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoi
     serving: conditions?.serving ?? ready,
     terminating: conditions?.terminating ?? false,
     nodeName: shared(endpoint.nodeName ?? ''),
-    zone: shared(endpoint.zone ?? ''),
+    zone: shared(labelValue.check(endpoint.zone ?? '') ? (endpoint.zone ?? '') : ''),
     forZones: hints?.forZones?.map(({ name }) => shared(name)),
     forNodes: hints?.forNodes?.map(({ name }) => name),
     target: targetOf(endpoint.targetRef),

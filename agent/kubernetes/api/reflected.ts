@@ -13,6 +13,7 @@ import { type ApiObject, apiObjectOf } from './watch-events.ts';
 export interface Keyed {
   readonly key: string;
   readonly uid: string;
+  readonly deleting?: boolean;
 }
 
 /** First remove, then upsert: an object that was deleted and made again is in both. */
@@ -178,7 +179,7 @@ export class Reflected<T extends Keyed> {
     return {
       uid,
       version: resourceVersion,
-      object: objects[0] ?? (problems.length > 0 ? last : undefined),
+      object: objects[0] ?? (problems.length > 0 ? lastGood(last, json) : undefined),
       problems: sameProblems ? before.problems : compactList(problems),
     };
   }
@@ -192,6 +193,16 @@ export interface ReflectedList<T> {
    * What is held back is in `doubted` then.
    */
   end(mayConfirm: boolean): Promise<ReflectedChange<T>>;
+}
+
+/** That it is being deleted is never missed: its finalizer would hold it, and its namespace, until somebody mends it. */
+function lastGood<T extends Keyed>(
+  last: T | undefined,
+  json: Readonly<Record<string, unknown>>,
+): T | undefined {
+  if (last?.deleting !== false) return last;
+  const metadata = json.metadata as { readonly deletionTimestamp?: unknown } | null | undefined;
+  return typeof metadata?.deletionTimestamp === 'string' ? { ...last, deleting: true } : last;
 }
 
 function changeOf<T extends Keyed>(

@@ -64,5 +64,6 @@ function claimOf(service: string, port: number): AddressClaim {
     since: 1,
     heldUntil: 0,
     reserved: false,
+    namespace: '',
   };
 }

@@ -318,6 +318,17 @@ test('An object that cannot be read keeps its last good value and is a problem, 
   );
 });
 
+test('That an object is being deleted is seen also where the rest of it cannot be read', async (t) => {
+  const { metadata, ...rest } = service('a', 9);
+  const spec = { type: 'LoadBalancer', ports: [{ port: 99_999 }] };
+  const wrong = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-11-23T20:00:00Z' }, spec };
+  const { changes, names } = run(t, new Script([list(5, service('a', 3))], [open(event('MODIFIED', wrong))]));
+  await until(() => changes.length === 2);
+  t.deepEqual(names(), ['a']);
+  t.like(changes[0]?.upserted[0], { deleting: false });
+  t.deepEqual(changes[1]?.upserted, [{ ...changes[0]?.upserted[0], deleting: true }]);
+});
+
 test('An event that changes nothing we read is not reported', async (t) => {
   const { changes, reflector } = run(
     t,
