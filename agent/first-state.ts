@@ -18,23 +18,26 @@ export interface FirstStateOptions
   readonly log: Log;
 }
 
-export async function translateFirst(options: FirstStateOptions): Promise<void> {
+/** False where the agent ends before anybody has said what to serve: nobody may be told anything then. */
+export async function translateFirst(options: FirstStateOptions): Promise<boolean> {
   const { model, sources, readBy, haproxy, stopping, log } = options;
   translateAll(options);
   if (readBy === 'nothing') {
     const known = new Set(
       [...model.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
     );
-    const others = (await haproxy.runningListeners()).filter((name) => !known.has(name));
-    if (others.length > 0) {
+    const others = (await haproxy.runningListeners())?.filter((name) => !known.has(name));
+    if (others?.length !== 0) {
       log.warn('Neither the API server nor a snapshot says what to serve: HAProxy serves on as it is', {
-        listeners: others.length,
+        listeners: others?.length ?? 'unknown',
       });
-      await Promise.race([sources.api?.synced, stopping]);
+      const isEnding = stopping.then(() => true);
+      if (await Promise.race([sources.api?.synced.then(() => false), isEnding])) return false;
       translateAll(options);
     }
   }
   sources.areTranslated();
+  return true;
 }
 
 function translateAll({ changes, cluster, model, settings, addresses }: FirstStateOptions): void {

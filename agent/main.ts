@@ -44,7 +44,11 @@ async function run(argv: readonly string[]): Promise<number> {
   await addresses.start();
   const translating = () => settings.translating;
   const desired = { changes, cluster, model, settings: translating, addresses };
-  await translateFirst({ ...desired, sources, readBy, haproxy, stopping, log });
+  const isKnown = await translateFirst({ ...desired, sources, readBy, haproxy, stopping, log });
+  if (!isKnown) {
+    await end(parts, answering);
+    return 0;
+  }
 
   await pair?.start();
   telling.first();
@@ -102,5 +106,8 @@ async function end(parts: AgentParts, answering: Answering): Promise<void> {
 }
 
 const [command = 'help', ...rest] = process.argv.slice(2);
-process.exitCode = await (command === 'run' ? cli.guarded(() => run(rest)) : cli.command(command, rest));
-if (command === 'run') process.exit();
+const isRun = command === 'run' && !rest.includes('--help');
+process.exitCode = await (isRun
+  ? cli.guarded(() => run(rest))
+  : cli.command(command === 'run' ? 'help' : command, rest));
+if (isRun) process.exit();

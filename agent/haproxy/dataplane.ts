@@ -26,6 +26,7 @@ import type { CheckResult } from './socket/check-results.ts';
 import { type ListenerStats, parseListenerStats } from './socket/listener-stats.ts';
 import { askWorker } from './socket/master.ts';
 import type { Load } from './socket/readings.ts';
+import type { Runtime } from './socket/runtime.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import type { ServingWorker } from './worker.ts';
 
@@ -129,16 +130,22 @@ export class HaproxyDataplane {
     return this.#parts.arbiter.isReloading;
   }
 
-  /** Listeners with members of the HAProxy that answers at our sockets, started by whomever: none without one. Reads only. */
-  async runningListeners(): Promise<readonly string[]> {
+  /**
+   * Listeners with members of the HAProxy that answers at our sockets, started by whomever: none without one, undefined
+   * where one is there that does not say. Reads only.
+   */
+  async runningListeners(): Promise<readonly string[] | undefined> {
     const { supervisor, hostPart } = this.#parts;
-    const runtime = await supervisor.connect().catch(() => undefined);
-    if (runtime === undefined) return [];
+    let runtime: Runtime | undefined;
     try {
+      runtime = await supervisor.connect();
+      if (runtime === undefined) return [];
       const names = (await readRunning(runtime, [], false, hostPart.aclIds.idOf)).names();
       return [...new Set([...names].map(listenerOfBackend))];
+    } catch {
+      return undefined;
     } finally {
-      runtime.close();
+      runtime?.close();
     }
   }
 
@@ -177,6 +184,14 @@ export class HaproxyDataplane {
   /** Whether the worker has this listener. */
   serves(listener: string): boolean {
     return this.#parts.serving.worker?.running.has(listener) === true;
+  }
+
+  /** Whether the worker has this listener of the load balancer at this address; an older one may have it elsewhere. */
+  servesAt(key: string, listener: string, address: string): boolean {
+    const { worker } = this.#parts.serving;
+    if (worker?.running.has(listener) !== true) return false;
+    const booted = worker.booted.get(key)?.listeners.find(({ name }) => name === listener);
+    return booted?.addresses.includes(address) === true;
   }
 
   /**

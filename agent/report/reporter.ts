@@ -209,7 +209,7 @@ export class Reporter {
     }
     if (!this.#options.isKept(key)) return { kind: 'claim', uid };
     const status = wantedStatus(loadBalancer, {
-      serves: (listener) => haproxy.serves(listener),
+      serves: (listener, address) => haproxy.servesAt(key, listener, address),
       problems: this.#found(loadBalancer),
       health: healthOf(operating.of(key)),
     });

@@ -1,6 +1,7 @@
 // The whole agent on a real API server: Services, EndpointSlices and a real HAProxy.
 
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import ava from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
@@ -266,6 +267,33 @@ test.serial(
     );
   },
 );
+
+test.serial('An address that a Service gets in place of another is told once HAProxy has it', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  await kube.must('POST', servicePath('default'), service('moved', host.address(1)));
+  await host.start();
+  const told = async (): Promise<readonly unknown[]> => {
+    const { loadBalancer, conditions } = (await kube.must('GET', servicePath('default', 'moved'))).status;
+    const programmed = conditions?.find(({ type }: { type: string }) => type === 'headgate.io/Programmed');
+    return [loadBalancer.ingress?.map(({ ip }: { ip: string }) => ip), programmed?.status];
+  };
+  const saying = async (...wanted: readonly unknown[]) => isDeepStrictEqual(await told(), wanted);
+  await host.until('it has its address', () => saying([host.address(1)], 'True'));
+
+  // As long as the master stands still, the worker of before serves on.
+  const master = await host.master();
+  process.kill(master, 'SIGSTOP');
+  try {
+    const other = { metadata: { annotations: { 'headgate.io/load-balancer-ips': host.address(2) } } };
+    await kube.must('PATCH', servicePath('default', 'moved'), other, 'application/merge-patch+json');
+    await host.until('nothing is said to be there', () => saying(undefined, 'False'));
+  } finally {
+    process.kill(master, 'SIGCONT');
+  }
+  await host.until('it has the other one', () => saying([host.address(2)], 'True'));
+  t.is(await host.master(), master);
+  await kube.must('DELETE', servicePath('default', 'moved'));
+});
 
 test.serial(
   'A Service of which HAProxy serves nothing is let go of at once when it is deleted',

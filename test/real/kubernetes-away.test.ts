@@ -103,6 +103,28 @@ test.serial('A host that boots without an API server serves what it served befor
   t.true(second.hasLogged('Listed the objects'));
 });
 
+test.serial('An agent that ends before anybody has said what to serve leaves HAProxy as it is', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  await createNodeService(t, kube, host, 'left');
+  const first = await host.start();
+  await host.until('it is served', () => host.answers());
+  await first.stop();
+  await removeFolder(join(host.stateDir, 'api'));
+  const before = [await host.worker(), await host.stateFile('haproxy/haproxy.cfg')];
+
+  kube.freezeApiServer();
+  try {
+    const second = await host.launch();
+    await host.until('it waits', async () => second.hasLogged('HAProxy serves on as it is'));
+    await second.stop();
+    t.false(second.hasLogged('Adopted'));
+  } finally {
+    kube.thawApiServer();
+  }
+  t.true(await host.answers());
+  t.deepEqual([await host.worker(), await host.stateFile('haproxy/haproxy.cfg')], before);
+});
+
 /** Whether an object of this name stands on the disk, for an agent that is killed now. */
 async function isKept(host: TestHost, name: string): Promise<boolean> {
   return (await host.stateFile('api/objects.json')).includes(`"${name}"`);

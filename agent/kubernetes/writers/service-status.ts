@@ -9,8 +9,8 @@ import type { Condition, CurrentService, Ingress, PortStatus } from './current-s
 
 /** What the dataplane says of one load balancer. */
 export interface DataplaneFacts {
-  /** Whether it has acknowledged to serve the listener of this name. */
-  serves(listener: string): boolean;
+  /** Whether it has acknowledged to serve the listener of this name at this address. */
+  serves(listener: string, address: string): boolean;
   readonly problems: readonly Problem[];
   /** How a listener's connections reach the members; without it all are proxied. */
   ipMode?(listener: string): 'Proxy' | 'VIP';
@@ -207,7 +207,7 @@ function portState(
     (each) => PORT_FAULTS.includes(each.reason) && isAbout(each, listener, address),
   );
   const isServed =
-    listener.addresses.includes(address) && facts.serves(listener.name) && problem === undefined;
+    listener.addresses.includes(address) && facts.serves(listener.name, address) && problem === undefined;
   const rejection = isServed ? undefined : problems.find(({ reason }) => reason === 'ConfigurationRejected');
   const cause = problem ?? rejection;
   if (cause !== undefined)

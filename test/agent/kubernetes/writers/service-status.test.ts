@@ -120,6 +120,16 @@ test('An address that another Service has on every port is none of this one', (t
   });
 });
 
+test('A listener that the dataplane has at another address is not served at this one', (t) => {
+  const elsewhere = wantedStatus(balancer(), {
+    serves: (_, address) => address === '192.0.2.11',
+    problems: [],
+  });
+  t.deepEqual(elsewhere, wantedStatus(balancer(), noneServed));
+  const here = wantedStatus(balancer(), { serves: (_, address) => address === '192.0.2.10', problems: [] });
+  t.deepEqual(here, wantedStatus(balancer(), allServed));
+});
+
 test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = wantedStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
