@@ -303,8 +303,9 @@ export class ManifestSource {
     else this.#settle(file);
   }
 
-  /** Nothing is missing any more, whatever the file says. */
+  /** Nothing is missing any more, whatever the file says; what it lacks is missed anew when it says the same again. */
   #keepAll(file: KnownFile): void {
+    if (file.missing.size > 0) file.digest = '';
     for (const identity of file.missing.keys()) {
       file.missing.delete(identity);
       this.#touch(file, identity);

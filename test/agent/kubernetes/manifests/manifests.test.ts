@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { ManifestSource } from '../../../../agent/kubernetes/manifests/manifests.ts';
@@ -369,6 +369,22 @@ test('A broken file keeps its last good content whole, and all other files go on
   t.is(portOf(watched, 'a'), 83);
   await watched.until(() => !names(watched).includes('b'));
   t.deepEqual(removals(watched), ['default/b']);
+});
+
+test('What was taken out of a file goes also where the same text is written once more meanwhile', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const file = join(manifests, 'a.yaml');
+  write(file, `${yaml('a')}---\n${yaml('b')}`);
+  const watched = await watchManifests(t, manifests, { patience: 500 });
+  write(file, yaml('a', 81));
+  await watched.until(() => portOf(watched, 'a') === 81);
+  t.deepEqual(names(watched), ['a', 'b']);
+  // Half of it, as somebody who writes in place leaves it for a moment.
+  writeFileSync(file, 'a: [');
+  await delay(100);
+  writeFileSync(file, yaml('a', 81));
+  await watched.until(() => !names(watched).includes('b'));
+  t.deepEqual(watched.problems, []);
 });
 
 test('A broken file that is deleted is no problem any more', async (t) => {
