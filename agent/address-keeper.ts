@@ -310,7 +310,10 @@ export class AddressKeeper {
     if (this.#hasTurned) {
       this.#hasTurned = false;
       this.#reports.lead(this.#leads && this.#kept.home === 'cluster');
+      // Who leads next has another word on what went wrong with the program.
+      for (const service of this.#provisioning?.services() ?? []) moved.add(service);
       this.#provision();
+      this.#tellProblems();
       // Those that have what their status says, or had.
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);

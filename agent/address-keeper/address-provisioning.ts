@@ -50,6 +50,11 @@ export class Provisioning {
     return [...(this.#problems.get(service)?.values() ?? [])];
   }
 
+  /** Those that have a problem. */
+  services(): Iterable<string> {
+    return this.#problems.keys();
+  }
+
   /** Of all Services, also those that are gone. */
   problems(): readonly Problem[] {
     return this.#provisioner.problems();

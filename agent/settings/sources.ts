@@ -124,6 +124,8 @@ export function readVariables(
   let config: string | undefined;
   for (const [variable, value] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || value === undefined || value === '') continue;
+    // Such a Service may be called headgate-pair, and the variable as a setting.
+    if (SERVICE_LINK.test(variable) && /^(?:tcp|udp|sctp):\/\//.test(value)) continue;
     const name = names.get(variable);
     if (name === undefined) {
       const known = [...names.keys()].map((each) => each.slice(PREFIX.length));

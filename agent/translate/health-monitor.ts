@@ -36,15 +36,22 @@ const nothing = {
   grpcService: '',
 } as const;
 
+/** 0 where nobody names one. A default for all Services is kube-proxy's only where the default monitor is. */
+function portOfKubeProxy(service: Service, { healthMonitorPort }: AnnotationValues): number {
+  const { annotations, externalTrafficPolicy, healthCheckNodePort } = service;
+  if (isAnnotated(annotations, 'healthMonitorPort')) return healthMonitorPort;
+  if (externalTrafficPolicy === 'Local' && healthCheckNodePort > 0) return healthCheckNodePort;
+  return isAnnotated(annotations, 'healthMonitor') ? 0 : healthMonitorPort;
+}
+
 function ofKubeProxy(service: Service, values: AnnotationValues): HealthMonitor {
-  const own = service.externalTrafficPolicy === 'Local' ? service.healthCheckNodePort : 0;
   return {
     ...nothing,
     type: 'http',
     path: '/healthz',
     method: 'GET',
     expectedCodes: '200',
-    port: values.healthMonitorPort || own || KUBE_PROXY_PORT,
+    port: portOfKubeProxy(service, values) || KUBE_PROXY_PORT,
     ...patience(values),
   };
 }

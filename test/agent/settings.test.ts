@@ -391,6 +391,8 @@ test('Variables that Kubernetes sets for a Service named headgate are no setting
     HEADGATE_PORT: 'tcp://10.0.0.1:80',
     HEADGATE_PORT_80_TCP_ADDR: '10.0.0.1',
     HEADGATE_METRICS_SERVICE_HOST: '10.0.0.2',
+    // Of a Service headgate-pair, as the setting of that name.
+    HEADGATE_PAIR_PORT: 'tcp://10.0.0.3:9181',
   };
   t.deepEqual(read({ env }), read({}));
   t.is(faults({ env: { HEADGATE_PORTS: '80' } }).length, 1);

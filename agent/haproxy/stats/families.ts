@@ -173,8 +173,11 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
     gauge(
       'headgate_member_check_passed',
       'Whether its last health check was passed',
+      // Before the first one, which each worker begins with, there is nothing to say.
       inWords(({ hasCheck, checkStatus }) =>
-        hasCheck ? Number(/^\*? ?L\dOKC?$/.test(checkStatus)) : Number.NaN,
+        hasCheck && !/^(\* )?(INI|UNK)$/.test(checkStatus)
+          ? Number(/^\*? ?L\dOKC?$/.test(checkStatus))
+          : Number.NaN,
       ),
     ),
     gauge(

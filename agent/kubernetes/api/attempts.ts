@@ -14,6 +14,8 @@ export class Attempts {
   /** Watches in a row that were opened and brought nothing. */
   #fruitless = 0;
   #wake: (() => void) | undefined;
+  /** Whoever answered last has asked for the wait (`Retry-After`). */
+  #isAsked = false;
 
   constructor(random: () => number) {
     this.#random = random;
@@ -36,6 +38,7 @@ export class Attempts {
 
   /** Milliseconds until the next one; `asked`: at least so many, by whoever answered; `isBroken`: the connection was. */
   pause(asked: number, isBroken: boolean): number {
+    this.#isAsked = asked > 0;
     return Math.max(asked, this.#own(isBroken));
   }
 
@@ -48,9 +51,9 @@ export class Attempts {
     clearTimeout(timer);
   }
 
-  /** The API server is there: a wait after failures ends now. */
+  /** The API server is there: a wait after failures ends now, unless it has asked for it. */
   nudge(): void {
-    if (this.#failures > 0) this.wake();
+    if (this.#failures > 0 && !this.#isAsked) this.wake();
   }
 
   /** Any wait ends now. */

@@ -242,6 +242,20 @@ test('Where nobody knows where claims belong, nothing is given and what is publi
   t.deepEqual(api.requests, []);
 });
 
+test('What went wrong with the program is said no longer by a host that has ceased to lead', async (t) => {
+  const settings = { provisioner: '/nonexistent/program' };
+  const { keeper, place, told, serve } = await keeperFor(t, { inCluster: true, settings });
+  await keeper.start();
+  await serve(service('web', 'u-web'));
+  const problems = () => keeper.ofPools('default/web')?.problems.map(({ reason }) => reason);
+  await until('it fails', () => problems()?.includes('ProvisionerFailed') === true);
+  const before = told.length;
+  place.leads = false;
+  keeper.take();
+  await until('it is told', () => told.includes('default/web', before));
+  t.deepEqual(problems(), []);
+});
+
 test('A claim that somebody has removed is made again by who leads', async (t) => {
   const { keeper, cluster, api, serve, addressesOf } = await keeperFor(t, { inCluster: true });
   await keeper.start();

@@ -376,3 +376,17 @@ test('Counts of an agent before that may be less than what was shown are dropped
     t.deepEqual(totals(ledger), [total]);
   }
 });
+
+test('Whether the last check was passed is told from the first one on', (t) => {
+  const passed = (check: string): number | undefined => {
+    const ledger = new Ledger();
+    read(ledger, 1, [line('BACKEND', 0), line('10.0.0.1:80', 1, { check })]);
+    const family = haproxyFamilies(sampleOf(ledger)).find(
+      ({ name }) => name === 'headgate_member_check_passed',
+    );
+    const [part] = family?.parts ?? [];
+    return part?.rows.map(part.value).at(-1);
+  };
+  t.deepEqual(['L4OK', 'L7OKC', '* L7OK', 'L7STS', 'L4TOUT'].map(passed), [1, 1, 1, 0, 0]);
+  for (const check of ['INI', '* INI', 'UNK']) t.is(passed(check), Number.NaN, check);
+});

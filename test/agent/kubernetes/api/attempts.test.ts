@@ -52,7 +52,23 @@ test('nudge() ends a wait after failures and no other; wake() ends any', async (
   all.wake();
   await well;
   all.failed();
+  all.pause(0, false);
   const failing = all.wait(60_000);
   all.nudge();
   await t.notThrowsAsync(failing);
+});
+
+test('nudge() does not cut short what the API server has asked for', async (t) => {
+  const all = attempts();
+  all.failed();
+  const asked = all.wait(all.pause(60_000, false));
+  let isOver = false;
+  void asked.then(() => {
+    isOver = true;
+  });
+  all.nudge();
+  await Promise.resolve();
+  t.false(isOver);
+  all.wake();
+  await asked;
 });

@@ -223,20 +223,6 @@ test('Retry-After is honoured', async (t) => {
   t.true(performance.now() - begin > 1_900);
 });
 
-test('nudge() ends the pause after failures', async (t) => {
-  const { api, reflector } = run(
-    t,
-    new Script([answer(429, '{}', { 'retry-after': '60' }), list(5)], [open()]),
-  );
-  await until(() => api.lists.length === 1 && reflector.status().fault !== '');
-  await delay(5);
-  t.is(api.lists.length, 1);
-  reflector.nudge();
-  // Long before the minute that was asked for is over, which nobody waits for here.
-  await until(() => api.lists.length === 2);
-  await reflector.synced;
-});
-
 test('After a connection broke the store is looked at: an older version or another first object means a list', async (t) => {
   const one = service('a', 3);
   const broken: Answer = () => ({
