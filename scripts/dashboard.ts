@@ -37,14 +37,17 @@ function dashboard(): object {
   };
 }
 
-/** A line in every graph where a host became master. */
+/**
+ * A mark in every graph where a host became master, and none for the host that was it. Over three minutes, because an
+ * increase takes two samples, which may be a minute apart.
+ */
 function failovers(): object {
   return {
     name: 'Failovers',
     enable: true,
     iconColor: 'orange',
     datasource: DATASOURCE,
-    expr: 'changes(headgate_vrrp_state{instance=~"$instance",state="master"}[1m]) > 0',
+    expr: 'increase(headgate_vrrp_transitions_total{instance=~"$instance",state="master"}[3m]) > 0',
     titleFormat: 'Failover of {{vrrp_instance}}',
     textFormat: '{{instance}}',
     step: '1m',

@@ -45,9 +45,11 @@ const pools = (error: number, online: number): Series => ({
   [a('headgate_operating_status', 'kind="pool",status="ONLINE"')]: always(online),
 });
 
-/** Changes of pods, `late` of a hundred a minute after more than five seconds. */
-const programming = (late: number, total = 100): Series => ({
-  [a('headgate_network_programming_duration_seconds_bucket', 'path="runtime",le="5"')]: growing(total - late),
+/** Changes of pods, `late` of a hundred a minute after more than five seconds. `le` is 5.0 in Prometheus 3. */
+const programming = (late: number, total = 100, le = '5'): Series => ({
+  [a('headgate_network_programming_duration_seconds_bucket', `path="runtime",le="${le}"`)]: growing(
+    total - late,
+  ),
   [a('headgate_network_programming_duration_seconds_count', 'path="runtime"')]: growing(total),
 });
 
@@ -354,12 +356,16 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     quiet: { [a('headgate_process_start_time_seconds')]: `1+0x5 2+0x5 3+0x${LONG}` },
   },
   HeadgateProgrammingFastBurn: {
-    fires: programming(20),
+    fires: [programming(20), programming(20, 100, '5.0')],
     // Two of the three changes within an hour were late: that says nothing.
     quiet: programming(0.04, 0.05),
     at: '70m',
   },
-  HeadgateProgrammingSlowBurn: { fires: programming(8), quiet: programming(3), at: '60m' },
+  HeadgateProgrammingSlowBurn: {
+    fires: [programming(8), programming(8, 100, '5.0')],
+    quiet: programming(3),
+    at: '60m',
+  },
   HeadgateChangesStuck: {
     fires: { [a('headgate_waiting_changes')]: always(4) },
     quiet: { [a('headgate_waiting_changes')]: flapping(40, 0) },

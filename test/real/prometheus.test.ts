@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
+import { dashboardJson } from '../../scripts/dashboard.ts';
 import { rows } from '../../scripts/dashboard-rows.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { startAgentPair } from '../support/agent-pair.ts';
@@ -30,6 +31,13 @@ const test = requires(ava, {
 });
 
 const VIP = '10.9.1.1';
+
+/** What is asked for outside of the panels. */
+interface Dashboard {
+  readonly annotations: { readonly list: readonly { readonly name: string; readonly expr: string }[] };
+  /** The choice of a data source has no definition. */
+  readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
+}
 
 let kube: Kube;
 test.before(async (t) => {
@@ -79,6 +87,11 @@ test.serial(
       for (const panel of panels)
         for (const expr of Object.values(panel.targets))
           await ask(`${title}, ${panel.title}`, asGrafana(expr));
+    const { annotations, templating } = JSON.parse(dashboardJson()) as Dashboard;
+    for (const { name, expr } of annotations.list)
+      for (const selector of selectorsOf(asGrafana(expr))) await ask(name, selector);
+    for (const { name, definition } of templating.list)
+      if (definition !== undefined) await ask(name, labelledBy(asGrafana(definition)));
     t.deepEqual(silent, []);
 
     const served = new Set<string>();
@@ -135,6 +148,13 @@ test.serial(
 /** As Grafana asks where all hosts, namespaces and services are chosen. */
 function asGrafana(expr: string): string {
   return expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(instance|namespace|service)\b/g, '.*');
+}
+
+/** The series from which Grafana takes the values of a variable, which is `label_values(SELECTOR, LABEL)`. */
+function labelledBy(definition: string): string {
+  const [, metric = '', matchers = '', label = ''] =
+    /^label_values\((\w+)(?:\{(.*)\})?, (\w+)\)$/.exec(definition) ?? [];
+  return `${metric}{${matchers && `${matchers},`}${label}!=""}`;
 }
 
 /** What `promtool check metrics` says of an exposition; '' where it has nothing to say. */

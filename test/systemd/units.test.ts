@@ -1,13 +1,13 @@
 // The units as systemd reads them, and what they must have in common with the agent and with one another.
 
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { haproxyVariables } from '../../agent/haproxy/process/haproxy-variables.ts';
 import { haproxyDescriptors, haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { loweredBy } from '../../agent/keepalived/vrrp.ts';
@@ -19,6 +19,7 @@ const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', '
 
 const folder = fileURLToPath(new URL('../../systemd', import.meta.url));
 const units = readdirSync(folder).filter((name) => name.endsWith('.service'));
+const { log: haproxyLog } = haproxyPaths('/var/lib/headgate', '/run/headgate');
 /** What an exposure may be at most, times ten: the least that their work allows. */
 const EXPOSURE: Readonly<Record<string, number>> = {
   headgate: 22,
@@ -74,25 +75,18 @@ test('The units of instances are those of the one load balancer, in other folder
 });
 
 test('The unit of HAProxy starts it with what the agent starts it with', async (t) => {
-  const root = await mkdtemp(join(tmpdir(), 'hg-units-'));
-  t.teardown(() => rm(root, { recursive: true }));
-  const program = join(root, 'haproxy');
-  await writeFile(program, '#!/bin/sh\nenv\n', { mode: 0o755 });
+  const { root, start } = await startOfHaproxy(t, 'env');
   for (const device of ['without-reporting', 'with-reporting'])
     await mkdir(join(root, device, 'virtio0'), { recursive: true });
   await writeFile(join(root, 'without-reporting/virtio0/features'), '0110000110\n');
   await writeFile(join(root, 'with-reporting/virtio0/features'), '0110010110\n');
 
   const text = read('headgate-haproxy.service');
-  const [, start = ''] = /^ExecStart=(.*)$/m.exec(text) ?? [];
   const given = Object.fromEntries(
     [...text.matchAll(/^Environment=(\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]),
   );
   const environment = async (balloons: string, own: NodeJS.ProcessEnv = {}) => {
-    const command = start
-      .replaceAll('$$', '$')
-      .replace('/sys/bus/virtio/drivers/virtio_balloon', balloons)
-      .replace('/usr/sbin/haproxy', program);
+    const command = start.replace('/sys/bus/virtio/drivers/virtio_balloon', balloons);
     const env = { PATH: process.env.PATH, ...given, ...own };
     const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { env });
     return Object.fromEntries(
@@ -112,14 +106,29 @@ test('A process that is ended for lack of memory takes nobody else of its unit a
     t.regex(read(`${name}.service`), /^OOMPolicy=continue$/m, name);
 });
 
-test('HAProxy writes its messages where the agent reads them and keeps them small', (t) => {
-  const { log } = haproxyPaths('/var/lib/headgate', '/run/headgate');
-  t.true(read('headgate-haproxy.service').includes(`\nStandardError=append:${log}\n`));
-  t.true(read('headgate.tmpfiles').includes(`\nf ${log} 0660 haproxy haproxy -\n`));
-  const instance = log.replace('/headgate/', '/headgate@%i/');
-  t.true(
-    read('headgate-prepare@.service').includes(`install -m 0660 -o haproxy -g haproxy /dev/null ${instance}`),
-  );
+test('HAProxy writes its messages where the agent reads them and keeps them small', async (t) => {
+  t.true(read('headgate.tmpfiles').includes(`\nf ${haproxyLog} 0660 haproxy haproxy -\n`));
+  const { root, start } = await startOfHaproxy(t, 'echo said >&2; umask');
+  const log = join(root, 'haproxy.log');
+  const command = `umask 27; exec ${start}`;
+  for (const messages of ['said\n', 'said\nsaid\n']) {
+    t.deepEqual(await run('/bin/sh', ['-c', command]), { exitCode: 0, output: '0027\n' });
+    t.is(readFileSync(log, 'utf8'), messages);
+    // The agent, which is in the group, empties it.
+    t.is(statSync(log).mode & 0o777, 0o660);
+  }
+});
+
+test('HAProxy starts where its messages cannot be written, and says both to the journal', async (t) => {
+  const { root, start } = await startOfHaproxy(t, 'echo said >&2');
+  await mkdir(join(root, 'haproxy.log'));
+  const { exitCode, output } = await run('/bin/sh', ['-c', start]);
+  t.is(exitCode, 0);
+  t.regex(output, /haproxy\.log: Is a directory\nsaid\n$/);
+});
+
+test('systemd, which is root, opens no file in a folder that HAProxy may write', (t) => {
+  for (const unit of units) t.notRegex(read(unit), /^Standard\w+=(append|truncate|file):/m, unit);
 });
 
 test('The unit of HAProxy starts it with as much room for descriptors as the agent does', (t) => {
@@ -165,7 +174,27 @@ test('systemd-tmpfiles and systemd-sysusers take the files', async (t) => {
   ]);
   t.is(folders.exitCode, 0, folders.output);
   t.is(readFileSync(join(root, 'run/headgate/keepalived/standing'), 'utf8'), String(loweredBy(['haproxy'])));
+  t.is(statSync(join(root, 'etc/credstore')).mode & 0o777, 0o700);
 });
+
+/** In a folder of its own, how the unit starts HAProxy, which is a script there and writes its messages there. */
+async function startOfHaproxy(
+  t: ExecutionContext<unknown>,
+  script: string,
+): Promise<{ readonly root: string; readonly start: string }> {
+  const root = await mkdtemp(join(tmpdir(), 'hg-units-'));
+  t.teardown(() => rm(root, { recursive: true }));
+  const program = join(root, 'haproxy');
+  await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const [, start = ''] = /^ExecStart=(.*)$/m.exec(read('headgate-haproxy.service')) ?? [];
+  return {
+    root,
+    start: start
+      .replaceAll('$$', '$')
+      .replace('/usr/sbin/haproxy', program)
+      .replaceAll(haproxyLog, join(root, 'haproxy.log')),
+  };
+}
 
 function read(name: string): string {
   return readFileSync(join(folder, name), 'utf8');
