@@ -395,7 +395,7 @@ const TOLD: Section = {
     {
       field: 'finalizer service.kubernetes.io/load-balancer-cleanup',
       rule: [
-        'Put there before anything outside is done for the Service, taken away when HAProxy has confirmed that nothing serves it (KEP-980).',
+        'Put there before an address is claimed for the Service, or with its first status where none is, taken away when HAProxy has confirmed that nothing serves it (KEP-980).',
         'A dead load balancer holds up no namespace: after two minutes it goes all the same.',
       ],
       shownBy: {

@@ -249,7 +249,11 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     kind: duration(100 * MILLISECOND, MINUTE),
     default: 3 * SECOND,
     defaultWords: '`3s`, or the interval where that is shorter',
-    doc: ['How long a probe may take before it counts as failed.', 'It must not exceed the interval.'],
+    doc: [
+      'How long a probe may wait for an answer before it counts as failed.',
+      'It must not exceed the interval.',
+      'To connect it has `timeout-connect` besides, or the interval where that is shorter; a `tcp` probe does nothing else.',
+    ],
     example: '2s',
     aliases: [seconds('health-monitor-timeout')],
     needs: monitored,

@@ -10,10 +10,11 @@ import type { StatusBook, StatusCounts } from '../../health/status-book.ts';
 import type { AddressKeeper, AddressStatus } from '../address-keeper.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { HaproxyStatus } from '../haproxy/options.ts';
+import type { RunningServer } from '../haproxy/running.ts';
 import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
 import type { VrrpStatus } from '../keepalived/vrrp.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
-import type { Listener, LoadBalancer, Problem } from '../model.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../model.ts';
 import type { Pair, PairStatus } from '../pair/pair.ts';
 import { selectEndpoints } from '../translate/select-endpoints.ts';
 import type { Model } from '../translate.ts';
@@ -218,6 +219,12 @@ function withoutMembers({ name, members, notReady }: ListenerExplanation): strin
   return `${name} has no member: no EndpointSlice gives it an endpoint`;
 }
 
+/** One that drained already when HAProxy started has weight 0 from its file, which is the same. */
+function stateOf({ state }: Member, running: RunningServer | undefined): RunningServer['state'] | 'missing' {
+  if (running === undefined) return 'missing';
+  return state === 'drain' && running.state === 'ready' && running.weight === 0 ? 'drain' : running.state;
+}
+
 function explainListener(
   loadBalancer: LoadBalancer,
   { name, addresses, protocol, port, portName, family, pool }: Listener,
@@ -236,7 +243,7 @@ function explainListener(
     name: member.name,
     target: member.target,
     state: member.state,
-    haproxy: running.get(member.name)?.state ?? 'missing',
+    haproxy: stateOf(member, running.get(member.name)),
     status: statuses.get(member.name)?.status ?? 'OFFLINE',
     cause: statuses.get(member.name)?.cause ?? '',
   }));

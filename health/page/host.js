@@ -37,9 +37,11 @@ export function showHost(summary) {
  * @param {PageSummary} summary
  * @returns {{ readonly tone: string, readonly text: string }}
  */
-function headline({ fault, counts, members, problemCount, maintenance, haproxy }) {
+function headline({ fault, counts, members, problemCount, haproxy, ...pair }) {
   if (fault !== '') return { tone: 'poor', text: `✕ ${fault}` };
   if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
+  if (pair.role === 'fault')
+    return { tone: 'poor', text: '✕ VRRP has a fault: this host cannot have the VIPs' };
   const out = outOf(counts);
   if (out > 0)
     return {
@@ -52,8 +54,24 @@ function headline({ fault, counts, members, problemCount, maintenance, haproxy }
   }
   if (problemCount > 0)
     return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to mend` };
-  if (maintenance) return { tone: 'fair', text: '! In maintenance' };
+  const text = failover(pair);
+  if (text !== '') return { tone: 'fair', text: `! ${text}` };
   return { tone: 'good', text: '● All is well' };
+}
+
+/**
+ * What would be in the way of a failover, '' where nothing is.
+ *
+ * @param {Pick<PageSummary, 'role' | 'maintenance' | 'lowered' | 'peer'>} pair
+ */
+function failover({ role, maintenance, lowered, peer }) {
+  if (maintenance) return 'In maintenance';
+  if (lowered.length > 0) return `Served, but this host gives way: lowered by ${lowered.join(', ')}`;
+  if (role === 'unknown') return 'Served, but the state of VRRP is not known';
+  if (peer !== undefined && !peer.isHeard) return 'Served, but the peer is not heard';
+  if (peer !== undefined && peer.notReady !== '')
+    return `Served, but the peer could not take over: ${peer.notReady}`;
+  return '';
 }
 
 /** @param {PageSummary['counts']} counts */

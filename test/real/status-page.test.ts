@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
-import type { PageView } from '../../health/page-model.ts';
+import type { PageSummary, PageView } from '../../health/page-model.ts';
 import { startHealthServer } from '../../health/server.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { Browser, type Page } from '../support/browser.ts';
@@ -205,6 +205,30 @@ test.serial('Each virtual router has a line with its state here and at the peer'
     ),
     [],
   );
+});
+
+test.serial('The first line says also what would be in the way of a failover', async (t) => {
+  const peer = { address: '192.0.2.2', isHeard: true, version: '0.0.0', notReady: '', lowered: [] };
+  const said: readonly (readonly [Partial<PageSummary>, string])[] = [
+    [{ role: 'master', peer }, '● All is well'],
+    [{ role: 'fault', peer }, '✕ VRRP has a fault: this host cannot have the VIPs'],
+    [{ role: 'unknown', peer }, '! Served, but the state of VRRP is not known'],
+    [
+      { role: 'backup', peer, lowered: ['listeners'] },
+      '! Served, but this host gives way: lowered by listeners',
+    ],
+    [{ role: 'master', peer: { ...peer, isHeard: false } }, '! Served, but the peer is not heard'],
+    [
+      { role: 'master', peer: { ...peer, notReady: 'It has other objects' } },
+      '! Served, but the peer could not take over: It has other objects',
+    ],
+  ];
+  const browser = await newPage(t);
+  for (const [more, words] of said) {
+    await browser.go(`${await served(t, { ...view, summary: { ...summary, ...more } })}/`);
+    await browser.until(`document.querySelector('#headline').innerText === ${JSON.stringify(words)}`);
+  }
+  t.deepEqual(browser.complaints, []);
 });
 
 test.serial('The page can be read without colour and by a screen reader', async (t) => {
