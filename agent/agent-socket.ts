@@ -42,7 +42,8 @@ export async function serveAgentSocket(
   former?.close();
   await unlink(path).catch(() => undefined);
   const server = http.createServer((incoming, response) => {
-    void answer(incoming, response, answers, orders);
+    // Whatever goes wrong with one answer, the agent goes on.
+    answer(incoming, response, answers, orders).catch(() => response.destroy());
   });
   const listening = once(server, 'listening');
   // The socket is nobody else's from its first moment: listen() makes the file before it returns.
@@ -122,6 +123,9 @@ export function isAnswered(path: string): Promise<boolean> {
   );
 }
 
+/** What a question's path is read against; its host means nothing. */
+const BASE = 'http://agent';
+
 async function answer(
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -129,11 +133,18 @@ async function answer(
   orders: Orders,
 ): Promise<void> {
   incoming.resume();
-  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://agent');
-  const question = pathname.slice(1);
   const send = (status: number, body: unknown): void => {
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    // First: what cannot be told as JSON is answered by another status.
+    const text = JSON.stringify(body);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   };
+  const asked = incoming.url ?? '/';
+  if (!URL.canParse(asked, BASE)) {
+    send(400, { error: `This is no question: "${asked}"` });
+    return;
+  }
+  const { pathname, searchParams } = new URL(asked, BASE);
+  const question = pathname.slice(1);
   if (question === 'ping') {
     send(200, { pid: process.pid });
     return;

@@ -61,31 +61,38 @@ async function ownAddress({ netns, vrrp }: PreflightSettings): Promise<Finding> 
   }
 }
 
+/** Its parts, of which the name of an interface may have dots itself: eth0.100 is a VLAN. */
+type SysctlKey = readonly string[];
+
 /** What a sysctl must be, and what goes wrong otherwise. */
 interface Wanted {
-  readonly name: string;
+  readonly key: SysctlKey;
+  /** Another one that counts as well: the higher of the two holds. */
+  readonly orKey?: SysctlKey;
   readonly values: readonly string[];
   readonly why: string;
 }
 
-/** `all` and the interface's own count together: the higher one holds for arp_announce and arp_ignore. */
 function wantedSysctls(vrrp: VrrpSettings): readonly Wanted[] {
   const { interface: device } = vrrp;
   const bind = 'HAProxy cannot listen on VIPs that the other host holds';
+  const conf = (of: string, name: string): SysctlKey => ['net', 'ipv4', 'conf', of, name];
   const wanted: Wanted[] = [
-    { name: 'net.ipv4.ip_nonlocal_bind', values: ['1'], why: bind },
+    { key: ['net', 'ipv4', 'ip_nonlocal_bind'], values: ['1'], why: bind },
     {
-      name: `net.ipv4.conf.${device}.arp_announce`,
+      key: conf(device, 'arp_announce'),
+      orKey: conf('all', 'arp_announce'),
       values: ['2'],
       why: 'ARP requests may be sent in the name of a VIP, so that neighbours keep an address that has moved',
     },
     {
-      name: `net.ipv4.conf.${device}.arp_ignore`,
+      key: conf(device, 'arp_ignore'),
+      orKey: conf('all', 'arp_ignore'),
       values: ['1', '2'],
       why: 'the host answers ARP for addresses of its other interfaces',
     },
   ];
-  if (hasV6(vrrp)) wanted.push({ name: 'net.ipv6.ip_nonlocal_bind', values: ['1'], why: bind });
+  if (hasV6(vrrp)) wanted.push({ key: ['net', 'ipv6', 'ip_nonlocal_bind'], values: ['1'], why: bind });
   return wanted;
 }
 
@@ -95,10 +102,10 @@ function hasV6({ address, instances }: VrrpSettings): boolean {
 
 async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
-  for (const { name, values, why } of wantedSysctls(vrrp)) {
-    const own = await sysctl(netns, name);
-    const all = name.includes('.arp_') ? await sysctl(netns, name.replace(vrrp.interface, 'all')) : own;
-    const value = String(Math.max(Number(own), Number(all)));
+  for (const { key, orKey = key, values, why } of wantedSysctls(vrrp)) {
+    const [own, other] = [await sysctl(netns, key), await sysctl(netns, orKey)];
+    const value = String(Math.max(Number(own), Number(other)));
+    const name = sysctlName(key);
     const ok = values.includes(value);
     const [first = ''] = values;
     const detail = ok
@@ -115,17 +122,22 @@ async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Find
  */
 async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const { interface: device } = vrrp;
-  const v4 = await sysctl(netns, 'net.ipv4.ip_forward');
+  const v4 = await sysctl(netns, ['net', 'ipv4', 'ip_forward']);
   const findings = [{ what: 'net.ipv4.ip_forward', ok: true, detail: forwards(v4) }];
   if (!hasV6(vrrp)) return findings;
-  const name = `net.ipv6.conf.${device}`;
-  const v6 = await sysctl(netns, `${name}.forwarding`);
-  const takesRoutes = v6 === '0' || (await sysctl(netns, `${name}.accept_ra`)) !== '1';
+  const conf = ['net', 'ipv6', 'conf', device];
+  const [forwardingKey, acceptKey] = [
+    [...conf, 'forwarding'],
+    [...conf, 'accept_ra'],
+  ];
+  const [name, accept] = [sysctlName(forwardingKey), sysctlName(acceptKey)];
+  const v6 = await sysctl(netns, forwardingKey);
+  const takesRoutes = v6 === '0' || (await sysctl(netns, acceptKey)) !== '1';
   const ok = takesRoutes || (await output(netns, 'ip', ['-6', 'route', 'show', 'default'])) !== '';
   const detail = ok
     ? forwards(v6)
-    : `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: have it take them all the same (sysctl -w ${name}.accept_ra=2), give it a route, or do not forward (sysctl -w ${name}.forwarding=0)`;
-  return [...findings, { what: `${name}.forwarding`, ok, detail }];
+    : `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: have it take them all the same (sysctl -w ${accept}=2), give it a route, or do not forward (sysctl -w ${name}=0)`;
+  return [...findings, { what: name, ok, detail }];
 }
 
 function forwards(value: string): string {
@@ -133,8 +145,13 @@ function forwards(value: string): string {
   return `is ${value}: HAProxy needs no forwarding; leave it on only where the host routes for others, who can then reach members past HAProxy`;
 }
 
-function sysctl(netns: string, name: string): Promise<string> {
-  return output(netns, 'cat', [`/proc/sys/${name.replaceAll('.', '/')}`]);
+function sysctl(netns: string, key: SysctlKey): Promise<string> {
+  return output(netns, 'cat', [`/proc/sys/${key.join('/')}`]);
+}
+
+/** As the command sysctl takes it: where the first separator is a slash a dot is no separator. */
+function sysctlName(key: SysctlKey): string {
+  return key.join(key.some((part) => part.includes('.')) ? '/' : '.');
 }
 
 async function output(netns: string, program: string, words: readonly string[]): Promise<string> {

@@ -84,12 +84,20 @@ export class Orders {
    * swings back where this host has the higher priority.
    */
   get handsOver(): boolean {
-    if (this.#handover === 'moved') {
-      const peer = this.#options.peerRoles();
-      const isOver = peer === undefined || !isActive(peer) || this.#options.isPeerLowered();
-      if (isOver) this.#handover = 'none';
-    }
+    if (this.#handover === 'moved' && this.#isOver) this.#handover = 'none';
     return this.#handover !== 'none';
+  }
+
+  /**
+   * Whether the peer has lost what it was given. Its keepalived may well go on where its agent is silent, or has just
+   * started and does not know yet; if not, VRRP makes this host master, however it stands.
+   */
+  get #isOver(): boolean {
+    const { roles, peerRoles, isPeerLowered } = this.#options;
+    const peer = peerRoles();
+    if (peer !== undefined && isActive(peer)) return isPeerLowered();
+    const isKnown = peer !== undefined && !Object.values(peer).includes('unknown');
+    return isKnown || isActive(roles());
   }
 
   /** `force`: whether the peer is ready or not; also where one that is under way waits for the peer. */

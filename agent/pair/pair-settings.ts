@@ -1,7 +1,19 @@
 // Whether this host is one of a pair, by its settings, and by which addresses. Pure.
 
 import { HeadgateError } from '../base/errors.ts';
-import type { PairSettings } from './pair.ts';
+import type { StandingSettings } from './own-standing.ts';
+
+export interface PairSettings extends StandingSettings {
+  readonly stateDir: string;
+  /** This host's address and the peer's, by which the two agents talk. */
+  readonly pairAddress: string;
+  readonly pairPeer: string;
+  readonly pairPort: number;
+  /** The file. */
+  readonly pairCredentials: string;
+  /** Milliseconds. */
+  readonly pairDrainTimeout: number;
+}
 
 export interface PairedBy extends PairSettings {
   readonly pairTablesPort: number;

@@ -10,7 +10,8 @@ import { Handover, type HandoverOptions, type HandoverStatus } from './handover/
 import { noHandover } from './handover/handover-report.ts';
 import { MaintenanceFile } from './maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders.ts';
-import { OwnStanding, type OwnStandingOptions, type StandingSettings } from './own-standing.ts';
+import { OwnStanding, type OwnStandingOptions } from './own-standing.ts';
+import { type PairedBy, tablesPlace } from './pair-settings.ts';
 import { Parity } from './parity.ts';
 import type { Refusal } from './peer-ear.ts';
 import { PeerLink } from './peer-link.ts';
@@ -21,21 +22,9 @@ import type { Priorities, Roles } from './roles.ts';
 import type { Lowering, StandingReason } from './standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
 
-export interface PairSettings extends StandingSettings {
-  readonly stateDir: string;
-  /** This host's address and the peer's, by which the two agents talk. */
-  readonly pairAddress: string;
-  readonly pairPeer: string;
-  readonly pairPort: number;
-  /** The file. */
-  readonly pairCredentials: string;
-  /** Milliseconds. */
-  readonly pairDrainTimeout: number;
-}
-
 export interface PairOptions extends Pick<OwnStandingOptions, 'objects' | 'wanted'> {
   /** As they are now: what may change are the addresses and the times; renew() says that it has. */
-  readonly settings: () => PairSettings;
+  readonly settings: () => PairedBy;
   readonly version: string;
   readonly haproxy: OwnStandingOptions['haproxy'];
   readonly vrrp: OwnStandingOptions['vrrp'] & {
@@ -98,6 +87,7 @@ export class Pair {
       port: pairPort,
       credentials: pairCredentials,
       report: () => this.#report(),
+      tables: () => JSON.stringify(tablesPlace(settings()) ?? ''),
       onHeard: () => {
         this.#judge();
         this.#handover?.heard();

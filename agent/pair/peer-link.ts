@@ -16,9 +16,11 @@ export interface PeerLinkOptions {
   readonly report: () => PairReport;
   /** Something else is known of the peer, or nothing any more. */
   readonly onHeard: () => void;
+  /** Where the HAProxies of the two hosts share their tables, in any words: others name another place. */
+  readonly tables: () => string;
   /**
    * These credentials can be used, and this host's address is known to be its own: told once, and again when there are
-   * other credentials or other addresses.
+   * other credentials, other addresses or another place for the tables.
    */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
   readonly onRefused: (why: Refusal) => void;
@@ -41,6 +43,8 @@ export class PeerLink {
   readonly #options: PeerLinkOptions;
   #addresses: PairAddresses;
   #credentials: PairCredentials | undefined;
+  /** As it was when the credentials were last used. */
+  #tables = '';
   #credentialsFault = '';
   #ear: PeerEar | undefined;
   #mouth: PeerMouth | undefined;
@@ -61,8 +65,10 @@ export class PeerLink {
     try {
       const credentials = await readCredentials(path);
       this.#credentialsFault = '';
-      if (this.#closed || credentials.fingerprint === this.#credentials?.fingerprint) return;
-      this.#credentials = credentials;
+      const tables = this.#options.tables();
+      const isSame = credentials.fingerprint === this.#credentials?.fingerprint && tables === this.#tables;
+      if (this.#closed || isSame) return;
+      [this.#credentials, this.#tables] = [credentials, tables];
       await this.#use(credentials);
     } catch (error) {
       this.#credentialsFault = messageOf(error);

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { messageOf } from '../base/errors.ts';
 import { isShortage } from '../base/shortage.ts';
 import type { Listener, LoadBalancer } from '../model.ts';
-import type { Place } from './listening.ts';
+import { type Place, whyNotListening } from './listening.ts';
 import { Patience } from './patience.ts';
 
 export interface WatchOptions {
@@ -83,14 +83,16 @@ export class Watch {
   }
 }
 
-/** '' where a connection is taken, in so many milliseconds; or where this process lacks what it takes to try. */
-export function knock({ address, port }: Place, milliseconds: number): Promise<string> {
+/**
+ * '' where a connection is taken, in so many milliseconds, or where this process lacks what it takes to try. Silence is
+ * no refusal: at its limit HAProxy accepts nothing, so the kernel's queue is full, of these attempts, too. Then it counts
+ * whether the kernel has the listener; a HAProxy that hangs is found by its socket.
+ */
+export function knock(place: Place, milliseconds: number): Promise<string> {
   return new Promise((resolve) => {
-    const socket = connect({ host: address, port });
-    const patience = new Patience(() =>
-      end(`${address} port ${port} takes no connection within ${milliseconds} ms`),
-    );
-    const end = (fault: string): void => {
+    const socket = connect({ host: place.address, port: place.port });
+    const patience = new Patience(() => end(whyNotListening(process.pid, place)));
+    const end = (fault: string | Promise<string>): void => {
       patience.end();
       socket.destroy();
       resolve(fault);

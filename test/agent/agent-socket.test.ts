@@ -1,4 +1,5 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -54,6 +55,27 @@ test('A question or an order that the agent does not know fails, and so does one
     });
   await t.throwsAsync(orderAgent(path, 'status', {}, 5_000), { code: 'ORDER_FAILED' });
 });
+
+test('A path that is none is answered with 400, and what is no JSON with 500: the agent goes on', async (t) => {
+  const path = await served(t, { count: () => 1n });
+  for (const method of ['GET', 'POST']) t.is(await statusOf(path, method, '//'), 400);
+  await t.throwsAsync(askAgent(path, 'count'), { code: 'QUESTION_FAILED', message: /BigInt/ });
+  t.like(await askAgent(path, 'ping'), { pid: process.pid });
+});
+
+/** With a path as it is, which askAgent() would not send. */
+function statusOf(socketPath: string, method: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, method, path, timeout: 10_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    asked
+      .on('timeout', () => asked.destroy(new Error('no answer')))
+      .on('error', reject)
+      .end();
+  });
+}
 
 test('orderAgent() waits for as long as it is told', async (t) => {
   const path = agentSocketPath(await runtimeDir(t));

@@ -99,7 +99,7 @@ test('What keeps a host from a handover is said in words', async (t) => {
   t.is(await a.whyNotDivert(), '');
   t.not((await network.try('a', 'nft', 'list', 'table', 'netdev', TABLE)).exitCode, 0);
   await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=0');
-  t.regex(await a.whyNotLend(), /set net\.ipv4\.conf\.eth0\.arp_ignore to 1, it is 0/);
+  t.regex(await a.whyNotLend(), /set net\/ipv4\/conf\/eth0\/arp_ignore to 1, it is 0/);
   const place = () => ({ interface: 'eth9', address: '10.9.0.9' });
   const other = new HandoverKernel({ netns: network.netns('a'), place, table: TABLE, scratch: folder });
   t.regex(await other.whyNotDivert(), /^Program "nft" failed: /);

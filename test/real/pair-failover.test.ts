@@ -42,6 +42,46 @@ test.serial('A failover moves the traffic once, and is refused while the peer is
 });
 
 test.serial(
+  "After a failover the peer's agent may end and come back: traffic stays there until that host is dead",
+  async (t) => {
+    const pair = await startAgentPair(t, VIP, {
+      prepare: (host, network) => serve(host, network, 'web', VIP),
+      // What would take the VIPs back.
+      vrrp: { a: { priority: 250 }, b: { priority: 200 } },
+    });
+    const { network } = pair;
+    const [a, b] = pair.active.name === 'a' ? [pair.active, pair.standby] : [pair.standby, pair.active];
+    await a.host.until('a is master', async () => (await roleOf(a.host)) === 'master');
+    t.like(await order(a.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+    const transitions = async () => (await a.host.status()).vrrp?.instances[0]?.transitions;
+    const before = await transitions();
+    const standsBack = async (): Promise<void> => {
+      const { lowered } = await pairOf(a.host);
+      t.deepEqual(
+        lowered.map(({ reason }) => reason),
+        ['failover'],
+      );
+      t.is(await roleOf(a.host), 'backup');
+      t.is(await transitions(), before);
+      t.is(await network.whoServes(VIP), 'member');
+    };
+    await b.agent.stop();
+    // Longer than a peer counts as heard, and is then waited for.
+    await delay(8_000);
+    await standsBack();
+    const again = await b.host.start();
+    await a.host.until('b is heard', async () => (await pairOf(a.host)).fault === '');
+    await delay(4_000);
+    await standsBack();
+    await again.kill();
+    await network.cut(b.name);
+    await a.host.until('a is master', async () => (await roleOf(a.host)) === 'master');
+    await a.host.until('it stands in full', async () => (await pairOf(a.host)).lowered.length === 0);
+    t.is(await network.whoServes(VIP), 'member');
+  },
+);
+
+test.serial(
   'A locked host gives the traffic away, stays locked, and still replaces a dead peer',
   async (t) => {
     const { active, standby, network, roles } = await startPair(t);

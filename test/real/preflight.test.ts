@@ -100,6 +100,27 @@ test.serial('Forwarding may be on or off, but not where IPv6 loses its routes by
   t.false(findings.some(({ what }) => what === v6));
 });
 
+test.serial('The interface may be a VLAN, with a dot in its name, and bear any name of a part', async (t) => {
+  const { network, settings } = await readyHost(t);
+  for (const [device, named] of [
+    ['eth0.100', 'net/ipv4/conf/eth0.100/arp_ignore'],
+    ['ipv4', 'net.ipv4.conf.ipv4.arp_ignore'],
+  ] as const) {
+    await network.run('a', 'ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', 'other');
+    const other = { ...settings, vrrp: { ...settings.vrrp, interface: device } };
+    t.like(await finding(other, named), { ok: true, detail: 'is 1' });
+    await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=0');
+    const words = `sysctl -w ${named}=1`;
+    t.true((await fault(other, named)).includes(words));
+    // The advice works as it is.
+    await network.run('a', 'sysctl', '-qw', `${named}=1`);
+    t.true((await finding(other, named)).ok);
+    t.true((await finding(other, named.replace('ipv4', 'ipv6').replace('arp_ignore', 'forwarding'))).ok);
+    await network.run('a', 'ip', 'link', 'delete', device);
+    await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=1');
+  }
+});
+
 test.serial('An address on another interface, or on none, is named', async (t) => {
   const { settings } = await readyHost(t);
   const { vrrp } = settings;

@@ -44,7 +44,7 @@ export class HandoverKernel {
       );
       const ignore = Math.max(...values.map(Number));
       if (ignore === 1 || ignore === 2) return '';
-      return `It would answer ARP for them: set net.ipv4.conf.${device}.arp_ignore to 1, it is ${ignore}`;
+      return `It would answer ARP for them: set net/ipv4/conf/${device}/arp_ignore to 1, it is ${ignore}`;
     });
   }
 

@@ -116,15 +116,50 @@ test('Where nobody takes over, the host stands in full again and says that it go
 });
 
 test('A host that has handed over stands back while its peer is master and well, and no longer', async (t) => {
-  for (const end of ['dead', 'backup', 'lowered'] as const) {
+  for (const end of ['backup', 'fault', 'lowered', 'no VRRP'] as const) {
     const host = await Host.create(t);
     await host.orders.failover(false);
     t.true(host.orders.handsOver);
-    if (end === 'dead') host.peer = undefined;
     if (end === 'backup') host.peer = backup;
+    if (end === 'fault') host.peer = { 'vrrp-51': 'fault' };
     if (end === 'lowered') host.isPeerLowered = true;
+    if (end === 'no VRRP') host.peer = {};
     t.false(host.orders.handsOver, end);
   }
+});
+
+test('A peer whose agent is silent, or knows nothing yet, is stood back for until this host is master', async (t) => {
+  for (const peer of [
+    undefined,
+    { 'vrrp-51': 'unknown' },
+    { 'vrrp-51': 'backup', 'vrrp-52': 'unknown' },
+  ] as const) {
+    const host = await Host.create(t);
+    await host.orders.failover(false);
+    host.peer = peer;
+    // What an agent that has just started says of itself.
+    host.isPeerLowered = peer !== undefined;
+    for (const role of ['backup', 'fault', 'unknown', 'backup'] as const) {
+      host.roles = { 'vrrp-51': role };
+      t.true(host.orders.handsOver, role);
+    }
+    host.roles = { 'vrrp-51': 'master' };
+    t.false(host.orders.handsOver);
+    // That is the end of it, whoever is master later.
+    [host.roles, host.peer, host.isPeerLowered] = [backup, master, false];
+    t.false(host.orders.handsOver);
+  }
+});
+
+test('A peer whose agent is back and that is still master is stood back for as before', async (t) => {
+  const host = await Host.create(t);
+  await host.orders.failover(false);
+  for (const peer of [undefined, { 'vrrp-51': 'unknown' }, master] as const) {
+    host.peer = peer;
+    t.true(host.orders.handsOver);
+  }
+  host.peer = backup;
+  t.false(host.orders.handsOver);
 });
 
 test('Where VRRP does not run there is nothing to hand over, and that is said', async (t) => {

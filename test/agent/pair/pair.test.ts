@@ -28,7 +28,10 @@ class Side {
   isReloading = false;
   /** The network namespace of the VIPs; '' for that of the test. */
   netns = '';
+  vrrp: { readonly address: string; readonly peers: readonly string[] } | undefined;
   isPending = false;
+  /** How often the HAProxies were told where to share their tables. */
+  shared = 0;
   /** '' where HAProxy answers. */
   silence = '';
   roles: Roles = BACKUP;
@@ -49,6 +52,8 @@ class Side {
         pairLowerAfter: 100,
         pairRaiseAfter: 100,
         pairDrainTimeout: 60_000,
+        pairTablesPort: 9182,
+        vrrp: this.vrrp,
       }),
       version: '1.0.0',
       wanted: this.wanted,
@@ -71,7 +76,9 @@ class Side {
         advertInterval: () => 200,
       },
       handover: undefined,
-      onProved: async () => undefined,
+      onProved: async () => {
+        this.shared += 1;
+      },
       metrics: { pairRefused: () => undefined, handedOver: () => undefined },
       log: silentLog(),
     });
@@ -247,6 +254,31 @@ for (const [what, netns, roles] of [
     server.listen(port, '127.0.0.1');
     await until(t, 'it is raised', () => side.told.at(-1) === 'full');
   });
+
+test('In a network of its own HAProxy is told of other addresses of VRRP, once, though the agents talk as before', async (t) => {
+  const [side] = await twoSides(t);
+  [side.netns, side.vrrp] = ['elsewhere', { address: '192.0.2.1', peers: ['192.0.2.2'] }];
+  await side.pair.start();
+  await side.pair.renew();
+  t.is(side.shared, 1);
+  for (const vrrp of [
+    { address: '192.0.2.3', peers: ['192.0.2.2'] },
+    { address: '192.0.2.3', peers: ['192.0.2.4'] },
+  ]) {
+    const before = side.shared;
+    side.vrrp = vrrp;
+    await side.pair.renew();
+    await side.pair.renew();
+    t.is(side.shared, before + 1);
+  }
+  // Where HAProxy talks on the agents' addresses those of VRRP are nothing to it.
+  side.netns = '';
+  await side.pair.renew();
+  const before = side.shared;
+  side.vrrp = { address: '192.0.2.5', peers: ['192.0.2.2'] };
+  await side.pair.renew();
+  t.is(side.shared, before);
+});
 
 test('Two that both say master are reported by both within two seconds', async (t) => {
   const [a, b] = await twoSides(t);

@@ -59,6 +59,7 @@ class Rig {
       port: this.port,
       credentials,
       report: () => side.report,
+      tables: () => '',
       onHeard: () => undefined,
       onProved: async ({ fingerprint }) => {
         proved.push(fingerprint);

@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Listener, LoadBalancer } from '../../../agent/model.ts';
 import { knock, Watch } from '../../../agent/pair/watch.ts';
@@ -24,6 +26,36 @@ async function listen(t: ExecutionContext, last: number): Promise<() => number> 
   return () => taken;
 }
 
+interface Full {
+  readonly port: number;
+  end(): Promise<void>;
+}
+
+/** A listener of another process that accepts nothing, with its queue full. `port` 0: any. */
+async function listenFull(t: ExecutionContext, host: string, port: number, reached = host): Promise<Full> {
+  const script = `
+    const server = require('net').createServer().listen({ port: ${port}, host: '${host}', backlog: 1 }, () => {
+      require('fs').writeSync(1, String(server.address().port));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const sockets: Socket[] = [];
+  const end = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    for (const socket of sockets) socket.destroy();
+    await exited;
+  };
+  t.teardown(end);
+  const taken = Number(String(await once(child.stdout, 'data')));
+  for (let isFull = false; !isFull; ) {
+    const socket = connect(taken, reached).on('error', () => undefined);
+    sockets.push(socket);
+    isFull = await Promise.race([once(socket, 'connect').then(() => false), delay(300, true)]);
+  }
+  return { port: taken, end };
+}
+
 /** A load balancer with a listener at each of these addresses. */
 function wantedAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer> {
   const listeners = lasts.map(
@@ -36,13 +68,14 @@ function watchOf(
   wanted: ReadonlyMap<string, LoadBalancer>,
   ask: () => Promise<unknown> = async () => undefined,
   pending: readonly string[] = [],
+  patience = 2_000,
 ): Watch {
   return new Watch({
     ask,
     wanted,
     served: (key) => (pending.includes(key) ? 'pending' : wanted.get(key)),
     serves: (name) => name !== 'at-99',
-    knock: (place) => knock(place, 2_000),
+    knock: (place) => knock(place, patience),
   });
 }
 
@@ -99,6 +132,20 @@ test('Where this host holds some of the VIPs, these are tried', async (t) => {
     (count) => count === 4,
   );
   t.regex((await watch.look((held) => held === address(23))).listeners, /ECONNREFUSED/);
+});
+
+test('A listener that is full is there: it lowers nobody, but one that is gone does', async (t) => {
+  const full = await listenFull(t, address(61), PORT);
+  const watch = watchOf(wantedAt(61), undefined, [], 200);
+  t.deepEqual(await watch.look(all), { haproxy: '', listeners: '' });
+  await full.end();
+  t.regex((await watch.look(all)).listeners, /ECONNREFUSED/);
+});
+
+test('What does not answer counts as gone where the kernel has no listener there', async (t) => {
+  // The address that is reached is not the one that is listened on.
+  const { port } = await listenFull(t, '0.0.0.0', 0, address(62));
+  t.is(await knock({ address: address(62), port }, 200), `Nothing listens on ${address(62)} port ${port}`);
 });
 
 test('A HAProxy that does not answer is reported in its own words', async (t) => {
