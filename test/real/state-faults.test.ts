@@ -94,7 +94,8 @@ test.serial(
     await host.soon('it is whole again', isWhole);
     t.is((await stat(dirname(config))).mode & 0o777, 0o700);
     await host.until('nothing is reported', async () => (await host.status()).fault === '');
-    t.is(agent.log.filter(({ level }) => level === 'warn' || level === 'error').length, 1);
+    // Nobody may have noticed before it was there again.
+    t.true(agent.log.filter(({ level }) => level === 'warn' || level === 'error').length <= 1);
     t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
     // A reload may come first.
     await removeFolder(dirname(config));

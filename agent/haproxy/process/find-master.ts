@@ -1,6 +1,7 @@
 // Finds the master of HAProxy, by its pid file or, where somebody has removed that, by its command line: another HAProxy
 // beside one that lives would share its addresses with it, and nobody would tell the first one anything any more.
 
+import { readFile } from 'node:fs/promises';
 import { leadsGroup, startedWith } from '../../base/started-with.ts';
 import { type HaproxyPaths, masterPid } from './process.ts';
 
@@ -21,6 +22,20 @@ export async function isBooting(paths: HaproxyPaths): Promise<boolean> {
   // A worker whose master is gone does not lead the group that it was started in.
   for (const pid of (await ours(paths)).keys()) if (await leadsGroup(pid)) return true;
   return false;
+}
+
+/**
+ * Whether one of its workers has listened yet, where nobody else does at our sockets: from 3.1 on a master has a pid file
+ * and a worker while that one still reads its file, and a signal that asks for a reload would end both. The kernel keeps
+ * the name under which a socket was bound, HAProxy's own with an ending, also where its file is gone. True where the
+ * kernel does not say.
+ */
+export async function hasListened(
+  pid: number,
+  { adminSocket }: Pick<HaproxyPaths, 'adminSocket'>,
+): Promise<boolean> {
+  const sockets = await readFile(`/proc/${pid}/net/unix`, 'utf8').catch(() => undefined);
+  return sockets === undefined || sockets.includes(` ${adminSocket}`);
 }
 
 /** Each with its parent. */

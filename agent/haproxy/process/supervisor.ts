@@ -17,7 +17,7 @@ import { descriptionOf, structureHash } from '../render.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import type { ServingWorker } from '../worker.ts';
-import { findMaster, isBooting } from './find-master.ts';
+import { findMaster, hasListened, isBooting } from './find-master.ts';
 import { keepSocket } from './kept-socket.ts';
 import { type HaproxyPaths, startHaproxy } from './process.ts';
 import type { StartFaults } from './start-faults.ts';
@@ -285,7 +285,8 @@ export class Supervisor {
     const { paths, isReloading, onRepair, log } = this.#options;
     const pid = await findMaster(paths);
     if (pid === undefined) return isBooting(paths);
-    if (attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket)) {
+    const isGone = attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket);
+    if (isGone && (await hasListened(pid, paths))) {
       log.warn('HAProxy lives but its sockets are gone: reloading it by signal', { master: pid });
       process.kill(pid, 'SIGUSR2');
       onRepair('socket');
