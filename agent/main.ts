@@ -21,7 +21,7 @@ async function run(argv: readonly string[]): Promise<number> {
   compileLittle();
   const parts = await agentParts(argv);
   const { settings, log, metrics, cluster, changes, model, compaction, addresses, sources } = parts;
-  const { haproxy, keepalived, pair, reporter, known, telling } = parts;
+  const { haproxy, keepalived, pair, reporter, known, telling, lastMembers } = parts;
 
   const answering = await startAnswering(parts);
   log.info('Headgate runs', { version, listen: answering.address, stateDir: settings.now.stateDir });
@@ -42,6 +42,7 @@ async function run(argv: readonly string[]): Promise<number> {
   reporter?.start();
   const readBy = await reading;
   await addresses.start();
+  await lastMembers.read();
   const translating = () => settings.translating;
   const desired = { changes, cluster, model, settings: translating, addresses };
   const isKnown = await translateFirst({ ...desired, sources, readBy, haproxy, stopping, log });
@@ -52,6 +53,8 @@ async function run(argv: readonly string[]): Promise<number> {
 
   await pair?.start();
   telling.first();
+  lastMembers.note(model.loadBalancers.keys());
+  void (sources.api?.synced ?? Promise.resolve()).then(() => lastMembers.allKnown());
   await Promise.race([haproxy.start(), stopping]);
   compaction.once(); // where HAProxy ran already
   keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
@@ -68,7 +71,10 @@ async function run(argv: readonly string[]): Promise<number> {
       isServed: (key) => isServed(key, known),
       observe: (path, seconds) => metrics.loop.programmed(path, seconds),
     }),
-    report: (keys) => telling.touched(keys),
+    report: (keys) => {
+      telling.touched(keys);
+      lastMembers.note(keys);
+    },
   });
 
   standing?.close();
@@ -91,10 +97,11 @@ function reread({ settings, log, cluster, changes, haproxy, keepalived, pair, ad
 
 /** Nothing new is taken in, what was told is written down, and the dataplanes are let go. */
 async function end(parts: AgentParts, answering: Answering): Promise<void> {
-  const { settings, sources, addresses, reporter, haproxy, keepalived, pair } = parts;
+  const { settings, sources, addresses, reporter, haproxy, keepalived, pair, lastMembers } = parts;
   await answering.stopping();
   await sources.close();
   await addresses.close();
+  await lastMembers.close();
   await reporter?.close();
   await keepalived?.close();
   pair?.close();

@@ -13,6 +13,7 @@ import { HaproxyDataplane } from './haproxy/dataplane.ts';
 import { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import { Cluster } from './kubernetes/cluster.ts';
 import { hostIdentity } from './kubernetes/writers/host-identity.ts';
+import { LastMembers } from './last-members.ts';
 import type { Pair } from './pair/pair.ts';
 import { pairOf } from './pairing.ts';
 import { agentState } from './report/agent-state.ts';
@@ -48,6 +49,7 @@ export interface AgentParts {
   readonly known: StatusSources;
   readonly overview: Overview;
   readonly telling: Telling;
+  readonly lastMembers: LastMembers;
 }
 
 /** Nothing runs yet. Errors: SETTINGS_INVALID. */
@@ -167,6 +169,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     zone: () => settings.now.zone,
   };
   const overview = new Overview(known);
+  const lastMembers = new LastMembers({ stateDir, model, log });
   const telling = new Telling({ model, haproxy, operating, reporter, pair, overview, problemLog });
 
   return {
@@ -186,5 +189,6 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     known,
     overview,
     telling,
+    lastMembers,
   };
 }

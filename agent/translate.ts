@@ -58,10 +58,18 @@ export interface Model {
   /** Keys whose members are nodes. */
   readonly onNodes: Set<string>;
   readonly claims: VipClaims;
+  /** By Service and listener: the members that a pool had when the agent before this one ended (last-members.ts). */
+  readonly remembered: Map<string, Map<string, readonly Member[]>>;
 }
 
 export function emptyModel(): Model {
-  return { loadBalancers: new Map(), ignored: new Map(), onNodes: new Set(), claims: new VipClaims() };
+  return {
+    loadBalancers: new Map(),
+    ignored: new Map(),
+    onNodes: new Set(),
+    claims: new VipClaims(),
+    remembered: new Map(),
+  };
 }
 
 /**
@@ -167,7 +175,8 @@ function translate(
       const name = listenerName(service, port, family);
       const before = previous?.listeners.find((listener) => listener.name === name);
       const found = membersOf(service, port, family, membersBy, cluster, settings, problems);
-      const members = keepLast(values, found, before);
+      const last = before?.pool.members ?? model.remembered.get(key)?.get(name) ?? [];
+      const members = keepLast(values, found, last);
       const granted = own.filter(({ address }) => hasPort(ofPools, address, port));
       const addresses = heldAddresses(service, port, granted, model, problems);
       listeners.push(listenerOf({ service, port, family, addresses, values, ranges, members, monitor }));
@@ -245,10 +254,9 @@ function membersOf(
 function keepLast(
   values: AnnotationValues,
   members: readonly Member[],
-  before: Listener | undefined,
+  last: readonly Member[],
 ): readonly Member[] {
   if (values.whenEmpty !== 'keep-last' || members.some((member) => member.state === 'ready')) return members;
-  const last = before?.pool.members ?? [];
   return last.length > 0 ? last : members;
 }
 

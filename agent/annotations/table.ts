@@ -422,7 +422,7 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'What happens when no member is ready.',
       '`reject` refuses new connections, so that clients know at once.',
       '`keep-last` goes on sending to the last members there were, for applications whose readiness is known to lie.',
-      'An agent that starts while nothing is ready knows of none, and takes away those that the one before it kept.',
+      'They are kept in a file as well, so that an agent that starts anew knows them.',
     ],
     example: 'keep-last',
     aliases: [],

@@ -102,6 +102,21 @@ export function memberName(address: string, port: number): string {
   return [address, port].join(':');
 }
 
+/** Members that somebody has written down, without what follows from the rest. */
+export function membersAgain(written: readonly Omit<Member, 'id' | 'name'>[]): readonly Member[] {
+  return withIds(
+    written.map(({ address, port, weight, state, target }) => ({
+      id: 0,
+      name: memberName(address, port),
+      address,
+      port,
+      weight,
+      state,
+      target,
+    })),
+  );
+}
+
 /** Its id is yet to come, but has its place: an object that grows by a field takes half as much again. */
 type UnnumberedMember = Omit<Member, 'id'> & { readonly id: 0 };
 

@@ -32,6 +32,25 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
   });
 }
 
+test.serial('Members that are kept while none is ready are kept over a restart of the agent', async (t) => {
+  const host = await served(t);
+  const annotations = { 'when-empty': 'keep-last' };
+  await host.serve({ members: [host.address(11)], annotations });
+  const first = await host.start();
+  await host.until('its members are on the disk', async () =>
+    (await host.stateFile('last-members.json').catch(() => '')).includes(host.address(11)),
+  );
+  await host.serve({ members: [], annotations });
+  await first.kill();
+  const before = await host.worker();
+  const load = new Load(t, host.place());
+  const second = await host.start();
+  await load.answered(50);
+  t.deepEqual((await load.stop()).failures, []);
+  t.deepEqual([await host.worker(), await host.reloads()], [before, 0]);
+  t.is((await second.metrics())('headgate_haproxy_commands_total'), Number.NaN);
+});
+
 test.serial('HAProxy comes before the agent, after a reload, too, where this user may say so', async (t) => {
   const host = await served(t);
   await host.start();
