@@ -8,16 +8,15 @@ import { writeAtomically } from './base/atomic-file.ts';
 import { messageOf } from './base/errors.ts';
 import { parseAddress } from './base/ip.ts';
 import type { Log } from './base/log.ts';
-import { listOf, mappingOf, oneOf, text, textReader, wholeNumber } from './base/validate.ts';
+import { listOf, mappingOf, oneOf, text, textReader, type Valid, wholeNumber } from './base/validate.ts';
 import type { LoadBalancer, Member } from './model.ts';
 import { membersAgain } from './translate/members.ts';
 import type { Model } from './translate.ts';
 
-const fileSchema = mappingOf({
-  version: wholeNumber(1, 1),
+const lineSchema = mappingOf({
+  service: text(),
   pools: listOf(
     mappingOf({
-      service: text(),
       listener: text(),
       members: listOf(
         mappingOf({
@@ -32,8 +31,11 @@ const fileSchema = mappingOf({
   ),
 });
 
-/** Milliseconds in which changes are written together. */
+/** Milliseconds in which changes are written together, and to the next attempt after a failure. */
 const LATER = 1_000;
+const RETRY = 30_000;
+/** The rest after each write, in times of the write. */
+const REST = 10;
 /** After which what is known has long been translated. */
 const TRANSLATED = 60_000;
 
@@ -46,51 +48,54 @@ export interface LastMembersOptions {
 export class LastMembers {
   readonly #path: string;
   readonly #options: LastMembersOptions;
-  /** Service → listener → members. */
-  readonly #pools = new Map<string, ReadonlyMap<string, readonly Member[]>>();
-  #written = '';
+  /** Service → its line of the file: made once for each change of it, and never for one of another. */
+  readonly #lines = new Map<string, string>();
+  #isWritten = true;
   #fault = '';
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: LastMembersOptions) {
-    this.#path = join(options.stateDir, 'last-members.json');
+    this.#path = join(options.stateDir, 'last-members');
     this.#options = options;
   }
 
   /** Lets the model know what the agent before this one has kept; before anything is translated. */
   async read(): Promise<void> {
     const { model, log } = this.#options;
+    const path = this.#path;
     try {
-      const { pools } = fileSchema.parse(JSON.parse(await readFile(this.#path, 'utf8')));
-      for (const { service, listener, members } of pools) {
-        const of = model.remembered.get(service) ?? new Map<string, readonly Member[]>();
-        const own = members.map(({ address, ...rest }) => ({ ...rest, address: address.address }));
-        model.remembered.set(service, of.set(listener, membersAgain(own)));
+      for (const line of (await readFile(path, 'utf8')).split('\n')) {
+        if (line === '') continue;
+        try {
+          const { service, pools } = lineSchema.parse(JSON.parse(line));
+          model.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
+        } catch (error) {
+          log.warn('The last members of a Service cannot be read', { path, error: messageOf(error) });
+        }
       }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-      log.warn('The last members of pools cannot be read', { path: this.#path, error: messageOf(error) });
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        log.warn('The last members of pools cannot be read', { path, error: messageOf(error) });
     }
   }
 
   /** These have been translated: what they have counts from now on. */
   note(keys: Iterable<string>): void {
     const { model } = this.#options;
-    let differs = false;
     for (const key of keys) {
       const loadBalancer = model.loadBalancers.get(key);
       const remembered = model.remembered.get(key);
       // Without an address yet it has no pools.
       const pools = loadBalancer?.listeners.length === 0 ? remembered : poolsOf(loadBalancer);
       if (pools !== remembered) model.remembered.delete(key);
-      if (pools === undefined) differs = this.#pools.delete(key) || differs;
-      else {
-        this.#pools.set(key, pools);
-        differs = true;
-      }
+      const line = pools && lineOf(key, pools);
+      if (line === this.#lines.get(key)) continue;
+      if (line === undefined) this.#lines.delete(key);
+      else this.#lines.set(key, line);
+      this.#isWritten = false;
     }
-    if (differs) this.#timer ??= setTimeout(() => void this.#write(), LATER).unref();
+    if (!this.#isWritten) this.#schedule(LATER);
   }
 
   /** All objects are known: soon nothing counts of Services that went while no agent ran. */
@@ -100,30 +105,37 @@ export class LastMembers {
 
   /** Resolves when all is written. */
   async close(): Promise<void> {
-    if (this.#timer !== undefined) await this.#write();
-    await this.#writing;
-  }
-
-  #write(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = this.#writing.then(() => this.#writeNow());
-    return this.#writing;
+    await this.#write();
+    clearTimeout(this.#timer);
   }
 
-  async #writeNow(): Promise<void> {
-    const json = JSON.stringify({ version: 1, pools: [...listed(this.#pools)] });
-    if (json === this.#written) return;
-    try {
-      await writeAtomically(this.#path, [json]);
-      this.#written = json;
-      this.#fault = '';
-    } catch (error) {
-      const fault = messageOf(error);
-      if (fault !== this.#fault)
-        this.#options.log.warn('The last members of pools cannot be written', { error: fault });
-      this.#fault = fault;
-    }
+  #schedule(milliseconds: number): void {
+    this.#timer ??= setTimeout(() => void this.#write(), milliseconds).unref();
+  }
+
+  /** One at a time. */
+  #write(): Promise<void> {
+    this.#writing = this.#writing.then(async () => {
+      if (this.#isWritten) return;
+      const began = performance.now();
+      this.#isWritten = true;
+      let pause = RETRY;
+      try {
+        await writeAtomically(this.#path, this.#lines.values());
+        this.#fault = '';
+        pause = Math.max(LATER, REST * (performance.now() - began));
+      } catch (error) {
+        this.#isWritten = false;
+        const fault = messageOf(error);
+        if (fault !== this.#fault)
+          this.#options.log.warn('The last members of pools cannot be written', { error: fault });
+        this.#fault = fault;
+      }
+      this.#timer = undefined;
+      if (!this.#isWritten) this.#schedule(pause);
+    });
+    return this.#writing;
   }
 }
 
@@ -135,16 +147,15 @@ function poolsOf(loadBalancer: LoadBalancer | undefined): ReadonlyMap<string, re
   return kept?.length ? new Map(kept.map(({ name, pool }) => [name, pool.members])) : undefined;
 }
 
-function* listed(pools: ReadonlyMap<string, ReadonlyMap<string, readonly Member[]>>) {
-  for (const [service, listeners] of pools)
-    for (const [listener, members] of listeners) {
-      const own = members.map(({ address, port, weight, state, target }) => ({
-        address,
-        port,
-        weight,
-        state,
-        target,
-      }));
-      yield { service, listener, members: own };
-    }
+/** What follows from the rest is left out. */
+function lineOf(service: string, pools: ReadonlyMap<string, readonly Member[]>): string {
+  const written = [...pools].map(([listener, members]) => ({
+    listener,
+    members: members.map(({ id: _, name: __, ...own }) => own),
+  }));
+  return `${JSON.stringify({ service, pools: written })}\n`;
+}
+
+function membersOf({ members }: Valid<typeof lineSchema>['pools'][number]): readonly Member[] {
+  return membersAgain(members.map(({ address, ...own }) => ({ ...own, address: address.address })));
 }

@@ -5,7 +5,7 @@ import { getPriority, setPriority } from 'node:os';
 
 /**
  * How much nicer than the agent, as nice(1) counts. On two processors two of these threads keep both from whoever has a
- * connection to serve, for up to 4 ms (docs/design/decisions.md). The agent itself, which tells HAProxy what has changed,
+ * connection to serve, seen for 2.7 ms (docs/design/decisions.md). The agent itself, which tells HAProxy what has changed,
  * stays as it is.
  */
 const NICER = 10;

@@ -188,8 +188,6 @@ const sliceSchema = (family: Family) =>
           terminating: truth().nullish(),
         }).nullish(),
         nodeName: maybeNamed(subdomain),
-        // The API server has no rule for it.
-        zone: text().nullish(),
         targetRef,
         hints: mappingOf({
           forZones: listOf(mappingOf({ name: named(labelValue) })).nullish(),

@@ -78,7 +78,6 @@ export interface Endpoint {
   readonly serving: boolean;
   readonly terminating: boolean;
   readonly nodeName: string;
-  readonly zone: string;
   /** undefined where the endpoint has no such hint. */
   readonly forZones: readonly string[] | undefined;
   readonly forNodes: readonly string[] | undefined;

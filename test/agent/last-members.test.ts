@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -85,10 +85,10 @@ test('Of other pools, and of Services that are gone, nothing is kept', async (t)
   const directory = folder(t);
   const first = await started(directory, [web('reject'), endpoints('10.0.0.1')]);
   await first.last.close();
-  t.throws(() => readFileSync(join(directory, 'last-members.json')), { code: 'ENOENT' });
+  t.throws(() => readFileSync(join(directory, 'last-members')), { code: 'ENOENT' });
   translate(first.model, first.last, [web(), endpoints('10.0.0.1')]);
   await first.last.close();
-  t.true(readFileSync(join(directory, 'last-members.json'), 'utf8').includes('10.0.0.1'));
+  t.true(readFileSync(join(directory, 'last-members'), 'utf8').includes('10.0.0.1'));
   translate(first.model, first.last, []);
   await first.last.close();
   const second = await started(directory, [web(), unready('10.0.0.1')]);
@@ -96,26 +96,43 @@ test('Of other pools, and of Services that are gone, nothing is kept', async (t)
   await second.last.close();
 });
 
-test('A file that is none, or says what cannot be, is passed over and told of', async (t) => {
+test('A line that is none, or says what cannot be, costs only itself and is told of', async (t) => {
   const directory = folder(t);
-  const pool = (member: Json): string =>
-    JSON.stringify({
-      version: 1,
-      pools: [{ service: KEY, listener: 'default:web:tcp:80:v4', members: [member] }],
-    });
   const good = { address: '10.0.0.1', port: 80, weight: 16, state: 'ready', target: '' };
+  const line = (member: Json, service = KEY): string =>
+    JSON.stringify({ service, pools: [{ listener: 'default:web:tcp:80:v4', members: [member] }] });
   for (const [text, said] of [
     ['{', 'JSON'],
-    ['{"version":2,"pools":[]}', 'version'],
-    [pool({ ...good, address: '10.0.0.1 weight 0' }), 'address is not an IP address'],
-    [pool({ ...good, port: 0 }), 'port is not a whole number'],
+    ['{"service":1,"pools":[]}', 'service'],
+    [line({ ...good, address: '10.0.0.1 weight 0' }), 'address is not an IP address'],
+    [line({ ...good, port: 0 }), 'port is not a whole number'],
   ] as const) {
-    writeFileSync(join(directory, 'last-members.json'), text);
+    writeFileSync(join(directory, 'last-members'), `${text}\n${line(good, 'default/other')}\n`);
     const log: string[] = [];
     const { model, last } = await started(directory, [web(), unready('10.0.0.1')], log);
     t.deepEqual(membersOf(model), []);
     t.is(log.length, 1);
     t.true(log[0]?.includes(said), log[0]);
+    t.is(model.remembered.get('default/other')?.size, 1);
     await last.close();
   }
+});
+
+test('A change of what others have writes nothing, and what could not be written is tried again', async (t) => {
+  const directory = folder(t);
+  const file = join(directory, 'last-members');
+  const log: string[] = [];
+  const { model, last } = await started(directory, [web(), endpoints('10.0.0.1')], log);
+  mkdirSync(`${file}.tmp`);
+  await last.close();
+  t.is(log.length, 1);
+  rmSync(`${file}.tmp`, { recursive: true });
+  await last.close();
+  const { ino } = statSync(file);
+  translate(model, last, [web(), endpoints('10.0.0.1')]);
+  await last.close();
+  t.is(statSync(file).ino, ino);
+  translate(model, last, [web(), endpoints('10.0.0.2')]);
+  await last.close();
+  t.not(statSync(file).ino, ino);
 });

@@ -38,7 +38,7 @@ test.serial('Members that are kept while none is ready are kept over a restart o
   await host.serve({ members: [host.address(11)], annotations });
   const first = await host.start();
   await host.until('its members are on the disk', async () =>
-    (await host.stateFile('last-members.json').catch(() => '')).includes(host.address(11)),
+    (await host.stateFile('last-members').catch(() => '')).includes(host.address(11)),
   );
   await host.serve({ members: [], annotations });
   await first.kill();

@@ -83,7 +83,7 @@ function endpointPort(given: number | Partial<EndpointPort>): EndpointPort {
   return { name: '', protocol: 'TCP', port: 8080, ...port };
 }
 
-/** Ready, in no zone, on no node; `terminating` alone means that it still serves and is not ready any more. */
+/** Ready, on no node; `terminating` alone means that it still serves and is not ready any more. */
 export function endpoint(address: string, given: Partial<Endpoint> = {}): Endpoint {
   const { terminating = false } = given;
   const { ready = !terminating } = given;
@@ -93,7 +93,6 @@ export function endpoint(address: string, given: Partial<Endpoint> = {}): Endpoi
     serving: ready || terminating,
     terminating,
     nodeName: '',
-    zone: '',
     forZones: undefined,
     forNodes: undefined,
     target: '',
