@@ -67,7 +67,7 @@ export const scrape: Benchmark = {
       if (wanted.has('scrape-p99')) {
         // Prometheus has a machine of its own: here it gets what nobody else wants.
         const ask = startScraper(scratch, 'idle-scrape', ['chrt', '--idle', '0']);
-        rows.push(await delayRow(scratch, bench, ask, agent, { url, exporter, vip }));
+        rows.push(await delayRow(scratch, bench, ask, agent, { url, exporter, vip, vips }));
       }
       return rows;
     }),
@@ -177,7 +177,9 @@ async function requestAll(vips: readonly string[]): Promise<void> {
 interface Places {
   readonly url: string;
   readonly exporter: string;
+  /** One that has traffic, and all. */
   readonly vip: string;
+  readonly vips: readonly string[];
 }
 
 async function delayRow(
@@ -185,7 +187,7 @@ async function delayRow(
   bench: Bench,
   ask: Scrape,
   agent: Agent,
-  { url, exporter, vip }: Places,
+  { url, exporter, vip, vips }: Places,
 ): Promise<Row> {
   const load = startLoad(scratch, beforeOthers());
   const runtime = await Runtime.connect({ socketPath: agent.adminSocket });
@@ -227,6 +229,16 @@ async function delayRow(
     beside.push(...(await put(8085, vip, undefined)));
     measured.exporter.push(...(await put(8085, vip, exporter)));
   }
+  const busy: number[] = [];
+  for (let round = 1; round <= bench.scaled(BUSY_ROUNDS, 1); round++) {
+    bench.say(`scrape-p99: all pools busy, round ${round}`);
+    await requestAll(vips);
+    const scraping = delay(100).then(() => ask({ url, gzip: true }));
+    const { took, failures } = await load({ address: vip, port: 8080, rate: RATE, seconds: 1 });
+    await scraping;
+    if (failures.length > 0) throw new Error(`${failures.length} requests failed: ${failures[0]?.why}`);
+    busy.push(...took);
+  }
   runtime.close();
   const p99 = (values: readonly number[]): number => percentile(values, 0.99);
   const ratio = p99(measured.own) / p99(measured.quiet);
@@ -247,6 +259,8 @@ async function delayRow(
       'adding a server, p50 scraped': median(commands.own),
       'adding a server, p50 not scraped': median(commands.quiet),
       requests: measured.own.length,
+      'all pools busy, p99 scraped': p99(busy),
+      'all pools busy, slowest of them': Math.max(...busy),
     },
   });
 }

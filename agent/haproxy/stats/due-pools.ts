@@ -1,8 +1,8 @@
 // Which listeners, pools and members a reading asks HAProxy for, once it has told of all listeners or of their sockets.
 // A connection is counted for its socket and its listener before it is for anything else: where that row is as it was
 // when the rest was read after it, and nothing is open, the rest is as it was. Not so what checks find, how long a pool
-// has been down, and what we have told HAProxy since: those pools are always read, and all of them every now and then,
-// for what others may have told it.
+// has been down, and what we have told HAProxy since: those pools are always read, and of all others a few each time, one
+// after the other, for what somebody else may have told it.
 // Where too many may have changed to be named, all pools are read, and then the members of those that have: whatever
 // HAProxy counts for a server it counts for its backend as well
 // (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782).
@@ -27,10 +27,12 @@ interface Known {
 
 /** Up to so many listeners are told of faster than their sockets, group by group. */
 const FEW = 128;
-/** Milliseconds between two readings of everything. */
-const ALL_EVERY = 60_000;
-/** Characters of a line with commands: far less than a line that HAProxy cannot take. */
-const LONGEST_LINE = 8 * 1024;
+/** Milliseconds in which everything is read at least once, as long as somebody asks. */
+const ALL_WITHIN = 600_000;
+/** Named at a time: a millisecond of HAProxy's work with ten members each, a tenth of that for each that has none. */
+const AT_ONCE = 8;
+/** Characters of all names' commands: more than that, and HAProxy is faster when it is asked for everything. */
+const LONGEST_NAMED = 8 * 1024;
 /** Nothing else becomes a part of a command. */
 const NAME = /^[a-z0-9.-]+:[a-z0-9.-]+:[a-z]+:\d+:v[46]$/;
 
@@ -58,9 +60,12 @@ export class DuePools {
   /** How many listeners the reading before had, and whether fewer of them have sockets that count. */
   #count = 0;
   #isBlind = false;
-  /** Of the last reading of everything. */
+  /** Of the last reading: what it read, and when. */
   #whatWasRead = '';
-  #readAllAt = 0;
+  #readAt = 0;
+  /** Places among the listeners: up to where the round has come, and comes with this reading. */
+  #turn = 0;
+  #next = 0;
 
   constructor(options: DuePoolsOptions) {
     this.#options = { now: () => performance.now(), ...options };
@@ -89,7 +94,7 @@ export class DuePools {
   begin(worker: string, kinds: number): void {
     this.#what = `${worker} ${kinds}`;
     this.#kinds = kinds;
-    this.#isAll = this.#what !== this.#whatWasRead || this.#options.now() - this.#readAllAt >= ALL_EVERY;
+    this.#isAll = this.#what !== this.#whatWasRead || this.#options.now() - this.#readAt >= ALL_WITHIN;
     if (this.#what !== this.#whatWasRead) this.#isBlind = false;
     this.#count = this.#listeners.size;
     if (this.#isAll) for (const rows of [this.#known, this.#down]) rows.clear();
@@ -134,22 +139,22 @@ export class DuePools {
    */
   *commands(): Generator<string, void, void> {
     if (!this.#isAll) {
-      const line = this.#naming(this.#dueAnd(this.#doubtful), this.#kinds);
-      this.#isCrowded = line === undefined;
-      if (line !== undefined) {
-        if (line !== '') yield line;
+      const due = this.#dueAnd(this.#doubtful);
+      this.#isCrowded = !this.#areFew(due, this.#kinds);
+      if (!this.#isCrowded) {
+        yield* this.#naming([...due, ...this.#round()], this.#kinds);
         return;
       }
       if (this.#byNumber.size > 0) yield `show stat -1 ${LISTENERS} -1`;
     }
     if ((this.#kinds & POOLS) !== 0) yield `show stat -1 ${POOLS} -1`;
     if ((this.#kinds & MEMBERS) === 0) return;
-    const line = this.#isAll ? undefined : this.#naming(this.#dueAnd([]), MEMBERS);
-    if (line === undefined) {
+    const due = this.#isAll ? [] : this.#dueAnd([]);
+    if (this.#isAll || !this.#areFew(due, MEMBERS)) {
       this.#isAll = true;
       this.#unread = new Set();
       yield `show stat -1 ${MEMBERS} -1`;
-    } else if (line !== '') yield line;
+    } else yield* this.#naming([...due, ...this.#round()], MEMBERS);
   }
 
   /** Listeners that were not asked for, or whose pools or members were not. */
@@ -160,9 +165,9 @@ export class DuePools {
   /** The reading has come to its end. */
   done(): void {
     this.#due.clear();
-    if (!this.#isAll) return;
     this.#whatWasRead = this.#what;
-    this.#readAllAt = this.#options.now();
+    this.#readAt = this.#options.now();
+    this.#turn = this.#next;
   }
 
   /** Of those that are there; leaves the others out. */
@@ -172,9 +177,39 @@ export class DuePools {
     return [...due].filter((name) => this.#listeners.has(name));
   }
 
-  /** Listeners, then pools, then members; undefined where that were a long line, or a name is none of ours. */
-  #naming(names: readonly string[], kinds: number): string | undefined {
-    if (!names.every((name) => NAME.test(name))) return undefined;
+  /** Those whose turn it is, of those that are not due. */
+  #round(): readonly string[] {
+    const count = this.#listeners.size;
+    const share = Math.min(1, (this.#options.now() - this.#readAt) / ALL_WITHIN);
+    const from = this.#turn < count ? this.#turn : 0;
+    this.#next = from + Math.ceil(count * share);
+    const names = [...this.#listeners.keys()]
+      .slice(from, this.#next)
+      .filter((name) => NAME.test(name) && this.#unread.has(name));
+    for (const name of names) this.#unread.delete(name);
+    return names;
+  }
+
+  /** Whether they can be named: not where there are many, or a name is none of ours. */
+  #areFew(names: readonly string[], kinds: number): boolean {
+    if (!names.every((name) => NAME.test(name))) return false;
+    let length = 0;
+    for (const name of names) {
+      length += this.#commandsFor([name], kinds).length + 1;
+      if (length > LONGEST_NAMED) return false;
+    }
+    return true;
+  }
+
+  *#naming(names: readonly string[], kinds: number): Generator<string, void, void> {
+    for (let at = 0; at < names.length; at += AT_ONCE) {
+      const commands = this.#commandsFor(names.slice(at, at + AT_ONCE), kinds);
+      if (commands !== '') yield commands;
+    }
+  }
+
+  /** Listeners, then pools, then members. */
+  #commandsFor(names: readonly string[], kinds: number): string {
     const backends = names.flatMap((name) => {
       const listener = this.#listeners.get(name);
       return listener !== undefined && hasSpare(listener.pool) ? [name, spareOf(name)] : [name];
@@ -183,8 +218,7 @@ export class DuePools {
     const below = [POOLS, MEMBERS]
       .filter((kind) => (kinds & kind) !== 0)
       .flatMap((kind) => backends.map((name) => `show stat ${name} ${kind} -1`));
-    const line = [...listeners.map((number) => `show stat ${number} ${LISTENERS} -1`), ...below].join(';');
-    return line.length > LONGEST_LINE ? undefined : line;
+    return [...listeners.map((number) => `show stat ${number} ${LISTENERS} -1`), ...below].join(';');
   }
 }
 

@@ -1,17 +1,21 @@
 // Asks the worker that takes connections for its statistics, on a connection of its own, and gives them as they come.
-// Takes what HAProxy says in small portions: while HAProxy 2.6 or 3.0 writes without having to wait, no server can be
-// added or removed (both stop all threads), so it is made to wait every now and then (docs/benchmarks.md).
+// Takes what HAProxy says in portions: while it writes without having to wait, the connections of that thread wait, and
+// with 2.6 and 3.0 no server can be added or removed (both stop all threads), so it is made to wait every now and then
+// (docs/benchmarks.md).
 
 import { connect } from 'node:net';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { type StatRow, StatRows } from './stat-rows.ts';
 
-/** Bytes taken at a time: about a millisecond of HAProxy's work. */
-const PORTION = 64 * 1024;
+/**
+ * Bytes taken at a time: about what the kernel holds for a unix socket. In the pause after them HAProxy fills it again, 2.7
+ * ms of its work, finds it full, and looks at its connections; where less is taken more often it never finds it full.
+ */
+const PORTION = 192 * 1024;
 /** Bytes of one read; one piece of memory for all of them. */
 const READ = 64 * 1024;
 /** Milliseconds between two portions. */
-const PAUSE = 1;
+const PAUSE = 4;
 
 export interface StatReading {
   /** The text of `show info`, told before any row. */

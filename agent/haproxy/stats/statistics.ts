@@ -190,7 +190,10 @@ export class Statistics {
       if (slice.isOver) await slice.pause();
     }
     if (sockets === undefined || due.isAll || due.lacksSockets()) await ask(`show stat -1 ${LISTENERS} -1`);
-    for (const commands of due.commands()) await ask(commands);
+    for (const commands of due.commands()) {
+      await slice.pause();
+      await ask(commands);
+    }
     if (info === undefined || reading === undefined)
       throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
     await slice.pause();

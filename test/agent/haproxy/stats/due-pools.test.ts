@@ -5,10 +5,13 @@ import type { Listener } from '../../../../agent/model.ts';
 const ALL_POOLS = 'show stat -1 2 -1';
 const ALL_MEMBERS = 'show stat -1 4 -1';
 const EVERYTHING = [ALL_POOLS, ALL_MEMBERS];
-/** Pool and members of those that are named. */
-const named = (...names: readonly string[]): readonly string[] => [
-  [POOLS, MEMBERS].flatMap((kind) => names.map((each) => `show stat ${each} ${kind} -1`)).join(';'),
-];
+/** Pool and members of those that are named, of eight at a time. */
+const named = (...names: readonly string[]): readonly string[] =>
+  Array.from({ length: Math.ceil(names.length / 8) }, (_, at) =>
+    commandsFor(names.slice(8 * at, 8 * at + 8), POOLS, MEMBERS),
+  );
+const commandsFor = (names: readonly string[], ...kinds: readonly number[]): string =>
+  kinds.flatMap((kind) => names.map((each) => `show stat ${each} ${kind} -1`)).join(';');
 const name = (at: number): string => `default:web-${at}:tcp:80:v4`;
 
 const PLAIN = {
@@ -90,7 +93,7 @@ function hostOf(count: number): Host {
   return host;
 }
 
-test('A worker is read as a whole first, then what is below listeners that differ, and as a whole every minute', (t) => {
+test('A worker is read as a whole first, then what is below listeners that differ', (t) => {
   const host = hostOf(3);
   t.deepEqual(host.read(), EVERYTHING);
   t.deepEqual([...host.due.unread], []);
@@ -99,14 +102,37 @@ test('A worker is read as a whole first, then what is below listeners that diffe
   t.deepEqual(host.read({ differ: [name(1)] }), named(name(1)));
   t.deepEqual([...host.due.unread], [name(0), name(2)]);
   t.deepEqual(host.read(), []);
-  host.time = 59_999;
-  t.deepEqual(host.read(), []);
-  host.time = 60_000;
-  t.deepEqual(host.read(), EVERYTHING);
-  t.deepEqual([...host.due.unread], []);
-  t.deepEqual(host.read(), []);
   host.worker = '2 9';
   t.deepEqual(host.read(), EVERYTHING);
+});
+
+test('Of what is as it was a few are read each time, all of them within ten minutes, at once where nobody asked', (t) => {
+  const host = hostOf(40);
+  host.read();
+  host.time = 15_000;
+  t.deepEqual(host.read({ differ: [name(5)], breaksOff: true }), named(name(5), name(0)));
+  t.deepEqual(host.read({ differ: [name(5)] }), named(name(5), name(0)), 'Again, because it broke off');
+  t.false(host.due.unread.has(name(0)));
+  t.true(host.due.unread.has(name(1)));
+  const seen: string[] = [];
+  for (host.time = 30_000; host.time <= 600_000; host.time += 15_000) seen.push(...host.read());
+  t.deepEqual(seen, [...Array.from({ length: 39 }, (_, at) => named(name(at + 1)))].flat());
+  host.time += 285_000;
+  t.deepEqual(host.read(), named(...Array.from({ length: 20 }, (_, at) => name(at))));
+  host.time += 600_000;
+  t.deepEqual(host.read(), EVERYTHING);
+  t.deepEqual([...host.due.unread], []);
+});
+
+test('Beside those that differ, where these are many, the members of a few others are read as well', (t) => {
+  const host = hostOf(300);
+  host.read();
+  host.time = 24_000;
+  const open = [...host.listeners.keys()];
+  const others = Array.from({ length: 12 }, (_, at) => name(at));
+  const lines = [others.slice(0, 8), others.slice(8)].map((names) => commandsFor(names, MEMBERS));
+  t.deepEqual(host.read({ open }), [ALL_POOLS, ...lines]);
+  t.is(host.due.unread.size, 288);
 });
 
 test('What differed stays due until it has been read', (t) => {
