@@ -59,6 +59,15 @@ export interface ClaimedPort {
 }
 
 const SERVICE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+/** For the API server, which is to refuse what the agent could not read: of IPv6 it looks at the characters only. */
+const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const PATTERNS = {
+  address: `^(${BYTE}([.]${BYTE}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$`,
+  label: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$',
+  subdomain: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$',
+  labelValue: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+  service: '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$',
+} as const;
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** Milliseconds since the epoch. */
@@ -75,25 +84,35 @@ export const claimSpecSchema = mappingOf({
   address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
     type: 'string',
     maxLength: 45,
+    pattern: PATTERNS.address,
     description: 'The address; it cannot be changed.',
     'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
   }),
   family: oneOf('IPv4', 'IPv6').meta({ description: 'That of the address.' }).nullish(),
   pool: textRule((text) => text === '' || subdomain.check(text), subdomain.not)
-    .meta({ description: 'The pool that the address came from.' })
+    .meta({
+      maxLength: 253,
+      pattern: PATTERNS.subdomain,
+      description: 'The pool that the address came from.',
+    })
     .nullish(),
   service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
     .meta({
       maxLength: 127,
+      pattern: PATTERNS.service,
       description:
         'NAMESPACE/NAME of the Service that has the address; in a reservation, the one that it is for.',
     })
     .nullish(),
   serviceUID: textRule((text) => text.length <= 128, 'is not a UID')
-    .meta({ description: 'Of the Service that had the address last.' })
+    .meta({ maxLength: 128, description: 'Of the Service that had the address last.' })
     .nullish(),
   sharingKey: textRule(labelValue.check, labelValue.not)
-    .meta({ description: 'Services with the same key share the address, each with ports of its own.' })
+    .meta({
+      maxLength: 63,
+      pattern: PATTERNS.labelValue,
+      description: 'Services with the same key share the address, each with ports of its own.',
+    })
     .nullish(),
   ports: listOf(
     mappingOf({
@@ -112,7 +131,11 @@ export const claimSpecSchema = mappingOf({
     })
     .nullish(),
   namespace: textRule((text) => text === '' || label.check(text), label.not)
-    .meta({ description: 'Of a reservation: Services of this namespace may ask for the address.' })
+    .meta({
+      maxLength: 63,
+      pattern: PATTERNS.label,
+      description: 'Of a reservation: Services of this namespace may ask for the address.',
+    })
     .nullish(),
 })
   .also(({ reserved, service }, refuse) => {

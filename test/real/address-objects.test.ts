@@ -87,6 +87,17 @@ test('The API server itself refuses what cannot be', async (t) => {
     ports: [{ protocol: 'ICMP', port: 1 }],
   });
   await refused(CLAIMS, 'AddressClaim', { service: 'default/web' });
+  // What the agent could not read would reserve nothing, and nobody would be told.
+  for (const address of ['192.0.2.0/24', '192.0.2.300', '192.0.2', '192.0.02.1', 'web.example', ''])
+    await refused(CLAIMS, 'AddressClaim', { address, reserved: true });
+  for (const wrong of [
+    { service: 'web' },
+    { service: 'Default/web' },
+    { sharingKey: 'a key' },
+    { namespace: 'prod/web' },
+    { pool: 'a_pool' },
+  ])
+    await refused(CLAIMS, 'AddressClaim', { address: '192.0.2.1', reserved: true, ...wrong });
 });
 
 test('Claims are written, replaced under their version, read as they are, and made for one address once', async (t) => {

@@ -191,6 +191,8 @@ export class ClaimWriter implements ClaimStore {
     const response = await this.#options.api.request({ method: 'GET', path });
     if (response.status !== 200 && response.status !== 404) throw new Error(refusalText(response));
     const claim = response.status === 200 ? storedIn(response) : undefined;
+    if (response.status === 200 && claim === undefined)
+      throw new Error(`AddressClaim ${name} is there already, and cannot be read`);
     this.#known.set(name, { claim, shown: this.#shown(name)?.resourceVersion });
     return claim;
   }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { systemClock } from '../../../../agent/base/clock.ts';
 import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-claim.ts';
@@ -110,6 +111,22 @@ test('A claim that another agent has given to somebody else since holds', async 
   t.deepEqual(overruled, ['default/b']);
   await own.close();
   t.is(api.objects.get(PATH)?.spec.service, 'default/b');
+});
+
+test('A claim that is there and cannot be read is a fault, and not asked for again and again', async (t) => {
+  const { api, state, own } = writer();
+  const { metadata } = api.put(PATH, {
+    ...claimManifest(claim('default/a')),
+    metadata: { name: NAME, uid: 'x' },
+  });
+  api.put(PATH, { metadata, spec: { address: 'of another version' } });
+  state.wanted = claim('default/b');
+  own.write([NAME]);
+  await until('it is said', () => own.fault !== '');
+  t.is(own.fault, `AddressClaim ${NAME} is there already, and cannot be read`);
+  await delay(300);
+  t.true(api.requests.length <= 4, String(api.requests.length));
+  await own.close();
 });
 
 test('A write that was overtaken is made again, from what is there; a failure later', async (t) => {
