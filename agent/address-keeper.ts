@@ -35,6 +35,8 @@ export interface AddressKeeperOptions {
   readonly home: () => ClaimHome;
   /** Whether this host gives the addresses of a cluster. */
   readonly isLeader: () => boolean;
+  /** There is nobody who could be chosen to: no cluster, or one that lets no agent stand. */
+  readonly isBarred: () => boolean;
   /** Resolves with true once an address may be taken for a Service of the cluster. */
   readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
   /** These have other addresses now. */
@@ -238,12 +240,17 @@ export class AddressKeeper {
 
   /** undefined where there is nothing to decide. */
   #next(): AddressesChange | undefined {
-    const { cluster, home: homeNow, isLeader } = this.#options;
+    const { cluster, home: homeNow, isLeader, isBarred } = this.#options;
     const home = homeNow();
     // When the cluster becomes the home what it has counts, whoever leads: a file is of some day before.
     const isNew = home !== this.#kept.home;
-    const leads = home === 'file' || (home === 'cluster' && !isNew && isLeader());
-    if (this.#kept.turn(home, leads)) {
+    const isAlone = home === 'file' && isBarred();
+    const mayLead = home === 'file' || (home === 'cluster' && !isNew);
+    const leads = isAlone || (mayLead && isLeader());
+    const hasTurned = this.#kept.turn(home, leads);
+    // A file is seen by no other host. Who leads knows better than a status, which comes later, but for what was before.
+    const byStatus = home === 'file' && !isAlone && (!leads || hasTurned);
+    if (hasTurned) {
       this.#leads = leads;
       this.#hasTurned = true;
       for (const { key } of cluster.claims()) this.#claims.add(key);
@@ -264,7 +271,7 @@ export class AddressKeeper {
     const pools = this.#poolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
     if (pools !== undefined) this.#hasPools = pools.length > 0;
     const services = [...this.#services];
-    if (!leads && !isNew && this.#kept.unkept > 0) {
+    if (home !== 'file' && !leads && !isNew && this.#kept.unkept > 0) {
       for (const key of services)
         if (this.#request(key) === undefined) removed.push(...this.#kept.forgotten(key));
     }
@@ -277,6 +284,7 @@ export class AddressKeeper {
       ...(pools === undefined ? {} : { pools }),
       releaseAfter: this.#settings.releaseAfter,
       leading: leads,
+      byStatus,
       claims: { upserted, removed, overruling },
       requests: this.#requests(services),
     };

@@ -36,6 +36,11 @@ export interface AddressesChange {
   };
   /** Whether this host decides. Only once all pools, Services and claims are known: what is unknown counts as free. */
   readonly leading?: boolean;
+  /**
+   * No other host sees the claims of the one that leads: what it has given is what the statuses of Services show, which
+   * overrules what is known here. Default false.
+   */
+  readonly byStatus?: boolean;
   /** Milliseconds for which an address is kept for a Service that is gone. */
   readonly releaseAfter?: number;
 }
@@ -58,6 +63,7 @@ export class Addresses {
   /** Services that have to be looked at again in the update under way. */
   readonly #again = new Set<string>();
   #leading = false;
+  #byStatus = false;
 
   /** `now` in milliseconds since the epoch. */
   update(change: AddressesChange, now: number): AddressesOutcome {
@@ -71,8 +77,10 @@ export class Addresses {
   /** As update(), but in steps that take next to no time each. No other update may begin before the last of them. */
   *steps(change: AddressesChange, now: number): Generator<void, AddressesOutcome> {
     this.#book.begin(now);
+    const { byStatus = false } = change;
     const dirty = new Set<string>();
-    let isAllDirty = false;
+    let isAllDirty = byStatus && !this.#byStatus;
+    this.#byStatus = byStatus;
     if (change.releaseAfter !== undefined) this.#book.releaseAfter = change.releaseAfter;
     if (change.pools !== undefined) {
       this.#book.pools = new PoolIndex(change.pools);
@@ -163,7 +171,7 @@ export class Addresses {
 
   /** When update() has something to do by itself, milliseconds since the epoch; Infinity where it has not. */
   nextExpiry(): number {
-    return this.#leading ? this.#book.ledger.nextExpiry() : Number.POSITIVE_INFINITY;
+    return this.#decidesAny ? this.#book.ledger.nextExpiry() : Number.POSITIVE_INFINITY;
   }
 
   /** Round after round, as long as something became free that somebody waits for. */
@@ -172,15 +180,17 @@ export class Addresses {
     let round: Iterable<string> = dirty;
     for (let isFirst = true; ; isFirst = false) {
       const keys = this.#inOrder(round);
-      if (this.#leading) {
+      if (this.#byStatus && isFirst) yield* each(keys, (key) => this.#follow(key));
+      if (this.#decidesAny) {
         // Claims before anything new; then who has an address already, who asks for a certain one, and all others.
         yield* each(keys, (key) => this.#eraseLosers(key));
         yield* each(keys, (key) => this.#attend(key));
         if (isFirst) yield* each(this.#book.ledger.expired(now), (claim) => this.#book.erase(claim));
-        yield* each(keys, (key) => this.#adopt(key));
-        const particular = new Set(keys.filter((key) => this.#isParticular(key)));
+        const open = keys.filter((key) => this.#decides(key));
+        yield* each(open, (key) => this.#adopt(key));
+        const particular = new Set(open.filter((key) => this.#isParticular(key)));
         yield* each(particular, (key) => this.#acquire(key));
-        yield* each(keys, (key) => particular.has(key) || this.#acquire(key));
+        yield* each(open, (key) => particular.has(key) || this.#acquire(key));
       }
       yield* each(keys, (key) => this.#conclude(key) && changed.add(key));
       const woken = this.#woken();
@@ -195,6 +205,51 @@ export class Addresses {
       created: this.#requests.get(key)?.created ?? Number.POSITIVE_INFINITY,
     }));
     return asked.sort(byAge).map(({ key }) => key);
+  }
+
+  /** What is let go of, too, unless others see to that by the claims that they see. */
+  get #decidesAny(): boolean {
+    return this.#leading || this.#byStatus;
+  }
+
+  #decides(key: string): boolean {
+    return this.#leading || (this.#byStatus && this.#requests.get(key)?.isLocal === true);
+  }
+
+  /** The Service has what its status shows, whoever had that here. */
+  #follow(key: string): void {
+    const request = this.#requests.get(key);
+    if (request === undefined || request.isLocal) return;
+    const shown = request.families.map((family) => shownOf(request, family));
+    if (shown.every((address) => address === undefined)) return;
+    for (const [at, family] of request.families.entries()) {
+      const own = this.#book.inUse(key).find((claim) => claim.family === family);
+      const address = shown[at];
+      if (address === own?.address) continue;
+      if (address !== undefined) this.#takeShown(request, family, address);
+      else if (own !== undefined && request.need === 'one') this.#book.hold(own);
+    }
+  }
+
+  #takeShown(request: AddressRequest, family: Family, address: string): void {
+    const { pools, ledger } = this.#book;
+    const pool = pools.ownerOf(address);
+    if (pool === undefined) return;
+    const wish = wishOf(request, pool);
+    const blockers = [...ledger.blockers(address, wish)];
+    if (!ledger.isReservedFor(address, wish) && blockers.some(({ reserved }) => reserved)) return;
+    const shows = ({ service, family: other }: AddressClaim): boolean => {
+      const rival = this.#requests.get(service);
+      return rival !== undefined && shownOf(rival, other) === address;
+    };
+    const isShared = blockers.some((claim) => !claim.reserved && shows(claim));
+    for (const claim of blockers) {
+      if (claim.reserved || shows(claim)) continue;
+      this.#book.erase(claim);
+      this.#again.add(claim.service);
+    }
+    if (isShared) this.#book.narrow(address, this.#requests);
+    this.#book.take(request, family, address, pool, isShared ? request.ports : undefined);
   }
 
   /** Two claims on the same can only come from a store that somebody else has written to. */
@@ -213,7 +268,7 @@ export class Addresses {
     }
     if (request === undefined) return;
     for (const claim of kept) this.#book.refresh(claim, request);
-    this.#takeBack(request);
+    if (this.#decides(key)) this.#takeBack(request);
   }
 
   /** Of those in use, one per family that is wanted: the one asked for, else the oldest. */
@@ -316,7 +371,7 @@ export class Addresses {
   #woken(): ReadonlySet<string> {
     const woken = new Set(this.#again);
     this.#again.clear();
-    if (!this.#leading) {
+    if (!this.#decidesAny) {
       woken.clear();
       this.#book.freedPlaces.clear();
       this.#book.freedPools.clear();
@@ -349,18 +404,13 @@ export class Addresses {
     const lacks = this.#missing(request).map((family) =>
       findAddress(request, family, this.#book.pools, this.#book.ledger, this.#poolInUse(key)),
     );
-    const { assignment, waitFor } = assignmentOf(
-      request,
-      inUse,
-      lacks,
-      this.#book.pools,
-      this.#book.ledger,
-      this.#leading,
-    );
-    this.#waiting.set(key, request.created, this.#leading ? waitFor : []);
+    const { pools, ledger } = this.#book;
+    const decides = this.#decides(key);
+    const { assignment, waitFor } = assignmentOf(request, inUse, lacks, pools, ledger, decides);
+    this.#waiting.set(key, request.created, decides ? waitFor : []);
     // Another Service of the round let go of it after this one's turn.
     const isThere = ({ kind }: Found) => kind === 'found';
-    if (lacks.length > 0 && (request.need === 'all' ? lacks.every(isThere) : lacks.some(isThere)))
+    if (decides && lacks.length > 0 && (request.need === 'all' ? lacks.every(isThere) : lacks.some(isThere)))
       this.#again.add(key);
     if (before !== undefined && sameRecord(before, assignment)) return false;
     this.#assignments.set(key, assignment);
@@ -377,4 +427,9 @@ function* each<T>(items: Iterable<T>, step: (item: T) => unknown): Generator<voi
 
 function isGiven(request: AddressRequest, { address }: AddressClaim): boolean {
   return request.given.some((one) => one.address === address);
+}
+
+/** What the status shows of the family. */
+function shownOf({ statusIPs }: AddressRequest, family: Family): string | undefined {
+  return statusIPs.find((one) => one.family === family)?.address;
 }

@@ -107,6 +107,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     api: client,
     home: () => claimHome(sources.api),
     isLeader: () => reporter?.isLeader ?? false,
+    isBarred: () => reporter?.isBarred ?? true,
     mayClaim: async (service, uid) => reporter?.claimed(service, uid) ?? false,
     onChanged: (keys) => changes.add(keys, performance.now()),
     onKept: (service) => reporter?.report([service]),

@@ -33,10 +33,11 @@ export function askedAddress(
     `Service ${service.key}`,
     settings.annotationDefaults,
   );
-  const request = addressRequest(service, values);
+  const isLocal = pools.isOfFolder(service.key);
+  const request = addressRequest(service, values, isLocal);
   const { given, statusIPs } = request;
   const isOutside = given.length > 0 && !given.some(({ address }) => pools.owns(address));
-  if (!pools.isOfFolder(service.key)) {
+  if (!isLocal) {
     // What it has named and had before there was a pool is not taken from it by the first one.
     const hadBefore = given.every((one) => statusIPs.some(({ address }) => address === one.address));
     return isOutside && hadBefore && !pools.hasAddress(service.key) ? undefined : request;

@@ -30,6 +30,8 @@ export interface AddressRequest {
   readonly statusIPs: readonly { readonly address: string; readonly family: Family }[];
   /** What of the request cannot be. */
   readonly problems: readonly Problem[];
+  /** The Service is one of a manifest of this host: no other one knows it, so this one decides, whoever leads. */
+  readonly isLocal: boolean;
 }
 
 /** Values of the annotations of these names. */
@@ -40,7 +42,11 @@ export interface AddressAnnotations {
 }
 
 /** Of a Service that is ours and of type LoadBalancer. */
-export function addressRequest(service: Service, annotations: AddressAnnotations): AddressRequest {
+export function addressRequest(
+  service: Service,
+  annotations: AddressAnnotations,
+  isLocal = false,
+): AddressRequest {
   const { key, namespace, uid, created, labels } = service;
   const { given, problems } = givenAddresses(service, annotations.loadBalancerIps);
   const ports = sortedPorts(service.ports.map(({ protocol, port }) => ({ protocol, port })));
@@ -57,6 +63,7 @@ export function addressRequest(service: Service, annotations: AddressAnnotations
     ports,
     statusIPs: service.statusIPs.flatMap((address) => parseAddress(address) ?? []),
     problems,
+    isLocal,
   };
 }
 

@@ -42,7 +42,7 @@ export interface ReporterOptions {
   readonly isOurs: (service: Service) => boolean;
   /** Whether the addresses that the Service has of the pools may be told, see AddressKeeper. */
   readonly isKept: (key: string) => boolean;
-  /** This agent begins or ceases to write. */
+  /** This agent begins or ceases to write, or to be kept from it. */
   readonly onLeader: () => void;
 }
 
@@ -85,6 +85,7 @@ export class Reporter {
         this.#problems.lead(leads);
         options.onLeader();
       },
+      onBarred: options.onLeader,
     });
     this.#events = new EventRecorder({ api, clock, log, metrics, instance: identity, isLeader });
     this.#problems = new ProblemEvents({
@@ -112,7 +113,12 @@ export class Reporter {
     return this.#lease.isLeader;
   }
 
-  /** The same, and whose holder that is: `namespace/name`. */
+  /** The API server lets no agent with our rights do so. */
+  get isBarred(): boolean {
+    return this.#lease.isBarred;
+  }
+
+  /** Whether this agent does, and whose holder that is: `namespace/name`. */
   leadership(): { readonly isLeader: boolean; readonly lease: string } {
     return { isLeader: this.isLeader, lease: `${this.#options.leaseNamespace}/${LEASE}` };
   }

@@ -1,5 +1,7 @@
 // Addresses of pools in a real cluster: objects of ours on a real API server, one or two whole agents, real HAProxy.
 
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
@@ -73,6 +75,50 @@ async function served(host: TestHost, name: string): Promise<string> {
   });
   return address;
 }
+
+test.serial(
+  'Without our definitions two agents have the same addresses too, also one whose file is of some day before',
+  async (t) => {
+    const flags = ['--pools', '[{name: files, blocks: [127.9.8.0/28]}]'];
+    const [one, two] = [await hostOf(t, ...flags), await hostOf(t, ...flags)];
+    const names = ['file-a', 'file-b', 'file-c'];
+    for (const name of names) await kube.must('POST', servicePath('default'), service(name));
+    const agent = await start(t, one);
+    const addressesOn = (host: TestHost) =>
+      Promise.all(names.map(async (name) => (await host.why(`default/${name}`)).addresses.join()));
+    const areTold = async () =>
+      (await Promise.all(names.map(published))).every((shown) => shown.length === 1);
+    await until('all are told', areTold);
+    const own = await addressesOn(one);
+
+    const { items } = JSON.parse(await one.stateFile('addresses/claims.json'));
+    for (const [at, { spec }] of items.entries()) spec.address = items[(at + 1) % items.length].spec.address;
+    for (const item of items) item.metadata.name = item.spec.address.replaceAll('.', '-');
+    await mkdir(join(two.stateDir, 'addresses'));
+    await writeFile(
+      join(two.stateDir, 'addresses', 'claims.json'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+    );
+    await start(t, two);
+    await two.until('it has what is told', async () => (await addressesOn(two)).join() === own.join());
+    t.like((await two.status()).addresses, { home: 'file', leading: false });
+
+    await kube.must('POST', servicePath('default'), service('file-late'));
+    names.push('file-late');
+    await until('it is told, too', areTold);
+    await two.until('both have it', async () => {
+      const [here, there] = [await addressesOn(one), await addressesOn(two)];
+      return here[3] !== '' && here.join() === there.join();
+    });
+    const all = await addressesOn(one);
+    t.deepEqual(all.slice(0, 3), own);
+    await agent.stop();
+    await two.until('the other one leads', async () => (await two.status()).addresses.leading, 40_000);
+    t.deepEqual(await addressesOn(two), all);
+    for (const name of names) await kube.must('DELETE', servicePath('default', name));
+    await two.until('nothing is left', async () => !(await two.config()).includes('file-'));
+  },
+);
 
 test.serial(
   'Without our definitions claims are in a file; once they are there the cluster has them, and nobody is moved',

@@ -36,6 +36,7 @@ export function request(
     sharingKey: '',
     ports: [{ protocol: 'TCP', port: 80 }],
     problems: [],
+    isLocal: false,
     ...rest,
     given: given.map(withFamily),
     statusIPs: statusIPs.map(withFamily),

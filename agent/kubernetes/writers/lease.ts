@@ -11,6 +11,9 @@ import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 /** Its name; deploy/rbac.yaml has it. */
 export const LEASE = 'headgate';
 
+/** Forbidden; no such namespace. */
+const BARRED = [403, 404];
+
 export interface LeaseOptions {
   readonly api: KubernetesApi;
   readonly clock: Clock;
@@ -32,6 +35,8 @@ export interface LeaseOptions {
   readonly isFit?: () => boolean;
   /** Called at each change, beginning with the first true. */
   readonly onLeader: (isLeader: boolean) => void;
+  /** `isBarred` is another one. */
+  readonly onBarred?: () => void;
   readonly random?: () => number;
 }
 
@@ -58,6 +63,9 @@ export class Lease {
   /** It was so at an attempt since the Lease was offered to others last. */
   #wasFit = false;
   #fault = '';
+  #isBarred = false;
+  /** Of the last answer, 0 before any. */
+  #status = 0;
   #isClosed = false;
   #attempting: Promise<void> = Promise.resolve();
   #cancelAttempt = () => {};
@@ -69,6 +77,7 @@ export class Lease {
       renewDeadline: 10_000,
       retry: 2_000,
       isFit: () => true,
+      onBarred: () => undefined,
       random: Math.random,
       ...options,
     };
@@ -94,6 +103,11 @@ export class Lease {
   /** What keeps us from taking part, '' where nothing does. */
   get fault(): string {
     return this.#fault;
+  }
+
+  /** The API server does not let us take part, and so no agent with our rights. */
+  get isBarred(): boolean {
+    return this.#isBarred;
   }
 
   /** Stops, and frees the Lease if it is ours, so that another need not wait for it to expire. */
@@ -127,6 +141,7 @@ export class Lease {
       this.#note(messageOf(error));
     }
     this.#tell();
+    this.#tellBarred();
     const { retry, random } = this.#options;
     // Those who only wait for it do not all come at once.
     this.#next(wait ?? (this.isLeader ? retry : retry * (1 + random() * 0.2)));
@@ -232,7 +247,15 @@ export class Lease {
   async #request(method: 'GET' | 'POST' | 'PUT', json?: unknown): Promise<ApiResponse> {
     const { api, name, renewDeadline } = this.#options;
     const path = method === 'POST' ? this.#path : `${this.#path}/${encodeURIComponent(name)}`;
-    return api.request({ method, path, timeoutMs: renewDeadline / 2, ...(json ? { body: json } : {}) });
+    this.#status = 0;
+    const response = await api.request({
+      method,
+      path,
+      timeoutMs: renewDeadline / 2,
+      ...(json ? { body: json } : {}),
+    });
+    this.#status = response.status;
+    return response;
   }
 
   /** Tells of a change, and sees to it that the end of our time is told without any answer. */
@@ -248,6 +271,14 @@ export class Lease {
     this.#told = isLeader;
     this.#options.log.info(isLeader ? 'This agent writes to the cluster now' : 'This agent writes no more');
     this.#options.onLeader(isLeader);
+  }
+
+  /** No answer, or one that says to come again, says nothing of it. */
+  #tellBarred(): void {
+    const isBarred = this.#fault !== '' && (BARRED.includes(this.#status) || this.#isBarred);
+    if (isBarred === this.#isBarred) return;
+    this.#isBarred = isBarred;
+    this.#options.onBarred();
   }
 
   #note(fault: string): void {

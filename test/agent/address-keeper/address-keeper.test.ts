@@ -24,7 +24,7 @@ interface Keeper {
   readonly cluster: Cluster;
   readonly api: FakeApi;
   /** May be moved by the test. */
-  readonly place: { home: ClaimHome; leads: boolean };
+  readonly place: { home: ClaimHome; leads: boolean; isBarred: boolean };
   /** What the keeper told of by itself, not by the answer of assign(). */
   readonly told: string[];
   readonly kept: string[];
@@ -41,12 +41,20 @@ interface Keeper {
 /** Not started yet. */
 async function keeperFor(
   t: ExecutionContext,
-  { settings = {}, inCluster = false }: { settings?: Partial<AddressSettings>; inCluster?: boolean } = {},
+  {
+    settings = {},
+    inCluster = false,
+    source = inCluster ? 'api' : 'manifests',
+  }: {
+    readonly settings?: Partial<AddressSettings>;
+    readonly inCluster?: boolean;
+    readonly source?: 'api' | 'manifests';
+  } = {},
 ): Promise<Keeper> {
   const stateDir = await mkdtemp(join(tmpdir(), 'headgate-keeper-'));
   const cluster = new Cluster();
   const api = new FakeApi();
-  const place = { home: (inCluster ? 'cluster' : 'file') as ClaimHome, leads: true };
+  const place = { home: (inCluster ? 'cluster' : 'file') as ClaimHome, leads: true, isBarred: !inCluster };
   const told: string[] = [];
   const kept: string[] = [];
   const keeper = new AddressKeeper({
@@ -62,6 +70,7 @@ async function keeperFor(
     api: inCluster ? api : undefined,
     home: () => place.home,
     isLeader: () => place.leads,
+    isBarred: () => place.isBarred,
     mayClaim: async () => true,
     onChanged: (keys) => told.push(...keys),
     onKept: (key) => kept.push(key),
@@ -73,7 +82,6 @@ async function keeperFor(
     await keeper.close();
     await rm(stateDir, { recursive: true, force: true });
   });
-  const source = inCluster ? 'api' : 'manifests';
   const assigned = async (change: Parameters<Cluster['apply']>[0]): Promise<ReadonlySet<string>> => {
     const before = told.length;
     const { keys } = cluster.apply(change, source);
@@ -226,6 +234,39 @@ test('A host that does not lead gives nothing, follows the claims it sees, and g
   t.deepEqual(addressesOf('default/web'), ['192.0.2.9']);
   t.is(addressesOf('default/shop')?.length, 1);
   t.true([...api.objects.keys()][0]?.startsWith(`${CLAIMS}/`));
+});
+
+test('Where claims are in files, only one host gives addresses, and the others have what statuses show', async (t) => {
+  const { keeper, place, serve, addressesOf, claimsInFile, leave } = await keeperFor(t, { source: 'api' });
+  Object.assign(place, { leads: false, isBarred: false });
+  await leave(given(8, 'web', EARLY));
+  await keeper.start();
+  const showing = (last: number) =>
+    parsedObject({
+      ...serviceJson('web', { metadata: { uid: 'u-web' } }),
+      status: { loadBalancer: { ingress: [{ ip: `192.0.2.${last}` }] } },
+    });
+  await serve(showing(9), service('new', 'u-new'));
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.9']);
+  t.deepEqual(addressesOf('default/new') ?? [], []);
+  t.is(keeper.status().leading, false);
+  await until('its file has it', async () => (await claimsInFile()).includes('default/web 192.0.2.9'));
+
+  place.leads = true;
+  keeper.take();
+  await until('the new one has an address', () => addressesOf('default/new')?.length === 1);
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.9']);
+  // A status of the agent that led before comes late.
+  await serve(showing(10));
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.9']);
+
+  place.leads = false;
+  keeper.take();
+  await until('it follows again', () => addressesOf('default/web')?.[0] === '192.0.2.10');
+  Object.assign(place, { isBarred: true });
+  keeper.take();
+  await serve(service('another', 'u-another'));
+  t.is(addressesOf('default/another')?.length, 1, 'Where nobody may lead, each decides for itself');
 });
 
 test('Where nobody knows where claims belong, nothing is given and what is published is served', async (t) => {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Addresses } from '../../../agent/addresses.ts';
+import { Addresses, type AddressRequest } from '../../../agent/addresses.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
 import {
   ask,
@@ -659,6 +659,100 @@ test('A host that follows decides nothing and takes over where the other one sto
   t.deepEqual([...follower.assignments()], [...leader.assignments()]);
   const taken = follower.update({ leading: true }, 2);
   t.deepEqual([[...taken.changed], taken.claimChanges], [[], []]);
+});
+
+test('Where only statuses tell, a host that follows has what they show, whoever had that here', (t) => {
+  const pools = [pool('a', ['192.0.2.0/24'])];
+  const stale = [
+    claim('192-0-2-7', { address: '192.0.2.7', service: 'default/gone', heldUntil: '2026-11-23T23:00:00Z' }),
+    claim('192-0-2-8', { address: '192.0.2.8', service: 'default/web' }),
+    claim('192-0-2-9', { address: '192.0.2.9', service: 'default/silent' }),
+  ];
+  const follower = new Addresses();
+  const requests = [
+    request('default/web', { statusIPs: ['192.0.2.7'] }),
+    request('default/other', { statusIPs: ['192.0.2.8'] }),
+    request('default/silent'),
+    request('default/new'),
+    request('default/outside', { statusIPs: ['203.0.113.9'] }),
+  ].map((one) => [one.key, one] as const);
+  const { claimChanges } = follower.update(
+    { pools, requests, claims: { upserted: stale }, byStatus: true },
+    0,
+  );
+  t.is(only(follower, 'default/web'), '192.0.2.7');
+  t.is(only(follower, 'default/other'), '192.0.2.8');
+  t.is(
+    only(follower, 'default/silent'),
+    '192.0.2.9',
+    'Until its status shows something it keeps what it had',
+  );
+  t.deepEqual(had(follower, 'default/new'), []);
+  t.deepEqual(had(follower, 'default/outside'), []);
+  t.deepEqual(reasons(follower, 'default/new'), ['AddressPending']);
+  t.true(
+    claimChanges.some(
+      ({ claim: { service, address } }) => `${service} ${address}` === 'default/web 192.0.2.7',
+    ),
+  );
+
+  // It takes the lead: nobody is moved, and who waited gets one.
+  const taken = follower.update({ leading: true, byStatus: true }, 1);
+  t.deepEqual([...taken.changed].sort(), ['default/new', 'default/outside']);
+  // From now on it knows better than a status, which comes later.
+  ask(follower, 2, request('default/web', { given: ['192.0.2.77'], statusIPs: ['192.0.2.7'] }));
+  ask(
+    follower,
+    3,
+    request('default/web', { given: ['192.0.2.77'], statusIPs: ['192.0.2.7'], labels: { a: 'b' } }),
+  );
+  t.is(only(follower, 'default/web'), '192.0.2.77');
+});
+
+test('Two hosts with the same objects come to the same addresses by the statuses alone', (t) => {
+  const pools = [pool('a', ['192.0.2.0/29'])];
+  const [leader, follower] = [new Addresses(), new Addresses()];
+  const keyed = { sharingKey: 'k', created: 5 };
+  const wishes = [
+    request('default/a', { created: 1 }),
+    request('default/b', { created: 1 }),
+    request('default/dns', { ...keyed, ports: tcp(53) }),
+    request('default/web', { ...keyed, ports: tcp(443) }),
+  ];
+  const entries = (all: readonly AddressRequest[]) => all.map((one) => [one.key, one] as const);
+  leader.update({ pools, leading: true, byStatus: true, requests: entries(wishes) }, 0);
+  // The one that follows had decided otherwise while it was alone, of objects that came in another order.
+  follower.update({ pools, leading: true, requests: entries(wishes.slice(1)) }, 0);
+  follower.update({ requests: entries(wishes.slice(0, 1)) }, 1);
+  const shown = wishes.map((one) => ({
+    ...one,
+    statusIPs: had(leader, one.key).map((address) => ({ address, family: 'v4' as const })),
+  }));
+  follower.update({ leading: false, byStatus: true, requests: entries(shown) }, 2);
+  for (const { key } of wishes) t.deepEqual(had(follower, key), had(leader, key), key);
+  t.is(only(follower, 'default/dns'), only(follower, 'default/web'));
+});
+
+test("A manifest's Service has no status: each host decides for itself, around what the statuses show", (t) => {
+  const pools = [pool('a', ['192.0.2.1-192.0.2.2'])];
+  const follower = new Addresses();
+  const local = request('default/local', { isLocal: true, created: 1, given: ['192.0.2.1'] });
+  const free = request('default/free', { isLocal: true, created: 2 });
+  const requests = [local, free].map((one) => [one.key, one] as const);
+  follower.update({ pools, requests, byStatus: true }, 0);
+  t.is(only(follower, 'default/local'), '192.0.2.1');
+  t.is(only(follower, 'default/free'), '192.0.2.2');
+  const web = request('default/web', { statusIPs: ['192.0.2.2'] });
+  follower.update({ requests: [[web.key, web]], byStatus: true }, 1);
+  t.is(only(follower, 'default/web'), '192.0.2.2');
+  t.deepEqual(had(follower, 'default/free'), []);
+  follower.update({ requests: [[local.key, undefined]], byStatus: true }, 2);
+  follower.update({ byStatus: true }, 2 + HELD);
+  t.is(
+    only(follower, 'default/free'),
+    '192.0.2.1',
+    'What is kept for one that is gone is free after a while',
+  );
 });
 
 test('A claim that somebody deletes is written again while its Service has it, and let go when it is only kept', (t) => {

@@ -37,6 +37,28 @@ test('Lease makes the Lease where there is none, and leads', async (t) => {
   t.regex(spec.renewTime, /^2026-11-20T19:00:\d\d\.\d{6}Z$/);
 });
 
+test('Who may not take part is barred, until it may; no answer says nothing of that', async (t) => {
+  const [api, clock] = [new FakeApi(), new FakeClock()];
+  api.fault = () => {
+    throw new Error('cut');
+  };
+  const told: boolean[] = [];
+  const { lease: one } = lease(api, clock, 'a', { onBarred: () => told.push(one.isBarred) });
+  await clock.advance(0);
+  t.deepEqual([one.isBarred, told], [false, []]);
+  api.fault = () => refusal(403, 'Forbidden');
+  await clock.advance(5_000);
+  t.deepEqual([one.isBarred, told], [true, [true]]);
+  api.fault = () => {
+    throw new Error('cut');
+  };
+  await clock.advance(5_000);
+  t.true(one.isBarred);
+  api.fault = () => undefined;
+  await clock.advance(5_000);
+  t.deepEqual([one.isBarred, one.isLeader, told], [false, true, [true, false]]);
+});
+
 test('Lease renews in time and keeps the time when it was taken', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
