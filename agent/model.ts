@@ -155,6 +155,7 @@ export type ProblemReason =
   | 'AddressNotInPool'
   | 'AddressNotAllowed'
   | 'AddressOutOfPool'
+  | 'AddressNotMovable'
   | 'PoolsOverlap'
   | 'NotPermitted'
   | 'ProvisionerFailed'

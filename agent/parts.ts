@@ -86,6 +86,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
       metrics: metrics.dataplane,
       log,
       onState: () => pair?.roleChanged(),
+      onRefused: (keys) => telling.movesOtherwise(keys),
     });
   const pair: Pair | undefined = pairOf({
     settings: () => settings.now,
@@ -144,6 +145,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
       cluster,
       model,
       haproxy,
+      keepalived,
       operating: operating.book,
       log,
       metrics: metrics.api,
@@ -171,7 +173,16 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
   };
   const overview = new Overview(known);
   const lastMembers = new LastMembers({ stateDir, model, log });
-  const telling = new Telling({ model, haproxy, operating, reporter, pair, overview, problemLog });
+  const telling = new Telling({
+    model,
+    haproxy,
+    keepalived,
+    operating,
+    reporter,
+    pair,
+    overview,
+    problemLog,
+  });
 
   return {
     settings,

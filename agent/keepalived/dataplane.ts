@@ -3,7 +3,7 @@
 
 import { type HeadgateError, messageOf } from '../base/errors.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
-import type { Family, LoadBalancer } from '../model.ts';
+import type { Family, LoadBalancer, Problem } from '../model.ts';
 import { ConfigFile } from './config/config-file.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
@@ -72,7 +72,7 @@ export class KeepalivedDataplane {
   #isOpen = false;
 
   constructor(options: KeepalivedOptions) {
-    const { settings, log, metrics, onState } = options;
+    const { settings, log, metrics, onState, onRefused } = options;
     const { keepalived: executable, keepalivedSupervisor: supervisor, netns, vrrp } = settings;
     const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const advertInterval = (): number => this.#vrrp.advertInterval;
@@ -105,7 +105,13 @@ export class KeepalivedDataplane {
     });
     const ages = new AdvertAges(netns, vrrp);
     this.#betweenAdverts = new BetweenAdverts({ ages, vrrp: () => this.#vrrp, states: this.#states, log });
-    this.#choice = new VipChoice({ netns, file: this.#file, daemon: this.#daemon, log });
+    this.#choice = new VipChoice({
+      netns,
+      file: this.#file,
+      daemon: this.#daemon,
+      log,
+      onRefused: (addresses) => onRefused?.(this.#book.usersOf(addresses)),
+    });
     this.#steps = new Steps({
       step: () => this.#step(),
       onDone: () => {
@@ -207,6 +213,16 @@ export class KeepalivedDataplane {
     for (const [name, addresses] of this.#file.held)
       if (addresses.has(address)) return this.#states.of(name).state === 'master';
     return false;
+  }
+
+  /** VIPs of it that keepalived is not given. */
+  problemsOf({ key, vips }: Pick<LoadBalancer, 'key' | 'vips'>): readonly Problem[] {
+    return vips.flatMap(({ address }): readonly Problem[] => {
+      const why = this.#choice.reasonOf(address);
+      if (why === undefined) return [];
+      const message = `${address} does not go with the active host: ${why}`;
+      return [{ object: `Service ${key}`, reason: 'AddressNotMovable', message }];
+    });
   }
 
   status(): VrrpStatus {

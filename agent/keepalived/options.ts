@@ -24,4 +24,6 @@ export interface KeepalivedOptions {
   readonly log: Log;
   /** Told of every transition of an instance, of the first one that is seen, too. */
   readonly onState?: (state: VrrpState) => void;
+  /** Of these load balancers other VIPs are refused than before. */
+  readonly onRefused?: (keys: readonly string[]) => void;
 }

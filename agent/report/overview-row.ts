@@ -27,10 +27,15 @@ export interface PageProblems {
   readonly count: number;
 }
 
-export function entryOf(loadBalancer: LoadBalancer, { haproxy }: StatusSources): Entry {
+export function entryOf(loadBalancer: LoadBalancer, { haproxy, keepalived }: StatusSources): Entry {
   const { key, vips, listeners } = loadBalancer;
   const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
-  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer), ...now.problems];
+  const problems = [
+    ...loadBalancer.problems,
+    ...haproxy.problemsOf(loadBalancer),
+    ...(keepalived?.problemsOf(loadBalancer) ?? []),
+    ...now.problems,
+  ];
   let [ready, down, members, served] = [0, 0, 0, 0];
   for (const [at, { name, pool }] of listeners.entries()) {
     const { members: statuses = [], pool: status } = now.listeners[at] ?? {};

@@ -9,7 +9,6 @@ import type {
   PageListener,
   PageLoad,
   PageMember,
-  PageProblem,
   PageRow,
   PageSummary,
   PageView,
@@ -177,14 +176,9 @@ export class Overview {
   }
 
   async #problems(): Promise<PageProblems> {
-    const { sourceProblems, addresses, pair, keepalived } = this.#sources;
+    const { sourceProblems, addresses, pair } = this.#sources;
     const ofRows = await this.#problemsOfRows();
-    const others = firstOf([
-      pair?.problems() ?? [],
-      (keepalived?.status().refused ?? []).map(refusedVip),
-      sourceProblems(),
-      addresses.problems,
-    ]);
+    const others = firstOf([pair?.problems() ?? [], sourceProblems(), addresses.problems]);
     const shown = [...others.shown, ...ofRows.shown].slice(0, PROBLEMS);
     return { shown, count: others.count + ofRows.count };
   }
@@ -282,10 +276,6 @@ export class Overview {
 function roleOf(states: readonly string[]): PageSummary['role'] {
   if (states.length === 0) return 'alone';
   return (['master', 'fault', 'backup'] as const).find((role) => states.includes(role)) ?? 'unknown';
-}
-
-function refusedVip({ address, reason }: { readonly address: string; readonly reason: string }): PageProblem {
-  return { object: `VIP ${address}`, reason: 'NotGivenToKeepalived', message: reason };
 }
 
 function memberOf(

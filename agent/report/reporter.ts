@@ -6,6 +6,7 @@ import type { StatusBook } from '../../health/status-book.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Service } from '../kubernetes/objects.ts';
@@ -27,6 +28,8 @@ export interface ReporterOptions {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
+  /** undefined where this host has no VRRP. */
+  readonly keepalived: Pick<KeepalivedDataplane, 'problemsOf'> | undefined;
   readonly operating: StatusBook;
   readonly log: Log;
   readonly metrics: ReporterMetrics;
@@ -200,8 +203,12 @@ export class Reporter {
 
   /** What the dataplane and the health checks have found. */
   #found(loadBalancer: LoadBalancer): readonly Problem[] {
-    const { haproxy, operating } = this.#options;
-    return [...haproxy.problemsOf(loadBalancer), ...operating.problemsOf(loadBalancer.key)];
+    const { haproxy, keepalived, operating } = this.#options;
+    return [
+      ...haproxy.problemsOf(loadBalancer),
+      ...(keepalived?.problemsOf(loadBalancer) ?? []),
+      ...operating.problemsOf(loadBalancer.key),
+    ];
   }
 
   #wish(key: string, service: Service): ServiceWish {

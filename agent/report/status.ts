@@ -106,6 +106,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
 export function allProblems({
   model,
   haproxy,
+  keepalived,
   operating,
   addresses,
   pair,
@@ -116,7 +117,11 @@ export function allProblems({
     ...addresses.problems,
     ...(pair?.problems() ?? []),
     ...operating.unwell().flatMap(({ problems }) => problems),
-    ...[...model.loadBalancers.values()].flatMap((each) => [...each.problems, ...haproxy.problemsOf(each)]),
+    ...[...model.loadBalancers.values()].flatMap((each) => [
+      ...each.problems,
+      ...haproxy.problemsOf(each),
+      ...(keepalived?.problemsOf(each) ?? []),
+    ]),
   ];
 }
 
@@ -173,7 +178,12 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
     };
   }
   const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
-  const problems = [...loadBalancer.problems, ...haproxy.problemsOf(loadBalancer), ...now.problems];
+  const problems = [
+    ...loadBalancer.problems,
+    ...haproxy.problemsOf(loadBalancer),
+    ...(sources.keepalived?.problemsOf(loadBalancer) ?? []),
+    ...now.problems,
+  ];
   const listeners = loadBalancer.listeners.map((listener) =>
     explainListener(loadBalancer, listener, now, sources),
   );

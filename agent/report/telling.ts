@@ -1,6 +1,7 @@
 // Tells what became of load balancers to all who want to know: the cluster, the peer, the log and the status page.
 
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
 import type { Pair } from '../pair/pair.ts';
 import type { Model } from '../translate.ts';
 import type { Operating } from './operating.ts';
@@ -11,6 +12,7 @@ import type { Reporter } from './reporter.ts';
 export interface TellingOptions {
   readonly model: Model;
   readonly haproxy: Pick<HaproxyDataplane, 'problemsOf'>;
+  readonly keepalived: Pick<KeepalivedDataplane, 'problemsOf'> | undefined;
   readonly operating: Operating;
   /** undefined where there is no cluster. */
   readonly reporter: Reporter | undefined;
@@ -59,13 +61,20 @@ export class Telling {
     this.#logProblems(keys);
   }
 
+  /** keepalived is given other VIPs of these, or fewer. */
+  movesOtherwise(keys: Iterable<string>): void {
+    this.operatesOtherwise(keys);
+    this.#options.overview.mark(keys);
+  }
+
   #logProblems(keys: Iterable<string>): void {
-    const { model, haproxy, operating, problemLog } = this.#options;
+    const { model, haproxy, keepalived, operating, problemLog } = this.#options;
     for (const key of keys) {
       const own = model.loadBalancers.get(key);
       const problems = own && [
         ...own.problems,
         ...haproxy.problemsOf(own),
+        ...(keepalived?.problemsOf(own) ?? []),
         ...operating.book.problemsOf(key),
       ];
       problemLog.report(key, problems ?? []);

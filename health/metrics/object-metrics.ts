@@ -28,6 +28,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   AddressNotInPool: 0,
   AddressNotAllowed: 0,
   AddressOutOfPool: 0,
+  AddressNotMovable: 0,
   PoolsOverlap: 0,
   NotPermitted: 0,
   ProvisionerFailed: 0,

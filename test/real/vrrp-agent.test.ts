@@ -76,6 +76,36 @@ test.serial(
   },
 );
 
+test.serial(
+  'A Service that asks for an address of the hosts themselves is told that it does not move',
+  async (t) => {
+    const { network, hosts } = await startPair(t);
+    const ask = async (address: string): Promise<void> => {
+      const members = [network.v4('member')];
+      for (const { host } of hosts)
+        await host.write('own.yaml', webObjects({ name: 'own', address, members }));
+    };
+    const own = network.v4('a');
+    await ask(own);
+    const found = async ({ host }: Host) => (await host.why('default/own')).problems;
+    for (const one of hosts) {
+      await one.host.until('it is told', async () => (await found(one)).length > 0);
+      const [problem] = await found(one);
+      t.is(problem?.reason, 'AddressNotMovable');
+      t.true(
+        problem?.message.startsWith(`${own} does not go with the active host: it is `),
+        problem?.message,
+      );
+      const { stdout } = await one.host.command('status');
+      t.regex(stdout, /Service default\/own: .* does not go with the active host/);
+    }
+    await ask('10.9.1.3');
+    for (const one of hosts) await one.host.until('all is well', async () => (await found(one)).length === 0);
+    const master = await masterOf(hosts);
+    await master.host.until('it moves', async () => (await network.held(master.name)).includes('10.9.1.3'));
+  },
+);
+
 test.serial('What is counted of VRRP goes on over restarts of the agent and of keepalived', async (t) => {
   const { network, hosts } = await startPair(t);
   const master = await masterOf(hosts);

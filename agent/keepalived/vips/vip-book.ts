@@ -28,6 +28,13 @@ export class VipBook {
     return this.#users.keys();
   }
 
+  /** Keys of the Services that have one of these; looks at all. */
+  usersOf(addresses: ReadonlySet<string>): readonly string[] {
+    return [...this.#addresses].flatMap(([key, own]) =>
+      own.some((each) => addresses.has(each)) ? [key] : [],
+    );
+  }
+
   #count(address: string, step: 1 | -1): number {
     const users = (this.#users.get(address) ?? 0) + step;
     if (users === 0) this.#users.delete(address);

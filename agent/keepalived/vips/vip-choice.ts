@@ -14,11 +14,14 @@ export interface VipChoiceOptions {
   readonly file: Pick<ConfigFile, 'text'>;
   readonly daemon: Pick<Daemon, 'pid' | 'isVerified' | 'ask'>;
   readonly log: Log;
+  /** These addresses are refused now, or no longer. */
+  readonly onRefused: (addresses: ReadonlySet<string>) => void;
 }
 
 export class VipChoice {
   readonly #options: VipChoiceOptions;
   #refused: readonly Refused[] = [];
+  #reasons: ReadonlyMap<string, string> = new Map();
 
   constructor(options: VipChoiceOptions) {
     this.#options = options;
@@ -29,17 +32,26 @@ export class VipChoice {
     return this.#refused;
   }
 
+  /** Why it is refused, as half a sentence; undefined where it is not. */
+  reasonOf(address: string): string | undefined {
+    return this.#reasons.get(address);
+  }
+
   /** Errors: COMMAND_FAILED. */
   async choose(wanted: ReadonlySet<string>, vrrp: VrrpSettings): Promise<readonly string[]> {
-    const { netns, file, daemon, log } = this.#options;
+    const { netns, file, daemon, log, onRefused } = this.#options;
     const ours = new Set(heldIn(file.text ?? ''));
     if (daemon.pid !== 0 && !daemon.isVerified)
       for (const { addresses } of (await daemon.ask()) ?? []) for (const each of addresses) ours.add(each);
     const { usable, refused } = usableVips(wanted, vrrp, await hostAddresses(netns), ours);
-    for (const { address, reason } of refused)
-      if (!this.#refused.some((each) => each.address === address))
-        log.warn('A VIP is not given to keepalived', { address, reason });
+    const before = this.#reasons;
+    const now = new Map(refused.map(({ address, reason }) => [address, reason]));
+    for (const [address, reason] of now)
+      if (!before.has(address)) log.warn('A VIP is not given to keepalived', { address, reason });
     this.#refused = refused;
+    this.#reasons = now;
+    const others = [...before.keys(), ...now.keys()].filter((each) => before.get(each) !== now.get(each));
+    if (others.length > 0) onRefused(new Set(others));
     return usable;
   }
 }
