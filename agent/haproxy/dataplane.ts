@@ -10,7 +10,7 @@ import type { MetricFamily } from '../base/metric-family.ts';
 import { isShortage } from '../base/shortage.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
-import { isServed, listenerOfBackend } from './config/listener-config.ts';
+import { isServed, listenerOfBackend, spareOf } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
 import type { HaproxyOptions, HaproxySettings, HaproxyStatus } from './options.ts';
 import { reportOutcome } from './outcome-report.ts';
@@ -218,8 +218,17 @@ export class HaproxyDataplane {
   /** What a listener and its members do now; undefined where HAProxy does not have it, or does not answer. */
   async stats(listener: string): Promise<ListenerStats | undefined> {
     if (!this.serves(listener)) return undefined;
-    const answer = this.#parts.serving.worker?.runtime.ask(`show stat ${listener} 7 -1`, { lane: 'bulk' });
-    return answer?.then(parseListenerStats).catch(() => undefined);
+    const runtime = this.#parts.serving.worker?.runtime;
+    const ask = (name: string) => runtime?.ask(`show stat ${name} 7 -1`, { lane: 'bulk' });
+    try {
+      const own = await ask(listener);
+      if (own === undefined) return undefined;
+      // Where all members are down it is the second backend, if it has one, that has the connections.
+      const spare = await ask(spareOf(listener));
+      return parseListenerStats(own, ...(spare?.startsWith('#') ? [spare] : []));
+    } catch {
+      return undefined;
+    }
   }
 
   /** What HAProxy had to do in the last two minutes, a value a second, the newest last; fewer while none was there. */

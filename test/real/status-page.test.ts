@@ -1,6 +1,7 @@
 // The status page in a real browser: what it shows of a running agent, live, and that nothing it is told can hurt.
 
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
 import type { PageSummary, PageView } from '../../health/page-model.ts';
 import { startHealthServer } from '../../health/server.ts';
@@ -9,6 +10,7 @@ import { Browser, type Page } from '../support/browser.ts';
 import { startMembers } from '../support/members.ts';
 import { detail, summary, view } from '../support/page-view.ts';
 import { requires } from '../support/requirements.ts';
+import { VIP_PORT } from '../support/service-objects.ts';
 import { ask } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['chromium'] });
@@ -100,6 +102,27 @@ test.serial('An opened load balancer shows its members as HAProxy sees them', as
   await browser.until(`${ROWS}.length === 1 && ${ROWS}[0].innerText.includes('default/web')`);
   t.is(await browser.value('location.hash'), '#only=trouble');
   t.is(await browser.value('document.activeElement.id'), 'load-balancers');
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('Where all members are down an opened load balancer shows who has the connections', async (t) => {
+  const { host, browser } = await opened(t, {
+    'health-monitor': 'http',
+    'health-monitor-interval': '1s',
+    'health-monitor-expected-codes': '418',
+  });
+  await browser.until(`${ROWS}.length === 1`);
+  await browser.value("document.querySelector('.row').click()");
+  await browser.until(
+    "[...document.querySelectorAll('#detail tbody tr')].filter((e) => e.innerText.includes('ERROR')).length === 2",
+  );
+  const socket = connect(VIP_PORT, host.address(1));
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  await browser.until("document.querySelector('#detail').innerText.includes('1 open session')");
+  await browser.until(
+    "[...document.querySelectorAll('#detail tbody .number:not(.rate)')].map((e) => e.innerText).sort().join() === '0,1'",
+  );
   t.deepEqual(browser.complaints, []);
 });
 

@@ -1,4 +1,5 @@
-// Reads `show stat LISTENER 7 -1`: what one listener and its members do now, as HAProxy sees it. Pure.
+// Reads `show stat LISTENER 7 -1`: what one listener and its members do now, as HAProxy sees it, with what they do in the
+// second backend that a listener may have. Pure.
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
@@ -22,25 +23,35 @@ const FRONTEND = '0';
 const BACKEND = '1';
 const SERVER = '2';
 
-/** Errors: RUNTIME_REPLY with HAProxy's words, such as "No such proxy." */
-export function parseListenerStats(text: string): ListenerStats {
+/** Of each backend of the listener its own text. Errors: RUNTIME_REPLY with HAProxy's words, such as "No such proxy." */
+export function parseListenerStats(...texts: readonly string[]): ListenerStats {
+  const servers = new Map<string, ServerStats>();
+  let frontend: ServerStats | undefined;
+  let backends: ServerStats = { sessions: 0, sessionRate: 0 };
+  for (const { name, type, ...row } of texts.flatMap(rowsOf)) {
+    if (type === FRONTEND) frontend = row;
+    else if (type === BACKEND) backends = sum(backends, row);
+    else if (type === SERVER) servers.set(name, sum(servers.get(name), row));
+  }
+  // Before 2.8 a listener is a backend and a frontend of one name, of which HAProxy tells the first one only.
+  return { ...(frontend ?? backends), servers };
+}
+
+function sum(one: ServerStats = { sessions: 0, sessionRate: 0 }, other: ServerStats): ServerStats {
+  return { sessions: one.sessions + other.sessions, sessionRate: one.sessionRate + other.sessionRate };
+}
+
+function rowsOf(text: string): readonly (ServerStats & { readonly name: string; readonly type: string })[] {
   const [header = '', ...rows] = text.split('\n');
   const names = header.replace(/^# /, '').split(',');
   const at = COLUMNS.map((name) => names.indexOf(name));
   if (at.includes(-1))
     throw new HeadgateError('RUNTIME_REPLY', `Cannot read HAProxy's statistics: ${quote(text.trim())}`);
-  let [sessions, sessionRate, hasFrontend] = [0, 0, false];
-  const servers = new Map<string, ServerStats>();
-  for (const row of rows) {
+  return rows.map((row) => {
     const fields = fieldsOf(row);
-    const [name = '', type, current, rate] = at.map((index) => fields[index]);
-    // Before 2.8 a listener is a backend and a frontend of one name, of which HAProxy tells the first one only.
-    if (type === FRONTEND || (type === BACKEND && !hasFrontend))
-      [sessions, sessionRate, hasFrontend] = [Number(current), Number(rate), type === FRONTEND];
-    if (type !== SERVER) continue;
-    servers.set(name, { sessions: Number(current), sessionRate: Number(rate) });
-  }
-  return { sessions, sessionRate, servers };
+    const [name = '', type = '', current, rate] = at.map((index) => fields[index]);
+    return { name, type, sessions: Number(current), sessionRate: Number(rate) };
+  });
 }
 
 /** Of a line of CSV, in which a text may stand in quotes that are doubled inside it. */

@@ -28,6 +28,15 @@ test('parseListenerStats() takes the numbers of a backend where HAProxy tells no
   t.deepEqual([sessions, sessionRate, servers.size], [6, 11, 3]);
 });
 
+test('parseListenerStats() adds what members do in the second backend, where all are down', (t) => {
+  const spare = STATS.replace(/^.*,FRONTEND,.*\n/m, '').replaceAll('a:b:tcp:80:v4', 'a:b:tcp:80:v4:all-down');
+  const { sessions, servers } = parseListenerStats(STATS, spare);
+  t.is(sessions, 7, 'The frontend has all of them');
+  t.deepEqual(servers.get('10.0.0.1:80'), { sessions: 8, sessionRate: 16 });
+  const without = parseListenerStats(spare, spare);
+  t.deepEqual([without.sessions, without.sessionRate], [12, 22]);
+});
+
 test('parseListenerStats() refuses what is no table of it', (t) => {
   t.throws(() => parseListenerStats('No such proxy.\n'), { code: 'RUNTIME_REPLY', message: /No such proxy/ });
   t.throws(() => parseListenerStats(STATS.replace('scur', 'other')), { code: 'RUNTIME_REPLY' });
