@@ -1,6 +1,7 @@
 // Gives addresses of the pools to Services and keeps what it has given: claims first, then what is new.
-// One host leads and decides; the others follow the claims it writes. Pure: takes changes and the time, gives the
-// claims to write and the Services whose addresses differ; the work is proportional to the change.
+// One host leads and decides; the others follow the claims it writes or, where no other host can see them, the statuses of
+// Services. Pure: takes changes and the time, gives the claims to write and the Services whose addresses differ; the work
+// is proportional to the change.
 
 import { type Assignment, assignmentOf } from './addresses/assignment.ts';
 import { ClaimBook, type ClaimChange } from './addresses/claim-book.ts';
