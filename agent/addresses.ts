@@ -7,6 +7,7 @@ import { type Assignment, assignmentOf } from './addresses/assignment.ts';
 import { ClaimBook, type ClaimChange } from './addresses/claim-book.ts';
 import { type Found, findAddress, findInStatus, wishOf } from './addresses/find-address.ts';
 import { findSharedInStatus } from './addresses/find-shared-in-status.ts';
+import { followStatus } from './addresses/follow-status.ts';
 import type { PoolCount } from './addresses/ledger.ts';
 import { PoolIndex } from './addresses/pool-index.ts';
 import { whyNotAllowed } from './addresses/pool-rules.ts';
@@ -208,7 +209,7 @@ export class Addresses {
     return asked.sort(byAge).map(({ key }) => key);
   }
 
-  /** What is let go of, too, unless others see to that by the claims that they see. */
+  /** Whether anything is decided here: what is let go of, and for Services of manifests, also where another host leads. */
   get #decidesAny(): boolean {
     return this.#leading || this.#byStatus;
   }
@@ -217,40 +218,10 @@ export class Addresses {
     return this.#leading || (this.#byStatus && this.#requests.get(key)?.isLocal === true);
   }
 
-  /** The Service has what its status shows, whoever had that here. */
   #follow(key: string): void {
     const request = this.#requests.get(key);
     if (request === undefined || request.isLocal) return;
-    const shown = request.families.map((family) => shownOf(request, family));
-    if (shown.every((address) => address === undefined)) return;
-    for (const [at, family] of request.families.entries()) {
-      const own = this.#book.inUse(key).find((claim) => claim.family === family);
-      const address = shown[at];
-      if (address === own?.address) continue;
-      if (address !== undefined) this.#takeShown(request, family, address);
-      else if (own !== undefined && request.need === 'one') this.#book.hold(own);
-    }
-  }
-
-  #takeShown(request: AddressRequest, family: Family, address: string): void {
-    const { pools, ledger } = this.#book;
-    const pool = pools.ownerOf(address);
-    if (pool === undefined) return;
-    const wish = wishOf(request, pool);
-    const blockers = [...ledger.blockers(address, wish)];
-    if (!ledger.isReservedFor(address, wish) && blockers.some(({ reserved }) => reserved)) return;
-    const shows = ({ service, family: other }: AddressClaim): boolean => {
-      const rival = this.#requests.get(service);
-      return rival !== undefined && shownOf(rival, other) === address;
-    };
-    const isShared = blockers.some((claim) => !claim.reserved && shows(claim));
-    for (const claim of blockers) {
-      if (claim.reserved || shows(claim)) continue;
-      this.#book.erase(claim);
-      this.#again.add(claim.service);
-    }
-    if (isShared) this.#book.narrow(address, this.#requests);
-    this.#book.take(request, family, address, pool, isShared ? request.ports : undefined);
+    for (const loser of followStatus(request, this.#book, this.#requests)) this.#again.add(loser);
   }
 
   /** Two claims on the same can only come from a store that somebody else has written to. */
@@ -428,9 +399,4 @@ function* each<T>(items: Iterable<T>, step: (item: T) => unknown): Generator<voi
 
 function isGiven(request: AddressRequest, { address }: AddressClaim): boolean {
   return request.given.some((one) => one.address === address);
-}
-
-/** What the status shows of the family. */
-function shownOf({ statusIPs }: AddressRequest, family: Family): string | undefined {
-  return statusIPs.find((one) => one.family === family)?.address;
 }

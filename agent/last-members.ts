@@ -31,7 +31,7 @@ const lineSchema = mappingOf({
   ),
 });
 
-/** Milliseconds in which changes are written together, and to the next attempt after a failure. */
+/** Milliseconds in which changes are written together, at the least, and to the next attempt after a failure. */
 const LATER = 1_000;
 const RETRY = 30_000;
 /** The rest after each write, in times of the write. */
@@ -51,6 +51,8 @@ export class LastMembers {
   /** Service → its line of the file: made once for each change of it, and never for one of another. */
   readonly #lines = new Map<string, string>();
   #isWritten = true;
+  /** Milliseconds to the next write, as the one before has left them. */
+  #pause = LATER;
   #fault = '';
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -95,7 +97,7 @@ export class LastMembers {
       else this.#lines.set(key, line);
       this.#isWritten = false;
     }
-    if (!this.#isWritten) this.#schedule(LATER);
+    this.#schedule();
   }
 
   /** All objects are known: soon nothing counts of Services that went while no agent ran. */
@@ -110,8 +112,8 @@ export class LastMembers {
     clearTimeout(this.#timer);
   }
 
-  #schedule(milliseconds: number): void {
-    this.#timer ??= setTimeout(() => void this.#write(), milliseconds).unref();
+  #schedule(): void {
+    if (!this.#isWritten) this.#timer ??= setTimeout(() => void this.#write(), this.#pause).unref();
   }
 
   /** One at a time. */
@@ -120,20 +122,20 @@ export class LastMembers {
       if (this.#isWritten) return;
       const began = performance.now();
       this.#isWritten = true;
-      let pause = RETRY;
       try {
         await writeAtomically(this.#path, this.#lines.values());
         this.#fault = '';
-        pause = Math.max(LATER, REST * (performance.now() - began));
+        this.#pause = Math.max(LATER, REST * (performance.now() - began));
       } catch (error) {
         this.#isWritten = false;
+        this.#pause = RETRY;
         const fault = messageOf(error);
         if (fault !== this.#fault)
           this.#options.log.warn('The last members of pools cannot be written', { error: fault });
         this.#fault = fault;
       }
       this.#timer = undefined;
-      if (!this.#isWritten) this.#schedule(pause);
+      this.#schedule();
     });
     return this.#writing;
   }

@@ -86,7 +86,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
       metrics: metrics.dataplane,
       log,
       onState: () => pair?.roleChanged(),
-      onRefused: (keys) => telling.movesOtherwise(keys),
+      onRefused: (keys) => telling.touched(keys),
     });
   const pair: Pair | undefined = pairOf({
     settings: () => settings.now,

@@ -10,7 +10,7 @@ import type { MetricFamily } from '../base/metric-family.ts';
 import { isShortage } from '../base/shortage.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import { applyPlans, type Outcome } from './apply.ts';
-import { isServed, listenerOfBackend, spareOf } from './config/listener-config.ts';
+import { isServed, listenerOfBackend } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
 import type { HaproxyOptions, HaproxySettings, HaproxyStatus } from './options.ts';
 import { reportOutcome } from './outcome-report.ts';
@@ -23,7 +23,7 @@ import { readRunning } from './readback.ts';
 import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
 import type { CheckResult } from './socket/check-results.ts';
-import { type ListenerStats, parseListenerStats } from './socket/listener-stats.ts';
+import { type ListenerStats, readListenerStats } from './socket/listener-stats.ts';
 import { askWorker } from './socket/master.ts';
 import type { Load } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
@@ -217,18 +217,8 @@ export class HaproxyDataplane {
 
   /** What a listener and its members do now; undefined where HAProxy does not have it, or does not answer. */
   async stats(listener: string): Promise<ListenerStats | undefined> {
-    if (!this.serves(listener)) return undefined;
-    const runtime = this.#parts.serving.worker?.runtime;
-    const ask = (name: string) => runtime?.ask(`show stat ${name} 7 -1`, { lane: 'bulk' });
-    try {
-      const own = await ask(listener);
-      if (own === undefined) return undefined;
-      // Where all members are down it is the second backend, if it has one, that has the connections.
-      const spare = await ask(spareOf(listener));
-      return parseListenerStats(own, ...(spare?.startsWith('#') ? [spare] : []));
-    } catch {
-      return undefined;
-    }
+    const worker = this.serves(listener) ? this.#parts.serving.worker : undefined;
+    return worker && readListenerStats(worker.runtime, listener).catch(() => undefined);
   }
 
   /** What HAProxy had to do in the last two minutes, a value a second, the newest last; fewer while none was there. */

@@ -4,6 +4,7 @@
 import { type OperatingStatus, operatingStatus } from '../../health/operating-status.ts';
 import type { PageProblem, PageRow } from '../../health/page-model.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
+import { dataplaneProblems } from './dataplane-problems.ts';
 import { dataplaneFacts } from './operating.ts';
 import type { StatusSources } from './status.ts';
 
@@ -27,15 +28,11 @@ export interface PageProblems {
   readonly count: number;
 }
 
-export function entryOf(loadBalancer: LoadBalancer, { haproxy, keepalived }: StatusSources): Entry {
+export function entryOf(loadBalancer: LoadBalancer, sources: StatusSources): Entry {
+  const { haproxy } = sources;
   const { key, vips, listeners } = loadBalancer;
   const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
-  const problems = [
-    ...loadBalancer.problems,
-    ...haproxy.problemsOf(loadBalancer),
-    ...(keepalived?.problemsOf(loadBalancer) ?? []),
-    ...now.problems,
-  ];
+  const problems = [...loadBalancer.problems, ...dataplaneProblems(loadBalancer, sources), ...now.problems];
   let [ready, down, members, served] = [0, 0, 0, 0];
   for (const [at, { name, pool }] of listeners.entries()) {
     const { members: statuses = [], pool: status } = now.listeners[at] ?? {};

@@ -6,7 +6,6 @@ import type { StatusBook } from '../../health/status-book.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Service } from '../kubernetes/objects.ts';
@@ -19,6 +18,7 @@ import { type DataplaneFacts, isItsOwn, wantedStatus } from '../kubernetes/write
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
 import type { LoadBalancer, Problem } from '../model.ts';
 import type { Model } from '../translate.ts';
+import { type Dataplanes, dataplaneProblems } from './dataplane-problems.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
 
 export interface ReporterOptions {
@@ -28,8 +28,7 @@ export interface ReporterOptions {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly haproxy: HaproxyDataplane;
-  /** undefined where this host has no VRRP. */
-  readonly keepalived: Pick<KeepalivedDataplane, 'problemsOf'> | undefined;
+  readonly keepalived: Dataplanes['keepalived'];
   readonly operating: StatusBook;
   readonly log: Log;
   readonly metrics: ReporterMetrics;
@@ -203,12 +202,8 @@ export class Reporter {
 
   /** What the dataplane and the health checks have found. */
   #found(loadBalancer: LoadBalancer): readonly Problem[] {
-    const { haproxy, keepalived, operating } = this.#options;
-    return [
-      ...haproxy.problemsOf(loadBalancer),
-      ...(keepalived?.problemsOf(loadBalancer) ?? []),
-      ...operating.problemsOf(loadBalancer.key),
-    ];
+    const { operating } = this.#options;
+    return [...dataplaneProblems(loadBalancer, this.#options), ...operating.problemsOf(loadBalancer.key)];
   }
 
   #wish(key: string, service: Service): ServiceWish {

@@ -18,6 +18,7 @@ import type { Listener, LoadBalancer, Member, Problem } from '../model.ts';
 import type { Pair, PairStatus } from '../pair/pair.ts';
 import { selectEndpoints } from '../translate/select-endpoints.ts';
 import type { Model } from '../translate.ts';
+import { dataplaneProblems } from './dataplane-problems.ts';
 import { dataplaneFacts } from './operating.ts';
 import type { WritingStatus } from './reporter.ts';
 
@@ -103,15 +104,8 @@ export function agentStatus(sources: StatusSources): AgentStatus {
 }
 
 /** Every problem that somebody has to mend. */
-export function allProblems({
-  model,
-  haproxy,
-  keepalived,
-  operating,
-  addresses,
-  pair,
-  sourceProblems,
-}: StatusSources): readonly Problem[] {
+export function allProblems(sources: StatusSources): readonly Problem[] {
+  const { model, operating, addresses, pair, sourceProblems } = sources;
   return [
     ...sourceProblems(),
     ...addresses.problems,
@@ -119,8 +113,7 @@ export function allProblems({
     ...operating.unwell().flatMap(({ problems }) => problems),
     ...[...model.loadBalancers.values()].flatMap((each) => [
       ...each.problems,
-      ...haproxy.problemsOf(each),
-      ...(keepalived?.problemsOf(each) ?? []),
+      ...dataplaneProblems(each, sources),
     ]),
   ];
 }
@@ -178,12 +171,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
     };
   }
   const now = operatingStatus(loadBalancer, dataplaneFacts(haproxy));
-  const problems = [
-    ...loadBalancer.problems,
-    ...haproxy.problemsOf(loadBalancer),
-    ...(sources.keepalived?.problemsOf(loadBalancer) ?? []),
-    ...now.problems,
-  ];
+  const problems = [...loadBalancer.problems, ...dataplaneProblems(loadBalancer, sources), ...now.problems];
   const listeners = loadBalancer.listeners.map((listener) =>
     explainListener(loadBalancer, listener, now, sources),
   );

@@ -1,18 +1,15 @@
 // Tells what became of load balancers to all who want to know: the cluster, the peer, the log and the status page.
 
-import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
 import type { Pair } from '../pair/pair.ts';
 import type { Model } from '../translate.ts';
+import { type Dataplanes, dataplaneProblems } from './dataplane-problems.ts';
 import type { Operating } from './operating.ts';
 import type { Overview } from './overview.ts';
 import type { ProblemLog } from './problem-log.ts';
 import type { Reporter } from './reporter.ts';
 
-export interface TellingOptions {
+export interface TellingOptions extends Dataplanes {
   readonly model: Model;
-  readonly haproxy: Pick<HaproxyDataplane, 'problemsOf'>;
-  readonly keepalived: Pick<KeepalivedDataplane, 'problemsOf'> | undefined;
   readonly operating: Operating;
   /** undefined where there is no cluster. */
   readonly reporter: Reporter | undefined;
@@ -38,7 +35,7 @@ export class Telling {
     overview.mark(loadBalancers.keys());
   }
 
-  /** The loop has gone through these. */
+  /** The loop has gone through these, or keepalived is given other VIPs of them. */
   touched(keys: Iterable<string>): void {
     const { reporter, pair, operating, overview } = this.#options;
     reporter?.report(keys);
@@ -61,20 +58,13 @@ export class Telling {
     this.#logProblems(keys);
   }
 
-  /** keepalived is given other VIPs of these, or fewer. */
-  movesOtherwise(keys: Iterable<string>): void {
-    this.operatesOtherwise(keys);
-    this.#options.overview.mark(keys);
-  }
-
   #logProblems(keys: Iterable<string>): void {
-    const { model, haproxy, keepalived, operating, problemLog } = this.#options;
+    const { model, operating, problemLog } = this.#options;
     for (const key of keys) {
       const own = model.loadBalancers.get(key);
       const problems = own && [
         ...own.problems,
-        ...haproxy.problemsOf(own),
-        ...(keepalived?.problemsOf(own) ?? []),
+        ...dataplaneProblems(own, this.#options),
         ...operating.book.problemsOf(key),
       ];
       problemLog.report(key, problems ?? []);

@@ -1,8 +1,10 @@
 // Reads `show stat LISTENER 7 -1`: what one listener and its members do now, as HAProxy sees it, with what they do in the
-// second backend that a listener may have. Pure.
+// second backend that a listener may have.
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
+import { spareOf } from '../config/listener-config.ts';
+import type { Runtime } from './runtime.ts';
 
 export interface ListenerStats {
   /** Sessions now, and new ones in the last second. */
@@ -22,6 +24,18 @@ const COLUMNS = ['svname', 'type', 'scur', 'rate'] as const;
 const FRONTEND = '0';
 const BACKEND = '1';
 const SERVER = '2';
+
+/** Errors: as Runtime.ask(), and RUNTIME_REPLY where HAProxy has no such listener. */
+export async function readListenerStats(
+  runtime: Pick<Runtime, 'ask'>,
+  listener: string,
+): Promise<ListenerStats> {
+  const ask = (name: string) => runtime.ask(`show stat ${name} 7 -1`, { lane: 'bulk' });
+  const own = await ask(listener);
+  // Where all members are down it is the second backend, if it has one, that has the connections.
+  const spare = await ask(spareOf(listener));
+  return parseListenerStats(own, ...(spare.startsWith('#') ? [spare] : []));
+}
 
 /** Of each backend of the listener its own text. Errors: RUNTIME_REPLY with HAProxy's words, such as "No such proxy." */
 export function parseListenerStats(...texts: readonly string[]): ListenerStats {

@@ -29,10 +29,10 @@ interface Known {
 const FEW = 128;
 /** Milliseconds in which everything is read at least once, as long as somebody asks. */
 const ALL_WITHIN = 600_000;
-/** Named at a time: a millisecond of HAProxy's work with ten members each, a tenth of that for each that has none. */
+/** Named at a time: a millisecond of HAProxy's work with ten members each, and far less than a line that it cannot take. */
 const AT_ONCE = 8;
-/** Characters of all names' commands: more than that, and HAProxy is faster when it is asked for everything. */
-const LONGEST_NAMED = 8 * 1024;
+/** More than that are not named: HAProxy is faster when it is asked for everything. */
+const MOST_NAMED = 64;
 /** Nothing else becomes a part of a command. */
 const NAME = /^[a-z0-9.-]+:[a-z0-9.-]+:[a-z]+:\d+:v[46]$/;
 
@@ -140,7 +140,7 @@ export class DuePools {
   *commands(): Generator<string, void, void> {
     if (!this.#isAll) {
       const due = this.#dueAnd(this.#doubtful);
-      this.#isCrowded = !this.#areFew(due, this.#kinds);
+      this.#isCrowded = !areFew(due);
       if (!this.#isCrowded) {
         yield* this.#naming([...due, ...this.#round()], this.#kinds);
         return;
@@ -150,7 +150,7 @@ export class DuePools {
     if ((this.#kinds & POOLS) !== 0) yield `show stat -1 ${POOLS} -1`;
     if ((this.#kinds & MEMBERS) === 0) return;
     const due = this.#isAll ? [] : this.#dueAnd([]);
-    if (this.#isAll || !this.#areFew(due, MEMBERS)) {
+    if (this.#isAll || !areFew(due)) {
       this.#isAll = true;
       this.#unread = new Set();
       yield `show stat -1 ${MEMBERS} -1`;
@@ -190,17 +190,6 @@ export class DuePools {
     return names;
   }
 
-  /** Whether they can be named: not where there are many, or a name is none of ours. */
-  #areFew(names: readonly string[], kinds: number): boolean {
-    if (!names.every((name) => NAME.test(name))) return false;
-    let length = 0;
-    for (const name of names) {
-      length += this.#commandsFor([name], kinds).length + 1;
-      if (length > LONGEST_NAMED) return false;
-    }
-    return true;
-  }
-
   *#naming(names: readonly string[], kinds: number): Generator<string, void, void> {
     for (let at = 0; at < names.length; at += AT_ONCE) {
       const commands = this.#commandsFor(names.slice(at, at + AT_ONCE), kinds);
@@ -220,6 +209,11 @@ export class DuePools {
       .flatMap((kind) => backends.map((name) => `show stat ${name} ${kind} -1`));
     return [...listeners.map((number) => `show stat ${number} ${LISTENERS} -1`), ...below].join(';');
   }
+}
+
+/** Whether they can be named: not where there are many, or a name is none of ours. */
+function areFew(names: readonly string[]): boolean {
+  return names.length <= MOST_NAMED && names.every((name) => NAME.test(name));
 }
 
 /** Checks find out more than what is counted, and of some addresses no socket is asked for. */

@@ -20,8 +20,8 @@ export interface VipChoiceOptions {
 
 export class VipChoice {
   readonly #options: VipChoiceOptions;
-  #refused: readonly Refused[] = [];
-  #reasons: ReadonlyMap<string, string> = new Map();
+  /** Address → why, as half a sentence. */
+  #refused: ReadonlyMap<string, string> = new Map();
 
   constructor(options: VipChoiceOptions) {
     this.#options = options;
@@ -29,12 +29,12 @@ export class VipChoice {
 
   /** As of the last choice. */
   get refused(): readonly Refused[] {
-    return this.#refused;
+    return [...this.#refused].map(([address, reason]) => ({ address, reason }));
   }
 
   /** Why it is refused, as half a sentence; undefined where it is not. */
   reasonOf(address: string): string | undefined {
-    return this.#reasons.get(address);
+    return this.#refused.get(address);
   }
 
   /** Errors: COMMAND_FAILED. */
@@ -44,12 +44,11 @@ export class VipChoice {
     if (daemon.pid !== 0 && !daemon.isVerified)
       for (const { addresses } of (await daemon.ask()) ?? []) for (const each of addresses) ours.add(each);
     const { usable, refused } = usableVips(wanted, vrrp, await hostAddresses(netns), ours);
-    const before = this.#reasons;
+    const before = this.#refused;
     const now = new Map(refused.map(({ address, reason }) => [address, reason]));
     for (const [address, reason] of now)
       if (!before.has(address)) log.warn('A VIP is not given to keepalived', { address, reason });
-    this.#refused = refused;
-    this.#reasons = now;
+    this.#refused = now;
     const others = [...before.keys(), ...now.keys()].filter((each) => before.get(each) !== now.get(each));
     if (others.length > 0) onRefused(new Set(others));
     return usable;

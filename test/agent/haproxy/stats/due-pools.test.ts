@@ -176,7 +176,7 @@ test('Where too many may have changed to be named, all pools are read, and membe
   const host = hostOf(1_000);
   host.read();
   const names = [...host.listeners.keys()];
-  t.deepEqual(host.read({ open: names.slice(0, 80) }), named(...names.slice(0, 80)));
+  t.deepEqual(host.read({ open: names.slice(0, 64) }), named(...names.slice(0, 64)));
   t.deepEqual(host.read({ open: names }), [ALL_POOLS]);
   const [first = '', second = ''] = names;
   t.deepEqual(host.read({ differ: [first], open: names, changed: [second] }), [
