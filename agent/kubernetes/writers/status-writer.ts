@@ -110,6 +110,7 @@ export class StatusWriter {
     const since = isStillWaiting ? before.since : this.#options.clock.monotonic();
     const isSettled = before?.isSettled === true && sameValue(before.wish, wish);
     this.#wishes.set(key, { wish, since, isSettled });
+    if (wish.kind === 'release') this.#answer(key, undefined);
     if (!isSettled) this.#queue.add(key);
   }
 
@@ -128,7 +129,7 @@ export class StatusWriter {
 
   /**
    * True once the Service is known to carry our finalizer (or is not to), so that something outside may be done for
-   * it; false where it is gone, another one by now, being deleted, or where this agent does not lead.
+   * it; false where it is gone, another one by now, being deleted or released, or where this agent does not lead.
    */
   claimed(key: string, uid: string): Promise<boolean> {
     if (!this.#options.isLeader()) return Promise.resolve(false);
@@ -201,6 +202,12 @@ export class StatusWriter {
           return this.#refresh(key);
         this.#note('dropped', '');
         this.#forget(key);
+        return 'done';
+      }
+      // Also to something that has time.
+      const wait = this.#wait(key);
+      if (wait > 0) {
+        if (wait < Number.POSITIVE_INFINITY) this.#queue.add(key, wait);
         return 'done';
       }
       return await this.#send(key, current, wish);

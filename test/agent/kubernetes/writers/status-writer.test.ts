@@ -304,6 +304,44 @@ test('A release waits for the teardown, then takes status and finalizer away in 
   t.deepEqual(api.objects.get(PATH).status, { loadBalancer: { ingress: [] }, conditions: [] });
 });
 
+test('A release that comes while a conflict is looked into waits for the teardown all the same', async (t) => {
+  const { api, writer, clock, watch } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  watch();
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = ({ method }) => (method === 'PATCH' ? refusal(409, 'Conflict') : answered.promise);
+  writer.set('default/web', serve('192.0.2.11'));
+  await clock.advance(1_000);
+  t.deepEqual(
+    api.requests.map(({ method }) => method),
+    ['PATCH', 'PATCH', 'GET'],
+  );
+  api.fault = () => undefined;
+  writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: false });
+  answered.resolve(undefined);
+  await clock.advance(100_000);
+  t.deepEqual(api.objects.get(PATH).metadata.finalizers, [FINALIZER]);
+  writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: true });
+  await clock.advance(0);
+  t.deepEqual(api.objects.get(PATH).metadata.finalizers, []);
+  t.is(writer.waiting, 0);
+});
+
+test('Whoever waits for a claim is told no by the release, which waits for the teardown all the same', async (t) => {
+  const { api, writer, clock } = start();
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = () => answered.promise;
+  const claimed = writer.claimed('default/web', 'uid-web');
+  await clock.advance(0);
+  writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: false });
+  t.false(await claimed);
+  const before = patches(api).length;
+  answered.resolve(undefined);
+  await clock.advance(100_000);
+  t.is(patches(api).length, before);
+});
+
 test('A teardown that is never confirmed holds up a namespace for two minutes, not for ever', async (t) => {
   const { api, writer, clock } = start();
   writer.set('default/web', serve('192.0.2.10'));
