@@ -60,11 +60,12 @@ export class Contender {
     await this.#answer(this.services.at(this.#options.probed - 1));
   }
 
-  /** The only endpoint of a Service becomes another one. */
-  async replaceEndpoint(): Promise<number> {
+  /** The only endpoint of a Service becomes another one, once the one before has answered. */
+  replaceEndpoint(): Promise<number> {
     const index = this.#changes++ % this.#options.probed;
-    await this.#before.get(index);
-    const took = this.#timed(this.services.replaced(this.services.at(index)));
+    const replace = (): Promise<number> => this.#timed(this.services.replaced(this.services.at(index)));
+    const before = this.#before.get(index);
+    const took = before === undefined ? replace() : before.then(replace);
     this.#before.set(index, took);
     return took;
   }

@@ -28,17 +28,29 @@ export interface ProbeResult {
 const PATIENCE = 300;
 /** Requests that wait for their answer: all of that time, since kube-proxy drops packets for a Service it has yet to see. */
 const OPEN = 400;
+/**
+ * Of them, those whose connection is there: whoever comes later is served later, and all of them have to be served by
+ * whoever is late.
+ */
+const IN_LINE = 8;
 
 process.on('message', async ({ id, address, port, body, every, most }: ProbeOrder) => {
   const end = performance.now() + most;
   let answered: number | undefined;
   let last = '';
   let open = 0;
+  let inLine = 0;
   while (answered === undefined && performance.now() < end) {
-    if (open < OPEN) {
+    if (open < OPEN && inLine < IN_LINE) {
       open++;
-      void request(address, port, PATIENCE).then((got) => {
+      let isInLine = 0;
+      const onConnected = (): void => {
+        isInLine = 1;
+        inLine++;
+      };
+      void request(address, port, PATIENCE, onConnected).then((got) => {
         open--;
+        inLine -= isInLine;
         last = got.failure || got.body;
         if (got.failure === '' && got.body.replace('::ffff:', '') === body) answered ??= monotonic();
       });

@@ -195,11 +195,9 @@ async function delayRow(
   const measured = { quiet: [] as number[], own: [] as number[], exporter: [] as number[] };
   const beside: number[] = [];
   const commands = { quiet: [] as number[], own: [] as number[] };
-  const put = async (
-    port: number,
-    address: string,
-    scraped: string | undefined,
-  ): Promise<readonly number[]> => {
+  const besideCommands = { quiet: [] as number[], own: [] as number[] };
+  /** `told`: where the times of servers that are added meanwhile go to. */
+  const put = async (port: number, scraped?: string, told?: number[]): Promise<readonly number[]> => {
     let isOver = false;
     const scraping = (async (): Promise<void> => {
       while (!isOver && scraped !== undefined) {
@@ -208,26 +206,27 @@ async function delayRow(
         await delay(Math.max(0, 1_000 - (performance.now() - began)));
       }
     })();
-    const telling = port === 8080 ? tell(runtime, listener, () => isOver) : Promise.resolve([]);
-    const { took, failures } = await load({ address, port, rate: RATE, seconds: bench.scaled(SECONDS) });
+    const telling = told === undefined ? [] : tell(runtime, listener, () => isOver);
+    const { took, failures } = await load({ address: vip, port, rate: RATE, seconds: bench.scaled(SECONDS) });
     isOver = true;
     await scraping;
     if (failures.length > 0) throw new Error(`${failures.length} requests failed: ${failures[0]?.why}`);
-    if (port === 8080) commands[scraped === undefined ? 'quiet' : 'own'].push(...(await telling));
+    told?.push(...(await telling));
     return took;
   };
   for (let at = 0; at < bench.scaled(WARMING, 3); at++) {
     await request(vip, 8080);
     await ask({ url, gzip: true });
   }
-  for (let round = 0; round < bench.scaled(WARMING_ROUNDS, 1); round++) await put(8080, vip, url);
-  for (const each of [commands.quiet, commands.own]) each.length = 0;
+  for (let round = 0; round < bench.scaled(WARMING_ROUNDS, 1); round++) await put(8080, url, []);
   for (let round = 1; round <= bench.scaled(ROUNDS, 1); round++) {
     bench.say(`scrape-p99: round ${round}`);
-    measured.quiet.push(...(await put(8080, vip, undefined)));
-    measured.own.push(...(await put(8080, vip, url)));
-    beside.push(...(await put(8085, vip, undefined)));
-    measured.exporter.push(...(await put(8085, vip, exporter)));
+    measured.quiet.push(...(await put(8080)));
+    measured.own.push(...(await put(8080, url)));
+    besideCommands.quiet.push(...(await put(8080, undefined, commands.quiet)));
+    besideCommands.own.push(...(await put(8080, url, commands.own)));
+    beside.push(...(await put(8085)));
+    measured.exporter.push(...(await put(8085, exporter)));
   }
   const busy: number[] = [];
   for (let round = 1; round <= bench.scaled(BUSY_ROUNDS, 1); round++) {
@@ -259,6 +258,8 @@ async function delayRow(
       'adding a server, p50 scraped': median(commands.own),
       'adding a server, p50 not scraped': median(commands.quiet),
       requests: measured.own.length,
+      'beside added servers, p99 scraped': p99(besideCommands.own),
+      'beside added servers, p99 not scraped': p99(besideCommands.quiet),
       'all pools busy, p99 scraped': p99(busy),
       'all pools busy, slowest of them': Math.max(...busy),
     },

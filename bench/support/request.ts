@@ -14,7 +14,12 @@ export interface Answer {
 }
 
 /** Never rejects. A connection that is refused, cut or silent is a failure. */
-export function request(address: string, port: number, timeout = 5_000): Promise<Answer> {
+export function request(
+  address: string,
+  port: number,
+  timeout = 5_000,
+  onConnected: () => void = () => undefined,
+): Promise<Answer> {
   return new Promise((resolve) => {
     const began = Date.now();
     const since = performance.now();
@@ -25,7 +30,10 @@ export function request(address: string, port: number, timeout = 5_000): Promise
       failure = 'timeout';
       socket.destroy();
     });
-    socket.on('connect', () => socket.write('GET / HTTP/1.0\r\n\r\n'));
+    socket.on('connect', () => {
+      onConnected();
+      socket.write('GET / HTTP/1.0\r\n\r\n');
+    });
     socket.on('data', (chunk: string) => {
       text += chunk;
     });
