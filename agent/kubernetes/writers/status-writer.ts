@@ -204,7 +204,7 @@ export class StatusWriter {
         this.#forget(key);
         return 'done';
       }
-      // Also to something that has time.
+      // Such as to a release, which has time until the teardown is done.
       const wait = this.#wait(key);
       if (wait > 0) {
         if (wait < Number.POSITIVE_INFINITY) this.#queue.add(key, wait);
