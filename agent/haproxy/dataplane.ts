@@ -89,6 +89,7 @@ export class HaproxyDataplane {
     checkWatch.changed(plans.map(({ key }) => key));
     if (plans.some(({ reload, commands }) => reload !== undefined || commands.length > 0)) persister.soon();
     for (const { reload } of plans) if (reload !== undefined) arbiter.request(reload);
+    this.#tellLeaving(plans);
     const applying = applyPlans(worker, plans, (key) => this.#plan(worker, key));
     const outcome = await serving.orSucceeded(applying);
     if (outcome === undefined) {
@@ -283,6 +284,19 @@ export class HaproxyDataplane {
     await forgetServerStates(paths).catch(() => undefined);
     const { text: version } = await haproxyVersion(this.#settings.haproxy);
     quarantine.restore(await rejectionFile.load(version));
+  }
+
+  /** What it lacks only a reload could bring, and that is over; what it refuses it need not have any more. */
+  #tellLeaving(plans: readonly Plan[]): void {
+    const { serving } = this.#parts;
+    const { leaving } = serving;
+    if (leaving === undefined) return;
+    const plan = (key: string): Plan => this.#plan(leaving, key);
+    void applyPlans(
+      leaving,
+      plans.map(({ key }) => plan(key)),
+      plan,
+    ).then(({ acknowledged }) => serving.acknowledged(leaving, acknowledged));
   }
 
   #plan({ running, booted }: ServingWorker, key: string): Plan {

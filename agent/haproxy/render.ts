@@ -18,6 +18,7 @@ import {
 import type { RenderContext } from './config/render-context.ts';
 import type { SharedTables } from './config/shared-tables.ts';
 import { hasGroups, socketGroup } from './config/socket-groups.ts';
+import { OVERLAP } from './overlap.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -47,6 +48,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     threads: context.threads,
     hardStopAfter: context.hardStopAfter,
     maxReloads: context.maxReloads,
+    overlap: OVERLAP,
     localPeer: context.localPeer,
     usualWeight: USUAL_WEIGHT,
     ...tablesView(context.sharedTables),

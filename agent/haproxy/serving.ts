@@ -10,7 +10,9 @@ import type { Persister } from './config/persister.ts';
 import type { Quarantine } from './config/quarantine.ts';
 import { OldWorkers } from './old-workers.ts';
 import type { HaproxySettings } from './options.ts';
+import { OVERLAP } from './overlap.ts';
 import type { Supervisor } from './process/supervisor.ts';
+import { handOnTables } from './process/table-sync.ts';
 import { Reaper } from './reaper.ts';
 import type { Command } from './socket/commands.ts';
 import type { Statistics } from './stats/statistics.ts';
@@ -45,6 +47,8 @@ export class Serving {
   readonly #oldWorkers: OldWorkers;
   #worker: ServingWorker | undefined;
   #reaper: Reaper | undefined;
+  /** The one before, and until when it may take connections as well. */
+  #leaving: { readonly worker: ServingWorker; readonly until: number } | undefined;
   /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
   readonly #afterReload = new Set<string>();
   /** Keys of what was planned while a reload is under way: what its worker lacks is among them. */
@@ -73,6 +77,12 @@ export class Serving {
   /** undefined while there is none. */
   get worker(): ServingWorker | undefined {
     return this.#worker;
+  }
+
+  /** The worker that was replaced, while it may still take connections: it is told what changes, too. */
+  get leaving(): ServingWorker | undefined {
+    if (this.#leaving !== undefined && performance.now() > this.#leaving.until) this.#leaving = undefined;
+    return this.#leaving?.worker;
   }
 
   /** One has been looked for in vain for a second. */
@@ -109,7 +119,7 @@ export class Serving {
 
   /** From now on this worker is the one that counts. */
   take(next: ServingWorker): void {
-    const { statistics, persister, requestReload, onKnown } = this.#options;
+    const { persister, requestReload, onKnown } = this.#options;
     const old = this.#worker;
     if (this.#closed || old?.runtime.worker.pid === next.runtime.worker.pid) {
       next.runtime.close();
@@ -122,7 +132,7 @@ export class Serving {
     this.#reaper?.close();
     this.#reaper = this.#reaperOf(next);
     this.#oldWorkers.succeed(next, old);
-    if (old !== undefined) statistics.retire(old.runtime);
+    if (old !== undefined) this.#leave(old);
     void next.runtime.closed.then((error) => this.lose(next, messageOf(error)));
     if (next.structure === '') requestReload('adopted');
     if (this.#isGlobalLate) requestReload('settings');
@@ -195,6 +205,13 @@ export class Serving {
     this.#closed = true;
     this.#reaper?.close();
     this.#oldWorkers.close();
+  }
+
+  #leave(old: ServingWorker): void {
+    // It was told to stop some milliseconds ago, and its timer may be late.
+    this.#leaving = { worker: old, until: performance.now() + OVERLAP };
+    void handOnTables(old);
+    this.#options.statistics.retire(old.runtime);
   }
 
   /** Nothing can be planned without a worker, but all is told of anew: what was served no longer counts as served. */

@@ -3,9 +3,13 @@
 // on nothing; one that is reloaded while it is being taught a large table may hand on a part (measured).
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { OVERLAP } from '../overlap.ts';
 import type { Worker } from '../worker.ts';
 
 const POLL = 100;
+/** Milliseconds between two questions to a worker that was replaced, and for how long it is asked. */
+const NUDGE = 10;
+const NUDGED_FOR = 3 * OVERLAP;
 /** Seconds; HAProxy itself gives up learning after 5 s without news. */
 const OLDEST_LEARNER = 12;
 /** PEERS_RESYNC_FINISHED of `show peers`, the same from 2.6 to 3.4: neither local nor remote tables are still to come. */
@@ -24,6 +28,24 @@ export async function tablesLearned({ runtime }: Worker): Promise<void> {
 /** Where no other connection can be had, because the sockets have been removed, by the one that there is. */
 function tablesOf(runtime: Worker['runtime']): Promise<string> {
   return runtime.ask('show table', { lane: 'bulk' }).catch(() => runtime.ask('show table'));
+}
+
+/**
+ * Keeps a worker that was replaced awake until it has handed on its tables. Before 3.1 it stops taking connections by a
+ * timer, in the middle of its work, and what is to be done next then waits for the next event: nobody comes to it any
+ * more, so that clients lose their members for half a second, until it tries again by itself (measured on 2.6.12).
+ * Never rejects: one that has ended has handed them on, or cannot any more.
+ */
+export async function handOnTables({ runtime }: Worker): Promise<void> {
+  const until = performance.now() + NUDGED_FOR;
+  try {
+    while (performance.now() < until) {
+      await runtime.ask('show version');
+      await delay(NUDGE, undefined, { ref: false });
+    }
+  } catch {
+    // It has ended.
+  }
 }
 
 /** A text without flags is one of a HAProxy without peers. */

@@ -3,8 +3,10 @@
 // it is closed.
 
 import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
+import { OVERLAP } from '../overlap.ts';
 import { commandText } from './command-text.ts';
 import type { Command } from './commands.ts';
 import { showProc } from './master.ts';
@@ -40,6 +42,8 @@ export interface WorkerProcess {
   readonly via: 'admin' | 'master';
 }
 
+/** Milliseconds until another try where the worker before has answered. */
+const AGAIN = 5;
 /** Commands whose text is written without a look at the clock: a fraction of a millisecond. */
 const AT_ONCE = 256;
 
@@ -171,17 +175,25 @@ export class Runtime {
       this.#side = undefined;
     };
     try {
-      const { pipeline, worker } = await open(this.#options, this.worker);
-      if (worker.pid !== this.worker.pid) {
-        pipeline.close();
-        const message = `Worker ${this.worker.pid} does not take connections any more: ${worker.pid} does`;
-        throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
-      }
+      const pipeline = await this.#reachAgain();
       void pipeline.closed.then(forget);
       return pipeline;
     } catch (error) {
       forget();
       throw error;
+    }
+  }
+
+  /** For a moment the worker that this one has replaced takes connections as well. */
+  async #reachAgain(): Promise<Pipeline> {
+    const own = this.worker.pid;
+    for (const until = performance.now() + 2 * OVERLAP; ; await delay(AGAIN)) {
+      const { pipeline, worker } = await open(this.#options, this.worker);
+      if (worker.pid === own) return pipeline;
+      pipeline.close();
+      if (worker.stopping && performance.now() < until) continue;
+      const message = `Worker ${own} does not take connections any more: ${worker.pid} does`;
+      throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
     }
   }
 }
