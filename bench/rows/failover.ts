@@ -133,7 +133,7 @@ async function handover(
 ): Promise<void> {
   const active = await pair.settled();
   await ask({ kind: 'keep', address: vipAt(0), port: PORT, count: KEPT });
-  const loading = load({ address: vipAt(0), port: PORT, rate: RATE, seconds: SECONDS });
+  const loading = load({ addresses: [vipAt(0)], port: PORT, rate: RATE, seconds: SECONDS });
   await pause(1_000);
   await pair.handOver(active);
   const { requests, failures, took } = await loading;

@@ -50,7 +50,7 @@ export const rollingAbrupt: Benchmark = {
       // Clients are on other hosts: what a kill takes of a processor here, theirs do not wait for.
       const load = startLoad(scratch, beforeOthers());
       const put = (port: number, seconds = bench.scaled(SECONDS)): Promise<LoadResult> =>
-        load({ address: spec.vip, port, rate: RATE, seconds });
+        load({ addresses: [spec.vip], port, rate: RATE, seconds });
       const victims = [1, 4, 5].flatMap((at) => spec.members[at] ?? []);
       const killDuring = async (port: number): Promise<LoadResult & { killed: number }> => {
         const loading = put(port);

@@ -68,9 +68,9 @@ async function measure(bench: Bench, port: number, serve: Serve): Promise<Side> 
     for (const member of spec.members) await members.start(member);
     const reloads = await serve(scratch, folder, count);
     const load = startLoad(scratch);
-    await load({ address: spec.vip, port, rate: RATE, seconds: 1 });
+    await load({ addresses: [spec.vip], port, rate: RATE, seconds: 1 });
     const before = await reloads();
-    const loading = load({ address: spec.vip, port, rate: RATE, seconds: SECONDS });
+    const loading = load({ addresses: [spec.vip], port, rate: RATE, seconds: SECONDS });
     const fresh = spec.members.map((_, at) => ({ address: addresses.pod(100_000 + at), port: MEMBER_PORT }));
     await pause(500);
     await roll(spec, fresh, members, folder);

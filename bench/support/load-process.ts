@@ -7,7 +7,8 @@ import { answer, over } from './parent.ts';
 import { type Answer, request } from './request.ts';
 
 export interface LoadOrder {
-  readonly address: string;
+  /** Taken in turns. */
+  readonly addresses: readonly string[];
   readonly port: number;
   /** Connections a second. */
   readonly rate: number;
@@ -32,7 +33,8 @@ process.on('message', async (order: LoadOrder) => {
   for (let sent = 0; sent < order.rate * order.seconds; ) {
     const due = Math.min(order.rate * order.seconds, ((performance.now() - began) * order.rate) / 1_000);
     for (; sent < due; sent++) {
-      const one = request(order.address, order.port).then((answer) => {
+      const address = order.addresses[sent % order.addresses.length] ?? '';
+      const one = request(address, order.port).then((answer) => {
         answers.push(answer);
         open.delete(one);
       });

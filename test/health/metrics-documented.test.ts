@@ -107,6 +107,7 @@ const SAMPLE: Sample = {
   blocks: { listener: [block('listener')], pool: [block('pool')], member: [block('member')] },
   oldWorkers: 0,
   seconds: 0.1,
+  age: 0,
 };
 
 function block(kind: Series['kind']): Block {

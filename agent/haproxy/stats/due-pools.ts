@@ -5,7 +5,8 @@
 // after the other, for what somebody else may have told it.
 // Where too many may have changed to be named, all pools are read, and then the members of those that have: whatever
 // HAProxy counts for a server it counts for its backend as well
-// (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782).
+// (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782). That is much work for HAProxy, whose connections
+// wait meanwhile, so that it rests in between for a time that is by far longer: readings until then have listeners only.
 
 import type { Listener } from '../../model.ts';
 import { hasSpare, spareOf } from '../config/listener-config.ts';
@@ -33,6 +34,13 @@ const ALL_WITHIN = 600_000;
 const AT_ONCE = 8;
 /** More than that are not named: HAProxy is faster when it is asked for everything. */
 const MOST_NAMED = 64;
+/**
+ * Milliseconds between two readings of all pools for each row that the first of them had: 200 times of what a row takes
+ * HAProxy, so that a two-hundredth of one of its threads is the most; and the longest time, so that whoever asks less
+ * often always has everything as it is.
+ */
+const REST_PER_ROW = 0.8;
+const LONGEST_REST = 10_000;
 /** Nothing else becomes a part of a command. */
 const NAME = /^[a-z0-9.-]+:[a-z0-9.-]+:[a-z]+:\d+:v[46]$/;
 
@@ -57,6 +65,10 @@ export class DuePools {
   #isAll = true;
   /** In the last reading more had changed than can be named. */
   #isCrowded = false;
+  /** This reading leaves what has changed below listeners to a later one. */
+  #isPutOff = false;
+  /** Until when all pools are not read again. */
+  #restsUntil = Number.NEGATIVE_INFINITY;
   /** How many listeners the reading before had, and whether fewer of them have sockets that count. */
   #count = 0;
   #isBlind = false;
@@ -96,6 +108,7 @@ export class DuePools {
     this.#kinds = kinds;
     this.#isAll = this.#what !== this.#whatWasRead || this.#options.now() - this.#readAt >= ALL_WITHIN;
     if (this.#what !== this.#whatWasRead) this.#isBlind = false;
+    this.#isPutOff = false;
     this.#count = this.#listeners.size;
     if (this.#isAll) for (const rows of [this.#known, this.#down]) rows.clear();
     this.#listeners = new Map();
@@ -146,6 +159,11 @@ export class DuePools {
         return;
       }
       if (this.#byNumber.size > 0) yield `show stat -1 ${LISTENERS} -1`;
+      this.#isPutOff = this.#kinds > 0 && this.#options.now() < this.#restsUntil;
+      if (this.#isPutOff) {
+        this.#unread = new Set(this.#listeners.keys());
+        return;
+      }
     }
     if ((this.#kinds & POOLS) !== 0) yield `show stat -1 ${POOLS} -1`;
     if ((this.#kinds & MEMBERS) === 0) return;
@@ -162,12 +180,25 @@ export class DuePools {
     return this.#unread;
   }
 
-  /** The reading has come to its end. */
-  done(): void {
+  /** Whether pools and members of this reading are as of one before, though they may have changed since. */
+  get isPutOff(): boolean {
+    return this.#isPutOff;
+  }
+
+  /** The next reading is to have all that has changed, whenever the one before was. */
+  catchUp(): void {
+    this.#restsUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  /** The reading has come to its end, with so many rows of pools and members. */
+  done(rows: number): void {
+    if (this.#isPutOff) return;
     this.#due.clear();
     this.#whatWasRead = this.#what;
     this.#readAt = this.#options.now();
     this.#turn = this.#next;
+    if (this.#isAll || this.#isCrowded)
+      this.#restsUntil = this.#readAt + Math.min(LONGEST_REST, rows * REST_PER_ROW);
   }
 
   /** Of those that are there; leaves the others out. */

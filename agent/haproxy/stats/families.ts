@@ -232,7 +232,7 @@ function lastOf(changes: Readonly<Changes>, columns: readonly number[]): number 
 
 const MIB = 1024 * 1024;
 
-function processFamilies({ info, process, oldWorkers, seconds }: Sample): readonly MetricFamily[] {
+function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): readonly MetricFamily[] {
   const total = (name: (typeof infoCounters)[number]): number => process[infoCounters.indexOf(name)] ?? 0;
   const bytes = (name: string): number => {
     const exact = info.gauge(`${name}_bytes`);
@@ -248,6 +248,7 @@ function processFamilies({ info, process, oldWorkers, seconds }: Sample): readon
       ],
     },
     one('headgate_haproxy_statistics_duration_seconds', 'Time to read the statistics', seconds),
+    one('headgate_haproxy_statistics_age_seconds', 'How old the numbers of pools and members are', age),
     one('headgate_haproxy_worker_start_time_seconds', 'When the worker started', info.startTime),
     one('headgate_haproxy_old_workers', 'Replaced workers whose last connections are followed', oldWorkers),
     one('headgate_haproxy_threads', 'Threads', info.gauge('Nbthread')),

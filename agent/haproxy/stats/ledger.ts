@@ -36,8 +36,9 @@ export class Ledger {
   #legacy: Counts | undefined;
   #number = 0;
   readonly #now: () => number;
-  /** When the last whole reading of the worker that takes connections was over. */
+  /** When the last reading of the worker that takes connections was over that had what has changed of pools and members. */
   #readAt = Number.NEGATIVE_INFINITY;
+  #age = 0;
 
   /** `now()`: seconds, from any moment on. */
   constructor(now: () => number = () => performance.now() / 1_000) {
@@ -54,6 +55,11 @@ export class Ledger {
     return this.#process;
   }
 
+  /** For how many seconds pools and members have been as they were read before, 0 where the last reading had them. */
+  get age(): number {
+    return this.#age;
+  }
+
   /** The series that the last whole reading of a worker that takes connections had. */
   blocks(kind: Series['kind']): readonly Block[] {
     return this.#blocks[kind].all;
@@ -62,7 +68,8 @@ export class Ledger {
   /**
    * One reading of the worker that takes connections. `onTaken` is told of each listener and pool whether it differs from
    * the reading before. `listener()` is what the model has of one. `end()` is called only where it was read to its end,
-   * with the listeners that it left out, or whose pools or members it did.
+   * with the listeners that it left out, or whose pools or members it did: because they are as they were, or because
+   * they are put off.
    */
   current(
     info: ProcessInfo,
@@ -71,7 +78,7 @@ export class Ledger {
   ): {
     row(row: StatRow): void;
     listener(name: string): Listener | undefined;
-    end(unread?: ReadonlySet<string>): void;
+    end(left?: { readonly unread: ReadonlySet<string>; readonly isPutOff: boolean }): void;
   } {
     this.#takeOver(info);
     const worker = this.#workerOf(info);
@@ -120,10 +127,12 @@ export class Ledger {
         const itsOrigin = this.#originOf(of);
         return itsOrigin && names.listener(itsOrigin);
       },
-      end: (unread) => {
+      end: ({ unread, isPutOff } = { unread: new Set(), isPutOff: false }) => {
         this.#inherited = new Map();
-        this.#readAt = this.#now();
-        for (const name of unread ?? []) {
+        const now = this.#now();
+        if (!isPutOff) this.#readAt = now;
+        this.#age = now - this.#readAt;
+        for (const name of unread) {
           const left = this.#origins.get(name);
           if (left !== undefined) left.unread = number;
         }

@@ -7,6 +7,7 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
+import { OVERLAP } from '../overlap.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
@@ -30,6 +31,8 @@ export interface Sample {
   readonly oldWorkers: number;
   /** Of the reading. */
   readonly seconds: number;
+  /** For how many seconds what has changed of pools and members has not been read, 0 where it was. */
+  readonly age: number;
 }
 
 export interface StatisticsOptions {
@@ -76,6 +79,8 @@ export class Statistics {
   #writing: Promise<void> = Promise.resolve();
   #writtenAt = Number.NEGATIVE_INFINITY;
   #sampledAt = 0;
+  /** Until then a worker that was replaced may answer at the admin socket as well. */
+  #overlapsUntil = Number.NEGATIVE_INFINITY;
   #isActive = false;
   #timer: NodeJS.Timeout | undefined;
   #writingLater: NodeJS.Timeout | undefined;
@@ -117,6 +122,7 @@ export class Statistics {
       return;
     }
     this.#retiring.set(pid, runtime);
+    this.#overlapsUntil = performance.now() + OVERLAP;
     void this.#follow(runtime);
   }
 
@@ -124,6 +130,7 @@ export class Statistics {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     if (this.#closed) return;
+    this.#duePools.catchUp();
     if (this.#isActive) await this.sample();
     this.#closed = true;
     for (const runtime of this.#retiring.values()) runtime.close();
@@ -131,6 +138,7 @@ export class Statistics {
   }
 
   async #sample(): Promise<Sample | undefined> {
+    await delay(Math.max(0, this.#overlapsUntil - performance.now()));
     if (this.#closed) return undefined;
     const { workerPid, log } = this.#options;
     const began = performance.now();
@@ -157,7 +165,8 @@ export class Statistics {
       member: this.#ledger.blocks('member'),
     };
     const seconds = (this.#sampledAt - began) / 1_000;
-    return { info, process: this.#ledger.process, blocks, oldWorkers: this.#retiring.size, seconds };
+    const { process, age } = this.#ledger;
+    return { info, process, blocks, oldWorkers: this.#retiring.size, seconds, age };
   }
 
   /**
@@ -170,6 +179,7 @@ export class Statistics {
     const sockets = due.wantsSockets ? await this.#sockets.read(adminSocket, TIMEOUT) : undefined;
     let info: ProcessInfo | undefined;
     let reading: ReturnType<Ledger['current']> | undefined;
+    let rows = 0;
     const begin = (own: ProcessInfo): void => {
       info = own;
       due.begin(own.id, BELOW[detail()]);
@@ -188,7 +198,10 @@ export class Statistics {
         commands,
         timeoutMs: TIMEOUT,
         onInfo: (text) => goOn(readProcessInfo(text)),
-        onRow: (row) => reading?.row(row),
+        onRow: (row) => {
+          rows++;
+          reading?.row(row);
+        },
       });
     const slice = new Slice(BESIDE_TRAFFIC);
     if (sockets !== undefined) begin(sockets.info);
@@ -199,6 +212,7 @@ export class Statistics {
       if (slice.isOver) await slice.pause();
     }
     if (sockets === undefined || due.isAll || due.lacksSockets()) await ask(`show stat -1 ${LISTENERS} -1`);
+    rows = 0;
     for (const commands of due.commands()) {
       await slice.pause();
       await ask(commands);
@@ -206,8 +220,8 @@ export class Statistics {
     if (info === undefined || reading === undefined)
       throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
     await slice.pause();
-    reading.end(due.unread);
-    due.done();
+    reading.end({ unread: due.unread, isPutOff: due.isPutOff });
+    due.done(rows);
     await slice.pause();
     return info;
   }

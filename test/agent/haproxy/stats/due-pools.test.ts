@@ -48,6 +48,8 @@ interface Said {
   readonly changed?: readonly string[];
   readonly down?: readonly string[];
   readonly breaksOff?: boolean;
+  /** Rows of pools and members that it has had. */
+  readonly rows?: number;
   /** It is their sockets that have been told of. */
   readonly sockets?: boolean;
 }
@@ -67,6 +69,7 @@ class Host {
     changed = [],
     down = [],
     breaksOff = false,
+    rows = 0,
     sockets = false,
   }: Said = {}): readonly string[] {
     this.due.begin(this.worker, this.kinds);
@@ -82,7 +85,7 @@ class Host {
         if (commands.includes(ALL_POOLS) || commands.includes(`${each} ${POOLS} `))
           this.due.pool(each, changed.includes(each), !down.includes(each));
     }
-    if (!breaksOff) this.due.done();
+    if (!breaksOff) this.due.done(rows);
     return asked;
   }
 }
@@ -197,6 +200,32 @@ test('Everything is read where too many have changed, or a name is none of ours'
   t.deepEqual(host.read(), EVERYTHING);
 });
 
+test('All pools, once read, are left alone for a time that their rows say, ten seconds at the most', (t) => {
+  const host = hostOf(1_000);
+  const names = [...host.listeners.keys()];
+  host.read({ rows: 2_000 });
+  t.deepEqual(host.read({ differ: names }), [], 'After the first reading as well');
+  t.true(host.due.isPutOff);
+  t.is(host.due.unread.size, 1_000);
+  host.time = 1_599;
+  t.deepEqual(host.read({ sockets: true }), ['show stat -1 1 -1'], 'Listeners are read each time');
+  host.time = 1_600;
+  t.deepEqual(host.read({ rows: 1_000_000 }), EVERYTHING, 'All that has changed since');
+  t.false(host.due.isPutOff);
+  host.time = 11_599;
+  t.deepEqual(host.read({ differ: names }), []);
+  t.deepEqual(host.read({ differ: names }), []);
+  host.time = 11_600;
+  t.deepEqual(host.read({ breaksOff: true }), EVERYTHING);
+  t.deepEqual(host.read({ rows: 1_000_000 }), EVERYTHING, 'Again, because it broke off');
+  t.deepEqual(host.read({ differ: names.slice(0, 3) }), named(...names.slice(0, 3)), 'Few are no burden');
+  t.deepEqual(host.read({ differ: names }), []);
+  host.due.catchUp();
+  t.deepEqual(host.read({ rows: 1_000_000 }), EVERYTHING, 'Who wants all has it');
+  host.worker = '2 9';
+  t.deepEqual(host.read(), EVERYTHING, 'Of another worker nothing is known');
+});
+
 test('What is not wanted is not asked for, and everything is read where more or less is wanted than before', (t) => {
   const host = hostOf(1);
   host.read();
@@ -258,7 +287,7 @@ test('A worker of which not every listener has sockets that count is asked for a
   for (const [each, listener] of [...host.listeners].slice(1))
     host.due.listener(each, listener, false, false, 1);
   t.true(host.due.lacksSockets());
-  host.due.done();
+  host.due.done(0);
   t.false(host.due.wantsSockets, 'Not again');
   host.read();
   t.false(host.due.wantsSockets);

@@ -229,7 +229,7 @@ test('What is left out because its pool has not changed is as it was, and what i
     const rows = new StatRows((row) => reading.row(row));
     rows.feed(Buffer.from(`${[HEADER, ...lines].join('\n')}\n\n`));
     rows.end();
-    reading.end(new Set(unread));
+    reading.end({ unread: new Set(unread), isPutOff: false });
   };
   const all = [line('BACKEND', 5), line('BACKEND', 3, other)];
   readSome([...all, HEADER, line('10.0.0.1:80', 5), line('10.0.0.2:80', 3, other)], []);
@@ -336,7 +336,14 @@ function sampleOf(ledger: Ledger): Sample {
     ledger.blocks(kind),
   ) as [Block[], Block[], Block[]];
   const blocks = { listener, pool, member };
-  return { info: readProcessInfo(info(1)), process: ledger.process, blocks, oldWorkers: 0, seconds: 0 };
+  return {
+    info: readProcessInfo(info(1)),
+    process: ledger.process,
+    blocks,
+    oldWorkers: 0,
+    seconds: 0,
+    age: 0,
+  };
 }
 
 test('A column that changes touches nothing that does not depend on it', (t) => {
