@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime } from '../../agent/haproxy/socket/runtime.ts';
 import { type Agent, ManifestFolder, serving, startAgent } from '../support/agent.ts';
-import { beforeOthers } from '../support/client-start.ts';
+import { beforeOthers, clientFlags } from '../support/client-start.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { startLoad } from '../support/load.ts';
 import { Addresses, services } from '../support/objects.ts';
@@ -79,7 +79,7 @@ export const scrape: Benchmark = {
 
 function startScraper(scratch: Scratch, name: string, within: readonly string[] = []): Scrape {
   const module = new URL('../support/scrape-process.ts', import.meta.url);
-  const child = startModule(scratch, name, module, [], within);
+  const child = startModule(scratch, name, module, [], within, clientFlags);
   return (order) => child.ask<ScrapeResult>(order);
 }
 

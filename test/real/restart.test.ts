@@ -111,7 +111,7 @@ test.serial(
     await host.serve({ name: 'new', address: host.address(3), members: [host.address(11)] });
     await host.start();
     await host.until('the new one is served', () => host.answers(3));
-    t.false(await host.answers(2));
+    await host.until('the old one is not', async () => !(await host.answers(2)));
     t.true(await host.answers());
     t.is(await host.reloads(), 1);
   },

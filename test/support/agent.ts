@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { agentSocketPath, askAgent } from '../../agent/agent-socket.ts';
+import { OVERLAP } from '../../agent/haproxy/overlap.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../agent/haproxy/socket/master.ts';
@@ -194,9 +195,14 @@ export class TestHost {
     return (await askAgent(agentSocketPath(this.runtimeDir), 'why', { service })) as ServiceExplanation;
   }
 
-  /** Asks HAProxy itself, by its admin socket. */
-  haproxy(line: string): Promise<string> {
-    return askOnce(this.paths.adminSocket, line);
+  /** Asks HAProxy itself, by its admin socket: not the worker that was just replaced, which answers there for a moment. */
+  async haproxy(line: string): Promise<string> {
+    for (const until = performance.now() + 4 * OVERLAP; ; await delay(10)) {
+      const [info = '', ...answer] = (await askOnce(this.paths.adminSocket, `show info;${line}`)).split(
+        '\n\n',
+      );
+      if (!parseInfo(info).stopping || performance.now() > until) return answer.join('\n\n');
+    }
   }
 
   async worker(): Promise<number> {

@@ -52,10 +52,10 @@ export async function startRendered(
   const settings = { threads: 1, hardStopAfter: 3_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf);
 
-  /** The worker that says it booted from these. */
+  /** The worker that says it booted from these, and is not the one that is replaced by one of the same. */
   const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
     const runtime = await Runtime.connect({ socketPath: paths.adminSocket }).catch(() => undefined);
-    if (runtime?.worker.description === descriptionOf(structure)) {
+    if (runtime?.worker.description === descriptionOf(structure) && !runtime.worker.stopping) {
       t.teardown(() => runtime.close());
       return { runtime, running: Running.booted(wanted, context.aclId) };
     }

@@ -2,6 +2,7 @@
 // with a moment between: however many there are, no connection of HAProxy's waits for longer than for one portion.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError } from '../../base/errors.ts';
 import { SOCKET_GROUPS } from '../config/socket-groups.ts';
 import { askOnce } from '../socket/ask-once.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
@@ -26,7 +27,10 @@ export class SocketReader {
   /** Whose rows these are: another one's may be the same by chance. '' where they are not those of one whole reading. */
   #worker = '';
 
-  /** `timeoutMs` is for all of it. Errors: RUNTIME_CONNECT, RUNTIME_CLOSED, RUNTIME_TIMEOUT, RUNTIME_REPLY. */
+  /**
+   * `timeoutMs` is for all of it. Errors: RUNTIME_CONNECT, RUNTIME_CLOSED, also where another worker answers in between,
+   * RUNTIME_TIMEOUT, RUNTIME_REPLY.
+   */
   async read(adminSocket: string, timeoutMs: number): Promise<SocketReading> {
     const until = performance.now() + timeoutMs;
     const worker = this.#worker;
@@ -41,14 +45,14 @@ export class SocketReader {
         { length: Math.min(atOnce, SOCKET_GROUPS + 1 - group) },
         (_, at) => group + at,
       );
-      const commands = groups.map((each) => `show stat -1 ${SOCKETS} ${each}`);
-      if (info === undefined) commands.unshift('show info');
+      const commands = ['show info', ...groups.map((each) => `show stat -1 ${SOCKETS} ${each}`)];
       const left = Math.max(1, until - performance.now());
       const texts = (await askOnce(adminSocket, commands.join(';'), { timeoutMs: left })).split('\n\n');
+      const own = readProcessInfo(texts.shift() ?? '');
       if (info === undefined) {
-        info = readProcessInfo(texts.shift() ?? '');
+        info = own;
         if (info.id !== worker) this.#rows = new SocketRows();
-      }
+      } else if (own.id !== info.id) throw anotherWorker();
       for (const [at, each] of groups.entries()) {
         for (const row of this.#rows.take(each, texts[at] ?? '')) differ.add(row);
         rows.push(...this.#rows.rows(each));
@@ -59,6 +63,11 @@ export class SocketReader {
     this.#worker = own.id;
     return { info: own, rows, differ };
   }
+}
+
+/** While one takes the place of another both answer at the admin socket. */
+export function anotherWorker(): HeadgateError {
+  return new HeadgateError('RUNTIME_CLOSED', 'Another worker has taken over', { retry: 'now' });
 }
 
 /** One, where it is not known yet how many rows they have. */

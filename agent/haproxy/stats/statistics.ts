@@ -16,7 +16,7 @@ import { Ledger, OURS } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
 import type { Block } from './series-blocks.ts';
-import { SocketReader } from './socket-reader.ts';
+import { anotherWorker, SocketReader } from './socket-reader.ts';
 import { readStatistics, StatAnswer } from './stat-reader.ts';
 
 /** How far down the series go. */
@@ -64,6 +64,9 @@ const REST = 1_000;
 /** Milliseconds between two readings of an old worker; longer where one takes long. */
 const FOLLOW_EVERY = 1_000;
 const FOLLOW_SHARE = 20;
+/** Milliseconds between two tries while two workers answer, and for how long that may last. */
+const AGAIN = 10;
+const OVERLAPS = 3 * OVERLAP;
 /** Characters of an old worker's answer that are taken in at a stretch. */
 const PIECE = 64 * 1024;
 
@@ -79,8 +82,6 @@ export class Statistics {
   #writing: Promise<void> = Promise.resolve();
   #writtenAt = Number.NEGATIVE_INFINITY;
   #sampledAt = 0;
-  /** Until then a worker that was replaced may answer at the admin socket as well. */
-  #overlapsUntil = Number.NEGATIVE_INFINITY;
   #isActive = false;
   #timer: NodeJS.Timeout | undefined;
   #writingLater: NodeJS.Timeout | undefined;
@@ -122,7 +123,6 @@ export class Statistics {
       return;
     }
     this.#retiring.set(pid, runtime);
-    this.#overlapsUntil = performance.now() + OVERLAP;
     void this.#follow(runtime);
   }
 
@@ -138,17 +138,12 @@ export class Statistics {
   }
 
   async #sample(): Promise<Sample | undefined> {
-    await delay(Math.max(0, this.#overlapsUntil - performance.now()));
     if (this.#closed) return undefined;
     const { workerPid, log } = this.#options;
     const began = performance.now();
     let info: ProcessInfo;
     try {
-      // Between its two questions another worker may have taken over.
-      info = await this.#read().catch((error) => {
-        if (!(error instanceof HeadgateError) || error.retry !== 'now') throw error;
-        return this.#read();
-      });
+      info = await this.#readOne();
     } catch (error) {
       if (this.#fault !== messageOf(error))
         log.warn('Cannot read the statistics of HAProxy', { error: messageOf(error) });
@@ -170,10 +165,27 @@ export class Statistics {
   }
 
   /**
-   * All listeners first, or, where they are many, their sockets; then what may have changed of listeners, pools and
-   * members. Errors: as readStatistics().
+   * While a worker takes the place of another one both answer: again until all is of one, and that is not the one that
+   * leaves, unless there is no other. Errors: as readStatistics().
    */
-  async #read(): Promise<ProcessInfo> {
+  async #readOne(): Promise<ProcessInfo> {
+    const until = performance.now() + OVERLAPS;
+    for (;;) {
+      const isLate = performance.now() >= until;
+      try {
+        return await this.#read(isLate);
+      } catch (error) {
+        if (isLate || !(error instanceof HeadgateError) || error.retry !== 'now') throw error;
+        await delay(AGAIN);
+      }
+    }
+  }
+
+  /**
+   * All listeners first, or, where they are many, their sockets; then what may have changed of listeners, pools and
+   * members. Errors: as readStatistics(), to be tried again where another worker has answered.
+   */
+  async #read(isAnyone: boolean): Promise<ProcessInfo> {
     const { adminSocket, wanted, detail } = this.#options;
     const due = this.#duePools;
     const sockets = due.wantsSockets ? await this.#sockets.read(adminSocket, TIMEOUT) : undefined;
@@ -181,6 +193,7 @@ export class Statistics {
     let reading: ReturnType<Ledger['current']> | undefined;
     let rows = 0;
     const begin = (own: ProcessInfo): void => {
+      if (own.stopping && !isAnyone) throw anotherWorker();
       info = own;
       due.begin(own.id, BELOW[detail()]);
       reading = this.#ledger.current(own, wanted, ({ kind, listener, source, values, status }, differs) => {
@@ -190,8 +203,7 @@ export class Statistics {
     };
     const goOn = (own: ProcessInfo): void => {
       if (info === undefined) begin(own);
-      else if (own.id !== info.id)
-        throw new HeadgateError('RUNTIME_CLOSED', 'Another worker has taken over', { retry: 'now' });
+      else if (own.id !== info.id) throw anotherWorker();
     };
     const ask = (commands: string): Promise<void> =>
       readStatistics(adminSocket, {
