@@ -32,10 +32,10 @@ const SCRAPES = 40;
 const WARMING = 600;
 const WARMING_ROUNDS = 3;
 /** Where all pools have traffic: rounds, and requests at a time. */
-const BUSY_ROUNDS = 5;
+const BUSY_ROUNDS = 3;
 const AT_A_TIME = 8;
-/** Seconds of one such round: all pools are read once in ten at the most, however often somebody scrapes. */
-const BUSY_SECONDS = 12;
+/** Seconds of one such round, in which all pools are read four times: once in ten, however often somebody scrapes. */
+const BUSY_SECONDS = 38;
 /** Milliseconds after which they are read again. */
 const REST = 10_000;
 

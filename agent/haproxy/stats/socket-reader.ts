@@ -14,6 +14,8 @@ const SOCKETS = 8;
 const PORTION = 64;
 /** Milliseconds between two portions. */
 const PAUSE = 1;
+/** Seconds: more than for how long a worker that was replaced answers. */
+const YOUNG = 2;
 
 export interface SocketReading {
   readonly info: ProcessInfo;
@@ -45,14 +47,19 @@ export class SocketReader {
         { length: Math.min(atOnce, SOCKET_GROUPS + 1 - group) },
         (_, at) => group + at,
       );
-      const commands = ['show info', ...groups.map((each) => `show stat -1 ${SOCKETS} ${each}`)];
+      const commands = groups.map((each) => `show stat -1 ${SOCKETS} ${each}`);
+      const isLast = group + atOnce > SOCKET_GROUPS;
+      const asksWho = info === undefined || isLast || isYoung(info);
+      if (asksWho) commands.unshift('show info');
       const left = Math.max(1, until - performance.now());
       const texts = (await askOnce(adminSocket, commands.join(';'), { timeoutMs: left })).split('\n\n');
-      const own = readProcessInfo(texts.shift() ?? '');
-      if (info === undefined) {
+      if (asksWho) {
+        const own = readProcessInfo(texts.shift() ?? '');
+        if (info === undefined) {
+          if (own.id !== worker) this.#rows = new SocketRows();
+        } else if (own.id !== info.id || own.stopping !== info.stopping) throw anotherWorker();
         info = own;
-        if (info.id !== worker) this.#rows = new SocketRows();
-      } else if (own.id !== info.id) throw anotherWorker();
+      }
       for (const [at, each] of groups.entries()) {
         for (const row of this.#rows.take(each, texts[at] ?? '')) differ.add(row);
         rows.push(...this.#rows.rows(each));
@@ -63,6 +70,11 @@ export class SocketReader {
     this.#worker = own.id;
     return { info: own, rows, differ };
   }
+}
+
+/** The one before may answer as well, in between. An older one is replaced while it is read if at the end it stops. */
+function isYoung(info: ProcessInfo): boolean {
+  return !(info.gauge('Uptime_sec') >= YOUNG);
 }
 
 /** While one takes the place of another both answer at the admin socket. */

@@ -1,6 +1,7 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
+import { OVERLAP } from '../../../agent/haproxy/overlap.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { Serving, type ServingOptions } from '../../../agent/haproxy/serving.ts';
 import type { ServingWorker } from '../../../agent/haproxy/worker.ts';
@@ -64,6 +65,18 @@ test('What the next worker lacks is planned, also where nobody has said that it 
   own.take(workerOf(2, [old]));
   await turn();
   t.deepEqual(planned.flat(), [KEY]);
+  own.close();
+});
+
+test('A worker that was replaced counts as leaving for as long as it may take connections', async (t) => {
+  const { serving: own } = serving([]);
+  const [first, second] = [workerOf(1, []), workerOf(2, [])];
+  own.take(first);
+  t.is(own.leaving, undefined);
+  own.take(second);
+  t.is(own.leaving, first);
+  await delay(OVERLAP + 5);
+  t.is(own.leaving, undefined);
   own.close();
 });
 

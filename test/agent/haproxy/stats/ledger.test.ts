@@ -160,6 +160,31 @@ test('What was down before a reload has gone down once, and not for longer than 
   ]);
 });
 
+test('Pools that are put off are as they were, for so many seconds, and their downtime is counted from then on', (t) => {
+  let now = 1_000;
+  const ledger = new Ledger(() => now);
+  const told = (downtime: number): string[] => [
+    line('FRONTEND', 5),
+    line('BACKEND', 5, { status: 'DOWN', downs: 1, downtime }),
+  ];
+  read(ledger, 1, told(100));
+  t.is(ledger.age, 0);
+  for (const passed of [3, 6]) {
+    now = 1_000 + passed;
+    const reading = ledger.current(readProcessInfo(info(1)), new Map());
+    const rows = new StatRows((row) => reading.row(row));
+    rows.feed(Buffer.from(`${HEADER}\n${line('FRONTEND', 5 + passed)}\n\n`));
+    rows.end();
+    reading.end({ unread: new Set([LISTENER]), isPutOff: true });
+    t.is(ledger.age, passed);
+    t.deepEqual(totals(ledger), [5 + passed, 5]);
+  }
+  now = 1_010;
+  read(ledger, 2, told(110));
+  t.is(ledger.age, 0);
+  t.deepEqual([totals(ledger, 'chkdown').at(-1), totals(ledger, 'downtime').at(-1)], [1, 110]);
+});
+
 test('The next agent knows what was counted in the second backend', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
   t.teardown(() => rm(directory, { recursive: true }));

@@ -10,6 +10,8 @@ import { SocketReader } from '../../../../agent/haproxy/stats/socket-reader.ts';
 class Worker {
   pid = 1;
   broken = 0;
+  /** Another one answers in place of it from its next question on. */
+  isLeaving = false;
   readonly sessions = new Map<number, number>();
 
   answer(line: string): string {
@@ -20,7 +22,11 @@ class Worker {
   }
 
   #answerOne(command: string): string {
-    if (command === 'show info') return `Pid: ${this.pid}\nStart_time_sec: 7\nStopping: 0\n`;
+    if (command === 'show info') {
+      const { pid } = this;
+      if (this.isLeaving) this.pid = 3 - pid;
+      return `Pid: ${pid}\nStart_time_sec: 7\nStopping: 0\n`;
+    }
     const group = Number(/^show stat -1 8 (\d+)$/.exec(command)?.[1]);
     if (group === this.broken) return 'Permission denied\n';
     return `# pxname,svname,scur,stot,iid,\ndefault:web-${group}:tcp:80:v4,sock-1,0,${this.sessions.get(group) ?? 0},${group},\n`;
@@ -76,4 +82,12 @@ test('What a reading had found to differ before it broke off is not lost', async
   worker.broken = 0;
   t.true((await differing()).includes(1));
   t.deepEqual(await differing(), []);
+});
+
+test('Rows of two workers are never taken for those of one', async (t) => {
+  const { worker, differing } = await start(t);
+  worker.isLeaving = true;
+  await t.throwsAsync(differing, { message: 'Another worker has taken over' });
+  worker.isLeaving = false;
+  t.is((await differing()).length, SOCKET_GROUPS, 'What was read of it is forgotten');
 });
