@@ -14,8 +14,8 @@ const SOCKETS = 8;
 const PORTION = 64;
 /** Milliseconds between two portions. */
 const PAUSE = 1;
-/** Seconds: more than for how long a worker that was replaced answers. */
-const YOUNG = 2;
+/** Seconds since its start, which with 100,000 members comes some before its first answer, and the end of the one before. */
+const YOUNG = 60;
 
 export interface SocketReading {
   readonly info: ProcessInfo;
@@ -72,7 +72,7 @@ export class SocketReader {
   }
 }
 
-/** The one before may answer as well, in between. An older one is replaced while it is read if at the end it stops. */
+/** The one before may answer as well, in between. An older one is replaced meanwhile if it stops by the end of the reading. */
 function isYoung(info: ProcessInfo): boolean {
   return !(info.gauge('Uptime_sec') >= YOUNG);
 }
