@@ -36,11 +36,11 @@ const AT_ONCE = 8;
 const MOST_NAMED = 64;
 /**
  * Milliseconds between two readings of all pools for each row that the first of them had: 200 times of what a row takes
- * HAProxy, so that a two-hundredth of one of its threads is the most; and the longest time, so that whoever asks less
- * often always has everything as it is.
+ * HAProxy, so that a two-hundredth of one of its threads is the most; and the longest time, from the end of the first:
+ * whoever asks every ten seconds, or less often, always has everything as it is.
  */
 const REST_PER_ROW = 0.8;
-const LONGEST_REST = 10_000;
+const LONGEST_REST = 9_000;
 /** Nothing else becomes a part of a command. */
 const NAME = /^[a-z0-9.-]+:[a-z0-9.-]+:[a-z]+:\d+:v[46]$/;
 
