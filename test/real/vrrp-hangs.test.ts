@@ -2,10 +2,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/base/namespace.ts';
+import { findKeepalived } from '../../agent/keepalived/process/pid-files.ts';
 import { signal } from '../support/agent.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
 import { removeFolder } from '../support/remove-folder.ts';
@@ -58,6 +60,35 @@ test.serial('keepalived whose pid files are lost is found, and gets no other one
   await until('it is not taken for another one', async () => b.dataplane.status().pid === parent, pair);
   t.is(b.state(), 'master');
   t.false(b.log.includes('Started keepalived', b.log.indexOf('Started keepalived') + 1));
+});
+
+test.serial('keepalived whose pid files are lost again and again is never taken for gone', async (t) => {
+  const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 30 } });
+  const { b } = pair;
+  const parent = await b.pid();
+  const { pidFile, vrrpPidFile } = b.paths;
+  let [lost, found] = [0, 0];
+  const losing = (async () => {
+    for (; lost < 1_000; lost++) {
+      await rm([pidFile, vrrpPidFile][lost % 2] ?? '', { force: true });
+      await delay(lost % 7);
+    }
+  })();
+  // As the dataplane does at each step, with others that mend at the same time.
+  while (lost < 1_000) {
+    const each = await Promise.all([0, 1].map(() => findKeepalived(b.paths, parent)));
+    t.deepEqual(
+      each.map(({ pid }) => pid),
+      [parent, parent],
+    );
+    found += each.filter(({ isMended }) => isMended).length;
+  }
+  await losing;
+  t.true(found > 100, `${found}`);
+  await until('it is known', async () => (await b.pid().catch(() => 0)) === parent, pair);
+  t.is(b.dataplane.status().pid, parent);
+  t.is(b.state(), 'master');
+  t.notRegex(b.log, /has ended|Started keepalived.*Started keepalived/s);
 });
 
 test.serial('A second keepalived with the same files is said, and that it is gone', async (t) => {

@@ -13,7 +13,7 @@ import type { VrrpStates } from '../states/vrrp-states.ts';
 import { Question } from './ask.ts';
 import type { InstanceDump } from './dump.ts';
 import { removeIntruders, removeLeftovers } from './leftovers.ts';
-import { mendPidFiles, secondKeepalived } from './pid-files.ts';
+import { findKeepalived, secondKeepalived } from './pid-files.ts';
 import {
   ageOf,
   endKeepalived,
@@ -95,9 +95,8 @@ export class Daemon {
 
   /** Finds out whether it is still the one that it was; what one that is gone has left on the interfaces is taken away. */
   async notice(text: string | undefined): Promise<void> {
-    const { paths, states, metrics, log } = this.#options;
-    await this.mendPidFiles();
-    const [before, now] = [this.#pid, (await keepalivedPid(paths)) ?? 0];
+    const { states, metrics, log } = this.#options;
+    const [before, now] = [this.#pid, await this.mendPidFiles()];
     if (now !== before) {
       this.#pid = now;
       this.#isVerified = false;
@@ -118,12 +117,15 @@ export class Daemon {
     return ((await keepalivedPid(this.#options.paths)) ?? 0) !== this.#pid;
   }
 
-  /** They may have been deleted by somebody. */
-  async mendPidFiles(): Promise<void> {
+  /** They may have been deleted by somebody. Gives the pid of the one that runs, 0 for none. */
+  async mendPidFiles(): Promise<number> {
     const { paths, metrics, log } = this.#options;
-    if (!(await mendPidFiles(paths, this.#pid))) return;
-    metrics.repaired('keepalived');
-    log.warn('The pid files of keepalived were not right: written again', { path: paths.pidFile });
+    const { pid, isMended } = await findKeepalived(paths, this.#pid);
+    if (isMended) {
+      metrics.repaired('keepalived');
+      log.warn('The pid files of keepalived were not right: written again', { path: paths.pidFile });
+    }
+    return pid;
   }
 
   /**

@@ -1,7 +1,8 @@
 // Keeps the pid files of keepalived true. It writes them once, when it starts: where they are lost nobody finds it any
 // more, and a second one beside it would hold the same addresses. Finds such a second one, which no pid file names.
 
-import { readlink, writeFile } from 'node:fs/promises';
+import { readlink } from 'node:fs/promises';
+import { writeAtomically } from '../../base/atomic-file.ts';
 import { startedWith } from '../../base/started-with.ts';
 import type { KeepalivedPaths } from '../paths.ts';
 import { ageOf, keepalivedPid } from './process.ts';
@@ -9,24 +10,39 @@ import { ageOf, keepalivedPid } from './process.ts';
 /** Milliseconds in which it writes them itself; it does not start where somebody else has. */
 const YOUTH = 3_000;
 
+export interface FoundKeepalived {
+  /** Its parent process; 0 where none runs. */
+  readonly pid: number;
+  /** Its pid files were written again. */
+  readonly isMended: boolean;
+}
+
 /**
- * Looks for keepalived where a pid file does not name it, and writes the files again; true where that was done. `known`
- * is the pid of one that had them. Errors: FILE_READ, and those of /proc, for lack of descriptors.
+ * Finds keepalived by its pid files, or by its command line where they do not name it, and writes them again then. `known`
+ * is the pid that it had. It comes from one look: a pid file may be lost again between two of them, and one that lives
+ * must not be taken for gone. Errors: FILE_READ, and those of /proc, for lack of descriptors.
  */
-export async function mendPidFiles(paths: KeepalivedPaths, known: number): Promise<boolean> {
-  const named = [await keepalivedPid(paths), await keepalivedPid({ ...paths, pidFile: paths.vrrpPidFile })];
-  if (!named.includes(undefined)) return false;
+export async function findKeepalived(paths: KeepalivedPaths, known: number): Promise<FoundKeepalived> {
+  const parent = await keepalivedPid(paths);
+  const child = await keepalivedPid({ ...paths, pidFile: paths.vrrpPidFile });
+  if (parent !== undefined && child !== undefined) return { pid: parent, isMended: false };
   const found = await running(paths);
-  const child = [...found].find(([, parent]) => found.has(parent));
-  if (child === undefined) return false;
-  const [pid, parent] = child;
-  if (parent !== known && (await ageOf(parent)) < YOUTH) return false;
+  const own = parent ?? known;
+  const pairs = [...found].filter(([, each]) => found.has(each));
+  const ownPair = pairs.find(([, each]) => each === own);
+  // It may be about to start another child.
+  if (ownPair === undefined && found.has(own)) return { pid: own, isMended: false };
+  const pair = ownPair ?? pairs[0];
+  if (pair === undefined) return { pid: parent ?? 0, isMended: false };
+  const [vrrp, pid] = pair;
+  if (pid !== known && (await ageOf(pid)) < YOUTH) return { pid: parent ?? 0, isMended: false };
+  return { pid, isMended: await writePidFiles(paths, pid, vrrp) };
+}
+
+async function writePidFiles(paths: KeepalivedPaths, parent: number, child: number): Promise<boolean> {
   try {
-    for (const [file, number] of [
-      [paths.pidFile, parent],
-      [paths.vrrpPidFile, pid],
-    ] as const)
-      await writeFile(file, `${number}\n`, { mode: 0o644 });
+    await writeAtomically(paths.pidFile, [`${parent}\n`], { mode: 0o644 });
+    await writeAtomically(paths.vrrpPidFile, [`${child}\n`], { mode: 0o644 });
     return true;
   } catch {
     return false;
@@ -35,7 +51,7 @@ export async function mendPidFiles(paths: KeepalivedPaths, known: number): Promi
 
 /**
  * The processes of keepalived beside the one that the pid files name, in its network namespace and with the same files.
- * None where the files do not name one, or where one is so young that it may be about to end. Errors: as mendPidFiles().
+ * None where the files do not name one, or where one is so young that it may be about to end. Errors: as findKeepalived().
  */
 export async function secondKeepalived(paths: KeepalivedPaths): Promise<readonly number[]> {
   const named = await keepalivedPid(paths);
