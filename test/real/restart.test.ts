@@ -1,6 +1,7 @@
 // The agent comes and goes, traffic and HAProxy stay: what a restart may cost, and what it must catch up on.
 
 import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
@@ -58,7 +59,14 @@ test.serial('HAProxy comes before the agent, after a reload, too, where this use
   await host.serve({ annotations: { mode: 'http' } });
   await host.until('it is reloaded', async () => (await host.worker()) !== first);
   const nice = mayRaise() ? -5 : getPriority();
-  t.deepEqual([await host.master(), await host.worker()].map(getPriority), [nice, nice]);
+  const pids = [await host.master(), await host.worker()];
+  t.deepEqual(pids.map(getPriority), [nice, nice]);
+  const ofSession = (pid: number): string | undefined => {
+    const file = `/proc/${pid}/autogroup`;
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' nice ')[1] : undefined;
+  };
+  const expected = ofSession(process.pid) === undefined ? undefined : mayRaise() ? '-5' : '0';
+  t.deepEqual(pids.map(ofSession), [expected, expected]);
 });
 
 /** Whether a process of this user may have a higher priority than this one. */

@@ -1,5 +1,6 @@
 // Finds, starts and stops the HAProxy master process. Started by the agent it outlives it.
 
+import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
@@ -118,12 +119,17 @@ function complaints(said: string): string {
     .join('\n');
 }
 
-/** Traffic comes before what is told of it. Where this user may not say so it has the same priority. */
+/**
+ * Traffic comes before what is told of it. Where this user may not say so it has the same priority. Outside of control
+ * groups the kernel shares processors out among sessions first, of which HAProxy has one of its own, and then what
+ * counts is the session's niceness (sched(7), autogroup).
+ */
 function putFirst(pid: number): void {
   try {
     setPriority(pid, NICE);
+    writeFileSync(`/proc/${pid}/autogroup`, `${NICE}`);
   } catch {
-    // Only root may, and who has CAP_SYS_NICE.
+    // Only root may, and who has CAP_SYS_NICE; and not every kernel has the second.
   }
 }
 
