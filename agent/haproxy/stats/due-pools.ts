@@ -21,6 +21,13 @@ export interface DuePoolsOptions {
 /** As `show stat` has them; may be added up. */
 export const [LISTENERS, POOLS, MEMBERS] = [1, 2, 4] as const;
 
+/** What is asked for at a time. */
+export interface Question {
+  readonly lines: readonly string[];
+  /** The answer takes HAProxy long, and is to be taken as it comes. */
+  readonly isLong: boolean;
+}
+
 interface Known {
   readonly listener: Listener | undefined;
   readonly changes: number;
@@ -150,7 +157,7 @@ export class DuePools {
    * What is to be asked once every listener has been told of, or its sockets; each when the rows of the one before have
    * been, too.
    */
-  *commands(): Generator<string, void, void> {
+  *questions(): Generator<Question, void, void> {
     if (!this.#isAll) {
       const due = this.#dueAnd(this.#doubtful);
       this.#isCrowded = !areFew(due);
@@ -158,20 +165,20 @@ export class DuePools {
         yield* this.#naming([...due, ...this.#round()], this.#kinds);
         return;
       }
-      if (this.#byNumber.size > 0) yield `show stat -1 ${LISTENERS} -1`;
+      if (this.#byNumber.size > 0) yield long(`show stat -1 ${LISTENERS} -1`);
       this.#isPutOff = this.#kinds > 0 && this.#options.now() < this.#restsUntil;
       if (this.#isPutOff) {
         this.#unread = new Set(this.#listeners.keys());
         return;
       }
     }
-    if ((this.#kinds & POOLS) !== 0) yield `show stat -1 ${POOLS} -1`;
+    if ((this.#kinds & POOLS) !== 0) yield long(`show stat -1 ${POOLS} -1`);
     if ((this.#kinds & MEMBERS) === 0) return;
     const due = this.#isAll ? [] : this.#dueAnd([]);
     if (this.#isAll || !areFew(due)) {
       this.#isAll = true;
       this.#unread = new Set();
-      yield `show stat -1 ${MEMBERS} -1`;
+      yield long(`show stat -1 ${MEMBERS} -1`);
     } else yield* this.#naming([...due, ...this.#round()], MEMBERS);
   }
 
@@ -221,15 +228,15 @@ export class DuePools {
     return names;
   }
 
-  *#naming(names: readonly string[], kinds: number): Generator<string, void, void> {
+  *#naming(names: readonly string[], kinds: number): Generator<Question, void, void> {
     for (let at = 0; at < names.length; at += AT_ONCE) {
-      const commands = this.#commandsFor(names.slice(at, at + AT_ONCE), kinds);
-      if (commands !== '') yield commands;
+      const lines = this.#linesFor(names.slice(at, at + AT_ONCE), kinds);
+      if (lines.length > 0) yield { lines, isLong: false };
     }
   }
 
   /** Listeners, then pools, then members. */
-  #commandsFor(names: readonly string[], kinds: number): string {
+  #linesFor(names: readonly string[], kinds: number): readonly string[] {
     const backends = names.flatMap((name) => {
       const listener = this.#listeners.get(name);
       return listener !== undefined && hasSpare(listener.pool) ? [name, spareOf(name)] : [name];
@@ -238,8 +245,12 @@ export class DuePools {
     const below = [POOLS, MEMBERS]
       .filter((kind) => (kinds & kind) !== 0)
       .flatMap((kind) => backends.map((name) => `show stat ${name} ${kind} -1`));
-    return [...listeners.map((number) => `show stat ${number} ${LISTENERS} -1`), ...below].join(';');
+    return [...listeners.map((number) => `show stat ${number} ${LISTENERS} -1`), ...below];
   }
+}
+
+function long(line: string): Question {
+  return { lines: [line], isLong: true };
 }
 
 /** Whether they can be named: not where there are many, or a name is none of ours. */

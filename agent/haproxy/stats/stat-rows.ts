@@ -36,6 +36,8 @@ export class StatRows {
   /** The number of the last column that means anything. */
   #last = 0;
   #rest: Buffer = NOTHING;
+  /** The header that the meanings are of: it comes again with each answer. */
+  #known = '';
 
   constructor(onRow: (row: StatRow) => void) {
     this.#onRow = onRow;
@@ -92,6 +94,7 @@ export class StatRows {
   }
 
   #header(line: string): void {
+    if (line === this.#known) return;
     if (!line.startsWith('# ')) throw unreadable(line);
     const names = line.slice(2).split(',');
     this.#meanings = names.map((name, at) => {
@@ -102,6 +105,7 @@ export class StatRows {
     const missing = allColumns.find((name) => !names.includes(name));
     if (missing !== undefined || names[0] !== 'pxname' || names[1] !== 'svname')
       throw unreadable(missing ?? line);
+    this.#known = line;
   }
 
   #fields(bytes: Buffer, from: number): number {

@@ -5,19 +5,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
+import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { OVERLAP } from '../overlap.ts';
 import type { Runtime } from '../socket/runtime.ts';
-import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { DuePools, LISTENERS, MEMBERS, POOLS } from './due-pools.ts';
-import { Ledger, OURS } from './ledger.ts';
+import { Ledger } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
 import type { Block } from './series-blocks.ts';
-import { anotherWorker, SocketReader } from './socket-reader.ts';
-import { readStatistics, StatAnswer } from './stat-reader.ts';
+import { SocketReader } from './socket-reader.ts';
+import { StatAnswer } from './stat-reader.ts';
+import { readWorker } from './worker-reading.ts';
 
 /** How far down the series go. */
 export type MetricsDetail = 'listener' | 'pool' | 'member';
@@ -49,10 +49,11 @@ export interface StatisticsOptions {
 
 /** What there are series of besides listeners. */
 const BELOW: Readonly<Record<MetricsDetail, number>> = { listener: 0, pool: POOLS, member: POOLS + MEMBERS };
-const OPEN = positionOf('scur');
-const TIMEOUT = 3_000;
-/** Milliseconds between two writes of the file, of one after its reading, and between two readings where nobody asks. */
-const WRITE_EVERY = 5_000;
+/**
+ * Milliseconds between two writes of the file while the same worker counts, which tells the next agent itself what it has
+ * counted since; of one after its reading; and between two readings where nobody asks.
+ */
+const WRITE_EVERY = 60_000;
 const WRITE_AFTER = 1_000;
 const SAMPLE_EVERY = 60_000;
 /**
@@ -82,6 +83,8 @@ export class Statistics {
   #writing: Promise<void> = Promise.resolve();
   #writtenAt = Number.NEGATIVE_INFINITY;
   #sampledAt = 0;
+  /** The worker of the last reading. */
+  #sampled = '';
   #isActive = false;
   #timer: NodeJS.Timeout | undefined;
   #writingLater: NodeJS.Timeout | undefined;
@@ -153,7 +156,8 @@ export class Statistics {
     this.#fault = '';
     this.#sampledAt = performance.now();
     this.#ledger.keepWorkers(new Set([info.pid, workerPid() ?? 0, ...this.#retiring.keys()]));
-    if (this.#sampledAt - this.#writtenAt >= WRITE_EVERY) this.#writeLater();
+    if (info.id !== this.#sampled || this.#sampledAt - this.#writtenAt >= WRITE_EVERY) this.#writeLater();
+    this.#sampled = info.id;
     const blocks = {
       listener: this.#ledger.blocks('listener'),
       pool: this.#ledger.blocks('pool'),
@@ -166,76 +170,28 @@ export class Statistics {
 
   /**
    * While a worker takes the place of another one both answer: again until all is of one, and that is not the one that
-   * leaves, unless there is no other. Errors: as readStatistics().
+   * leaves, unless there is no other. Errors: as readWorker().
    */
   async #readOne(): Promise<ProcessInfo> {
+    const { adminSocket, wanted, detail } = this.#options;
     const until = performance.now() + OVERLAPS;
     for (;;) {
       const isLate = performance.now() >= until;
       try {
-        return await this.#read(isLate);
+        return await readWorker({
+          adminSocket,
+          wanted,
+          kinds: BELOW[detail()],
+          ledger: this.#ledger,
+          due: this.#duePools,
+          sockets: this.#sockets,
+          isAnyone: isLate,
+        });
       } catch (error) {
         if (isLate || !(error instanceof HeadgateError) || error.retry !== 'now') throw error;
         await delay(AGAIN);
       }
     }
-  }
-
-  /**
-   * All listeners first, or, where they are many, their sockets; then what may have changed of listeners, pools and
-   * members. Errors: as readStatistics(), to be tried again where another worker has answered.
-   */
-  async #read(isAnyone: boolean): Promise<ProcessInfo> {
-    const { adminSocket, wanted, detail } = this.#options;
-    const due = this.#duePools;
-    const sockets = due.wantsSockets ? await this.#sockets.read(adminSocket, TIMEOUT) : undefined;
-    let info: ProcessInfo | undefined;
-    let reading: ReturnType<Ledger['current']> | undefined;
-    let rows = 0;
-    const begin = (own: ProcessInfo): void => {
-      if (own.stopping && !isAnyone) throw anotherWorker();
-      info = own;
-      due.begin(own.id, BELOW[detail()]);
-      reading = this.#ledger.current(own, wanted, ({ kind, listener, source, values, status }, differs) => {
-        if (kind === 'listener') due.listener(listener, source, differs, (values[OPEN] as number) > 0);
-        else due.pool(listener, differs, status === 'UP');
-      });
-    };
-    const goOn = (own: ProcessInfo): void => {
-      if (info === undefined) begin(own);
-      else if (own.id !== info.id) throw anotherWorker();
-    };
-    const ask = (commands: string): Promise<void> =>
-      readStatistics(adminSocket, {
-        commands,
-        timeoutMs: TIMEOUT,
-        onInfo: (text) => goOn(readProcessInfo(text)),
-        onRow: (row) => {
-          rows++;
-          reading?.row(row);
-        },
-      });
-    const slice = new Slice(BESIDE_TRAFFIC);
-    if (sockets !== undefined) begin(sockets.info);
-    for (const row of due.isAll ? [] : (sockets?.rows ?? [])) {
-      const { listener, isOpen, id } = row;
-      if (OURS.test(listener))
-        due.listener(listener, reading?.listener(listener), sockets?.differ.has(row) === true, isOpen, id);
-      if (slice.isOver) await slice.pause();
-    }
-    if (sockets === undefined || due.isAll || due.lacksSockets()) await ask(`show stat -1 ${LISTENERS} -1`);
-    rows = 0;
-    for (const commands of due.commands()) {
-      await slice.pause();
-      await ask(commands);
-    }
-    if (info === undefined || reading === undefined)
-      throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
-    await slice.pause();
-    reading.end({ unread: due.unread, isPutOff: due.isPutOff });
-    due.done(rows);
-    await slice.pause();
-    return info;
   }
 
   async #follow(runtime: Runtime): Promise<void> {

@@ -59,6 +59,8 @@ class Host {
   time = 0;
   worker = '1 1';
   kinds = POOLS + MEMBERS;
+  /** Questions so far whose answers take long. */
+  long = 0;
   readonly listeners = new Map<string, Listener>();
   readonly due = new DuePools({ changesOf: () => this.changes, now: () => this.time });
 
@@ -79,7 +81,9 @@ class Host {
       this.due.listener(each, listener, differ.includes(each), open.includes(each), id);
     }
     const asked: string[] = [];
-    for (const commands of this.due.commands()) {
+    for (const { lines, isLong } of this.due.questions()) {
+      const commands = lines.join(';');
+      this.long += Number(isLong);
       asked.push(commands);
       for (const each of this.listeners.keys())
         if (commands.includes(ALL_POOLS) || commands.includes(`${each} ${POOLS} `))
@@ -99,10 +103,12 @@ function hostOf(count: number): Host {
 test('A worker is read as a whole first, then what is below listeners that differ', (t) => {
   const host = hostOf(3);
   t.deepEqual(host.read(), EVERYTHING);
+  t.is(host.long, 2);
   t.deepEqual([...host.due.unread], []);
   t.deepEqual(host.read(), []);
   t.deepEqual([...host.due.unread], [name(0), name(1), name(2)]);
   t.deepEqual(host.read({ differ: [name(1)] }), named(name(1)));
+  t.is(host.long, 2);
   t.deepEqual([...host.due.unread], [name(0), name(2)]);
   t.deepEqual(host.read(), []);
   host.worker = '2 9';
