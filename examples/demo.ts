@@ -1,6 +1,6 @@
 // `make demo`: a Service under load is scaled, drained, killed, replaced and broken, and no request fails.
 // Everything is on loopback, in a temporary directory, and needs no root. With DEMO_ONCE=1 it ends after the table, with
-// a status other than 0 if a request failed or a reload was needed; otherwise it stays until Ctrl-C, to be played with.
+// a status other than 0 if a request failed, or a reload came where none should; otherwise it stays until Ctrl-C, to be played with.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
