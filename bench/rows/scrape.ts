@@ -34,10 +34,10 @@ const WARMING_ROUNDS = 3;
 /** Where all pools have traffic: rounds, and requests at a time. */
 const BUSY_ROUNDS = 3;
 const AT_A_TIME = 8;
-/** Seconds of one such round, in which all pools are read four times: once in ten, however often somebody scrapes. */
-const BUSY_SECONDS = 38;
+/** Seconds of one such round, in which all pools are read twice: once in thirty, however often somebody scrapes. */
+const BUSY_SECONDS = 58;
 /** Milliseconds after which they are read again. */
-const REST = 10_000;
+const REST = 30_000;
 
 type Scrape = (order: ScrapeOrder) => Promise<ScrapeResult>;
 

@@ -241,33 +241,46 @@ test.serial(
   },
 );
 
-/** What HAProxy itself tells of pools and members, by metric and what is in its labels. */
-async function counted(host: TestHost): Promise<ReadonlyMap<string, number>> {
-  const [header = '', ...rows] = (await host.haproxy('show stat -1 6 -1')).trim().split('\n');
+/** What HAProxy itself tells, by metric and what is in its labels; of pools and members, or of others (`kinds`). */
+async function counted(host: TestHost, kinds = 6): Promise<ReadonlyMap<string, number>> {
+  const [header = '', ...rows] = (await host.haproxy(`show stat -1 ${kinds} -1`)).trim().split('\n');
   const names = header.replace(/^# /, '').split(',');
   const all = new Map<string, number>();
   for (const row of rows) {
     const fields = row.split(',');
     const of = (column: string): string => fields[names.indexOf(column)] ?? '';
     const [, service] = of('pxname').split(':');
-    const [kind, label] =
-      of('svname') === 'BACKEND' ? ['pool', ''] : ['member', ` address="${of('svname')}"`];
-    if (service === undefined) continue;
-    for (const [metric, column] of Object.entries(kind === 'pool' ? { ...COMPARED, ...OF_POOLS } : COMPARED))
+    const kind = KINDS[Number(of('type'))];
+    if (service === undefined || kind === undefined) continue;
+    const label = kind === 'member' ? ` address="${of('svname')}"` : '';
+    for (const [metric, column] of Object.entries({ ...COMPARED, ...COMPARED_OF[kind] }))
       all.set(`headgate_${kind}_${metric} service="${service}"${label}`, Number(of(column)));
   }
   return all;
 }
 
+const KINDS = ['listener', 'pool', 'member'] as const;
 const COMPARED = {
   open_connections: 'scur',
   sessions_total: 'stot',
   received_bytes_total: 'bin',
   sent_bytes_total: 'bout',
-  connection_errors_total: 'econ',
-  retries_total: 'wretr',
 };
-const OF_POOLS = { redispatches_total: 'wredis' };
+const TO_MEMBERS = { connection_errors_total: 'econ', retries_total: 'wretr' };
+const COMPARED_OF: Readonly<Record<(typeof KINDS)[number], Readonly<Record<string, string>>>> = {
+  listener: { connections_total: 'conn_tot', denied_connections_total: 'dcon' },
+  pool: { ...TO_MEMBERS, redispatches_total: 'wredis' },
+  member: TO_MEMBERS,
+};
+
+/** What is shown otherwise than HAProxy has counted it. */
+function differing(metrics: Scraped, expected: ReadonlyMap<string, number>): readonly string[] {
+  return [...expected].flatMap(([key, value]) => {
+    const [name = '', ...labels] = key.split(' ');
+    const shown = total(metrics, name, ...labels);
+    return shown === value ? [] : [`${key}: ${shown}, not ${value}`];
+  });
+}
 
 /** `others`: Services besides, to which nobody connects. */
 const counts = test.macro(async (t, others: number) => {
@@ -299,11 +312,7 @@ const counts = test.macro(async (t, others: number) => {
   await host.until('nothing is under way', isQuiet);
   for (const isOpen of [true, false]) {
     const [metrics, expected] = [await scraped(agent), await counted(host)];
-    const differing = [...expected].filter(([key, value]) => {
-      const [name = '', ...labels] = key.split(' ');
-      return total(metrics, name, ...labels) !== value;
-    });
-    t.deepEqual(differing, [], isOpen ? 'a connection is open' : 'none is open');
+    t.deepEqual(differing(metrics, expected), [], isOpen ? 'a connection is open' : 'none is open');
     t.is(expected.get('headgate_pool_open_connections service="web"'), Number(isOpen));
     t.true((expected.get('headgate_pool_redispatches_total service="half"') ?? 0) > 0);
     t.true((expected.get('headgate_pool_connection_errors_total service="none"') ?? 0) > 0);
@@ -321,6 +330,58 @@ test.serial(
   0,
 );
 test.serial('The same where listeners are so many that their sockets are asked for first', counts, 140);
+
+test.serial(
+  'Where too many pools are in use to be asked for each time, listeners are shown as they are all the same',
+  async (t) => {
+    const host = await served(t);
+    const places = Array.from({ length: 140 }, (_, at) => 100 + at);
+    const [first = 0] = places;
+    const busy = places.map((at) =>
+      webObjects({ name: `busy-${at}`, address: host.address(at), members: [host.address(11)] }),
+    );
+    await host.write('busy.yaml', busy.flat());
+    const agent = await host.start();
+    await host.until('all are served', async () => (await host.answers()) && (await host.answers(first)));
+    const kept = await Client.connect(host.place(first));
+    let before: Scraped = new Map();
+    let metrics = await scraped(agent);
+    const isOld = (): boolean => total(metrics, 'headgate_haproxy_statistics_age_seconds') > 0;
+    const askAll = async (): Promise<void> => {
+      await Promise.all(places.map((at) => ask(host.place(at))));
+      await kept.ask();
+      await host.until('only one connection is open', async () => {
+        const open = [...(await counted(host, 1))].filter(([key]) => /_open_/.test(key));
+        return open.reduce((sum, [, count]) => sum + count, 0) === 1;
+      });
+      before = metrics;
+      metrics = await scraped(agent);
+    };
+    const listeners = async (): Promise<readonly string[]> => differing(metrics, await counted(host, 1));
+    // Before 3.0 a socket does not tell its sessions, only its connections.
+    const withoutSessions = async (): Promise<readonly string[]> =>
+      (await listeners()).filter((each) => !/_sessions_total/.test(each));
+    for (const round of ['once', 'twice']) {
+      await host.until(`pools are put off ${round}`, async () => {
+        await askAll();
+        return isOld();
+      });
+      t.deepEqual(await withoutSessions(), []);
+      const served = 'headgate_listener_sent_bytes_total';
+      t.true(total(metrics, served) > total(before, served));
+      t.is(total(metrics, 'headgate_listener_open_connections', `service="busy-${first}"`), 1);
+      const toPools = 'headgate_pool_sessions_total';
+      t.is(total(metrics, toPools), total(before, toPools));
+    }
+    kept.close();
+    await host.until('all is read', async () => {
+      metrics = await scraped(agent);
+      return !isOld();
+    });
+    t.deepEqual([...(await listeners()), ...differing(metrics, await counted(host))], []);
+    t.deepEqual(goneBack(ofHaproxy(before), ofHaproxy(metrics)), []);
+  },
+);
 
 test.serial(
   'What is down goes down once, however often HAProxy is reloaded, also while old workers live',

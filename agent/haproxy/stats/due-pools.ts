@@ -6,7 +6,8 @@
 // Where too many may have changed to be named, all pools are read, and then the members of those that have: whatever
 // HAProxy counts for a server it counts for its backend as well
 // (https://github.com/haproxy/haproxy/blob/v2.6.0/src/stream.c#L782). That is much work for HAProxy, whose connections
-// wait meanwhile, so that it rests in between for a time that is by far longer: readings until then have listeners only.
+// wait meanwhile, so that it rests in between for a time that is by far longer: readings until then have listeners only,
+// from their sockets where there are many.
 
 import type { Listener } from '../../model.ts';
 import { hasSpare, spareOf } from '../config/listener-config.ts';
@@ -42,12 +43,13 @@ const AT_ONCE = 8;
 /** More than that are not named: HAProxy is faster when it is asked for everything. */
 const MOST_NAMED = 64;
 /**
- * Milliseconds between two readings of all pools for each row that the first of them had: 200 times of what a row takes
- * HAProxy, so that a two-hundredth of one of its threads is the most; and the longest time, from the end of the first:
- * whoever asks every ten seconds, or less often, always has everything as it is.
+ * Milliseconds between two readings of all pools for each row that the first of them had: 600 times of what a row takes
+ * HAProxy, so that a six-hundredth of one of its threads is the most; and the longest time, from the end of the first:
+ * whoever asks every thirty seconds, or less often, always has everything as it is, and every fifteen seconds where pools
+ * and members are less than 6,000.
  */
-const REST_PER_ROW = 0.8;
-const LONGEST_REST = 9_000;
+const REST_PER_ROW = 2.4;
+const LONGEST_REST = 29_000;
 /** Nothing else becomes a part of a command. */
 const NAME = /^[a-z0-9.-]+:[a-z0-9.-]+:[a-z]+:\d+:v[46]$/;
 
@@ -72,7 +74,6 @@ export class DuePools {
   #isAll = true;
   /** In the last reading more had changed than can be named. */
   #isCrowded = false;
-  /** This reading leaves what has changed below listeners to a later one. */
   #isPutOff = false;
   /** Until when all pools are not read again. */
   #restsUntil = Number.NEGATIVE_INFINITY;
@@ -90,9 +91,9 @@ export class DuePools {
     this.#options = { now: () => performance.now(), ...options };
   }
 
-  /** Whether the next reading is to begin with the sockets: there are many listeners, and few have had connections. */
+  /** Whether the next reading is to begin with the sockets, as there are many listeners. */
   get wantsSockets(): boolean {
-    return this.#listeners.size > FEW && !this.#isCrowded && !this.#isBlind;
+    return this.#listeners.size > FEW && !this.#isBlind;
   }
 
   /**
@@ -165,12 +166,12 @@ export class DuePools {
         yield* this.#naming([...due, ...this.#round()], this.#kinds);
         return;
       }
-      if (this.#byNumber.size > 0) yield long(`show stat -1 ${LISTENERS} -1`);
       this.#isPutOff = this.#kinds > 0 && this.#options.now() < this.#restsUntil;
       if (this.#isPutOff) {
         this.#unread = new Set(this.#listeners.keys());
         return;
       }
+      if (this.#byNumber.size > 0) yield long(`show stat -1 ${LISTENERS} -1`);
     }
     if ((this.#kinds & POOLS) !== 0) yield long(`show stat -1 ${POOLS} -1`);
     if ((this.#kinds & MEMBERS) === 0) return;

@@ -17,6 +17,7 @@ import {
   type Series,
 } from './series.ts';
 import { type Block, SeriesBlocks } from './series-blocks.ts';
+import { countedColumns } from './socket-rows.ts';
 import type { StatRow } from './stat-rows.ts';
 import { addCounted, firstReading, newReading, type Reading } from './totals.ts';
 
@@ -77,6 +78,8 @@ export class Ledger {
     onTaken: (series: Series, differs: boolean) => void = () => undefined,
   ): {
     row(row: StatRow): void;
+    /** In place of the row of a listener: what its sockets have counted, in the order of `countedColumns`. */
+    counted(listener: string, counts: readonly number[]): void;
     listener(name: string): Listener | undefined;
     end(left?: { readonly unread: ReadonlySet<string>; readonly isPutOff: boolean }): void;
   } {
@@ -122,6 +125,10 @@ export class Ledger {
         series.seen = number;
         const differs = take(worker, row, series, number, passed);
         if (kind !== 'member') onTaken(series, differs);
+      },
+      counted: (of, counts) => {
+        const series = this.#series.get(`${of},FRONTEND`);
+        if (series !== undefined) take(worker, rowFrom(series, counts), series, number, passed);
       },
       listener: (of) => {
         const itsOrigin = this.#originOf(of);
@@ -249,6 +256,7 @@ function spareKeyOf(key: string): string {
 
 /** What is open or waits now. */
 const NOW = [positionOf('scur'), positionOf('qcur')];
+const COUNTED = countedColumns.map(positionOf);
 const [TYPE, DOWNS, DOWNTIME] = [positionOf('type'), positionOf('chkdown'), positionOf('downtime')];
 const KINDS: readonly (Series['kind'] | undefined)[] = ['listener', 'pool', 'member'];
 /** Of a frontend or backend of ours: HAProxy's own (peers, tables, what others have added) have other names. */
@@ -285,6 +293,23 @@ function take(worker: WorkerCounts, row: StatRow, series: Series, reading: numbe
     series.counted = readingOf(worker, row.key);
   }
   return addCounted(values, series.counted, row.values, changes, reading) || differs;
+}
+
+/**
+ * The row of a listener as its sockets have it: what they do not tell is as it was. They count after it, so that what
+ * they have less than it had is no beginning anew.
+ */
+function rowFrom(
+  { listener, values, counted, status, checkStatus, isHttp }: Series,
+  counts: readonly number[],
+): StatRow {
+  const row = allColumns.map((_, at) => (at < counterCount ? Number.NaN : (values[at] as number)));
+  for (const [place, at] of COUNTED.entries()) {
+    const value = counts[place] as number;
+    if (at >= counterCount || value >= (counted[at] as number)) row[at] = value;
+  }
+  const mode = isHttp ? 'http' : 'tcp';
+  return { key: `${listener},FRONTEND`, comma: listener.length, values: row, status, checkStatus, mode };
 }
 
 function count(worker: WorkerCounts, row: StatRow, { values, changes }: Series, reading: number): void {

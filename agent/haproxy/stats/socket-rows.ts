@@ -4,6 +4,7 @@
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
+import type { Column } from './columns.ts';
 
 /** What the sockets of one group say of one listener. */
 export interface SocketRow {
@@ -11,6 +12,8 @@ export interface SocketRow {
   /** The number by which HAProxy knows it; before 2.8 a backend has the same name. */
   readonly id: number;
   readonly isOpen: boolean;
+  /** In the order of `countedColumns`; NaN where it is not told. */
+  readonly counts: readonly number[];
   readonly line: string;
 }
 
@@ -19,7 +22,21 @@ interface Group {
   readonly rows: readonly SocketRow[];
 }
 
-const COLUMNS = ['pxname', 'scur', 'iid'] as const;
+/** What HAProxy counts for a socket whenever it counts for its listener, right after it. */
+export const countedColumns = [
+  'scur',
+  'stot',
+  'bin',
+  'bout',
+  'conn_tot',
+  'dcon',
+  'dses',
+] as const satisfies readonly Column[];
+
+const COLUMNS = ['pxname', 'iid', ...countedColumns] as const;
+const [OPEN, SESSIONS, CONNECTIONS] = (['scur', 'stot', 'conn_tot'] as const).map((column) =>
+  countedColumns.indexOf(column),
+) as [number, number, number];
 
 export class SocketRows {
   readonly #groups = new Map<number, Group>();
@@ -69,6 +86,23 @@ function columnsOf(header: string): readonly number[] {
 /** Neither the names of listeners nor what stands before the last column that counts is ever in quotes. */
 function rowOf(line: string, at: readonly number[]): SocketRow {
   const fields = line.split(',');
-  const [listener = '', open, id] = at.map((column) => fields[column]);
-  return { listener, id: Number(id), isOpen: Number(open) > 0, line };
+  const [listener = '', id, ...numbers] = at.map((column) => fields[column]);
+  const counts = numbers.map((text = '') => (text === '' ? Number.NaN : Number(text)));
+  // Before 3.0 a socket's sessions are all its connections, which have no column of their own.
+  if (Number.isNaN(counts[CONNECTIONS])) {
+    counts[CONNECTIONS] = counts[SESSIONS] as number;
+    counts[SESSIONS] = Number.NaN;
+  }
+  return { listener, id: Number(id), isOpen: (counts[OPEN] as number) > 0, counts, line };
+}
+
+/** What the sockets of each listener have counted together, in the order of `countedColumns`. */
+export function sumsOf(rows: Iterable<SocketRow>): ReadonlyMap<string, readonly number[]> {
+  const sums = new Map<string, number[]>();
+  for (const { listener, counts } of rows) {
+    const sum = sums.get(listener);
+    if (sum === undefined) sums.set(listener, [...counts]);
+    else for (const [at, count] of counts.entries()) (sum[at] as number) += count;
+  }
+  return sums;
 }

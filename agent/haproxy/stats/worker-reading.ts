@@ -4,11 +4,13 @@
 import { HeadgateError } from '../../base/errors.ts';
 import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
+import { hasGroups } from '../config/socket-groups.ts';
 import { positionOf } from './columns.ts';
 import { type DuePools, LISTENERS } from './due-pools.ts';
 import { type Ledger, OURS } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
-import type { SocketReader } from './socket-reader.ts';
+import type { SocketReader, SocketReading } from './socket-reader.ts';
+import { sumsOf } from './socket-rows.ts';
 import { StatLink } from './stat-link.ts';
 import { readStatistics } from './stat-reader.ts';
 import { type StatRow, StatRows } from './stat-rows.ts';
@@ -46,6 +48,7 @@ class WorkerReading {
   readonly #options: WorkerReadingOptions;
   readonly #slice = new Slice(BESIDE_TRAFFIC);
   readonly #rows = new StatRows((row) => this.#take(row));
+  #sockets: SocketReading = { rows: [], differ: new Set() };
   #link: StatLink | undefined;
   #info: ProcessInfo | undefined;
   #taking: ReturnType<Ledger['current']> | undefined;
@@ -66,6 +69,7 @@ class WorkerReading {
       await this.#slice.pause();
       await (isLong ? this.#readLong(lines.join(';')) : this.#readShort(lines));
     }
+    if (due.isPutOff) await this.#countSockets();
     const info = this.#info;
     if (info === undefined)
       throw new HeadgateError('RUNTIME_REPLY', "Cannot read HAProxy's statistics: there are none");
@@ -82,12 +86,24 @@ class WorkerReading {
 
   async #readSockets(): Promise<void> {
     const { due, sockets } = this.#options;
-    const { rows, differ } = await sockets.read(await this.#linked());
+    this.#sockets = await sockets.read(await this.#linked());
     if (due.isAll) return;
+    const { rows, differ } = this.#sockets;
     for (const row of rows) {
       const { listener, isOpen, id } = row;
       if (OURS.test(listener))
         due.listener(listener, this.#taking?.listener(listener), differ.has(row), isOpen, id);
+      if (this.#slice.isOver) await this.#slice.pause();
+    }
+  }
+
+  /** What is put off has listeners all the same: those of them whose sockets differ, where sockets were read. */
+  async #countSockets(): Promise<void> {
+    const { rows, differ } = this.#sockets;
+    const differing = new Set(Array.from(differ, ({ listener }) => listener));
+    for (const [name, counts] of sumsOf(rows.filter(({ listener }) => differing.has(listener)))) {
+      if (hasGroups(this.#taking?.listener(name)?.addresses.length ?? Number.NaN))
+        this.#taking?.counted(name, counts);
       if (this.#slice.isOver) await this.#slice.pause();
     }
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
-import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
+import { type Column, positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { type Counts, readCounts, writeCounts } from '../../../../agent/haproxy/stats/counter-file.ts';
 import { haproxyFamilies } from '../../../../agent/haproxy/stats/families.ts';
 import { Ledger } from '../../../../agent/haproxy/stats/ledger.ts';
@@ -183,6 +183,35 @@ test('Pools that are put off are as they were, for so many seconds, and their do
   read(ledger, 2, told(110));
   t.is(ledger.age, 0);
   t.deepEqual([totals(ledger, 'chkdown').at(-1), totals(ledger, 'downtime').at(-1)], [1, 110]);
+});
+
+test('What the sockets of a listener have counted goes on from its row, which stands where they have less', (t) => {
+  const ledger = new Ledger();
+  const counted = (pid: number, open: number, sessions: number, bytes: number): void => {
+    const reading = ledger.current(readProcessInfo(info(pid)), new Map());
+    // scur, stot, bin, bout, conn_tot, dcon, dses.
+    reading.counted(LISTENER, [open, sessions, bytes, 20, 8, 2, Number.NaN]);
+    reading.counted('default:gone:tcp:80:v4', [1, 1, 1, 1, 1, 1, 1]);
+    reading.end({ unread: new Set([LISTENER]), isPutOff: true });
+  };
+  const listener = (...columns: readonly Column[]): readonly (number | undefined)[] =>
+    columns.map((column) => ledger.blocks('listener')[0]?.rows[0]?.values[positionOf(column)]);
+  const rows = (sessions: number): readonly string[] => [
+    line('FRONTEND', sessions),
+    line('BACKEND', sessions),
+  ];
+  read(ledger, 1, rows(5));
+  counted(1, 3, 7, 10);
+  const all = ['scur', 'stot', 'bin', 'bout', 'conn_tot', 'dcon', 'dses', 'cli_abrt', 'ereq'] as const;
+  t.deepEqual(listener(...all), [3, 7, 10, 20, 8, 2, 0, 5, 0]);
+  t.is(ledger.blocks('listener')[0]?.rows[0]?.status, 'UP');
+  counted(1, 0, Number.NaN, 9);
+  t.deepEqual(listener('scur', 'stot', 'bin'), [0, 7, 10], 'Not told, and less');
+  read(ledger, 1, rows(9));
+  t.deepEqual(totals(ledger), [9, 9], 'Nothing is counted twice');
+  read(ledger, 2, rows(1));
+  counted(2, 1, 4, 10);
+  t.deepEqual(listener('stot', 'bin', 'conn_tot'), [13, 20, 16], 'After those of the worker before');
 });
 
 test('The next agent knows what was counted in the second backend', async (t) => {

@@ -17,7 +17,8 @@ class Worker {
     lines.map((line) => {
       const group = Number(/^show stat -1 8 (\d+)$/.exec(line)?.[1]);
       if (group === this.broken) return 'Permission denied';
-      return `# pxname,svname,scur,stot,iid,\ndefault:web-${group}:tcp:80:v4,sock-1,0,${this.sessions.get(group) ?? 0},${group},`;
+      const sessions = this.sessions.get(group) ?? 0;
+      return `# pxname,svname,scur,stot,bin,bout,iid,conn_tot,dcon,dses,\ndefault:web-${group}:tcp:80:v4,sock-1,0,${sessions},0,0,${group},${sessions},0,0,`;
     });
 }
 
