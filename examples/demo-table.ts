@@ -59,7 +59,7 @@ ${sum((row) => row.requests).toLocaleString('en')} requests, ${sum((row) => row.
     sum((row) => row.reloads),
     'reload',
   )}.
-From the end of an edit to the first answer of the new member: ${editsInWords(edits)} ms.`);
+From the end of an edit to the first answer of the new member: ${editsInWords(edits)}.`);
   if (resent > 0) {
     console.log(
       `Sent again on a new connection, as HTTP clients do, because a kept one ended before a byte of the answer: ${resent}.`,
@@ -70,8 +70,8 @@ From the end of an edit to the first answer of the new member: ${editsInWords(ed
 function editsInWords(edits: readonly number[]): string {
   const sorted = [...edits].sort((a, b) => a - b);
   const [median = 0, worst = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-  if (edits.length === 1) return median.toFixed(1);
-  return `median ${median.toFixed(1)}, worst ${worst.toFixed(1)} of ${edits.length}`;
+  if (edits.length === 1) return `${median.toFixed(1)} ms`;
+  return `median ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms of ${edits.length} edits`;
 }
 
 /** The first column begins at the left, numbers end at the right, the last column takes what there is. */

@@ -37,7 +37,7 @@ test('make demo loses no request, reloads for nothing but a new port, and leaves
   t.is(cellsOf(output(), 'add a Service on a new port')[4], '1');
   t.regex(
     output(),
-    /^From the end of an edit to the first answer of the new member: median [\d.]+, worst [\d.]+ of 19 ms\.$/m,
+    /^From the end of an edit to the first answer of the new member: median [\d.]+ ms, worst [\d.]+ ms of 19 edits\.$/m,
   );
   t.regex(output(), /^ {2}\d+:\d+: .+; the last good content of the file stays in force$/m);
   t.false(output().includes('\u001B'), 'Plain where the output is no terminal');
