@@ -2,6 +2,7 @@
 // accepted it, so its end is the end of that worker, or of this agent's use of it; it keeps an old worker alive until
 // it is closed.
 
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
@@ -12,7 +13,7 @@ import { showProc } from './master.ts';
 import { type Lane, Pipeline } from './pipeline.ts';
 import { parseInfo } from './readings.ts';
 import { judgeReply, type Reply } from './reply.ts';
-import { connectedTextSocket } from './text-socket.ts';
+import { textSocket } from './text-socket.ts';
 import { type Capabilities, capabilitiesOf, type Version } from './version.ts';
 
 export interface RuntimeOptions {
@@ -217,7 +218,7 @@ async function open(options: RuntimeOptions, known?: WorkerProcess): Promise<Lin
 }
 
 async function openDirectly({ socketPath, timeoutMs = 2_000 }: RuntimeOptions): Promise<Link> {
-  const pipeline = new Pipeline(await connectedTextSocket(socketPath), '> ', timeoutMs);
+  const pipeline = new Pipeline(await connected(socketPath), '> ', timeoutMs);
   return introduced(pipeline, 'admin', async () => {
     const [, info = ''] = await pipeline.send(['prompt', 'show info'], 'urgent');
     return info;
@@ -229,7 +230,7 @@ async function openByMaster(
   wanted?: number,
 ): Promise<Link> {
   const pid = wanted ?? (await servingWorker(masterSocketPath, timeoutMs));
-  const pipeline = new Pipeline(await connectedTextSocket(masterSocketPath), `${pid}> `, timeoutMs);
+  const pipeline = new Pipeline(await connected(masterSocketPath), `${pid}> `, timeoutMs);
   return introduced(pipeline, 'master', async () => {
     // Three lines, one reply that ends in the worker's prompt. The master's own prompt, and the worker's first, come
     // without a line feed before them.
@@ -258,4 +259,18 @@ async function introduced(
     pipeline.close();
     throw error;
   }
+}
+
+function connected(socketPath: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = textSocket(socketPath);
+    const refuse = (cause: Error): void => {
+      reject(new HeadgateError('RUNTIME_CONNECT', `Cannot connect to "${socketPath}"`, { cause }));
+    };
+    socket.once('error', refuse);
+    socket.once('connect', () => {
+      socket.off('error', refuse);
+      resolve(socket);
+    });
+  });
 }

@@ -3,7 +3,6 @@
 
 import { connect, type Socket } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
-import { HeadgateError } from '../../base/errors.ts';
 
 /** Bytes that are read at once. */
 const READ = 64 * 1024;
@@ -18,19 +17,4 @@ export function textSocket(path: string): Socket {
   };
   const socket: Socket = connect({ path, onread: { buffer, callback } });
   return socket;
-}
-
-/** The same, once it is connected. Errors: RUNTIME_CONNECT. */
-export function connectedTextSocket(path: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = textSocket(path);
-    const refuse = (cause: Error): void => {
-      reject(new HeadgateError('RUNTIME_CONNECT', `Cannot connect to "${path}"`, { cause }));
-    };
-    socket.once('error', refuse);
-    socket.once('connect', () => {
-      socket.off('error', refuse);
-      resolve(socket);
-    });
-  });
 }

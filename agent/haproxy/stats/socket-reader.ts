@@ -4,7 +4,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SOCKET_GROUPS } from '../config/socket-groups.ts';
 import { type SocketRow, SocketRows } from './socket-rows.ts';
-import type { StatLink } from './stat-link.ts';
 
 /** As `show stat` has them. */
 const SOCKETS = 8;
@@ -24,9 +23,12 @@ export class SocketReader {
   /** Whose rows these are: another one's may be the same by chance. '' where they are not those of one whole reading. */
   #worker = '';
 
-  /** Errors: RUNTIME_CLOSED, RUNTIME_TIMEOUT, RUNTIME_REPLY. */
-  async read(link: Pick<StatLink, 'info' | 'ask'>): Promise<SocketReading> {
-    if (link.info.id !== this.#worker) this.#rows = new SocketRows();
+  /** `ask()`: of this worker. Errors: those of ask(), RUNTIME_REPLY. */
+  async read(
+    worker: string,
+    ask: (lines: readonly string[]) => Promise<readonly string[]>,
+  ): Promise<SocketReading> {
+    if (worker !== this.#worker) this.#rows = new SocketRows();
     this.#worker = '';
     const atOnce = groupsAtOnce(this.#rows.size);
     const rows: SocketRow[] = [];
@@ -37,13 +39,13 @@ export class SocketReader {
         { length: Math.min(atOnce, SOCKET_GROUPS + 1 - group) },
         (_, at) => group + at,
       );
-      const texts = await link.ask(groups.map((each) => `show stat -1 ${SOCKETS} ${each}`));
+      const texts = await ask(groups.map((each) => `show stat -1 ${SOCKETS} ${each}`));
       for (const [at, each] of groups.entries()) {
         for (const row of this.#rows.take(each, texts[at] ?? '')) differ.add(row);
         rows.push(...this.#rows.rows(each));
       }
     }
-    this.#worker = link.info.id;
+    this.#worker = worker;
     return { rows, differ };
   }
 }

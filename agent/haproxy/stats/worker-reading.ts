@@ -5,13 +5,13 @@ import { HeadgateError } from '../../base/errors.ts';
 import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model.ts';
 import { hasGroups } from '../config/socket-groups.ts';
+import { Runtime } from '../socket/runtime.ts';
 import { positionOf } from './columns.ts';
 import { type DuePools, LISTENERS } from './due-pools.ts';
 import { type Ledger, OURS } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { SocketReader, SocketReading } from './socket-reader.ts';
 import { sumsOf } from './socket-rows.ts';
-import { StatLink } from './stat-link.ts';
 import { readStatistics } from './stat-reader.ts';
 import { type StatRow, StatRows } from './stat-rows.ts';
 
@@ -49,7 +49,8 @@ class WorkerReading {
   readonly #slice = new Slice(BESIDE_TRAFFIC);
   readonly #rows = new StatRows((row) => this.#take(row));
   #sockets: SocketReading = { rows: [], differ: new Set() };
-  #link: StatLink | undefined;
+  /** One connection for what is asked for in portions: no other worker answers in between. */
+  #runtime: Runtime | undefined;
   #info: ProcessInfo | undefined;
   #taking: ReturnType<Ledger['current']> | undefined;
   #count = 0;
@@ -81,12 +82,13 @@ class WorkerReading {
   }
 
   close(): void {
-    this.#link?.close();
+    this.#runtime?.close();
   }
 
   async #readSockets(): Promise<void> {
     const { due, sockets } = this.#options;
-    this.#sockets = await sockets.read(await this.#linked());
+    const runtime = await this.#connected();
+    this.#sockets = await sockets.read(this.#info?.id ?? '', (lines) => runtime.askAll(lines));
     if (due.isAll) return;
     const { rows, differ } = this.#sockets;
     for (const row of rows) {
@@ -109,8 +111,8 @@ class WorkerReading {
   }
 
   async #readShort(lines: readonly string[]): Promise<void> {
-    const link = await this.#linked();
-    for (const text of await link.ask(lines)) this.#rows.feed(Buffer.from(`${text}\n`, 'latin1'));
+    const runtime = await this.#connected();
+    for (const text of await runtime.askAll(lines)) this.#rows.feed(Buffer.from(`${text}\n`, 'latin1'));
   }
 
   #readLong(commands: string): Promise<void> {
@@ -122,10 +124,12 @@ class WorkerReading {
     });
   }
 
-  async #linked(): Promise<StatLink> {
-    this.#link ??= await StatLink.open(this.#options.adminSocket, TIMEOUT);
-    this.#meet(this.#link.info);
-    return this.#link;
+  async #connected(): Promise<Runtime> {
+    if (this.#runtime === undefined) {
+      this.#runtime = await Runtime.connect({ socketPath: this.#options.adminSocket, timeoutMs: TIMEOUT });
+      this.#meet(readProcessInfo(await this.#runtime.ask('show info')));
+    }
+    return this.#runtime;
   }
 
   /** Who has answered: the first time the reading begins with it. */

@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
 import { SOCKET_GROUPS } from '../../../../agent/haproxy/config/socket-groups.ts';
-import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts';
 import { SocketReader } from '../../../../agent/haproxy/stats/socket-reader.ts';
 
 /** Answers as a worker with one listener in each group; a group that is `broken` gets an answer that is none. */
@@ -8,10 +7,6 @@ class Worker {
   pid = 1;
   broken = 0;
   readonly sessions = new Map<number, number>();
-
-  get info() {
-    return readProcessInfo(`Pid: ${this.pid}\nStart_time_sec: 7\nStopping: 0`);
-  }
 
   readonly ask = async (lines: readonly string[]): Promise<readonly string[]> =>
     lines.map((line) => {
@@ -26,7 +21,7 @@ function start(t: ExecutionContext<unknown>): { worker: Worker; differing: () =>
   const worker = new Worker();
   const reader = new SocketReader();
   const differing = async (): Promise<number[]> => {
-    const { rows, differ } = await reader.read(worker);
+    const { rows, differ } = await reader.read(`${worker.pid}`, worker.ask);
     t.is(rows.length, SOCKET_GROUPS);
     return [...differ].map(({ id }) => id);
   };

@@ -21,7 +21,7 @@ class Workers {
 
   answer(command: string, pid: number): string {
     if (command === 'show info')
-      return `Pid: ${pid}\nStart_time_sec: 7\nStopping: ${this.isLeaving ? 1 : 0}\n\n`;
+      return `Name: HAProxy\nVersion: 2.6.12\nPid: ${pid}\nStart_time_sec: 7\nStopping: ${this.isLeaving ? 1 : 0}\n\n`;
     const row = (server: string, type: number): string => {
       const values = { type, stot: this.sessions, scur: 0 };
       const numbers = allColumns.map((name) => (values as Record<string, number>)[name] ?? 0);
