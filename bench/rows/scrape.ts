@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime } from '../../agent/haproxy/socket/runtime.ts';
 import { type Agent, ManifestFolder, serving, startAgent } from '../support/agent.ts';
 import { beforeOthers, clientFlags } from '../support/client-start.ts';
+import { type Halves, halves } from '../support/halves.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { startLoad } from '../support/load.ts';
 import { Addresses, services } from '../support/objects.ts';
@@ -43,39 +44,42 @@ type Scrape = (order: ScrapeOrder) => Promise<ScrapeResult>;
 
 export const scrape: Benchmark = {
   rows: ['scrape-10k', 'scrape-p99'],
-  run: (bench, wanted) =>
-    withScratch(async (scratch) => {
-      const count = bench.scaled(1_000, 5);
-      const member = responder(`0.0.0.0:${MEMBER_PORT}`);
-      // Members are on other hosts, as clients are: neither waits for a processor that is taken here.
-      const options = { globals: member.globals, within: beforeOthers() };
-      await startHaproxy(scratch, 'member', bench.haproxy, member.body, options);
-      const specs = services(new Addresses(), count, 10, { memberPort: MEMBER_PORT });
-      const folder = new ManifestFolder(scratch.path('m'), specs);
-      const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy });
-      await serving(agent, count);
-      const exporter = await startExporter(
-        scratch,
-        bench,
-        agent,
-        specs.map(({ vip }) => vip),
-      );
-      const url = `http://${/"listen":"([^"]+)"/.exec(agent.said())?.[1]}/metrics`;
-      const vips = specs.map(({ vip }) => vip);
-      const [vip = ''] = vips;
-      const rows: Row[] = [];
-      if (wanted.has('scrape-10k')) {
-        const weighs = (): number => residentMemory(agent.pid);
-        rows.push(await scrapeRow(bench, startScraper(scratch, 'scrape'), weighs, { url, exporter, vips }));
-      }
-      if (wanted.has('scrape-p99')) {
-        // Prometheus has a machine of its own: here it gets what nobody else wants.
-        const ask = startScraper(scratch, 'idle-scrape', ['chrt', '--idle', '0']);
-        rows.push(await delayRow(scratch, bench, ask, agent, { url, exporter, vip, vips }));
-      }
-      return rows;
-    }),
+  run: async (bench, wanted) => {
+    const rows: Row[] = [];
+    if (wanted.has('scrape-10k')) rows.push(await withScratch((scratch) => scrapeRow(scratch, bench)));
+    if (wanted.has('scrape-p99')) rows.push(await withScratch((scratch) => delayRow(scratch, bench)));
+    return rows;
+  },
 };
+
+interface Served {
+  readonly agent: Agent;
+  /** Where it is scraped, and HAProxy's own exporter. */
+  readonly url: string;
+  readonly exporter: string;
+  readonly vips: readonly string[];
+}
+
+/** An agent with 10,000 members and beside it HAProxy's own exporter. */
+async function serve(
+  scratch: Scratch,
+  bench: Bench,
+  { host, others }: Halves = { host: [], others: [] },
+): Promise<Served> {
+  const count = bench.scaled(1_000, 5);
+  const member = responder(`0.0.0.0:${MEMBER_PORT}`);
+  // Members are on other hosts, as clients are: neither waits for a processor that is taken here.
+  const options = { globals: member.globals, within: [...beforeOthers(), ...others] };
+  await startHaproxy(scratch, 'member', bench.haproxy, member.body, options);
+  const specs = services(new Addresses(), count, 10, { memberPort: MEMBER_PORT });
+  const folder = new ManifestFolder(scratch.path('m'), specs);
+  const agent = startAgent(scratch, folder.path, { haproxy: bench.haproxy, within: host });
+  await serving(agent, count);
+  const vips = specs.map(({ vip }) => vip);
+  const exporter = await startExporter(scratch, bench, agent, vips, host);
+  const url = `http://${/"listen":"([^"]+)"/.exec(agent.said())?.[1]}/metrics`;
+  return { agent, url, exporter, vips };
+}
 
 function startScraper(scratch: Scratch, name: string, within: readonly string[] = []): Scrape {
   const module = new URL('../support/scrape-process.ts', import.meta.url);
@@ -89,6 +93,7 @@ async function startExporter(
   bench: Bench,
   agent: Agent,
   vips: readonly string[],
+  within: readonly string[],
 ): Promise<string> {
   const config = scratch.path('exporter.cfg');
   const text = readFileSync(agent.config, 'utf8')
@@ -103,21 +108,16 @@ frontend exporter
     http-request use-service prometheus-exporter
 `,
   );
-  start(scratch, 'exporter', bench.haproxy, ['-W', '-f', config]);
+  const [program = bench.haproxy, ...args] = [...within, bench.haproxy, '-W', '-f', config];
+  start(scratch, 'exporter', program, args, { detached: true });
   await until('The other HAProxy serves', () => listeningSockets(8085, vips) >= vips.length);
   return `http://127.0.0.1:${EXPORTER_PORT}/metrics`;
 }
 
-async function scrapeRow(
-  bench: Bench,
-  ask: Scrape,
-  weighs: () => number,
-  {
-    url,
-    exporter,
-    vips,
-  }: { readonly url: string; readonly exporter: string; readonly vips: readonly string[] },
-): Promise<Row> {
+async function scrapeRow(scratch: Scratch, bench: Bench): Promise<Row> {
+  const { agent, url, exporter, vips } = await serve(scratch, bench);
+  const ask = startScraper(scratch, 'scrape');
+  const weighs = (): number => residentMemory(agent.pid);
   const [own, plain, others, held, busy, busyHeld, between]: ScrapeResult[][] = [[], [], [], [], [], [], []];
   const before = weighs();
   // The first ones warm the code up.
@@ -185,22 +185,13 @@ async function requestAll(vips: readonly string[]): Promise<void> {
   await Promise.all(requests);
 }
 
-interface Places {
-  readonly url: string;
-  readonly exporter: string;
-  /** One that has traffic, and all. */
-  readonly vip: string;
-  readonly vips: readonly string[];
-}
-
-async function delayRow(
-  scratch: Scratch,
-  bench: Bench,
-  ask: Scrape,
-  agent: Agent,
-  { url, exporter, vip, vips }: Places,
-): Promise<Row> {
-  const load = startLoad(scratch, beforeOthers());
+async function delayRow(scratch: Scratch, bench: Bench): Promise<Row> {
+  const { host, others } = halves();
+  const { agent, url, exporter, vips } = await serve(scratch, bench, { host, others });
+  const [vip = ''] = vips;
+  // Prometheus has a machine of its own: here it gets what nobody else wants.
+  const ask = startScraper(scratch, 'idle-scrape', ['chrt', '--idle', '0', ...others]);
+  const load = startLoad(scratch, [...beforeOthers(), ...others]);
   const runtime = await Runtime.connect({ socketPath: agent.adminSocket });
   const listener = 'bench:service-00001:tcp:8080:v4';
   const measured = { quiet: [] as number[], own: [] as number[], exporter: [] as number[] };

@@ -59,14 +59,14 @@ test.serial('HAProxy comes before the agent, after a reload, too, where this use
   await host.serve({ annotations: { mode: 'http' } });
   await host.until('it is reloaded', async () => (await host.worker()) !== first);
   const isRaised = mayRaise();
-  const nice = isRaised ? -5 : getPriority();
+  const nice = isRaised ? -10 : getPriority();
   const pids = [await host.master(), await host.worker()];
   t.deepEqual(pids.map(getPriority), [nice, nice]);
   // A kernel that does not share processors out among sessions has no such file, or nothing in it.
   for (const pid of pids) {
     const file = `/proc/${pid}/autogroup`;
     const session = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-    if (session !== '') t.is(session.split(' nice ')[1], isRaised ? '-5' : '0');
+    if (session !== '') t.is(session.split(' nice ')[1], isRaised ? '-10' : '0');
   }
 });
 
@@ -74,7 +74,7 @@ test.serial('HAProxy comes before the agent, after a reload, too, where this use
 function mayRaise(): boolean {
   const { pid = 0 } = spawn('sleep', ['10']);
   try {
-    setPriority(pid, -5);
+    setPriority(pid, -10);
     return true;
   } catch {
     return false;

@@ -14,8 +14,8 @@ import { haproxyVariables } from './haproxy-variables.ts';
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';
 
-/** Of HAProxy, as nice(1) counts: in a processor's time for the agent there are three for HAProxy. */
-const NICE = -5;
+/** Of HAProxy, as nice(1) counts: in a processor's time for the agent there are nine for HAProxy. */
+const NICE = -10;
 
 /**
  * Room in HAProxy's table of descriptors, from its start on: as much as this, but half of what it may open. The kernel
