@@ -27,9 +27,10 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
     !isBelieved(answer, running.get(name)?.servers ?? new Map());
   /** With what HAProxy has answered. */
   const suspects = new Map<string, string>();
-  await readServers(runtime, names, (name, answer) => {
+  const compare = (name: string, answer: string): void => {
     if (differs(name, answer)) suspects.set(name, answer);
-  });
+  };
+  await readServers(runtime, names, compare, { canWait: true });
   if (suspects.size > 0) await settled(worker);
   const drifted = new Map<string, string>();
   for (const [name, answer] of suspects) {

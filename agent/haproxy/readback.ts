@@ -66,23 +66,25 @@ export async function readListener(
 }
 
 /**
- * The servers of these listeners, behind everything urgent, the processor left to traffic again and again. One question
- * each: while HAProxy 2.6 or 3.0 answers a question about all of them, no server can be added. `take` gets the answers
- * listener by listener, so that nobody has to hold all of them, for serversOf() and isBelieved().
+ * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
+ * question about all of them, no server can be added. `take` gets the answers listener by listener, so that nobody has
+ * to hold all of them, for serversOf() and isBelieved(). `canWait`: nobody waits for the end of it, so that the processor
+ * is left to traffic again and again.
  */
 export async function readServers(
   runtime: Runtime,
   listeners: readonly string[],
   take: (listener: string, answer: string) => void,
+  { canWait = false } = {},
 ): Promise<void> {
-  const slice = new Slice(BESIDE_TRAFFIC);
+  const slice = canWait ? new Slice(BESIDE_TRAFFIC) : new Slice();
   for (let at = 0; at < listeners.length; at += QUESTIONS) {
     const some = listeners.slice(at, at + QUESTIONS);
     const questions = some.map((name) => `show servers state ${name}`);
     const answers = await runtime.askAll(questions, { lane: 'bulk' });
     for (const [index, name] of some.entries()) {
       take(name, answers[index] ?? '');
-      if (slice.isOver) await slice.pause();
+      if (slice.isOver) await (canWait ? slice.pause() : slice.breathe());
     }
   }
 }

@@ -61,11 +61,7 @@ interface Served {
 }
 
 /** An agent with 10,000 members and beside it HAProxy's own exporter. */
-async function serve(
-  scratch: Scratch,
-  bench: Bench,
-  { host, others }: Halves = { host: [], others: [] },
-): Promise<Served> {
+async function serve(scratch: Scratch, bench: Bench, { host, others }: Halves): Promise<Served> {
   const count = bench.scaled(1_000, 5);
   const member = responder(`0.0.0.0:${MEMBER_PORT}`);
   // Members are on other hosts, as clients are: neither waits for a processor that is taken here.
@@ -115,7 +111,7 @@ frontend exporter
 }
 
 async function scrapeRow(scratch: Scratch, bench: Bench): Promise<Row> {
-  const { agent, url, exporter, vips } = await serve(scratch, bench);
+  const { agent, url, exporter, vips } = await serve(scratch, bench, { host: [], others: [] });
   const ask = startScraper(scratch, 'scrape');
   const weighs = (): number => residentMemory(agent.pid);
   const [own, plain, others, held, busy, busyHeld, between]: ScrapeResult[][] = [[], [], [], [], [], [], []];
@@ -186,12 +182,12 @@ async function requestAll(vips: readonly string[]): Promise<void> {
 }
 
 async function delayRow(scratch: Scratch, bench: Bench): Promise<Row> {
-  const { host, others } = halves();
-  const { agent, url, exporter, vips } = await serve(scratch, bench, { host, others });
+  const each = halves();
+  const { agent, url, exporter, vips } = await serve(scratch, bench, each);
   const [vip = ''] = vips;
   // Prometheus has a machine of its own: here it gets what nobody else wants.
-  const ask = startScraper(scratch, 'idle-scrape', ['chrt', '--idle', '0', ...others]);
-  const load = startLoad(scratch, [...beforeOthers(), ...others]);
+  const ask = startScraper(scratch, 'idle-scrape', ['chrt', '--idle', '0', ...each.others]);
+  const load = startLoad(scratch, [...beforeOthers(), ...each.others]);
   const runtime = await Runtime.connect({ socketPath: agent.adminSocket });
   const listener = 'bench:service-00001:tcp:8080:v4';
   const measured = { quiet: [] as number[], own: [] as number[], exporter: [] as number[] };
