@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import ava, { type ExecutionContext } from 'ava';
 import { copyRoot, MachineLab, type MachineLoad, VIP } from '../support/machine-lab.ts';
 import { requires } from '../support/requirements.ts';
+import { shortestSlice, sliceIn } from '../support/slices.ts';
 import { Teardowns } from '../support/teardowns.ts';
 
 const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', 'setpriv', 'unshare'] });
@@ -51,6 +52,8 @@ test.serial('Configured and started, it serves through its VIP and says how it i
     t.is(await machine.show(unit, 'ActiveState'), 'active');
     t.is(await machine.show(unit, 'Type'), 'notify');
   }
+  const haproxy = await machine.show('headgate-haproxy', 'MainPID');
+  t.is(sliceIn(await machine.run('cat', `/proc/${haproxy}/sched`)), shortestSlice());
   await lab.answers();
   t.true((await lab.network.held('lb')).includes(VIP));
   t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
@@ -365,6 +368,8 @@ test.serial('Installed again it starts nothing, and serves with the settings tha
   for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive', unit);
   t.regex(await machine.run('cat', '/etc/headgate/headgate.yaml'), /^# An operator's own words/);
   await machine.run('systemctl', 'enable', '--now', ...UNITS);
+  const haproxy = await machine.show('headgate-haproxy', 'MainPID');
+  t.is(sliceIn(await machine.run('cat', `/proc/${haproxy}/sched`)), shortestSlice());
   await lab.answers();
   t.true((await lab.network.held('lb')).includes(VIP));
   t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');

@@ -8,6 +8,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
+import { shortestSlice, sliceOf } from '../support/slices.ts';
 import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -67,6 +68,7 @@ test.serial('HAProxy comes before the agent, after a reload, too, where this use
     const file = `/proc/${pid}/autogroup`;
     const session = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
     if (session !== '') t.is(session.split(' nice ')[1], isRaised ? '-10' : '0');
+    t.is(sliceOf(pid), shortestSlice());
   }
 });
 

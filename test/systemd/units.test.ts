@@ -14,10 +14,12 @@ import { loweredBy } from '../../agent/keepalived/vrrp.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
 import { requires } from '../support/requirements.ts';
+import { shortestSlice, sliceIn } from '../support/slices.ts';
 
 const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', 'systemd-sysusers'] });
 
-const folder = fileURLToPath(new URL('../../systemd', import.meta.url));
+const home = fileURLToPath(new URL('../..', import.meta.url));
+const folder = join(home, 'systemd');
 const units = readdirSync(folder).filter((name) => name.endsWith('.service'));
 const { log: haproxyLog } = haproxyPaths('/var/lib/headgate', '/run/headgate');
 /** What an exposure may be at most, times ten: the least that their work allows. */
@@ -136,6 +138,13 @@ test('The unit of HAProxy starts it with as much room for descriptors as the age
   t.is(Number(highest), haproxyDescriptors - 1);
 });
 
+test('The unit of HAProxy gives it the shortest slice, as the agent does', async (t) => {
+  const { start } = await startOfHaproxy(t, 'cat /proc/$$/sched');
+  const { exitCode, output } = await run('/bin/sh', ['-c', start]);
+  t.is(exitCode, 0, output);
+  t.is(sliceIn(output), shortestSlice());
+});
+
 test('What the units say to the agent are settings that it has', (t) => {
   const variables = [...read('headgate.service').matchAll(/HEADGATE_\w+=\S+/g)].map(([text]) =>
     text.split('='),
@@ -191,6 +200,7 @@ async function startOfHaproxy(
     root,
     start: start
       .replaceAll('$$', '$')
+      .replace('/usr/lib/headgate', home)
       .replace('/usr/sbin/haproxy', program)
       .replaceAll(haproxyLog, join(root, 'haproxy.log')),
   };

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { pidIn, startDetached } from '../../base/detached-process.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { inNamespace } from '../../base/namespace.ts';
@@ -16,6 +17,8 @@ export type HaproxyAccess = 'owner' | 'group';
 
 /** Of HAProxy, as nice(1) counts: in a processor's time for the agent there are nine for HAProxy. */
 const NICE = -10;
+/** With it HAProxy takes the processor from others as soon as there is something to do; its unit says the same. */
+const SHORT_SLICE = fileURLToPath(new URL('../../../bin/short-slice', import.meta.url));
 
 /**
  * Room in HAProxy's table of descriptors, from its start on: as much as this, but half of what it may open. The kernel
@@ -85,7 +88,7 @@ export async function startHaproxy(
 ): Promise<void> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
   const env = { ...haproxyVariables(), ...process.env };
-  const program = inNamespace(netns, executable, words);
+  const program = inNamespace(netns, SHORT_SLICE, [executable, ...words]);
   const { child, ended, said } = await startDetached(program, {
     log: paths.log,
     env,
