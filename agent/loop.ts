@@ -1,14 +1,19 @@
 // How objects become traffic: Services get their addresses, changed objects are translated, the difference to what
 // HAProxy runs is planned, the plan is applied. The work of a round is proportional to what changed.
 
-import type { AddressKeeper } from './address-keeper.ts';
+import type { AddressKeeper } from './address-keeper/address-keeper.ts';
 import type { Change, Changes } from './changes.ts';
 import type { Outcome } from './haproxy/apply.ts';
 import type { HaproxyDataplane } from './haproxy/dataplane.ts';
 import type { Plan } from './haproxy/plan.ts';
-import type { KeepalivedDataplane } from './keepalived/dataplane.ts';
 import type { ProgrammingLatency } from './report/programming-latency.ts';
-import { type ClusterView, type Model, type TranslateSettings, translateChanged } from './translate.ts';
+import {
+  type ClusterView,
+  type Model,
+  type TranslateSettings,
+  translateChanged,
+} from './translate/translate.ts';
+import type { KeepalivedDataplane } from './vips/keepalived/dataplane.ts';
 
 export interface LoopOptions {
   readonly changes: Changes;

@@ -2,17 +2,17 @@
 // Objects come from the sources, are translated, and become traffic in the loop; what became of them is told, and asked
 // for. parts.ts puts together what does that.
 
-import { type Answering, startAnswering } from './answering.ts';
-import { compileLittle } from './base/compact-heap.ts';
+import { type Answering, startAnswering } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
-import { translateFirst } from './first-state.ts';
+import { compileLittle } from './host/compact-heap.ts';
 import { loop } from './loop.ts';
-import { configureVrrp } from './pairing.ts';
-import { type AgentParts, agentParts } from './parts.ts';
 import { ProgrammingLatency } from './report/programming-latency.ts';
 import { isServed } from './report/status.ts';
-import { standAlone } from './stand-alone.ts';
+import { translateFirst } from './sources/initial-state.ts';
+import { type AgentParts, agentParts } from './wiring/agent-parts.ts';
+import { configureVrrp } from './wiring/pair-parts.ts';
+import { standAlone } from './wiring/vrrp-without-peer.ts';
 
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {

@@ -2,7 +2,7 @@
 // Pure. The words and how they add up are those of Octavia's health manager (health_drivers/update_db.py), but that a
 // listener has its pool's status, because each has one pool, and that a pool without ready members is OFFLINE.
 
-import type { Listener, LoadBalancer, Member, Problem } from '../agent/model.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../agent/model/load-balancer.ts';
 
 /**
  * - `ONLINE`: all is well; a member has passed its checks.

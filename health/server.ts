@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { HeadgateError } from '../agent/base/errors.ts';
 import type { MetricFamily } from '../agent/base/metric-family.ts';
-import { http } from '../agent/base/node-http.ts';
+import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { expose } from './exposition.ts';
 import { KeptSamples } from './kept-samples.ts';

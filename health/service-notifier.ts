@@ -2,7 +2,7 @@
 // `systemctl status`. Node cannot send datagrams to a unix socket, so that the program systemd-notify does it.
 // Does nothing where nobody listens.
 
-import { runCommand } from '../agent/base/run-command.ts';
+import { runCommand } from '../agent/host/run-command.ts';
 import type { Verdict } from './server.ts';
 
 export interface ServiceNotifierOptions {

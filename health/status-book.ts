@@ -2,7 +2,7 @@
 // changed, and a question about all costs nothing. Holds values only, and members by name only where one is not well,
 // unless all are OFFLINE with their listener.
 
-import type { LoadBalancer, Problem } from '../agent/model.ts';
+import type { LoadBalancer, Problem } from '../agent/model/load-balancer.ts';
 import {
   type DataplaneFacts,
   type LoadBalancerStatus,

@@ -1,11 +1,11 @@
 // docs/annotations.md as one text, made from the table of annotations. Pure.
 
-import { oneOf } from '../agent/annotations/kinds.ts';
-import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/annotations/table.ts';
+import { oneOf } from '../agent/translate/annotations/kinds.ts';
+import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/translate/annotations/table.ts';
 
 const INTRO = `# Annotations
 
-<!-- Written by scripts/write-annotation-docs.ts from agent/annotations/table.ts: change it there. -->
+<!-- Written by scripts/write-annotation-docs.ts from agent/translate/annotations/table.ts: change it there. -->
 
 What a Service asks of the load balancer beyond its \`spec\` stands in its \`metadata.annotations\`, under \`${PREFIX}\`.
 Every value is a string, so numbers and \`true\` need quotes in YAML.

@@ -18,12 +18,12 @@ export interface Row {
   readonly shownBy: Readonly<Record<string, readonly string[]>>;
 }
 
-const VIPS = 'agent/translate/service-vips.test.ts';
-const RANGES = 'agent/translate/source-ranges.test.ts';
-const ENDPOINTS = 'agent/translate/select-endpoints.test.ts';
-const MEMBERS = 'agent/translate/members.test.ts';
-const IGNORED = 'agent/translate/fields-without-effect.test.ts';
-const TRANSLATE = 'agent/translate.test.ts';
+const VIPS = 'agent/translate/service/service-vips.test.ts';
+const RANGES = 'agent/translate/service/source-ranges.test.ts';
+const ENDPOINTS = 'agent/translate/service/select-endpoints.test.ts';
+const MEMBERS = 'agent/translate/service/members.test.ts';
+const IGNORED = 'agent/translate/service/fields-without-effect.test.ts';
+const TRANSLATE = 'agent/translate/translate.test.ts';
 const PARSE = 'agent/kubernetes/parse-object.test.ts';
 const STATUS = 'agent/kubernetes/writers/service-status.test.ts';
 const WRITER = 'agent/kubernetes/writers/status-writer.test.ts';
@@ -32,8 +32,8 @@ const REFLECTOR = 'agent/kubernetes/api/reflector.test.ts';
 const LEASE = 'agent/kubernetes/writers/lease.test.ts';
 const EVENTS = 'agent/kubernetes/writers/events.test.ts';
 const CLIENT = 'agent/kubernetes/api/client.test.ts';
-const LIBRARY = 'agent/kubernetes/api/library-credentials.test.ts';
-const PROVIDERS = 'agent/kubernetes/api/auth-provider.test.ts';
+const LIBRARY = 'agent/kubernetes/access/library-credentials.test.ts';
+const PROVIDERS = 'agent/kubernetes/access/auth-provider.test.ts';
 const WRITER_PROPERTY = 'agent/kubernetes/writers/status-writer.property.test.ts';
 const SNAPSHOT = 'agent/kubernetes/api/api-snapshot.test.ts';
 const ALLOCATION = 'agent/addresses/allocation.test.ts';

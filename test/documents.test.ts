@@ -41,7 +41,7 @@ for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write
 
 test('docs/errors.md lists every error code and every reason, and no others', (t) => {
   const codes = unionOf('agent/base/errors.ts', 'ErrorCode');
-  const reasons = unionOf('agent/model.ts', 'ProblemReason');
+  const reasons = unionOf('agent/model/load-balancer.ts', 'ProblemReason');
   t.true(codes.includes('SETTINGS_INVALID') && reasons.includes('AddressInUse'));
   const [errorTable = '', reasonTable = ''] = readFileSync(join(root, 'docs/errors.md'), 'utf8').split(
     '## Reasons',

@@ -36,25 +36,25 @@ test(
   'translation that imports more of Kubernetes than its objects',
   refused,
   {
-    'agent/translate.ts':
-      "import type { Service } from './kubernetes/objects.ts';\nexport { x } from './kubernetes/client.ts';",
+    'agent/translate/translate.ts':
+      "import type { Service } from '../kubernetes/objects.ts';\nexport { x } from '../kubernetes/client.ts';",
   },
-  'agent/translate.ts: middle must not import kubernetes, but it imports agent/kubernetes/client.ts',
+  'agent/translate/translate.ts: middle must not import kubernetes, but it imports agent/kubernetes/client.ts',
 );
 test(
   'a model that imports a package',
   refused,
-  { 'agent/model.ts': "import { z } from 'zod';" },
-  'agent/model.ts: The model imports nothing, but it imports zod',
+  { 'agent/model/load-balancer.ts': "import { z } from 'zod';" },
+  'agent/model/load-balancer.ts: The model imports nothing, but it imports zod',
 );
 test(
   'a package in two files',
   refused,
   {
-    'agent/base/log.ts': "import pino from 'pino';",
+    'agent/host/log.ts': "import pino from 'pino';",
     'agent/loop.ts': "const p = await import('pino/file');",
   },
-  'pino: A package is imported in one file only, but agent/base/log.ts and agent/loop.ts do',
+  'pino: A package is imported in one file only, but agent/host/log.ts and agent/loop.ts do',
 );
 test(
   'a cycle',
@@ -88,7 +88,10 @@ test('importFaults() accepts what the table allows', (t) => {
       text: "import type { Model } from '../model.ts';\nimport './render.ts';",
     },
     { path: 'agent/haproxy/render.ts', text: '' },
-    { path: 'agent/model.ts', text: "// import { z } from 'zod';\nexport type Family = 'v4' | 'v6';" },
+    {
+      path: 'agent/model/load-balancer.ts',
+      text: "// import { z } from 'zod';\nexport type Family = 'v4' | 'v6';",
+    },
   ];
   t.deepEqual(importFaults(files), []);
 });

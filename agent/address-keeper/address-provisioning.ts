@@ -2,9 +2,9 @@
 // host begins to lead, then of each that is given or released once the store of claims has it so.
 // Owns the provisioner; what goes wrong is a Problem of the Service.
 
-import type { Log } from '../base/log.ts';
+import type { Log } from '../host/log.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 import { Provisioner, type ProvisionRequest } from './provisioner.ts';
 
 export interface ProvisioningOptions {

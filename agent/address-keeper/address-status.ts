@@ -1,6 +1,6 @@
 // How the addresses of the pools are doing: what `status` and the metrics tell. Values only.
 
-import type { Addresses } from '../addresses.ts';
+import type { Addresses } from '../addresses/addresses.ts';
 import type { ClaimHome } from './kept-claims.ts';
 
 export interface AddressStatus {

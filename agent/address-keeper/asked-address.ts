@@ -1,10 +1,10 @@
 // Whether a Service asks for an address of the pools, and for which. Pure.
 
-import { type AddressRequest, addressRequest } from '../addresses.ts';
-import { readAnnotations } from '../annotations.ts';
+import { type AddressRequest, addressRequest } from '../addresses/addresses.ts';
 import type { Service } from '../kubernetes/objects.ts';
-import { isOurLoadBalancer } from '../translate/service-vips.ts';
-import type { TranslateSettings } from '../translate.ts';
+import { readAnnotations } from '../translate/annotations/annotations.ts';
+import { isOurLoadBalancer } from '../translate/service/service-vips.ts';
+import type { TranslateSettings } from '../translate/translate.ts';
 
 /** What a request depends on besides its Service. */
 export interface PoolsView {

@@ -3,16 +3,16 @@
 // that happens to the store takes an address away from traffic. What the cluster says of a claim overrules a file.
 // Owns the stores.
 
-import { type AddressClaim, type Addresses, sameRecord } from '../addresses.ts';
+import { type AddressClaim, type Addresses, sameRecord } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import { type HeadgateError, messageOf } from '../base/errors.ts';
-import type { Log } from '../base/log.ts';
+import type { Log } from '../host/log.ts';
 import { portText } from '../kubernetes/address-claim.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { ClaimFile, keepDamaged, readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import { ClaimWriter, type ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 
 /** Where claims belong; unknown before the API server has answered. */
 export type ClaimHome = 'cluster' | 'file' | 'unknown';

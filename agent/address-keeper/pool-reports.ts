@@ -1,13 +1,13 @@
 // Tells the status of each pool of the cluster how many of its addresses are free, used, held and conflicting.
 // Knows which pools' counts have changed; the writing is PoolStatusWriter's.
 
-import type { Addresses } from '../addresses.ts';
+import type { Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
-import type { Log } from '../base/log.ts';
+import type { Log } from '../host/log.ts';
 import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-objects.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 
 export interface PoolReportsOptions {
   readonly addresses: Addresses;

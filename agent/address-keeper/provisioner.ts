@@ -3,9 +3,9 @@
 // Starts processes and owns their timers; what goes wrong is a Problem, never an exception.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Log } from '../base/log.ts';
 import { quote } from '../base/quote.ts';
-import type { Problem, Protocol } from '../model.ts';
+import type { Log } from '../host/log.ts';
+import type { Problem, Protocol } from '../model/load-balancer.ts';
 
 export interface ProvisionRequest {
   readonly action: 'assign' | 'release';

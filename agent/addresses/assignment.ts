@@ -1,9 +1,9 @@
 // What a Service has and what it lacks, in words for its status, its Events and `why`. Pure.
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
-import type { Family, Problem } from '../model.ts';
+import type { Family, Problem } from '../model/load-balancer.ts';
+import type { Ledger } from './claim-index.ts';
 import { type Found, holderWords, wishOf } from './find-address.ts';
-import type { Ledger } from './ledger.ts';
 import type { PoolIndex } from './pool-index.ts';
 import { whyNotAllowed } from './pool-rules.ts';
 import type { AddressRequest } from './request.ts';

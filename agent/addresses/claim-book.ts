@@ -3,10 +3,10 @@
 
 import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
+import { Ledger } from './claim-index.ts';
 import { sharedClaimName, wholeClaimName } from './claim-name.ts';
 import { wishOf } from './find-address.ts';
-import { Ledger } from './ledger.ts';
 import { PoolIndex } from './pool-index.ts';
 import type { AddressRequest } from './request.ts';
 import { sameRecord } from './same-record.ts';

@@ -2,7 +2,7 @@
 // Pure.
 
 import { expandV6 } from '../base/ip-range.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 
 /** `192-0-2-10`, `2001-0db8-0000-0000-0000-0000-0000-0010`: a DNS label. */
 export function wholeClaimName(address: string, family: Family): string {

@@ -4,7 +4,7 @@
 
 import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 import type { ClaimBook } from './claim-book.ts';
 import type { AddressRequest } from './request.ts';
 

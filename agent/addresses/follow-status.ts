@@ -2,7 +2,7 @@
 // it is all that other hosts see of what the one that leads has given. Touches the book only.
 
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 import type { ClaimBook } from './claim-book.ts';
 import { wishOf } from './find-address.ts';
 import type { AddressRequest } from './request.ts';

@@ -4,7 +4,7 @@
 import { familyOf } from '../base/ip.ts';
 import { type AddressRange, addressNumber, rangeText } from '../base/ip-range.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import type { Family, Problem } from '../model.ts';
+import type { Family, Problem } from '../model/load-balancer.ts';
 
 /** What belongs to one pool of one family. */
 interface Share {

@@ -4,7 +4,7 @@ import { parseAddress } from '../base/ip.ts';
 import { quote } from '../base/quote.ts';
 import { type ClaimedPort, sortedPorts } from '../kubernetes/address-claim.ts';
 import type { Service } from '../kubernetes/objects.ts';
-import type { Family, Problem } from '../model.ts';
+import type { Family, Problem } from '../model/load-balancer.ts';
 
 export interface AddressRequest {
   /** `namespace/name`. */

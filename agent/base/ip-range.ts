@@ -1,6 +1,6 @@
 // Addresses as numbers and blocks of them as first and last, so that a /64 costs no more than a single address. Pure.
 
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 import { familyOf, parseAddress, parseCidr } from './ip.ts';
 
 /** All addresses from `first` to `last`, both included. */

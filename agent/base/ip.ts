@@ -3,7 +3,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 
 /** The longest IPv6 text has 45 characters. */
 const LONGEST = 45;

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { HeadgateError } from '../base/errors.ts';
-import { readCommandLine, readSettings, type Settings } from '../settings.ts';
+import { readCommandLine, readSettings, type Settings } from '../settings/settings.ts';
 
 export interface Question {
   readonly settings: Settings;

@@ -1,7 +1,6 @@
 // What `headgate check` says of the cluster: does the API server answer, and may this account read and write what the
 // agent needs? Asks for one object of each kind, as the agent will, and for its rights, and writes nothing.
 
-import { apiClient } from '../api.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { refusalText } from '../kubernetes/api/api-answer.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
@@ -9,7 +8,8 @@ import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
 import { cannot, resourceRequest } from '../kubernetes/api/resource-request.ts';
 import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
+import { apiClient } from '../sources/cluster-api.ts';
 import type { Finding } from './finding.ts';
 
 const what = 'API server';

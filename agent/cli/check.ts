@@ -2,19 +2,19 @@
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { agentSocketPath, askAgent } from '../agent-socket.ts';
+import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { messageOf } from '../base/errors.ts';
 import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/config/limits.ts';
 import { isServed } from '../haproxy/config/listener-config.ts';
 import { haproxyVersion } from '../haproxy/process/program.ts';
 import { capabilitiesOf, type Version } from '../haproxy/socket/version.ts';
-import { keepalivedPaths } from '../keepalived/paths.ts';
-import { preflight } from '../keepalived/preflight.ts';
-import { readCredentials } from '../pair/credentials.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
-import { nothingToServe, type Settings } from '../settings.ts';
-import { translateSettings } from '../translate.ts';
+import { readCredentials } from '../pair/peers/credentials.ts';
+import { nothingToServe, type Settings } from '../settings/settings.ts';
+import { translateSettings } from '../translate/translate.ts';
+import { keepalivedPaths } from '../vips/keepalived/paths.ts';
+import { preflight } from '../vips/keepalived/preflight.ts';
 import { readQuestion } from './arguments.ts';
 import { checkApi } from './check-api.ts';
 import { desiredState } from './desired.ts';

@@ -2,8 +2,8 @@
 // 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
-import { formatOf } from '../base/log.ts';
 import { version } from '../base/version.ts';
+import { formatOf } from '../host/log.ts';
 import { settingsHelp } from '../settings/help.ts';
 import { check } from './check.ts';
 import { failover } from './failover.ts';

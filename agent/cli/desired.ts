@@ -2,22 +2,22 @@
 // that the agent of this host has given, or would give.
 
 import { join } from 'node:path';
+import { CLAIM_FILE } from '../address-keeper/address-keeper.ts';
 import { askedAddress, type PoolsView } from '../address-keeper/asked-address.ts';
-import { CLAIM_FILE } from '../address-keeper.ts';
-import { Addresses } from '../addresses.ts';
+import { Addresses } from '../addresses/addresses.ts';
 import type { HeadgateError } from '../base/errors.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import { readClaimFile } from '../kubernetes/writers/claim-file.ts';
-import type { Problem } from '../model.ts';
-import type { Settings } from '../settings.ts';
+import type { Problem } from '../model/load-balancer.ts';
+import type { Settings } from '../settings/settings.ts';
 import {
   emptyModel,
   type Model,
   type TranslateSettings,
   translateChanged,
   translateSettings,
-} from '../translate.ts';
+} from '../translate/translate.ts';
 
 /** Reads all manifests once. Errors: SETTINGS_INVALID where a folder is missing. */
 export async function desiredState(

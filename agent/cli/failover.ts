@@ -1,7 +1,7 @@
 // `headgate failover`: hands the traffic of this host over to its peer.
 
-import { agentSocketPath, orderAgent } from '../agent-socket.ts';
-import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders.ts';
+import { agentSocketPath, orderAgent } from '../answer/agent-socket.ts';
+import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders/orders.ts';
 import { readQuestion } from './arguments.ts';
 import { sayOutcome } from './outcome.ts';
 

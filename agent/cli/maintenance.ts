@@ -1,8 +1,8 @@
 // `headgate maintenance on|off`: locks this host, so that its peer has the traffic, or unlocks it.
 
-import { agentSocketPath, orderAgent } from '../agent-socket.ts';
+import { agentSocketPath, orderAgent } from '../answer/agent-socket.ts';
 import { HeadgateError } from '../base/errors.ts';
-import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders.ts';
+import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders/orders.ts';
 import { readQuestion } from './arguments.ts';
 import { sayOutcome } from './outcome.ts';
 

@@ -1,6 +1,6 @@
 // What became of an order, for people or as JSON, and the exit status.
 
-import type { OrderOutcome } from '../pair/orders.ts';
+import type { OrderOutcome } from '../pair/orders/orders.ts';
 
 export function sayOutcome(outcome: OrderOutcome, asJson: boolean): number {
   const { ok, active, tookMs, message } = outcome;

@@ -1,6 +1,6 @@
 // A problem of an object as one line for people. Pure.
 
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 
 /** Names the object once: what is wrong with a file's content says of itself where it stands. */
 export function problemLine({ object, message }: Pick<Problem, 'object' | 'message'>): string {

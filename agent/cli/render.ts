@@ -1,9 +1,7 @@
 // `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
 
 import { basename, dirname, join } from 'node:path';
-import { writeAtomically } from '../base/atomic-file.ts';
 import { HeadgateError } from '../base/errors.ts';
-import { makeFolder } from '../base/make-folder.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
@@ -11,13 +9,15 @@ import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
 import { startScript } from '../haproxy/config/start-script.ts';
 import { haproxyPaths } from '../haproxy/process/process.ts';
-import { keepalivedPaths } from '../keepalived/paths.ts';
-import { renderKeepalived } from '../keepalived/render.ts';
-import { usableVips } from '../keepalived/vips/usable.ts';
-import type { LoadBalancer } from '../model.ts';
-import { readCredentials } from '../pair/credentials.ts';
+import { writeAtomically } from '../host/atomic-file.ts';
+import { makeFolder } from '../host/make-directory.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
-import type { Settings } from '../settings.ts';
+import { readCredentials } from '../pair/peers/credentials.ts';
+import type { Settings } from '../settings/settings.ts';
+import { keepalivedPaths } from '../vips/keepalived/paths.ts';
+import { renderKeepalived } from '../vips/keepalived/render.ts';
+import { usableVips } from '../vips/usable.ts';
 import { readQuestion } from './arguments.ts';
 import { desiredState } from './desired.ts';
 import { problemLine } from './problem-line.ts';

@@ -1,6 +1,6 @@
 // `headgate why NAMESPACE/SERVICE`: why a Service is served, in part, or not at all.
 
-import { agentSocketPath, askAgent } from '../agent-socket.ts';
+import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { HeadgateError } from '../base/errors.ts';
 import type { ServiceExplanation } from '../report/status.ts';
 import { readQuestion } from './arguments.ts';

@@ -5,10 +5,10 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HeadgateError } from '../base/errors.ts';
-import { makeFolder } from '../base/make-folder.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
-import { isShortage } from '../base/shortage.ts';
-import type { LoadBalancer, Problem } from '../model.ts';
+import { makeFolder } from '../host/make-directory.ts';
+import { isShortage } from '../host/shortage.ts';
+import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { applyPlans, type Outcome } from './apply.ts';
 import { isServed, listenerOfBackend } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
@@ -18,7 +18,6 @@ import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type Plan, planLoadBalancer } from './plan.ts';
 import { stopHaproxy } from './process/process.ts';
 import { haproxyVersion } from './process/program.ts';
-import { forgetServerStates } from './process/server-states.ts';
 import { readRunning } from './readback.ts';
 import type { RunningServer } from './running.ts';
 import { askOnce } from './socket/ask-once.ts';
@@ -28,6 +27,7 @@ import { askWorker } from './socket/master.ts';
 import type { Load } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { haproxyFamilies } from './stats/families.ts';
+import { forgetServerStates } from './worker/server-states.ts';
 import type { ServingWorker } from './worker.ts';
 
 /** Nothing is known of what was told to a worker whose answer nobody waits for. */

@@ -1,12 +1,12 @@
 // What the HAProxy dataplane is given, and what it tells of itself.
 
-import type { Log } from '../base/log.ts';
-import type { LoadBalancer } from '../model.ts';
+import type { Log } from '../host/log.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { RenderSettings } from './config/render-context.ts';
-import type { Repair } from './process/caretaker.ts';
 import type { HaproxyAccess } from './process/process.ts';
-import type { ReloadCause } from './process/reload-arbiter.ts';
 import type { MetricsDetail } from './stats/statistics.ts';
+import type { Repair } from './worker/haproxy-monitor.ts';
+import type { ReloadCause } from './worker/reload-arbiter.ts';
 
 export interface HaproxySettings extends RenderSettings {
   readonly stateDir: string;

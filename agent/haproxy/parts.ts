@@ -2,20 +2,20 @@
 
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
-import { HostPart } from './config/host-part.ts';
+import { HostPart } from './config/global-section.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions, HaproxySettings } from './options.ts';
-import { Caretaker, type Repair } from './process/caretaker.ts';
-import { CheckWatch } from './process/check-watch.ts';
 import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
-import { ReloadArbiter } from './process/reload-arbiter.ts';
-import { Reloader } from './process/reloader.ts';
-import { StartFaults } from './process/start-faults.ts';
-import { Supervisor } from './process/supervisor.ts';
-import { Serving } from './serving.ts';
 import { Statistics } from './stats/statistics.ts';
+import { Serving } from './worker/active-worker.ts';
+import { CheckWatch } from './worker/check-watch.ts';
+import { Caretaker, type Repair } from './worker/haproxy-monitor.ts';
+import { ReloadArbiter } from './worker/reload-arbiter.ts';
+import { Reloader } from './worker/reloader.ts';
+import { StartFaults } from './worker/start-faults.ts';
+import { Supervisor } from './worker/supervisor.ts';
 import type { ServingWorker } from './worker.ts';
 
 export interface HaproxyParts {

@@ -2,7 +2,7 @@
 // a list of runtime commands where that is enough, a reload where it is not.
 // Pure: reads the running state of one worker and one load balancer, returns a plan, touches nothing.
 
-import type { Listener, LoadBalancer, Member, Pool } from '../model.ts';
+import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
 import {
   allowedLines,
   type Backend,

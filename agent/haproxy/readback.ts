@@ -2,7 +2,7 @@
 // not what it should be, all servers at an audit.
 
 import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
-import type { LoadBalancer } from '../model.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
 import type { Lane } from './socket/pipeline.ts';

@@ -3,7 +3,8 @@
 
 import { hash } from 'node:crypto';
 import { loadTemplate, type View } from '../base/template.ts';
-import type { Listener, LoadBalancer, Member, Pool } from '../model.ts';
+import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
+import { OVERLAP } from './config/grace.ts';
 import { grpcExpectation, grpcQuestion } from './config/grpc-check.ts';
 import {
   allowedLines,
@@ -18,7 +19,6 @@ import {
 import type { RenderContext } from './config/render-context.ts';
 import type { SharedTables } from './config/shared-tables.ts';
 import { hasGroups, socketGroup } from './config/socket-groups.ts';
-import { OVERLAP } from './overlap.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),

@@ -3,7 +3,7 @@
 // Of a listener that has not changed since the worker booted nothing is kept but what the file says of it: a worker of
 // thousands is then no work while endpoints change beside a reload, and no second copy of them in memory.
 
-import type { Listener, LoadBalancer, Member } from '../model.ts';
+import type { Listener, LoadBalancer, Member } from '../model/load-balancer.ts';
 import { allowedLines, backendsOf, isServed, structureOf } from './config/listener-config.ts';
 import type {
   AddServer,

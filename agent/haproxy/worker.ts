@@ -1,6 +1,6 @@
 // One HAProxy worker, as everything that works on it sees it.
 
-import type { LoadBalancer } from '../model.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { Running } from './running.ts';
 import type { Runtime } from './socket/runtime.ts';
 

@@ -12,7 +12,7 @@ import {
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
-import type { Family, Protocol } from '../model.ts';
+import type { Family, Protocol } from '../model/load-balancer.ts';
 import { label, labelValue, subdomain } from './object-names.ts';
 
 /** The durable record of who has an address, or part of it: what a Service's status is derived from. */

@@ -14,7 +14,7 @@ import {
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 import { label, labelValue, qualifiedName, subdomain } from './object-names.ts';
 
 /** Addresses that Services may be given. */

@@ -4,7 +4,7 @@
 
 import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from './objects.ts';

@@ -15,7 +15,7 @@ import {
   truth,
   wholeNumber,
 } from '../base/validate.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 import {
   annotationName,
   label,

@@ -1,7 +1,7 @@
 // Kubernetes objects, pruned to the fields that Headgate reads, as flat values with Kubernetes' defaults filled in.
 // One parser makes them from manifests and from the API alike (parse-object.ts).
 
-import type { Family, Protocol } from '../model.ts';
+import type { Family, Protocol } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
 

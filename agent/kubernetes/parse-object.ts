@@ -4,7 +4,7 @@
 
 import { faultsOf, shownValue } from '../base/faults.ts';
 import { isMapping, type Judgement, type Rule } from '../base/validate.ts';
-import type { Problem, ProblemReason } from '../model.ts';
+import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
 import { ADDRESS_API_VERSION } from './address-group.ts';
 import { poolSchema, storedPoolOf } from './address-pool.ts';

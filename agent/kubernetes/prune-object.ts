@@ -3,7 +3,7 @@
 
 import { compactList, compactMapping, shared } from '../base/compact.ts';
 import type { Valid } from '../base/validate.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/load-balancer.ts';
 import { labelValue, subdomain } from './object-names.ts';
 import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';

@@ -1,7 +1,7 @@
 // Whether this host is one of a pair, by its settings, and by which addresses. Pure.
 
 import { HeadgateError } from '../base/errors.ts';
-import type { StandingSettings } from './own-standing.ts';
+import type { StandingSettings } from './standing/own-standing.ts';
 
 export interface PairSettings extends StandingSettings {
   readonly stateDir: string;

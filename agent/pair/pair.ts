@@ -3,23 +3,23 @@
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Log } from '../base/log.ts';
-import type { Problem } from '../model.ts';
-import type { PairCredentials } from './credentials.ts';
+import type { Log } from '../host/log.ts';
+import type { Problem } from '../model/load-balancer.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
-import { noHandover } from './handover/handover-report.ts';
-import { MaintenanceFile } from './maintenance-file.ts';
-import { type OrderOutcome, Orders } from './orders.ts';
-import { OwnStanding, type OwnStandingOptions } from './own-standing.ts';
+import { MaintenanceFile } from './orders/maintenance-file.ts';
+import { type OrderOutcome, Orders } from './orders/orders.ts';
 import { type PairedBy, tablesPlace } from './pair-settings.ts';
-import { Parity } from './parity.ts';
-import type { Refusal } from './peer-ear.ts';
-import { PeerLink } from './peer-link.ts';
-import { type PairParity, parityOf, whyPeerIsNotReady } from './readiness.ts';
-import type { PairReport } from './report.ts';
-import { Rise } from './rise.ts';
+import type { PairCredentials } from './peers/credentials.ts';
+import { noHandover } from './peers/handover-report.ts';
+import { PeerLink } from './peers/peer-link.ts';
+import type { Refusal } from './peers/peer-listener.ts';
+import type { PairReport } from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
-import type { Lowering, StandingReason } from './standing.ts';
+import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
+import { Parity } from './standing/parity.ts';
+import { Rise } from './standing/promotion.ts';
+import { type PairParity, parityOf, whyPeerIsNotReady } from './standing/readiness.ts';
+import type { Lowering, StandingReason } from './standing/standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
 
 export interface PairOptions extends Pick<OwnStandingOptions, 'objects' | 'wanted'> {

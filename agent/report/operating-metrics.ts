@@ -12,7 +12,7 @@ import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
 import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
 import { listenerLabels, memberLabels } from '../haproxy/stats/series.ts';
 import type { MetricsDetail } from '../haproxy/stats/statistics.ts';
-import type { LoadBalancer } from '../model.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 
 const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readonly details: string }[] = [
   { kind: 'load_balancer', help: 'Load balancer', details: 'listener pool member' },

@@ -5,7 +5,7 @@ import type { DataplaneFacts, MemberFacts } from '../../health/operating-status.
 import { StatusBook } from '../../health/status-book.ts';
 import { Slice } from '../base/slice.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import type { LoadBalancer } from '../model.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 
 export interface OperatingOptions {
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;

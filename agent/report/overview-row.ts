@@ -3,7 +3,7 @@
 
 import { type OperatingStatus, operatingStatus } from '../../health/operating-status.ts';
 import type { PageProblem, PageRow } from '../../health/page-model.ts';
-import type { LoadBalancer, Problem } from '../model.ts';
+import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { dataplaneProblems } from './dataplane-problems.ts';
 import { dataplaneFacts } from './operating.ts';
 import type { StatusSources } from './status.ts';

@@ -16,7 +16,7 @@ import type {
 } from '../../health/page-model.ts';
 import { Slice } from '../base/slice.ts';
 import type { ServerStats } from '../haproxy/socket/listener-stats.ts';
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 import {
   cut,
   type Entry,

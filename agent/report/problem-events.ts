@@ -5,7 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { EventRecorder, EventSubject } from '../kubernetes/writers/events.ts';
 import { problemEvents } from '../kubernetes/writers/service-events.ts';
-import type { Problem } from '../model.ts';
+import type { Problem } from '../model/load-balancer.ts';
 
 export interface ProblemEventsOptions {
   readonly events: Pick<EventRecorder, 'record' | 'waiting'>;

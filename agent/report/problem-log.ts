@@ -1,7 +1,7 @@
 // Says each problem once in the log when it comes, and once when it is gone.
 
-import type { Log } from '../base/log.ts';
-import type { Problem } from '../model.ts';
+import type { Log } from '../host/log.ts';
+import type { Problem } from '../model/load-balancer.ts';
 
 export class ProblemLog {
   readonly #log: Log;

@@ -4,20 +4,20 @@
 import { type LoadBalancerStatus, listenersInWords } from '../../health/operating-status.ts';
 import type { StatusBook } from '../../health/status-book.ts';
 import { systemClock } from '../base/clock.ts';
-import type { Log } from '../base/log.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
+import type { CurrentService } from '../kubernetes/current-service.ts';
 import type { Service } from '../kubernetes/objects.ts';
-import type { CurrentService } from '../kubernetes/writers/current-service.ts';
 import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
 import { LEASE, Lease } from '../kubernetes/writers/lease.ts';
 import { writtenEvents } from '../kubernetes/writers/service-events.ts';
 import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
 import { type DataplaneFacts, isItsOwn, wantedStatus } from '../kubernetes/writers/service-status.ts';
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
-import type { LoadBalancer, Problem } from '../model.ts';
-import type { Model } from '../translate.ts';
+import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
+import type { Model } from '../translate/translate.ts';
 import { type Dataplanes, dataplaneProblems } from './dataplane-problems.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
 

@@ -7,17 +7,17 @@ import {
   operatingStatus,
 } from '../../health/operating-status.ts';
 import type { StatusBook, StatusCounts } from '../../health/status-book.ts';
-import type { AddressKeeper, AddressStatus } from '../address-keeper.ts';
+import type { AddressKeeper, AddressStatus } from '../address-keeper/address-keeper.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { HaproxyStatus } from '../haproxy/options.ts';
 import type { RunningServer } from '../haproxy/running.ts';
-import type { KeepalivedDataplane } from '../keepalived/dataplane.ts';
-import type { VrrpStatus } from '../keepalived/vrrp.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
-import type { Listener, LoadBalancer, Member, Problem } from '../model.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
 import type { Pair, PairStatus } from '../pair/pair.ts';
-import { selectEndpoints } from '../translate/select-endpoints.ts';
-import type { Model } from '../translate.ts';
+import { selectEndpoints } from '../translate/service/select-endpoints.ts';
+import type { Model } from '../translate/translate.ts';
+import type { KeepalivedDataplane } from '../vips/keepalived/dataplane.ts';
+import type { VrrpStatus } from '../vips/keepalived/vrrp.ts';
 import { dataplaneProblems } from './dataplane-problems.ts';
 import { dataplaneFacts } from './operating.ts';
 import type { WritingStatus } from './reporter.ts';

@@ -3,8 +3,8 @@
 
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import * as kinds from '../annotations/kinds.ts';
 import { parseAddress } from '../base/ip.ts';
+import * as kinds from '../translate/annotations/kinds.ts';
 
 /** What reading gives: the value as the code has it, or what is wrong, one text per fault. */
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly string[] };

@@ -1,8 +1,8 @@
 // Every setting in one table: its kind, its default, what it is for, and whether a change needs a restart.
 // The file's keys, the flags, the variables, the errors, `--help` and docs/settings.md all come from here.
 
-import { DAY, MILLISECOND, MINUTE, SECOND } from '../annotations/kinds.ts';
-import { readAnnotationDefaults } from '../annotations.ts';
+import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
+import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import {
   address,
   choice,

@@ -1,14 +1,14 @@
 // The setting `vrrp`: a mapping in the file, the same as YAML text in a flag or a variable. Pure.
 
-import { duration as durationKind, SECOND } from '../annotations/kinds.ts';
 import { faultsOf } from '../base/faults.ts';
 import { familyOf, parseAddress } from '../base/ip.ts';
 import { nearestHint } from '../base/nearest.ts';
 import { isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../base/validate.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
+import { duration as durationKind, SECOND } from '../translate/annotations/kinds.ts';
 import type { Kind, Reading } from './kinds.ts';
 
-/** As of agent/keepalived/vrrp.ts. */
+/** As of agent/vips/keepalived/vrrp.ts. */
 export interface VrrpSetting {
   readonly interface: string;
   readonly address: string;

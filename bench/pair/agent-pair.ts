@@ -1,7 +1,7 @@
 // Two hosts with Headgate as a contender: what the rows that compare do to them.
 
-import { agentSocketPath, orderAgent } from '../../agent/agent-socket.ts';
-import { ORDER_PATIENCE, type OrderOutcome } from '../../agent/pair/orders.ts';
+import { agentSocketPath, orderAgent } from '../../agent/answer/agent-socket.ts';
+import { ORDER_PATIENCE, type OrderOutcome } from '../../agent/pair/orders/orders.ts';
 import type { Bench } from '../support/row.ts';
 import type { Scratch } from '../support/scratch.ts';
 import type { PairContender } from './contender.ts';

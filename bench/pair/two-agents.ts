@@ -1,11 +1,11 @@
 // Two hosts with Headgate, as docs/pair.md has an operator set them up, each with a folder of manifests of its own.
 
-import { agentSocketPath, askAgent } from '../../agent/agent-socket.ts';
-import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
-import { Question } from '../../agent/keepalived/process/ask.ts';
-import type { InstanceDump } from '../../agent/keepalived/process/dump.ts';
-import { keepalivedProgram } from '../../agent/keepalived/process/process.ts';
+import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
+import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
+import { Question } from '../../agent/vips/keepalived/process/ask.ts';
+import { keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
+import type { InstanceDump } from '../../agent/vips/keepalived/states/dump.ts';
 import { makeCredentials } from '../../test/support/pair-credentials.ts';
 import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';
 import type { ServiceSpec } from '../support/objects.ts';

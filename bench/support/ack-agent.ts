@@ -2,15 +2,15 @@
 // them, and times each to HAProxy's acknowledgement: parse, store, translate, plan, apply.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { createLog } from '../../agent/base/log.ts';
 import { Changes } from '../../agent/changes.ts';
 import { HaproxyDataplane } from '../../agent/haproxy/dataplane.ts';
+import { createLog } from '../../agent/host/log.ts';
 import { Cluster } from '../../agent/kubernetes/cluster.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { loop } from '../../agent/loop.ts';
 import { ProgrammingLatency } from '../../agent/report/programming-latency.ts';
-import { readSettings } from '../../agent/settings.ts';
-import { emptyModel, translateChanged, translateSettings } from '../../agent/translate.ts';
+import { readSettings } from '../../agent/settings/settings.ts';
+import { emptyModel, translateChanged, translateSettings } from '../../agent/translate/translate.ts';
 import { AckFeed, type AckOrder, serveAck } from './ack-feed.ts';
 import { serviceObject, sliceObject } from './objects.ts';
 

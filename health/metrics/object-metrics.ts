@@ -1,6 +1,6 @@
 // Metrics of the objects that the agent holds and of what became of them: load balancers, operating status, problems.
 
-import type { ProblemReason } from '../../agent/model.ts';
+import type { ProblemReason } from '../../agent/model/load-balancer.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 
 export interface ObjectState {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { LoadBalancer, Member, Pool } from '../../agent/model.ts';
+import type { LoadBalancer, Member, Pool } from '../../agent/model/load-balancer.ts';
 import { listenersInWords, type MemberFacts, operatingStatus } from '../../health/operating-status.ts';
 import { StatusBook } from '../../health/status-book.ts';
 import { service, slice } from '../support/build.ts';

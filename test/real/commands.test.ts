@@ -3,7 +3,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
-import { runCommand } from '../../agent/base/run-command.ts';
+import { runCommand } from '../../agent/host/run-command.ts';
 import { processesOf, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';

@@ -3,7 +3,7 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { runCommand } from '../../agent/base/run-command.ts';
+import { runCommand } from '../../agent/host/run-command.ts';
 import { pairOf, startAgentPair } from '../support/agent-pair.ts';
 import { requires } from '../support/requirements.ts';
 import { webObjects } from '../support/service-objects.ts';

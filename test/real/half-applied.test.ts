@@ -8,7 +8,7 @@ import { Running } from '../../agent/haproxy/running.ts';
 import { commandText } from '../../agent/haproxy/socket/command-text.ts';
 import { parseAcl, parseInfo } from '../../agent/haproxy/socket/readings.ts';
 import { capabilitiesOf } from '../../agent/haproxy/socket/version.ts';
-import type { LoadBalancer } from '../../agent/model.ts';
+import type { LoadBalancer } from '../../agent/model/load-balancer.ts';
 import { TestHost } from '../support/agent.ts';
 import { clusterOf } from '../support/build.ts';
 import { objectsOf } from '../support/manifests.ts';

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
-import type { OrderOutcome } from '../../agent/pair/orders.ts';
+import type { OrderOutcome } from '../../agent/pair/orders/orders.ts';
 import { type CommandResult, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { makeCredentials } from '../support/pair-credentials.ts';

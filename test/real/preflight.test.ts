@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { type Finding, type PreflightSettings, preflight } from '../../agent/keepalived/preflight.ts';
+import { type Finding, type PreflightSettings, preflight } from '../../agent/vips/keepalived/preflight.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
 import { TestNetwork } from '../support/namespaces.ts';
 import { requires } from '../support/requirements.ts';

@@ -3,7 +3,7 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
+import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { haproxyExecutable } from '../support/haproxy.ts';
 import { keepalivedFlags } from '../support/keepalived.ts';

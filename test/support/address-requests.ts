@@ -1,12 +1,12 @@
 // Builders of pools, requests and claims for tests: what a test does not say has a sensible default.
 
+import { Addresses, type AddressRequest, type Assignment } from '../../agent/addresses/addresses.ts';
 import { readPools } from '../../agent/addresses/read-pools.ts';
-import { Addresses, type AddressRequest, type Assignment } from '../../agent/addresses.ts';
 import type { AddressClaim } from '../../agent/kubernetes/address-claim.ts';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
 import type { AddressPool } from '../../agent/kubernetes/address-pool.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
-import type { Family } from '../../agent/model.ts';
+import type { Family } from '../../agent/model/load-balancer.ts';
 
 /** As in the settings; throws where they are wrong. */
 export function pool(name: string, blocks: readonly string[], more: object = {}): AddressPool {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import type { OrderOutcome } from '../../agent/pair/orders.ts';
+import type { OrderOutcome } from '../../agent/pair/orders/orders.ts';
 import type { PairStatus } from '../../agent/pair/pair.ts';
 import { type RunningAgent, TestHost } from './agent.ts';
 import { keepalivedFlags } from './keepalived.ts';

@@ -7,8 +7,8 @@ import {
   type AddressRequest,
   type Assignment,
   type ClaimChange,
-} from '../../agent/addresses.ts';
-import type { Problem } from '../../agent/model.ts';
+} from '../../agent/addresses/addresses.ts';
+import type { Problem } from '../../agent/model/load-balancer.ts';
 
 /** What the claims and the requests come to, whatever their order. */
 export function allocate(input: {

@@ -2,7 +2,7 @@
 // valid ones, in which any field, name or value is replaced by whatever text or kind of value.
 
 import fc from 'fast-check';
-import { ANNOTATIONS, FIELDS, PREFIX } from '../../agent/annotations/table.ts';
+import { ANNOTATIONS, FIELDS, PREFIX } from '../../agent/translate/annotations/table.ts';
 
 const MEGABYTE = 1 << 20;
 

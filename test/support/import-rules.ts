@@ -16,41 +16,41 @@ interface Place {
 }
 
 const ROOMS = ['kubernetes', 'haproxy', 'nftables', 'keepalived', 'pair', 'health'];
-const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'base', 'model'];
+const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'host', 'base', 'model'];
 
 /** From the top down; a file is in the first place that matches. Rooms never import one another. */
 const PLACES: readonly Place[] = [
-  { name: 'main', files: /^agent\/(main|parts)\.ts$/, imports: ['cli', 'loop', ...BELOW_LOOP] },
+  { name: 'main', files: /^agent\/(main\.ts$|wiring\/)/, imports: ['cli', 'loop', ...BELOW_LOOP] },
   { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
   // What brings the rooms together: the loop that changes them, and what looks at them.
   {
     name: 'loop',
     files:
-      /^agent\/(loop|sources|first-state|current-settings|answering|api|pairing|stand-alone|address-keeper)\.ts$|^agent\/(address-keeper|report)\//,
+      /^agent\/(loop|changes)\.ts$|^agent\/(sources|answer|state|address-keeper|report)\/|^agent\/settings\/current-settings\.ts$/,
     imports: BELOW_LOOP,
   },
-  { name: 'settings', files: /^agent\/settings(\.ts|\/)/, imports: ['middle', 'addresses', 'base', 'model'] },
-  { name: 'model', files: /^agent\/model\.ts$/, imports: [] },
+  {
+    name: 'settings',
+    files: /^agent\/settings\//,
+    imports: ['middle', 'addresses', 'host', 'base', 'model'],
+  },
+  { name: 'model', files: /^agent\/model\//, imports: [] },
   { name: 'base', files: /^agent\/base\//, imports: ['model'] },
+  { name: 'host', files: /^agent\/host\//, imports: ['base', 'model'] },
   // What objects are, and the forms of those that are our own, which the settings and the allocation know, too.
   {
     name: 'objects',
     files: /^agent\/kubernetes\/(objects|object-names|address-(pool|claim|group))\.ts$/,
     imports: ['base', 'model'],
   },
-  { name: 'kubernetes', files: /^agent\/kubernetes\//, imports: ['objects', 'base', 'model'] },
-  { name: 'haproxy', files: /^agent\/haproxy\//, imports: ['base', 'model'] },
-  { name: 'nftables', files: /^agent\/nftables\//, imports: ['base', 'model'] },
-  { name: 'keepalived', files: /^agent\/keepalived\//, imports: ['base', 'model'] },
-  { name: 'pair', files: /^agent\/pair\//, imports: ['base', 'model'] },
-  { name: 'health', files: /^health\//, imports: ['base', 'model'] },
-  { name: 'addresses', files: /^agent\/addresses(\.ts|\/)/, imports: ['objects', 'base', 'model'] },
-  // Translation and all else that is pure: whatever has no place of its own has the least rights.
-  {
-    name: 'middle',
-    files: /^agent\/((translate|annotations)\/)?[^/]+\.ts$/,
-    imports: ['objects', 'base', 'model'],
-  },
+  { name: 'kubernetes', files: /^agent\/kubernetes\//, imports: ['objects', 'host', 'base', 'model'] },
+  { name: 'haproxy', files: /^agent\/haproxy\//, imports: ['host', 'base', 'model'] },
+  { name: 'nftables', files: /^agent\/nftables\//, imports: ['host', 'base', 'model'] },
+  { name: 'keepalived', files: /^agent\/vips\//, imports: ['host', 'base', 'model'] },
+  { name: 'pair', files: /^agent\/pair\//, imports: ['host', 'base', 'model'] },
+  { name: 'health', files: /^health\//, imports: ['host', 'base', 'model'] },
+  { name: 'addresses', files: /^agent\/addresses\//, imports: ['objects', 'base', 'model'] },
+  { name: 'middle', files: /^agent\/translate\//, imports: ['objects', 'base', 'model'] },
 ];
 
 const NAMES_THAT_SAY_NOTHING = /(^|\/)(utils?|helpers?|types|index|common|misc)\.ts$/;

@@ -1,8 +1,8 @@
 // Arbitrary load balancers for property tests: pairs of one structure, as an endpoint change gives them.
 
 import fc from 'fast-check';
-import type { HealthMonitor, Listener, LoadBalancer, Member } from '../../agent/model.ts';
-import { memberName, stableId } from '../../agent/translate/members.ts';
+import type { HealthMonitor, Listener, LoadBalancer, Member } from '../../agent/model/load-balancer.ts';
+import { memberName, stableId } from '../../agent/translate/service/members.ts';
 
 const members: fc.Arbitrary<readonly Member[]> = fc
   .uniqueArray(

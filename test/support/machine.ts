@@ -7,8 +7,8 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { inNamespace } from '../../agent/base/namespace.ts';
-import { type CommandResult, runCommand } from '../../agent/base/run-command.ts';
+import { inNamespace } from '../../agent/host/namespace.ts';
+import { type CommandResult, runCommand } from '../../agent/host/run-command.ts';
 import { endWithUs } from './leftovers.ts';
 
 /** SIGRTMIN+4 asks systemd to power off; Node has no name for it. */

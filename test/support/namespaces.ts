@@ -5,8 +5,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { ExecutionContext } from 'ava';
-import { inNamespace } from '../../agent/base/namespace.ts';
-import { type CommandResult, runCommand } from '../../agent/base/run-command.ts';
+import { inNamespace } from '../../agent/host/namespace.ts';
+import { type CommandResult, runCommand } from '../../agent/host/run-command.ts';
 
 /** Reads the names of namespaces; when its input ends it ends all that runs in them and removes them. */
 const UNDERTAKER = `

@@ -30,7 +30,7 @@ export async function otherVersion(
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, version }));
-  const path = join(folder, 'agent/pair/report.ts');
+  const path = join(folder, 'agent/pair/peers/report.ts');
   const text = await readFile(path, 'utf8');
   const altered = text.replace('JSON.stringify(report)', `JSON.stringify(${tells})`);
   if (altered === text) throw new Error(`${path} does not tell a report in the way that this test knows`);

@@ -22,7 +22,7 @@ import { Running } from '../../agent/haproxy/running.ts';
 import { reload } from '../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../agent/haproxy/socket/runtime.ts';
 import type { Worker } from '../../agent/haproxy/worker.ts';
-import type { LoadBalancer } from '../../agent/model.ts';
+import type { LoadBalancer } from '../../agent/model/load-balancer.ts';
 import { freePort, haproxyExecutable } from './haproxy.ts';
 import { endWithUs } from './leftovers.ts';
 

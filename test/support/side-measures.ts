@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { keepalivedPaths } from '../../agent/keepalived/paths.ts';
+import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
 import { residentMemory } from '../../bench/support/usage.ts';
 import type { TestHost } from './agent.ts';
 import type { Side } from './agent-pair.ts';

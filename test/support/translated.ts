@@ -1,10 +1,15 @@
 // Translates objects as the loop does, for tests.
 
-import { ANNOTATION_DEFAULTS } from '../../agent/annotations.ts';
 import type { Cluster } from '../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
-import type { Listener, LoadBalancer, ProblemReason } from '../../agent/model.ts';
-import { emptyModel, type Model, type TranslateSettings, translateChanged } from '../../agent/translate.ts';
+import type { Listener, LoadBalancer, ProblemReason } from '../../agent/model/load-balancer.ts';
+import { ANNOTATION_DEFAULTS } from '../../agent/translate/annotations/annotations.ts';
+import {
+  emptyModel,
+  type Model,
+  type TranslateSettings,
+  translateChanged,
+} from '../../agent/translate/translate.ts';
 import { clusterOf } from './build.ts';
 
 export const SETTINGS: TranslateSettings = {

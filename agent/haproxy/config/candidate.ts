@@ -6,7 +6,7 @@
 import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
-import type { LoadBalancer } from '../../model.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { probeBind } from './bind-probe.ts';
 import { checkConfig, keyOfListener } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';

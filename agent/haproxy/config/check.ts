@@ -1,6 +1,6 @@
 // Asks HAProxy whether it would take a file, and reads from its alerts which listener is at fault.
 
-import { runCommand } from '../../base/run-command.ts';
+import { runCommand } from '../../host/run-command.ts';
 import { whyUnbindable } from './bind-probe.ts';
 
 export interface CheckResult {

@@ -3,8 +3,8 @@
 
 import { existsSync } from 'node:fs';
 import { link, readFile, unlink } from 'node:fs/promises';
-import { copyAtomically, renameDurably, writeAtomically, writeDurably } from '../../base/atomic-file.ts';
-import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
+import { copyAtomically, renameDurably, writeAtomically, writeDurably } from '../../host/atomic-file.ts';
+import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 
 export interface ConfigFileOptions {
   readonly mode?: number;

@@ -1,7 +1,7 @@
 // The whole haproxy.cfg as the list of its sections, made in slices from cached ones.
 
 import { Slice } from '../../base/slice.ts';
-import type { LoadBalancer } from '../../model.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { renderGlobal, renderLoadBalancer, structureHash } from '../render.ts';
 import type { RenderContext } from './render-context.ts';
 

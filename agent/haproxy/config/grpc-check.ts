@@ -3,7 +3,7 @@
 // so it sends these by `tcp-check send-binary`. Pure.
 // Formats: RFC 9113 (frames), RFC 7541 (headers), grpc/doc/PROTOCOL-HTTP2.md and health-checking.md of grpc/grpc.
 
-import type { HealthMonitor } from '../../model.ts';
+import type { HealthMonitor } from '../../model/load-balancer.ts';
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const PATH = '/grpc.health.v1.Health/Check';

@@ -2,7 +2,7 @@
 // listener and each checked member one. HAProxy refuses to start when its sum does not fit, so the sum is made here.
 
 import { readFileSync } from 'node:fs';
-import type { LoadBalancer } from '../../model.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { isServed } from './listener-config.ts';
 
 /** Sockets, pipes, log, peers, idle server connections' slack. */

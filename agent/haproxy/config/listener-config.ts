@@ -2,7 +2,7 @@
 // (servers, allowed clients) is told to the running worker.
 // The one source of both the file's lines and the socket's commands, so that the two can never differ. Pure.
 
-import type { Listener, Member, Pool } from '../../model.ts';
+import type { Listener, Member, Pool } from '../../model/load-balancer.ts';
 
 /** HAProxy takes at most 64 words and 2,048 characters in a line; a longer list of CIDRs goes over several. */
 const CIDRS_PER_LINE = 40;

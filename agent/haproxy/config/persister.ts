@@ -3,8 +3,8 @@
 // Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
 
 import { messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
-import type { LoadBalancer } from '../../model.ts';
+import type { Log } from '../../host/log.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { ConfigFile } from './config-file.ts';
 import { configText, inFileOrder } from './config-text.ts';
 import type { RenderContext } from './render-context.ts';

@@ -1,7 +1,7 @@
 // Keeps what HAProxy or this host refuses out of the file, so that one load balancer's fault is nobody else's:
 // a rejected load balancer goes on with its last good structure, an address that cannot be bound is left out.
 
-import type { Listener, LoadBalancer, Problem } from '../../model.ts';
+import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { isServed, structureOf } from './listener-config.ts';
 
 export interface Rejection {

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
-import { writeAtomically } from '../../base/atomic-file.ts';
+import { writeAtomically } from '../../host/atomic-file.ts';
 import { type Rejection, structureOfAll } from './quarantine.ts';
 
 export class RejectionFile {

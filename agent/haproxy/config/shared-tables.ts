@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { KeptFile } from '../../base/kept-file.ts';
+import { KeptFile } from '../../host/kept-file.ts';
 import { socketAddress } from './listener-config.ts';
 
 export interface TablesSettings {

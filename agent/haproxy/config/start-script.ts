@@ -3,7 +3,7 @@
 // first, and is kept as it is. `haproxy -c` does without it.
 
 import { readFileSync } from 'node:fs';
-import { KeptFile } from '../../base/kept-file.ts';
+import { KeptFile } from '../../host/kept-file.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 
 export const startScript = readFileSync(new URL('../../../templates/haproxy/start.lua', import.meta.url));

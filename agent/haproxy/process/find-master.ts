@@ -2,7 +2,7 @@
 // beside one that lives would share its addresses with it, and nobody would tell the first one anything any more.
 
 import { readFile } from 'node:fs/promises';
-import { leadsGroup, startedWith } from '../../base/started-with.ts';
+import { leadsGroup, startedWith } from '../../host/started-with.ts';
 import { type HaproxyPaths, masterPid } from './process.ts';
 
 /** undefined where none runs with our file. Errors: as masterPid(), and those of /proc, for lack of descriptors. */

@@ -6,9 +6,9 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { pidIn, startDetached } from '../../base/detached-process.ts';
 import { HeadgateError } from '../../base/errors.ts';
-import { inNamespace } from '../../base/namespace.ts';
+import { pidIn, startDetached } from '../../host/detached-process.ts';
+import { inNamespace } from '../../host/namespace.ts';
 import { fileLimit } from '../config/limits.ts';
 import { haproxyVariables } from './haproxy-variables.ts';
 

@@ -1,7 +1,7 @@
 // The HAProxy program on this host: is it there, and can we work with it.
 
 import { HeadgateError } from '../../base/errors.ts';
-import { runCommand } from '../../base/run-command.ts';
+import { runCommand } from '../../host/run-command.ts';
 import { capabilitiesOf, parseVersion, type Version } from '../socket/version.ts';
 
 /** Errors: HAPROXY_MISSING where it cannot be run, HAPROXY_VERSION where it is too old. */

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
-import { OVERLAP } from '../overlap.ts';
+import { OVERLAP } from '../config/grace.ts';
 import { commandText } from './command-text.ts';
 import type { Command } from './commands.ts';
 import { showProc } from './master.ts';

@@ -3,9 +3,9 @@
 // anything. What cannot be read counts as nothing: then counters begin anew, which Prometheus takes for a restart.
 
 import { readFile } from 'node:fs/promises';
-import { writeAtomically } from '../../base/atomic-file.ts';
 import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
 import { listOf, mappingOf, number, text, truth, wholeNumber } from '../../base/validate.ts';
+import { writeAtomically } from '../../host/atomic-file.ts';
 import { counterColumns } from './columns.ts';
 import { infoCounters } from './process-info.ts';
 import { newReading, type Reading, type WorkerReadings } from './totals.ts';

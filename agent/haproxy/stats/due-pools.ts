@@ -9,7 +9,7 @@
 // wait meanwhile, so that it rests in between for a time that is by far longer: readings until then have listeners only,
 // from their sockets where there are many.
 
-import type { Listener } from '../../model.ts';
+import type { Listener } from '../../model/load-balancer.ts';
 import { hasSpare, spareOf } from '../config/listener-config.ts';
 import { hasGroups } from '../config/socket-groups.ts';
 

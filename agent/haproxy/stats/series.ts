@@ -1,7 +1,7 @@
 // What is known of one frontend, backend or server for its metrics. The numbers change in place at each reading; a
 // series is dropped when the worker that takes connections does not have it any more.
 
-import type { Listener, LoadBalancer, Member } from '../../model.ts';
+import type { Listener, LoadBalancer, Member } from '../../model/load-balancer.ts';
 import { allColumns, type Changes, counterCount, newChanges } from './columns.ts';
 import type { WorkerCounts } from './counter-file.ts';
 import type { Reading } from './totals.ts';

@@ -4,14 +4,14 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
 import { Slice } from '../../base/slice.ts';
-import type { LoadBalancer } from '../../model.ts';
-import { OVERLAP } from '../overlap.ts';
+import type { Log } from '../../host/log.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { OVERLAP } from '../config/grace.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
+import { Ledger } from './counter-totals.ts';
 import { DuePools, LISTENERS, MEMBERS, POOLS } from './due-pools.ts';
-import { Ledger } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { Series } from './series.ts';
 import type { Block } from './series-blocks.ts';

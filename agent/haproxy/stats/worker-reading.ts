@@ -3,12 +3,12 @@
 
 import { HeadgateError } from '../../base/errors.ts';
 import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
-import type { LoadBalancer } from '../../model.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { hasGroups } from '../config/socket-groups.ts';
 import { Runtime } from '../socket/runtime.ts';
 import { positionOf } from './columns.ts';
+import { type Ledger, OURS } from './counter-totals.ts';
 import { type DuePools, LISTENERS } from './due-pools.ts';
-import { type Ledger, OURS } from './ledger.ts';
 import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { SocketReader, SocketReading } from './socket-reader.ts';
 import { sumsOf } from './socket-rows.ts';

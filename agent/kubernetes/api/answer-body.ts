@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { HeadgateError } from '../../base/errors.ts';
+import { Lines } from '../../base/lines.ts';
 import type { ApiResponse, ApiStream } from './kubernetes-api.ts';
-import { Lines } from './lines.ts';
 
 /** Bytes. */
 const LARGEST = 64 * 1024 * 1024;

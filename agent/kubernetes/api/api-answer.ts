@@ -1,9 +1,9 @@
 // What an answer of the API server means for the one who asked. Pure.
 
+import { retryAfter } from '../../base/backoff.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { isMapping } from '../../base/validate.ts';
-import { retryAfter } from '../backoff.ts';
 import type { ApiResponse } from './kubernetes-api.ts';
 
 /** The body of a good answer. Errors: API_REFUSED. */

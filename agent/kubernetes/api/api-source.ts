@@ -5,12 +5,12 @@
 // Owns the reflectors and the snapshot.
 
 import type { HeadgateError } from '../../base/errors.ts';
-import type { Problem } from '../../model.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
+import type { CurrentService } from '../current-service.ts';
+import { CurrentServices } from '../current-services.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
-import type { CurrentService } from '../writers/current-service.ts';
-import { CurrentServices } from '../writers/current-services.ts';
 import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
 import type { ParseObject, ReflectedChange } from './reflected.ts';

@@ -1,7 +1,7 @@
 // How long a reflector waits before it asks again: not at all while all is well, longer with each attempt in a row that
 // failed or brought nothing, and no longer once somebody else has been answered. Owns the timer of the wait.
 
-import { backoff } from '../backoff.ts';
+import { backoff } from '../../base/backoff.ts';
 
 /** Milliseconds before a watch that worked is begun again after its connection broke. */
 const SOON = 100;

@@ -5,13 +5,13 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
 import { HeadgateError } from '../../base/errors.ts';
-import { http, https, tls } from '../../base/node-http.ts';
 import { quote } from '../../base/quote.ts';
+import { http, https, tls } from '../../host/node-http.ts';
+import { ApiAgents } from '../access/api-agents.ts';
+import { type Credentials, type CredentialsPlace, CredentialsSource } from '../access/credentials.ts';
+import type { Environment } from '../access/proxy.ts';
 import { bodyOf, linesOf, streamOf, textOf } from './answer-body.ts';
-import { ApiAgents } from './api-agents.ts';
-import { type Credentials, type CredentialsPlace, CredentialsSource } from './credentials.ts';
 import type { ApiRequest, ApiResponse, ApiStream, ApiStreams, KubernetesApi } from './kubernetes-api.ts';
-import type { Environment } from './proxy.ts';
 
 export interface ApiClientOptions {
   readonly credentials: CredentialsPlace;

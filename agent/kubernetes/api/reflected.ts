@@ -6,7 +6,7 @@
 import { compactList } from '../../base/compact.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { Slice } from '../../base/slice.ts';
-import type { Problem } from '../../model.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 
 /** What every pruned object has. */

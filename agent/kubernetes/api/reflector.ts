@@ -3,11 +3,11 @@
 // Owns a connection and timers; everything else comes in.
 
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { Lines } from '../../base/lines.ts';
 import { Slice } from '../../base/slice.ts';
 import { Attempts } from './attempts.ts';
 import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
 import type { ApiStream, ApiStreams } from './kubernetes-api.ts';
-import { Lines } from './lines.ts';
 import { ListItems, type ListMetadata } from './list-items.ts';
 import { listPages, PAGE, type PageQuery } from './list-pages.ts';
 import { type Keyed, Reflected, type ReflectedChange } from './reflected.ts';

@@ -1,6 +1,6 @@
 // Which folders of manifests are away, gone or empty: what was in them counts on.
 
-import type { Problem } from '../../model.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import { fileProblem } from './manifest-file.ts';
 import type { FolderState } from './manifest-folders.ts';
 

@@ -1,6 +1,6 @@
 // What is known of one file of manifests: what counts of it, and what there is to doubt.
 
-import type { Problem } from '../../model.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
 import type { Manifest } from './manifest-file.ts';
 import type { Loss } from './patience.ts';

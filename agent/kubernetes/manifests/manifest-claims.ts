@@ -2,7 +2,7 @@
 // file right now before one that has just gone from it. Owns an index of the contested, the uncontested and the missing;
 // no more.
 
-import type { Problem } from '../../model.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
 
 /** A file, as far as claims go. Both maps are keyed by identity (`Service default/web`). */

@@ -8,7 +8,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Problem } from '../../model.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { AwayFolders, isIn } from './away-folders.ts';

@@ -8,8 +8,8 @@ import { closeSync, constants, fstatSync, openSync, readSync, renameSync } from 
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { writeChunks } from '../../base/atomic-file.ts';
-import { makeFolder } from '../../base/make-folder.ts';
+import { writeChunks } from '../../host/atomic-file.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 
 /** What is to be kept of a manifest from now on; no bytes: nothing. */
 export interface LogEntry {

@@ -5,12 +5,12 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { copyAtomically, syncFolder, writeAtomically } from '../../base/atomic-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
-import { type FileIdentity, identityOf, isSameFile } from '../../base/file-identity.ts';
-import { makeFolder } from '../../base/make-folder.ts';
 import { isMapping } from '../../base/validate.ts';
-import type { Problem } from '../../model.ts';
+import { copyAtomically, syncFolder, writeAtomically } from '../../host/atomic-file.ts';
+import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
+import { makeFolder } from '../../host/make-directory.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { AddressClaim } from '../address-claim.ts';
 import { claimManifest } from '../address-objects.ts';
 import { parseObject } from '../parse-object.ts';

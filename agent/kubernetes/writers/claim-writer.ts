@@ -5,8 +5,8 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
 import { sameValue } from '../../base/same-value.ts';
+import type { Log } from '../../host/log.ts';
 import type { AddressClaim, StoredClaim } from '../address-claim.ts';
 import { ADDRESS_API_VERSION } from '../address-group.ts';
 import { claimManifest } from '../address-objects.ts';

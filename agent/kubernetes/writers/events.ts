@@ -5,8 +5,8 @@
 import { hash } from 'node:crypto';
 import { type Clock, microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
 import { isMapping } from '../../base/validate.ts';
+import type { Log } from '../../host/log.ts';
 import { refusalText } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import type { EventText } from './service-events.ts';

@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeAtomically } from '../../base/atomic-file.ts';
-import { makeFolder } from '../../base/make-folder.ts';
+import { writeAtomically } from '../../host/atomic-file.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 
 const MARK = /^[0-9a-f]{12}$/;
 

@@ -4,7 +4,7 @@
 
 import { type Clock, microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
+import type { Log } from '../../host/log.ts';
 import { accept } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 

@@ -1,7 +1,7 @@
 // What is worth an Event: a condition that has changed, a problem that has come. Pure: from before and after.
 
-import type { Problem } from '../../model.ts';
-import type { Condition, CurrentService } from './current-service.ts';
+import type { Problem } from '../../model/load-balancer.ts';
+import type { Condition, CurrentService } from '../current-service.ts';
 import { allocatedAddresses, IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
 
 export interface EventText {

@@ -3,7 +3,7 @@
 // It goes to the status subresource, which takes metadata too (as the cloud controllers do it), so that the agent
 // needs no right to change a Service's spec.
 
-import type { Condition, CurrentService, Ingress } from './current-service.ts';
+import type { Condition, CurrentService, Ingress } from '../current-service.ts';
 import {
   clearedStatus,
   IP_ALLOCATED,

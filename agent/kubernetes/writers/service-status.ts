@@ -4,8 +4,8 @@
 
 import { compactList } from '../../base/compact.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../model.ts';
-import type { Condition, CurrentService, Ingress, PortStatus } from './current-service.ts';
+import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../model/load-balancer.ts';
+import type { Condition, CurrentService, Ingress, PortStatus } from '../current-service.ts';
 
 /** What the dataplane says of one load balancer. */
 export interface DataplaneFacts {

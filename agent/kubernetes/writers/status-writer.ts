@@ -4,11 +4,11 @@
 
 import { type Clock, secondTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
 import { sameValue } from '../../base/same-value.ts';
+import type { Log } from '../../host/log.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
-import { type CurrentService, readCurrentService } from './current-service.ts';
+import { type CurrentService, readCurrentService } from '../current-service.ts';
 import { FINALIZER, type ServiceWish, servicePatch } from './service-patch.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 

@@ -6,8 +6,8 @@
 // that what they do ends by itself.
 
 import { loadTemplate } from '../../base/template.ts';
+import type { Link } from '../peers/handover-report.ts';
 import type { Connection } from './connections.ts';
-import type { Link } from './handover-report.ts';
 
 export interface Diversion {
   readonly table: string;

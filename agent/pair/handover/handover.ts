@@ -5,10 +5,10 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Log } from '../../base/log.ts';
-import type { PairReport } from '../report.ts';
+import type { Log } from '../../host/log.ts';
+import { type HandoverReport, type Link, noLink } from '../peers/handover-report.ts';
+import type { PairReport } from '../peers/report.ts';
 import { isActive, type Roles } from '../roles.ts';
-import { type HandoverReport, type Link, noLink } from './handover-report.ts';
 import type { HandoverKernel } from './kernel.ts';
 import { isSettled, LOOK, type Window, whyOver } from './window.ts';
 

@@ -4,12 +4,12 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { parseAddress } from '../../base/ip.ts';
-import { inNamespace } from '../../base/namespace.ts';
-import { runCommand } from '../../base/run-command.ts';
 import { listOf, mappingOf, number, text, truth } from '../../base/validate.ts';
+import { inNamespace } from '../../host/namespace.ts';
+import { runCommand } from '../../host/run-command.ts';
+import type { Link } from '../peers/handover-report.ts';
 import { CONNECTIONS, type Connection, connectionsIn } from './connections.ts';
 import { type Diversion, renderDiversion, renderRemoval } from './diversion.ts';
-import type { Link } from './handover-report.ts';
 
 export interface KernelSettings {
   /** A network namespace by its name in /run/netns; '' for the agent's own. */

@@ -3,9 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import {
+  AddressKeeper,
+  type AddressSettings,
+  CLAIM_FILE,
+} from '../../../agent/address-keeper/address-keeper.ts';
 import type { ClaimHome } from '../../../agent/address-keeper/kept-claims.ts';
-import { AddressKeeper, type AddressSettings, CLAIM_FILE } from '../../../agent/address-keeper.ts';
-import type { AddressClaim } from '../../../agent/addresses.ts';
+import type { AddressClaim } from '../../../agent/addresses/addresses.ts';
 import { claimManifest } from '../../../agent/kubernetes/address-objects.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';

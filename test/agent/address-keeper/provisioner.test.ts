@@ -8,8 +8,8 @@ import {
   type ProvisionerOptions,
   type ProvisionRequest,
 } from '../../../agent/address-keeper/provisioner.ts';
-import { createLog } from '../../../agent/base/log.ts';
-import { runCommand } from '../../../agent/base/run-command.ts';
+import { createLog } from '../../../agent/host/log.ts';
+import { runCommand } from '../../../agent/host/run-command.ts';
 
 interface Rig {
   readonly provisioner: Provisioner;
@@ -194,7 +194,7 @@ test('An agent that may open no more files has a Problem, and calls the program 
   const script = `
     import { closeSync, openSync } from 'node:fs';
     import { Provisioner } from '${moduleOf('address-keeper/provisioner.ts')}';
-    import { createLog } from '${moduleOf('base/log.ts')}';
+    import { createLog } from '${moduleOf('host/log.ts')}';
     const open = [];
     const provisioner = new Provisioner({
       program: '/bin/true',

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { Addresses, type AddressRequest } from '../../../agent/addresses.ts';
+import { Addresses, type AddressRequest } from '../../../agent/addresses/addresses.ts';
 import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
 import { claim, doubles, pool, request, tcp, textsOf } from '../../support/address-requests.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Addresses, type AddressRequest } from '../../../agent/addresses.ts';
+import { Addresses, type AddressRequest } from '../../../agent/addresses/addresses.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
 import {
   ask,

@@ -5,7 +5,7 @@ import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { readRunning } from '../../../agent/haproxy/readback.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
-import type { LoadBalancer } from '../../../agent/model.ts';
+import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../support/build.ts';
 import { effectOf } from '../../support/effect.ts';
 import { Loopback, startRendered } from '../../support/rendered-haproxy.ts';

@@ -8,7 +8,7 @@ import { Running } from '../../../agent/haproxy/running.ts';
 import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/socket/version.ts';
-import type { LoadBalancer } from '../../../agent/model.ts';
+import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { effectOf } from '../../support/effect.ts';
 import { alike, anyLoadBalancer } from '../../support/load-balancers.ts';
 

@@ -9,7 +9,7 @@ import {
   renderLoadBalancer,
   structureHash,
 } from '../../../agent/haproxy/render.ts';
-import type { Listener } from '../../../agent/model.ts';
+import type { Listener } from '../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../support/build.ts';
 import { loadBalancerOf, translated } from '../../support/translated.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { LoadBalancer } from '../../../agent/model.ts';
+import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { OperatingMetrics } from '../../../agent/report/operating-metrics.ts';
 import type { MemberFacts } from '../../../health/operating-status.ts';
 import { StatusBook } from '../../../health/status-book.ts';

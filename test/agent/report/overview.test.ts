@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { RunningServer } from '../../../agent/haproxy/running.ts';
-import type { Listener, LoadBalancer, Member, Problem } from '../../../agent/model.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../../../agent/model/load-balancer.ts';
 import { Overview } from '../../../agent/report/overview.ts';
 import type { StatusSources } from '../../../agent/report/status.ts';
-import { stableId } from '../../../agent/translate/members.ts';
+import { stableId } from '../../../agent/translate/service/members.ts';
 import type { PageView } from '../../../health/page-model.ts';
 
 const PROBLEM: Problem = { object: 'Service a/b', reason: 'InvalidAnnotation', message: 'It is wrong' };

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { EventRecorder } from '../../../agent/kubernetes/writers/events.ts';
-import type { Problem } from '../../../agent/model.ts';
+import type { Problem } from '../../../agent/model/load-balancer.ts';
 import { ProblemEvents } from '../../../agent/report/problem-events.ts';
 import { FakeApi, type Json } from '../../support/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { loweredBy, type StandingReason } from '../../../agent/keepalived/vrrp.ts';
 import { vrrp } from '../../../agent/settings/vrrp.ts';
+import { loweredBy, type StandingReason } from '../../../agent/vips/keepalived/vrrp.ts';
 
 const GOOD = {
   interface: 'eth0',

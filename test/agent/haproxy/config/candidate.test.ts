@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { runCommand } from '../../../../agent/base/run-command.ts';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import {
   type Candidate,
@@ -14,7 +13,8 @@ import {
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
-import type { LoadBalancer } from '../../../../agent/model.ts';
+import { runCommand } from '../../../../agent/host/run-command.ts';
+import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../../support/build.ts';
 import { haproxyExecutable } from '../../../support/haproxy.ts';
 import { Loopback } from '../../../support/rendered-haproxy.ts';

@@ -4,7 +4,6 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { runCommand } from '../../../../agent/base/run-command.ts';
 import {
   type CheckResult,
   checkConfig,
@@ -12,6 +11,7 @@ import {
   readAlerts,
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
+import { runCommand } from '../../../../agent/host/run-command.ts';
 import { haproxyExecutable } from '../../../support/haproxy.ts';
 import { requires } from '../../../support/requirements.ts';
 

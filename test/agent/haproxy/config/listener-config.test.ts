@@ -18,7 +18,7 @@ import { renderLoadBalancer } from '../../../../agent/haproxy/render.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
-import type { Listener } from '../../../../agent/model.ts';
+import type { Listener } from '../../../../agent/model/load-balancer.ts';
 import { service } from '../../../support/build.ts';
 import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/load-balancers.ts';
 import { listenerOf, translated } from '../../../support/translated.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
-import type { LoadBalancer } from '../../../../agent/model.ts';
+import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../../support/build.ts';
 import { loadBalancerOf, translated } from '../../../support/translated.ts';
 

@@ -44,7 +44,7 @@ test('descriptorsWithin() asks for no more than half of the descriptors that may
 test.serial('A program is started also where few files may be open', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'hg-process-'));
   t.teardown(() => rm(directory, { recursive: true }));
-  const module = new URL('../../../../agent/base/detached-process.ts', import.meta.url);
+  const module = new URL('../../../../agent/host/detached-process.ts', import.meta.url);
   const script = `const { startDetached } = await import('${module}');
     const options = { log: '${join(directory, 'log')}', env: {}, missing: 'HAPROXY_MISSING' };
     await startDetached(['true', []], { ...options, descriptors: ${descriptorsWithin(256)} });`;

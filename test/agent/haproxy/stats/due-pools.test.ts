@@ -1,6 +1,6 @@
 import test from 'ava';
 import { DuePools, MEMBERS, POOLS } from '../../../../agent/haproxy/stats/due-pools.ts';
-import type { Listener } from '../../../../agent/model.ts';
+import type { Listener } from '../../../../agent/model/load-balancer.ts';
 
 const ALL_POOLS = 'show stat -1 2 -1';
 const ALL_MEMBERS = 'show stat -1 4 -1';

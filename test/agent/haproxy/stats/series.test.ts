@@ -1,6 +1,6 @@
 import test from 'ava';
 import { listenerLabels, memberLabels } from '../../../../agent/haproxy/stats/series.ts';
-import type { Member } from '../../../../agent/model.ts';
+import type { Member } from '../../../../agent/model/load-balancer.ts';
 
 const LISTENER = 'shop:web:tcp:80:v4';
 const SERVICE = 'namespace="shop",service="web",port="80",protocol="TCP"';

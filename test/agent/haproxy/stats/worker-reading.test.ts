@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { allColumns } from '../../../../agent/haproxy/stats/columns.ts';
+import { Ledger } from '../../../../agent/haproxy/stats/counter-totals.ts';
 import { DuePools, MEMBERS, POOLS } from '../../../../agent/haproxy/stats/due-pools.ts';
-import { Ledger } from '../../../../agent/haproxy/stats/ledger.ts';
 import { SocketReader } from '../../../../agent/haproxy/stats/socket-reader.ts';
 import { readWorker } from '../../../../agent/haproxy/stats/worker-reading.ts';
 

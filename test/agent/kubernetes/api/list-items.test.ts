@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { Lines } from '../../../../agent/kubernetes/api/lines.ts';
+import { Lines } from '../../../../agent/base/lines.ts';
 import { ListItems, type ListMetadata } from '../../../../agent/kubernetes/api/list-items.ts';
 
 function takeApart(text: string, cuts: readonly number[]): { items: unknown[]; metadata: ListMetadata } {

@@ -5,7 +5,7 @@ import {
   problemEvents,
   writtenEvents,
 } from '../../../../agent/kubernetes/writers/service-events.ts';
-import type { Problem } from '../../../../agent/model.ts';
+import type { Problem } from '../../../../agent/model/load-balancer.ts';
 import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/silent-log.ts';

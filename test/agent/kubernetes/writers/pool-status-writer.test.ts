@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createLog } from '../../../../agent/base/log.ts';
+import { createLog } from '../../../../agent/host/log.ts';
 import { PoolStatusWriter } from '../../../../agent/kubernetes/writers/pool-status-writer.ts';
 import { answer, FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { CurrentService } from '../../../../agent/kubernetes/writers/current-service.ts';
+import type { CurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import {
   FINALIZER,
   type ServiceWish,
@@ -17,7 +17,13 @@ import {
   type WantedStatus,
   wantedStatus,
 } from '../../../../agent/kubernetes/writers/service-status.ts';
-import type { Family, LoadBalancer, Problem, ProblemReason, Protocol } from '../../../../agent/model.ts';
+import type {
+  Family,
+  LoadBalancer,
+  Problem,
+  ProblemReason,
+  Protocol,
+} from '../../../../agent/model/load-balancer.ts';
 import { anyLoadBalancer } from '../../../support/load-balancers.ts';
 
 const NOW = '2026-11-20T19:00:00Z';

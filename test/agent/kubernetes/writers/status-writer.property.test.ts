@@ -3,7 +3,7 @@
 
 import test from 'ava';
 import fc from 'fast-check';
-import { readCurrentService } from '../../../../agent/kubernetes/writers/current-service.ts';
+import { readCurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import { FINALIZER, type ServiceWish } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import { StatusWriter } from '../../../../agent/kubernetes/writers/status-writer.ts';
 import { FakeApi, type Json } from '../../../support/fake-api.ts';

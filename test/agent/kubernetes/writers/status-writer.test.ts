@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ApiRequest } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
-import { readCurrentService } from '../../../../agent/kubernetes/writers/current-service.ts';
+import { readCurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import { FINALIZER, type ServiceWish } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import type { WantedStatus } from '../../../../agent/kubernetes/writers/service-status.ts';
 import {

@@ -1,0 +1,323 @@
+// The claims: who has which address, or which ports of it, indexed so that a change costs what it touches.
+// Keeps what it is told, even claims that contradict each other; who is in the right is said by hasOlderRival().
+
+import { addressNumber } from '../base/ip-range.ts';
+import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
+import type { Family } from '../model/load-balancer.ts';
+import type { PoolIndex } from './pool-index.ts';
+
+/** What a Service would have of an address. */
+export interface Wish {
+  readonly service: string;
+  readonly namespace: string;
+  readonly sharingKey: string;
+  /** Empty: the whole address. */
+  readonly ports: readonly ClaimedPort[];
+  /** The pool lets Services of several namespaces share. */
+  readonly acrossNamespaces: boolean;
+}
+
+/** Addresses of one pool and family. All are what belongs to the pool, but for `conflicting` and `total`. */
+export interface PoolCount {
+  /** In the pool's blocks. */
+  readonly total: bigint;
+  readonly free: bigint;
+  /** A Service has it, or part of it. */
+  readonly used: bigint;
+  /** Kept for a Service that is gone, or reserved. */
+  readonly held: bigint;
+  /** Of `total`: belong to another pool that holds them, too. */
+  readonly conflicting: bigint;
+}
+
+type Names = Set<string>;
+
+interface Place {
+  readonly address: string;
+  readonly family: Family;
+  readonly number: bigint;
+  owner: AddressPool | undefined;
+  readonly claims: Map<string, AddressClaim>;
+  readonly reservations: Names;
+  /** Claims on the whole address. */
+  readonly wholes: Names;
+  /** `TCP/80` → claims on it. */
+  readonly ports: Map<string, Names>;
+  /** Sharing key, '' where they share without one → namespace → claims on ports. */
+  readonly keys: Map<string, Map<string, Names>>;
+  /** Claims that a Service has now. */
+  inUse: number;
+}
+
+type Count = Record<Family, { used: bigint; held: bigint }>;
+
+export class Ledger {
+  #pools: PoolIndex;
+  readonly #claims = new Map<string, AddressClaim>();
+  readonly #places = new Map<string, Place>();
+  readonly #taken: Readonly<Record<Family, Set<bigint>>> = { v4: new Set(), v6: new Set() };
+  /** Service → its claims; reservations for it stand apart. */
+  readonly #ofService = new Map<string, Names>();
+  readonly #reservedFor = new Map<string, Names>();
+  /** Sharing key → addresses that are shared by it, of all namespaces. */
+  readonly #shared = new Map<string, Set<string>>();
+  readonly #held = new Set<string>();
+  readonly #counts = new Map<AddressPool, Count>();
+
+  constructor(pools: PoolIndex) {
+    this.#pools = pools;
+  }
+
+  /** Claims stay where they are; only whose their addresses are is found out again. */
+  setPools(pools: PoolIndex): void {
+    this.#pools = pools;
+    this.#counts.clear();
+    for (const place of this.#places.values()) {
+      place.owner = pools.ownerOfNumber(place.number, place.family);
+      this.#count(place, 1n);
+    }
+  }
+
+  get(name: string): AddressClaim | undefined {
+    return this.#claims.get(name);
+  }
+
+  all(): IterableIterator<AddressClaim> {
+    return this.#claims.values();
+  }
+
+  services(): IterableIterator<string> {
+    return this.#ofService.keys();
+  }
+
+  put(claim: AddressClaim): void {
+    this.remove(claim.name);
+    this.#claims.set(claim.name, claim);
+    const known = this.#places.get(claim.address);
+    if (known !== undefined) this.#count(known, -1n);
+    const place = known ?? this.#newPlace(claim);
+    link(place, claim);
+    this.#count(place, 1n);
+    if (claim.sharingKey !== '') add(this.#shared, claim.sharingKey, claim.address);
+    if (claim.service !== '')
+      add(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, claim.name);
+    if (claim.heldUntil !== 0 && !claim.reserved) this.#held.add(claim.name);
+  }
+
+  remove(name: string): void {
+    const claim = this.#claims.get(name);
+    const place = claim && this.#places.get(claim.address);
+    if (claim === undefined || place === undefined) return;
+    this.#claims.delete(name);
+    this.#count(place, -1n);
+    unlink(place, claim);
+    if (place.claims.size > 0) this.#count(place, 1n);
+    else {
+      this.#places.delete(claim.address);
+      this.#taken[place.family].delete(place.number);
+    }
+    if (claim.sharingKey !== '' && !place.keys.has(claim.sharingKey))
+      drop(this.#shared, claim.sharingKey, claim.address);
+    if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
+    this.#held.delete(name);
+  }
+
+  /** The oldest first; without reservations. */
+  ofService(service: string): readonly AddressClaim[] {
+    return this.#named(this.#ofService.get(service));
+  }
+
+  reservationsFor(service: string): readonly AddressClaim[] {
+    return this.#named(this.#reservedFor.get(service));
+  }
+
+  /** All claims on an address, reservations among them, the oldest first. */
+  at(address: string): readonly AddressClaim[] {
+    return this.#named(this.#places.get(address)?.claims.keys());
+  }
+
+  /** Nobody has any claim on it. */
+  isFree(number: bigint, family: Family): boolean {
+    return !this.#taken[family].has(number);
+  }
+
+  isUnclaimed(address: string): boolean {
+    return !this.#places.has(address);
+  }
+
+  /** Addresses that are shared by a key, no matter by whom. */
+  sharedBy(sharingKey: string): ReadonlySet<string> {
+    return this.#shared.get(sharingKey) ?? new Set();
+  }
+
+  /** The reservation of an address that is for this Service or its namespace. */
+  isReservedFor(address: string, { service, namespace }: Pick<Wish, 'service' | 'namespace'>): boolean {
+    const place = this.#places.get(address);
+    for (const name of place?.reservations ?? []) {
+      if (isFor(place?.claims.get(name), service, namespace)) return true;
+    }
+    return false;
+  }
+
+  /** The claims of others that stand in the way, reservations first; a reservation for the Service opens the address. */
+  *blockers(address: string, wish: Wish): Generator<AddressClaim> {
+    const place = this.#places.get(address);
+    if (place === undefined) return;
+    if (place.reservations.size > 0 && !this.isReservedFor(address, wish)) {
+      yield* this.#named(place.reservations);
+    }
+    for (const name of this.#rivals(place, wish)) {
+      const claim = place.claims.get(name);
+      if (claim !== undefined && claim.service !== wish.service) yield claim;
+    }
+  }
+
+  /** Whether another claim says that it has the same, and is older: of two that cannot both be, the older one holds. */
+  hasOlderRival(claim: AddressClaim): boolean {
+    const place = this.#places.get(claim.address);
+    if (place === undefined || claim.reserved) return false;
+    const rivals = claim.ports.length === 0 ? othersThanReservations(place) : portRivals(place, claim.ports);
+    for (const name of rivals) {
+      const other = place.claims.get(name);
+      if (other !== undefined && other.service !== claim.service && byAge(other, claim) < 0) return true;
+    }
+    return false;
+  }
+
+  /** Held claims whose time is over. */
+  expired(now: number): readonly AddressClaim[] {
+    return this.#named(this.#held).filter(({ heldUntil }) => heldUntil <= now);
+  }
+
+  /** When the next held claim ends, milliseconds since the epoch; Infinity where none is held. */
+  nextExpiry(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const name of this.#held) next = Math.min(next, this.#claims.get(name)?.heldUntil ?? next);
+    return next;
+  }
+
+  count(pool: AddressPool, family: Family): PoolCount {
+    const { used, held } = this.#counts.get(pool)?.[family] ?? { used: 0n, held: 0n };
+    const total = this.#pools.total(pool, family);
+    const size = this.#pools.size(pool, family);
+    return { total, free: size - used - held, used, held, conflicting: total - size };
+  }
+
+  #newPlace({ address, family }: AddressClaim): Place {
+    const place: Place = {
+      address,
+      family,
+      number: addressNumber(address),
+      owner: this.#pools.ownerOf(address),
+      claims: new Map(),
+      reservations: new Set(),
+      wholes: new Set(),
+      ports: new Map(),
+      keys: new Map(),
+      inUse: 0,
+    };
+    this.#places.set(address, place);
+    this.#taken[family].add(place.number);
+    return place;
+  }
+
+  *#rivals(place: Place, wish: Wish): Generator<string> {
+    if (wish.ports.length === 0) {
+      yield* othersThanReservations(place);
+      return;
+    }
+    yield* portRivals(place, wish.ports);
+    for (const [key, namespaces] of place.keys) {
+      if (key === wish.sharingKey && wish.acrossNamespaces) continue;
+      for (const [namespace, names] of namespaces) {
+        if (key !== wish.sharingKey || namespace !== wish.namespace) yield* names;
+      }
+    }
+  }
+
+  #count(place: Place, by: 1n | -1n): void {
+    if (place.owner === undefined || place.claims.size === 0) return;
+    let count = this.#counts.get(place.owner);
+    if (count === undefined) {
+      count = { v4: { used: 0n, held: 0n }, v6: { used: 0n, held: 0n } };
+      this.#counts.set(place.owner, count);
+    }
+    count[place.family][place.inUse > 0 ? 'used' : 'held'] += by;
+  }
+
+  #named(names: Iterable<string> | undefined): AddressClaim[] {
+    const claims: AddressClaim[] = [];
+    for (const name of names ?? []) {
+      const claim = this.#claims.get(name);
+      if (claim !== undefined) claims.push(claim);
+    }
+    return claims.length > 1 ? claims.sort(byAge) : claims;
+  }
+}
+
+function isFor(reservation: AddressClaim | undefined, service: string, namespace: string): boolean {
+  if (reservation === undefined) return false;
+  return reservation.service === '' ? reservation.namespace === namespace : reservation.service === service;
+}
+
+/** The older claim comes first. */
+function byAge(a: AddressClaim, b: AddressClaim): number {
+  if (a.since !== b.since) return a.since - b.since;
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function* othersThanReservations({ claims }: Place): Generator<string> {
+  for (const [name, claim] of claims) if (!claim.reserved) yield name;
+}
+
+function* portRivals(place: Place, ports: readonly ClaimedPort[]): Generator<string> {
+  yield* place.wholes;
+  for (const port of ports) yield* place.ports.get(portText(port)) ?? [];
+}
+
+function link(place: Place, claim: AddressClaim): void {
+  const { name, sharingKey, service } = claim;
+  place.claims.set(name, claim);
+  if (claim.reserved) {
+    place.reservations.add(name);
+    return;
+  }
+  if (claim.heldUntil === 0) place.inUse++;
+  if (claim.ports.length === 0) place.wholes.add(name);
+  for (const port of claim.ports) add(place.ports, portText(port), name);
+  if (claim.ports.length === 0) return;
+  const namespaces = place.keys.get(sharingKey) ?? new Map<string, Names>();
+  place.keys.set(sharingKey, namespaces);
+  add(namespaces, namespaceOf(service), name);
+}
+
+function unlink(place: Place, claim: AddressClaim): void {
+  const { name, sharingKey, service } = claim;
+  place.claims.delete(name);
+  place.reservations.delete(name);
+  if (claim.reserved) return;
+  if (claim.heldUntil === 0) place.inUse--;
+  place.wholes.delete(name);
+  for (const port of claim.ports) drop(place.ports, portText(port), name);
+  const namespaces = place.keys.get(sharingKey);
+  if (namespaces === undefined) return;
+  drop(namespaces, namespaceOf(service), name);
+  if (namespaces.size === 0) place.keys.delete(sharingKey);
+}
+
+export function namespaceOf(service: string): string {
+  return service.slice(0, Math.max(0, service.indexOf('/')));
+}
+
+function add(map: Map<string, Set<string>>, key: string, value: string): void {
+  const values = map.get(key);
+  if (values === undefined) map.set(key, new Set([value]));
+  else values.add(value);
+}
+
+function drop(map: Map<string, Set<string>>, key: string, value: string): void {
+  const values = map.get(key);
+  values?.delete(value);
+  if (values?.size === 0) map.delete(key);
+}

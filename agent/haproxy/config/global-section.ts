@@ -1,0 +1,98 @@
+// What stands in haproxy.cfg beside the load balancers, as it is by now: what the settings say, how many connections
+// fit into the limit of open files, the stick-tables that another host shares, and the numbers of ACLs.
+
+import { HeadgateError } from '../../base/errors.ts';
+import type { KeptFile } from '../../host/kept-file.ts';
+import type { Log } from '../../host/log.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { HaproxyPaths } from '../process/process.ts';
+import { AclIds } from './acl-ids.ts';
+import { probeBind } from './bind-probe.ts';
+import { fileLimit, maxConnections, needsOf } from './limits.ts';
+import { type RenderContext, type RenderSettings, renderContext } from './render-context.ts';
+import {
+  credentialFiles,
+  isShared,
+  type SharedTables,
+  sharedTables,
+  type TablesCredentials,
+  type TablesSettings,
+} from './shared-tables.ts';
+import { startScriptFile } from './start-script.ts';
+
+export interface HostPartOptions {
+  readonly paths: HaproxyPaths;
+  /** As they are now. */
+  readonly settings: () => RenderSettings & { readonly maxConnections: number; readonly netns: string };
+  /** Whether a HAProxy answers at our sockets. */
+  readonly isRunning: () => Promise<boolean>;
+  readonly log: Log;
+}
+
+export class HostPart {
+  readonly aclIds = new AclIds();
+  readonly #options: HostPartOptions;
+  /** Nobody changes it while we run. */
+  readonly #fileLimit = fileLimit();
+  #tables: SharedTables | undefined;
+  readonly #startScript: KeptFile;
+  /** Of the tables. */
+  #credentials: readonly KeptFile[] = [];
+  #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
+
+  constructor(options: HostPartOptions) {
+    this.#options = options;
+    this.#startScript = startScriptFile(options.paths);
+  }
+
+  /** As it was rendered last. */
+  get maxConnections(): number {
+    return this.#limit.value;
+  }
+
+  /** Why HAProxy could not take as many; '' where it can. */
+  get fault(): string {
+    return this.#limit.problem ?? '';
+  }
+
+  readonly context = (loadBalancers: ReadonlyMap<string, LoadBalancer>): RenderContext => {
+    const { paths, log } = this.#options;
+    const settings = this.#options.settings();
+    const before = this.#limit.problem;
+    this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needsOf(loadBalancers.values()));
+    const { value, problem } = this.#limit;
+    if (problem !== undefined && problem !== before) log.error(problem);
+    return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);
+  };
+
+  /** The first of the files, with its folder, in place of what another version may have left. Errors: FILE_WRITE. */
+  writeStartScript(): Promise<void> {
+    return this.#startScript.write();
+  }
+
+  /**
+   * The folder of haproxy.cfg, and the files in it that HAProxy does not read haproxy.cfg without: made again where
+   * somebody has removed or changed them. Costs one look at each that is as it was. Errors: FILE_WRITE.
+   */
+  readonly keepFiles = async (): Promise<void> => {
+    await this.#startScript.keep();
+    for (const file of this.#credentials) await file.keep();
+  };
+
+  /** Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on. */
+  async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
+    const { paths, isRunning } = this.#options;
+    const tables = sharedTables(settings, credentials.fingerprint, paths.config);
+    const { address, port } = settings;
+    // In another network namespace only HAProxy itself can tell.
+    const canProbe = this.#options.settings().netns === '';
+    const why = canProbe ? await probeBind(address, port, false) : undefined;
+    const isOurs = why !== undefined && (await isShared(paths.config, tables));
+    if (why !== undefined && !(isOurs && (await isRunning())))
+      throw new HeadgateError('HAPROXY_REJECTED', `The stick-tables cannot be shared: ${why}`);
+    const files = credentialFiles(tables, credentials, paths.fileMode);
+    for (const file of files) await file.write();
+    this.#tables = tables;
+    this.#credentials = files;
+  }
+}

@@ -1,0 +1,190 @@
+// The agent's log: one line per event to stdout. JSON for machines, with journald's priority in front where journald
+// reads it, short plain lines on a terminal. Secrets are blanked out; a call never throws.
+
+import { fstatSync, writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
+import pino from 'pino';
+import { HeadgateError, messageOf } from '../base/errors.ts';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
+
+/** Values that are errors are logged as their message, with the stack where the error is none of ours. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  trace(message: string, fields?: LogFields): void;
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** A log whose every line has `fields`, too. */
+  child(fields: LogFields): Log;
+  /** Changes the least level that is logged, of this log, its parent and all its children. */
+  setLevel(level: LogLevel): void;
+}
+
+/** `journal`: JSON without a time, a syslog priority in front. `terminal`: for people. */
+export type LogFormat = 'json' | 'journal' | 'terminal';
+
+/** Takes whole lines; may throw. */
+export interface LogDestination {
+  write(line: string): unknown;
+}
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly destination?: LogDestination;
+  readonly format?: LogFormat;
+}
+
+/** Without a destination to stdout, in the format that suits what stdout is. */
+export function createLog({ level, destination = descriptor(1), format = formatOf(1) }: LogOptions): Log {
+  const root = pino(
+    {
+      level,
+      base: null,
+      messageKey: 'message',
+      timestamp: format === 'json' ? pino.stdTimeFunctions.isoTime : false,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (line: string) => destination.write(lineOf(line, format)) },
+  );
+  return logWith(root, {});
+}
+
+/** What descriptor `fd` suggests; journald says which descriptor it reads: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/ */
+export function formatOf(fd: number, env: NodeJS.ProcessEnv = process.env): LogFormat {
+  if (isatty(fd)) return 'terminal';
+  try {
+    const { dev, ino } = fstatSync(fd);
+    return env.JOURNAL_STREAM === `${dev}:${ino}` ? 'journal' : 'json';
+  } catch {
+    return 'json';
+  }
+}
+
+function logWith(root: pino.Logger, bound: LogFields): Log {
+  const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
+    try {
+      if (!root.isLevelEnabled(level)) return;
+      root[level]({ ...bound, ...readable(fields) }, blankKeys(message));
+    } catch {
+      // A full disk, a closed pipe: the agent goes on without the line.
+    }
+  };
+  return {
+    trace: at('trace'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => logWith(root, { ...bound, ...readable(fields) }),
+    setLevel(level) {
+      root.level = level;
+    },
+  };
+}
+
+// Fields of these names are blank, `key` among them: a load balancer's key goes under `loadBalancer`.
+const SECRET = /token|passw(or)?d|passphrase|secret|authorization|cookie|credential|certificate|key$|^pem$/i;
+const BLANK = '[redacted]';
+// Fields of ours are flat; deeper than this is somebody else's object.
+const DEEPEST = 4;
+
+function readable(fields: LogFields | undefined): LogFields {
+  try {
+    return presentable(fields);
+  } catch (error) {
+    return { fields: `Cannot read them: ${messageOf(error)}` };
+  }
+}
+
+/** The fields as they may be shown. */
+function presentable(fields: LogFields | undefined): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    shown[name] = SECRET.test(name) ? BLANK : presentableValue(value, 0);
+    if (!(value instanceof Error)) continue;
+    if (value instanceof HeadgateError) shown.code = value.code;
+    else if (value.stack !== undefined) shown.stack = blankKeys(value.stack);
+  }
+  return shown;
+}
+
+function presentableValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return blankKeys(value);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Error) return blankKeys(messageOf(value));
+  if (value instanceof Date) return value;
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (depth === DEEPEST) return '…';
+  if (Array.isArray(value) || value instanceof Set)
+    return [...value].map((one) => presentableValue(one, depth + 1));
+  const entries = value instanceof Map ? [...value] : Object.entries(value);
+  return Object.fromEntries(
+    entries.map(([name, inner]) => [
+      name,
+      SECRET.test(String(name)) ? BLANK : presentableValue(inner, depth + 1),
+    ]),
+  );
+}
+
+/** Blanks out what looks like a key or a token, wherever it stands in a text. */
+function blankKeys(text: string): string {
+  return text
+    .replaceAll(/-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g, BLANK)
+    .replaceAll(/\bBearer\s+[\w.~+/=-]+/g, `Bearer ${BLANK}`);
+}
+
+// Syslog's severities, which journald strips from the line: sd-daemon(3).
+const PRIORITIES: Readonly<Record<string, number>> = { trace: 7, debug: 7, info: 6, warn: 4, error: 3 };
+
+function lineOf(json: string, format: LogFormat): string {
+  if (format === 'json') return json;
+  const { level, message, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  if (format === 'journal') return `<${PRIORITIES[String(level)] ?? 6}>${json}`;
+  const details = Object.entries(fields).map(([name, value]) => `  ${name}=${wordOf(value)}`);
+  const time = new Date().toTimeString().slice(0, 8);
+  return `${time} ${String(level).padEnd(5)} ${printable(String(message))}${details.join('')}\n`;
+}
+
+function wordOf(value: unknown): string {
+  if (typeof value === 'string' && /^[^\s"=\p{C}]+$/u.test(value)) return value;
+  return printable(JSON.stringify(value));
+}
+
+/** Control characters would let an object's author write on the terminal of whoever watches. */
+function printable(text: string): string {
+  return text.replaceAll(/\p{C}/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** Attempts at a pipe that is full and does not block, a millisecond apart: a line is not worth more time. */
+const ATTEMPTS = 5;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+function descriptor(fd: number): LogDestination {
+  let torn = false;
+  return {
+    write(line) {
+      const bytes = Buffer.from(torn ? `\n${line}` : line);
+      let written = 0;
+      try {
+        for (let attempt = 1; written < bytes.length; attempt++)
+          written += writeSome(fd, bytes, written, attempt);
+      } finally {
+        if (written > 0) torn = written < bytes.length;
+      }
+    },
+  };
+}
+
+function writeSome(fd: number, bytes: Buffer, from: number, attempt: number): number {
+  try {
+    return writeSync(fd, bytes, from);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || attempt >= ATTEMPTS) throw error;
+    Atomics.wait(pause, 0, 0, 1);
+    return 0;
+  }
+}

@@ -1,0 +1,72 @@
+// Whether anything listens on an address and port of another network namespace, where the agent cannot connect: as the
+// kernel shows it in /proc of a process that is there. Only reads, and needs no right to enter the namespace.
+
+import { open } from 'node:fs/promises';
+import { endianness } from 'node:os';
+import { messageOf } from '../../base/errors.ts';
+import { addressNumber } from '../../base/ip-range.ts';
+import { isShortage } from '../../host/shortage.ts';
+
+export interface Place {
+  /** Canonical. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Bytes of one read; a thousand sockets take 150,000. */
+const CHUNK = 65_536;
+/** In a line's fourth column: TCP_LISTEN. */
+const LISTENS = '0A';
+/** What stands there in the first line. */
+const HEADER = 'st';
+
+/** '' where it listens, also where that cannot be seen: the process has ended, or this one may open no more files. */
+export async function whyNotListening(pid: number, place: Place): Promise<string> {
+  const { address, port } = place;
+  const table = address.includes(':') ? 'tcp6' : 'tcp';
+  try {
+    if (await isListed(`/proc/${pid}/net/${table}`, socketText(place))) return '';
+    return `Nothing listens on ${address} port ${port}`;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ESRCH' || isShortage(error) ? '' : messageOf(error);
+  }
+}
+
+/** As the kernel writes it: each 32 bits of the address as a number of this machine. */
+export function socketText({ address, port }: Place): string {
+  const digits = addressNumber(address)
+    .toString(16)
+    .padStart(address.includes(':') ? 32 : 8, '0');
+  const words = digits.match(/.{8}/g) ?? [];
+  const inOrder = endianness() === 'LE' ? words.map(reversed) : words;
+  return `${inOrder.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
+}
+
+/** Those that listen come first: reads no further than it has to. */
+async function isListed(path: string, socket: string): Promise<boolean> {
+  const file = await open(path, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(CHUNK);
+    for (let rest = ''; ; ) {
+      const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
+      const text = rest + buffer.toString('latin1', 0, bytesRead);
+      const end = text.lastIndexOf('\n') + 1;
+      const at = text.indexOf(`: ${socket} `);
+      if (at >= 0 && at < end) return stateOf(text.slice(text.lastIndexOf('\n', at) + 1)) === LISTENS;
+      const last = text.slice(text.lastIndexOf('\n', end - 2) + 1, end);
+      if (bytesRead === 0 || ![LISTENS, HEADER].includes(stateOf(last))) return false;
+      rest = text.slice(end);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function stateOf(line: string): string {
+  return line.trimStart().split(/\s+/, 4)[3] ?? '';
+}
+
+function reversed(word: string): string {
+  return (word.match(/../g) ?? []).reverse().join('');
+}

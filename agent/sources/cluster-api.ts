@@ -1,0 +1,91 @@
+// The cluster's API server, where the settings name one: the client, and the source of objects.
+
+import { join } from 'node:path';
+import type { ClaimHome } from '../address-keeper/kept-claims.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
+import { version } from '../base/version.ts';
+import type { Log } from '../host/log.ts';
+import type { CredentialsPlace } from '../kubernetes/access/credentials.ts';
+import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.ts';
+import { ApiClient } from '../kubernetes/api/client.ts';
+import type { ReflectorObserver } from '../kubernetes/api/reflector.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** What the API source counts. */
+export interface ApiMetrics {
+  apiEvent(kind: string, type: string): void;
+  apiList(kind: string, reason: string): void;
+  apiWatchEnded(kind: string, reason: string): void;
+}
+
+/** undefined where the settings name no cluster. Errors: SETTINGS_INVALID where they name two. */
+export function apiClient(settings: Settings): ApiClient | undefined {
+  const credentials = placeOf(settings);
+  return credentials && new ApiClient({ credentials, servers: settings.apiServers, version });
+}
+
+export function apiSource(
+  api: ApiClient,
+  settings: Settings,
+  on: Pick<ApiSourceOptions, 'onChange' | 'onService'>,
+  metrics: ApiMetrics,
+  log: Log,
+): ApiSource {
+  const { namespaces, serviceSelector, stateDir } = settings;
+  return new ApiSource({
+    api,
+    namespaces,
+    serviceSelector,
+    snapshotPath: join(stateDir, 'api', 'objects.json'),
+    ...on,
+    onFailure: (error) =>
+      log.warn('The snapshot of the API server has a fault, traffic goes on', { error: messageOf(error) }),
+    observer: observerOf(metrics, log),
+  });
+}
+
+/** Where claims on addresses belong; undefined for `api` means that there is no cluster. */
+export function claimHome(api: ApiSource | undefined): ClaimHome {
+  if (api === undefined) return 'file';
+  if (!api.isSynced) return 'unknown';
+  const lacks = [api.lackOf('AddressClaim'), api.lackOf('AddressPool')];
+  // Somebody else may have given addresses that this agent may not see.
+  if (lacks.includes('forbidden')) return 'unknown';
+  return lacks[0] === 'unknown' ? 'file' : 'cluster';
+}
+
+function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefined {
+  if (kubeconfig !== '' && inCluster) {
+    const message = 'Cannot use both "kubeconfig" and "inCluster": each names a cluster';
+    throw new HeadgateError('SETTINGS_INVALID', message, { retry: 'never' });
+  }
+  if (kubeconfig !== '') return { kind: 'Kubeconfig', path: kubeconfig };
+  return inCluster ? { kind: 'InCluster' } : undefined;
+}
+
+function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
+  return {
+    onEvent: (kind, type) => metrics.apiEvent(kind, type),
+    onList: (kind, reason, objects, milliseconds) => {
+      metrics.apiList(kind, reason);
+      log.info('Listed the objects of the API server', {
+        kind,
+        reason,
+        objects,
+        ms: Math.round(milliseconds),
+      });
+    },
+    onWatchEnd: (kind, end) => {
+      metrics.apiWatchEnded(kind, end);
+      log.debug('A watch has ended', { kind, reason: end });
+    },
+    onDoubt: (kind, missing, of) =>
+      log.warn('Most objects are missing from a list: they count until another one confirms it', {
+        kind,
+        missing,
+        of,
+      }),
+    onFailure: (kind, error) =>
+      log.warn('The API server cannot be asked; traffic goes on', { kind, error: messageOf(error) }),
+  };
+}

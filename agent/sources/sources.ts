@@ -1,0 +1,109 @@
+// Where objects come from: the cluster's API server, where the settings name one, and folders of manifests. What changes
+// there goes into the store of objects, and marks the load balancers that it concerns.
+
+import { join } from 'node:path';
+import type { Metrics } from '../../health/metrics.ts';
+import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Changes } from '../changes.ts';
+import type { Log } from '../host/log.ts';
+import type { ApiSource, ReadyBy } from '../kubernetes/api/api-source.ts';
+import type { ApiClient } from '../kubernetes/api/client.ts';
+import type { Cluster, ObjectSource, ObjectsChange } from '../kubernetes/cluster.ts';
+import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
+import type { Problem } from '../model/load-balancer.ts';
+import type { Objects } from '../pair/standing/own-standing.ts';
+import type { ProblemLog } from '../report/problem-log.ts';
+import { nothingToServe, type Settings } from '../settings/settings.ts';
+import type { Model } from '../translate/translate.ts';
+import { apiSource } from './cluster-api.ts';
+
+export interface SourcesOptions {
+  readonly settings: Settings;
+  /** undefined where the settings name no cluster. */
+  readonly client: ApiClient | undefined;
+  readonly cluster: Cluster;
+  readonly model: Model;
+  readonly changes: Changes;
+  readonly addresses: Pick<AddressKeeper, 'take' | 'cannotRead'>;
+  /** The API has shown this Service. */
+  readonly onService: (key: string) => void;
+  readonly problemLog: ProblemLog;
+  readonly metrics: Pick<Metrics, 'loop' | 'api'>;
+  readonly log: Log;
+}
+
+export class Sources {
+  readonly api: ApiSource | undefined;
+  readonly #options: SourcesOptions;
+  readonly #manifests: ManifestSource;
+  readonly #problems = new Map<ObjectSource, readonly Problem[]>();
+  #objects: Objects = 'unread';
+
+  constructor(options: SourcesOptions) {
+    const { settings, client, onService, metrics, log } = options;
+    this.#options = options;
+    this.api =
+      client && apiSource(client, settings, { onChange: this.#taker('api'), onService }, metrics.api, log);
+    this.#manifests = new ManifestSource({
+      directories: settings.manifests,
+      snapshotDirectory: join(settings.stateDir, 'manifests'),
+      onChange: this.#taker('manifests'),
+      onFailure: (error) =>
+        log.warn('The manifests have a fault, traffic goes on', { error: messageOf(error) }),
+    });
+  }
+
+  /** Files that cannot be read, objects that are given twice. */
+  get problems(): readonly Problem[] {
+    return [...this.#problems.values()].flat();
+  }
+
+  /** Whether what is desired comes from the sources as they are now. */
+  get objects(): Objects {
+    return this.#objects;
+  }
+
+  /**
+   * Resolves once everything is in the cluster that can be had at the start, with what the API server's objects come
+   * from. What the folders hold is served even where no API server can be reached, which may be behind it.
+   */
+  async start(): Promise<ReadyBy | undefined> {
+    const { settings, log } = this.#options;
+    const why = nothingToServe(settings);
+    if (why !== '') log.warn(why);
+    this.api?.start();
+    await this.#manifests.start();
+    return this.api?.ready;
+  }
+
+  /** What was read at the start is what is desired now. */
+  areTranslated(): void {
+    this.#objects = this.api === undefined ? 'live' : 'kept';
+    void this.api?.synced.then(() => {
+      this.#objects = 'live';
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#manifests.close();
+    await this.api?.close();
+  }
+
+  #taker(source: ObjectSource): (change: ObjectsChange) => void {
+    const { cluster, model, changes, addresses, problemLog, metrics } = this.#options;
+    return (change) => {
+      metrics.loop.eventReceived(source);
+      // The same list as before for nearly every change: what many bad objects have said costs a good one nothing.
+      const { problems } = change;
+      const isNews = problems !== this.#problems.get(source);
+      this.#problems.set(source, problems);
+      if (isNews) problemLog.report(source, problems);
+      const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
+      if (isNews && source === 'api') addresses.cannotRead(problems);
+      addresses.take(ofAddresses);
+      const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
+      changes.add(concerned, performance.now(), change.triggerTime);
+    };
+  }
+}

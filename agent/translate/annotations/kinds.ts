@@ -1,0 +1,216 @@
+// The kinds of value that an annotation can have: what is allowed, in words, and the function that reads it.
+// Whatever comes out of `parse` can stand as one bare word in an HAProxy line or command: no kind lets through a
+// blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII; only those of a body do, which can stand
+// between single quotes in the file. Pure.
+
+import { parseAddress } from '../../base/ip.ts';
+import { isHarmlessPattern } from './body-pattern.ts';
+
+export type Limits = readonly [least: number, most: number];
+
+export interface Kind<T> {
+  /** One word or two for the table in the documentation. */
+  readonly type: string;
+  /** What is allowed, to go after `is not`. */
+  readonly words: string;
+  /** Where there are such; those of a duration in milliseconds. */
+  readonly limits?: Limits;
+  /** undefined: not allowed. Takes time in proportion to the text at most. */
+  parse(text: string): T | undefined;
+  /** The text that parses to this value. */
+  format(value: T): string;
+}
+
+export function choice<const T extends string>(...options: readonly T[]): Kind<T> {
+  return {
+    type: 'choice',
+    words: oneOf(options),
+    parse: (text) => options.find((option) => option === text),
+    format: (value) => value,
+  };
+}
+
+export const bool: Kind<boolean> = {
+  type: 'boolean',
+  words: oneOf(['true', 'false']),
+  parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  format: String,
+};
+
+export function wholeNumber(least: number, most: number): Kind<number> {
+  return {
+    type: 'number',
+    words: `a whole number from ${least} to ${most}`,
+    limits: [least, most],
+    parse: (text) => (/^\d{1,10}$/.test(text) ? within(Number(text), least, most) : undefined),
+    format: String,
+  };
+}
+
+export const MILLISECOND = 1;
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+const UNITS: Readonly<Record<string, number>> = { d: DAY, h: HOUR, m: MINUTE, s: SECOND, ms: MILLISECOND };
+
+/**
+ * Milliseconds, written as one whole number with its unit.
+ * A bare number is refused: it would be milliseconds to who knows HAProxy or Octavia, and seconds to who knows
+ * Kubernetes' probes.
+ */
+export function duration(least: number, most: number): Kind<number> {
+  return {
+    type: 'duration',
+    words: `a duration with its unit (ms, s, m, h or d) from ${formatDuration(least)} to ${formatDuration(most)}`,
+    limits: [least, most],
+    parse: (text) => {
+      const [, digits, unit] = /^(\d{1,10})(ms|s|m|h|d)$/.exec(text) ?? [];
+      return digits && unit ? within(Number(digits) * (UNITS[unit] ?? 0), least, most) : undefined;
+    },
+    format: formatDuration,
+  };
+}
+
+const OFF = /^0(?:ms|s|m|h|d)?$/;
+
+/** A duration that can also be switched off, by `0`, with a unit or without. */
+export function durationOrOff(least: number, most: number): Kind<number> {
+  const on = duration(least, most);
+  return { ...on, words: `0 or ${on.words}`, parse: (text) => (OFF.test(text) ? 0 : on.parse(text)) };
+}
+
+/** HAProxy takes such a path unquoted and unescaped, and sends it as it is. */
+const PATH = /^\/[A-Za-z0-9\-._~/?&=:@+]{0,255}$/;
+
+export const path: Kind<string> = {
+  type: 'path',
+  words: 'a path that begins with / and has at most 256 letters, digits and characters of -._~/?&=:@+',
+  parse: (text) => (PATH.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+/** Codes and ranges, sorted and merged, so that two spellings of one set are one text. */
+export const statusCodes: Kind<string> = {
+  type: 'status codes',
+  words: 'a list of status codes from 100 to 599 and ranges of them, such as 200,204 or 200-399',
+  parse: parseStatusCodes,
+  format: (value) => value,
+};
+
+/** Canonical addresses in the order they were written. */
+export const addressPerFamily: Kind<readonly string[]> = {
+  type: 'addresses',
+  words: 'one IPv4 address, one IPv6 address, or one of each with a comma between them',
+  parse: (text) => {
+    const parsed = text.split(',', 3).map((part) => parseAddress(part.trim()));
+    const families = new Set(parsed.map((address) => address?.family));
+    if (families.has(undefined) || families.size < parsed.length) return undefined;
+    return parsed.flatMap((address) => address?.address ?? []);
+  },
+  format: (value) => value.join(','),
+};
+
+/** The name of an object in Kubernetes (RFC 1123). */
+export const objectName: Kind<string> = {
+  type: 'name',
+  words: 'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
+  parse: (text) =>
+    text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text)
+      ? text
+      : undefined,
+  format: (value) => value,
+};
+
+/** What can be the value of a label in Kubernetes, and not empty. */
+export const word: Kind<string> = {
+  type: 'word',
+  words: 'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
+  parse: (text) => (/^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
+const HOST = new RegExp(String.raw`^${NAME}(?:\.${NAME})*$`);
+const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
+
+export const hostName: Kind<string> = {
+  type: 'host name',
+  words: 'a host name of at most 253 characters (letters, digits, - and .), or nothing',
+  parse: (text) => (text === '' || isHost(text) ? text : undefined),
+  format: (value) => value,
+};
+
+export const hostAndPort: Kind<string> = {
+  type: 'host',
+  words:
+    'a host name of at most 253 characters (letters, digits, - and .), perhaps with a port, as in example.com:8443, or nothing',
+  parse: (text) => {
+    const [, host = '', port = '1'] = /^([^:]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
+    return text === '' || (isHost(host) && Number(port) <= 65_535) ? text : undefined;
+  },
+  format: (value) => value,
+};
+
+export const grpcServiceName: Kind<string> = {
+  type: 'name',
+  words:
+    'a name of at most 100 letters, digits, -, _, / and . that begins with a letter, digit or _, or nothing',
+  parse: (text) => (/^(?:[A-Za-z0-9_][-A-Za-z0-9_./]{0,99})?$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+/** For a place between single quotes, where HAProxy takes everything else as it is. */
+export const bodyText: Kind<string> = {
+  type: 'text',
+  words: "a text of at most 200 printable ASCII characters other than ' and \\",
+  parse: (text) => (/^[ -&(-[\]-~]{0,200}$/.test(text) ? text : undefined),
+  format: (value) => value,
+};
+
+/** Likewise. */
+export const bodyPattern: Kind<string> = {
+  type: 'pattern',
+  words:
+    "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} behind single characters and classes only",
+  parse: (text) => (text === '' || isHarmlessPattern(text) ? text : undefined),
+  format: (value) => value,
+};
+
+/** `a`, `a or b`, `one of a, b or c`. */
+export function oneOf(words: readonly string[]): string {
+  if (words.length < 3) return words.join(' or ');
+  return `one of ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+function within(value: number, least: number, most: number): number | undefined {
+  return value >= least && value <= most ? value : undefined;
+}
+
+function formatDuration(milliseconds: number): string {
+  if (milliseconds === 0) return '0';
+  for (const [unit, size] of Object.entries(UNITS)) {
+    if (milliseconds % size === 0) return `${milliseconds / size}${unit}`;
+  }
+  return `${milliseconds}ms`;
+}
+
+function parseStatusCodes(text: string): string | undefined {
+  const ranges: { from: number; to: number }[] = [];
+  for (const part of text.split(',')) {
+    const [, low, high] = /^\s*([1-5]\d\d)(?:-([1-5]\d\d))?\s*$/.exec(part) ?? [];
+    const from = Number(low);
+    const to = Number(high ?? low);
+    if (!(from <= to)) return undefined;
+    ranges.push({ from, to });
+  }
+  ranges.sort((a, b) => a.from - b.from);
+  const merged: { from: number; to: number }[] = [];
+  for (const range of ranges) {
+    const last = merged.at(-1);
+    if (last !== undefined && range.from <= last.to + 1) last.to = Math.max(last.to, range.to);
+    else merged.push(range);
+  }
+  return merged.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
+}

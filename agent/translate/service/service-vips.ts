@@ -1,0 +1,160 @@
+// Which Services are ours, and the addresses that they have. Pure.
+// Sources of the rules: KEP-1959 (loadBalancerClass), the cloud provider's service controller, Kubernetes' API reference.
+
+import { parseAddress } from '../../base/ip.ts';
+import { quote } from '../../base/quote.ts';
+import type { Service } from '../../kubernetes/objects.ts';
+import type { Problem, Protocol, Vip } from '../../model/load-balancer.ts';
+
+export interface OwnershipSettings {
+  readonly loadBalancerClass: string;
+  readonly handleUnclassed: boolean;
+  readonly externalIPs: boolean;
+  readonly clusterIPs: boolean;
+}
+
+/** What a Service has of the pools, and what it lacks. */
+export interface PoolAddresses {
+  readonly addresses: readonly {
+    readonly address: string;
+    /** Empty: the whole address. */
+    readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
+  }[];
+  readonly problems: readonly Problem[];
+}
+
+/** undefined for a Service that gets nothing of the pools: it has the addresses that it names itself. */
+export type AddressesView = (key: string) => PoolAddresses | undefined;
+
+export const noPools: AddressesView = () => undefined;
+
+const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
+
+/** Why the Service is not ours, as a sentence for `why`; undefined where it is. */
+export function whyNotOurs(service: Service, settings: OwnershipSettings): string | undefined {
+  if (service.deleting) return 'It is being deleted';
+  if (service.type === 'ExternalName')
+    return 'It is of type ExternalName: it has no members to send traffic to';
+  if (service.headless) return 'It is headless (spec.clusterIP: None): clients reach its pods directly';
+  for (const label of SKIP_LABELS) {
+    if (label in service.labels) return `It carries the label "${label}": another proxy serves it`;
+  }
+  if (settings.clusterIPs && service.clusterIPs.length > 0) return undefined;
+  if (settings.externalIPs && service.externalIPs.length > 0) return undefined;
+  return whyNotOurLoadBalancer(service, settings);
+}
+
+/** Whether the Service gets its addresses from us, and not only its external IPs or cluster IPs served. */
+export function isOurLoadBalancer(service: Service, settings: OwnershipSettings): boolean {
+  return (
+    whyNotOurs(service, settings) === undefined && whyNotOurLoadBalancer(service, settings) === undefined
+  );
+}
+
+function whyNotOurLoadBalancer(service: Service, settings: OwnershipSettings): string | undefined {
+  if (service.type !== 'LoadBalancer') return `It is of type ${service.type}, not LoadBalancer`;
+  const { loadBalancerClass } = service;
+  if (loadBalancerClass === settings.loadBalancerClass) return undefined;
+  if (loadBalancerClass !== undefined) {
+    return `Its spec.loadBalancerClass is "${loadBalancerClass}", ours is "${settings.loadBalancerClass}"`;
+  }
+  if (settings.handleUnclassed) return undefined;
+  return `It has no spec.loadBalancerClass and the setting handleUnclassed is off; ours is "${settings.loadBalancerClass}"`;
+}
+
+/**
+ * The addresses of a Service that is ours: those that it has of the pools; without pools the annotation's, else
+ * spec.loadBalancerIP, else those that its status already shows; with the opt-ins also its external IPs and cluster
+ * IPs. No address twice.
+ */
+export function serviceVips(
+  service: Service,
+  fromAnnotation: readonly string[],
+  settings: OwnershipSettings,
+  ofPools?: PoolAddresses,
+): { readonly vips: readonly Vip[]; readonly problems: readonly Problem[] } {
+  const problems: Problem[] = [...(ofPools?.problems ?? [])];
+  const vips = new Map<string, Vip>();
+  const take = (texts: readonly string[], source: Vip['source'], field: string): void => {
+    for (const text of texts) {
+      const vip = parseVip(text, source);
+      if (typeof vip === 'string') problems.push(refusal(service, field, text, vip));
+      else if (!isOfFamilies(vip, service))
+        problems.push(refusal(service, field, text, notOfFamilies(service)));
+      else if (!vips.has(vip.address)) vips.set(vip.address, vip);
+    }
+  };
+  if (whyNotOurLoadBalancer(service, settings) === undefined) {
+    if (ofPools !== undefined)
+      take(
+        ofPools.addresses.map(({ address }) => address),
+        'pool',
+        'its AddressClaim',
+      );
+    else if (fromAnnotation.length > 0)
+      take(fromAnnotation, 'annotation', 'annotation "headgate.io/load-balancer-ips"');
+    else if (service.loadBalancerIP)
+      take([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
+    else take(service.statusIPs, 'status', 'status.loadBalancer.ingress');
+    if (ofPools === undefined && vips.size > 0)
+      problems.push(...missingFamilies(service, [...vips.values()]));
+  }
+  if (settings.externalIPs) take(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
+  if (settings.clusterIPs) take(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
+  return { vips: [...vips.values()], problems };
+}
+
+/** Whether the Service has this port of an address: of one that it shares it may have some only. */
+export function hasPort(
+  ofPools: PoolAddresses | undefined,
+  address: string,
+  { protocol, port }: { readonly protocol: Protocol; readonly port: number },
+): boolean {
+  const ports = ofPools?.addresses.find((each) => each.address === address)?.ports ?? [];
+  return ports.length === 0 || ports.some((each) => each.protocol === protocol && each.port === port);
+}
+
+function parseVip(text: string, source: Vip['source']): Vip | string {
+  const parsed = parseAddress(text.trim());
+  if (parsed === undefined) return 'is not an IPv4 or IPv6 address';
+  const { address, family } = parsed;
+  if (address === '0.0.0.0' || address === '::')
+    return 'is the unspecified address, which would take every address of the host';
+  if (isMulticast(address)) return 'is a multicast address';
+  if (/^fe[89ab]/.test(address)) return 'is a link-local address, which means nothing without an interface';
+  return { address, family, source };
+}
+
+function isMulticast(address: string): boolean {
+  if (address.includes(':')) return address.startsWith('ff');
+  return Number(address.slice(0, address.indexOf('.'))) >= 224;
+}
+
+function isOfFamilies(vip: Vip, service: Service): boolean {
+  return service.ipFamilies.length === 0 || service.ipFamilies.includes(vip.family);
+}
+
+/** Of a Service that requires both families and has an address of one only; what it has is served. */
+function missingFamilies(service: Service, vips: readonly Vip[]): readonly Problem[] {
+  if (service.ipFamilyPolicy !== 'RequireDualStack') return [];
+  const required = service.ipFamilies.length > 0 ? service.ipFamilies : (['v4', 'v6'] as const);
+  return required
+    .filter((family) => !vips.some((vip) => vip.family === family))
+    .map((family) => ({
+      object: `Service ${service.key}`,
+      reason: 'AddressPending',
+      message: `It has no IP${family} address, which its spec.ipFamilyPolicy (RequireDualStack) asks for: name one of each family in annotation "headgate.io/load-balancer-ips"`,
+    }));
+}
+
+function notOfFamilies(service: Service): string {
+  return `is not of the Service's spec.ipFamilies (${service.ipFamilies.map((family) => `IP${family}`).join(', ')})`;
+}
+
+function refusal(service: Service, field: string, value: string, why: string): Problem {
+  return {
+    object: `Service ${service.key}`,
+    reason: 'InvalidAddress',
+    message: `Cannot use ${field}: ${quote(value)} ${why}`,
+  };
+}

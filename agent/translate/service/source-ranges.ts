@@ -1,0 +1,49 @@
+// Which clients a Service lets in: spec.loadBalancerSourceRanges, else the old annotation, else everybody.
+// The rule of the cloud provider library (service/helpers/helper.go). Pure.
+
+import { parseCidr } from '../../base/ip.ts';
+import { quote } from '../../base/quote.ts';
+import type { Service } from '../../kubernetes/objects.ts';
+import type { Family, Problem } from '../../model/load-balancer.ts';
+
+const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+const EVERYBODY = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;
+
+export interface SourceRanges {
+  /** Canonical CIDRs, sorted. A list that names only one family closes the other: empty. */
+  readonly allowed: Readonly<Record<Family, readonly string[]>>;
+  readonly problems: readonly Problem[];
+}
+
+/** A range that cannot be read lets nobody in, so that a slip of the pen never opens a door. */
+export function sourceRanges(service: Service): SourceRanges {
+  const { field, ranges } = written(service);
+  if (ranges.length === 0) return { allowed: EVERYBODY, problems: [] };
+  const allowed = { v4: new Set<string>(), v6: new Set<string>() };
+  const problems: Problem[] = [];
+  for (const range of ranges) {
+    const parsed = parseCidr(range);
+    if (parsed === undefined) {
+      problems.push({
+        object: `Service ${service.key}`,
+        reason: 'InvalidSourceRange',
+        message: `Cannot use ${field}: ${quote(range)} is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; nobody is let in by it`,
+      });
+    } else {
+      allowed[parsed.family].add(parsed.cidr);
+    }
+  }
+  return { allowed: { v4: [...allowed.v4].sort(), v6: [...allowed.v6].sort() }, problems };
+}
+
+function written(service: Service): { field: string; ranges: readonly string[] } {
+  // An empty entry stays, to be refused: a template without its value must not open the door either.
+  const own = service.loadBalancerSourceRanges.map((range) => range.trim());
+  if (own.length > 0) return { field: 'spec.loadBalancerSourceRanges', ranges: own };
+  const text = service.annotations[ANNOTATION] ?? '';
+  const ranges = text
+    .split(',')
+    .map((range) => range.trim())
+    .filter((range) => range !== '');
+  return { field: `annotation "${ANNOTATION}"`, ranges };
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import test from 'ava';
+import { Patience } from '../../../agent/base/read-first-timeout.ts';
+
+/** Milliseconds, without the event loop. */
+function stall(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+}
+
+test('What does not come is missed once, and what has come is not', async (t) => {
+  const over: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const came = new Patience(() => over.push('came'));
+  const missed = new Patience(() => {
+    over.push('missed');
+    resolve();
+  });
+  came.wait(10);
+  came.end();
+  t.false(came.isWaiting);
+  missed.wait(20);
+  t.true(missed.isWaiting);
+  await promise;
+  t.false(missed.isWaiting);
+  t.deepEqual(over, ['missed']);
+});
+
+test('What has arrived while the process had no processor has come in time', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const accepted = once(server, 'connection');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const [peer] = (await accepted) as [Socket];
+  t.teardown(() => {
+    for (const one of [socket, peer]) one.destroy();
+  });
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const patience = new Patience(() => resolve('missed'));
+  socket.on('data', () => {
+    patience.end();
+    resolve('came');
+  });
+  patience.wait(20);
+  peer.write('!');
+  stall(100);
+  t.is(await promise, 'came');
+});

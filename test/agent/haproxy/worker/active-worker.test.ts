@@ -1,0 +1,91 @@
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import test from 'ava';
+import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
+import { OVERLAP } from '../../../../agent/haproxy/config/grace.ts';
+import { Running } from '../../../../agent/haproxy/running.ts';
+import { Serving, type ServingOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
+import type { ServingWorker } from '../../../../agent/haproxy/worker.ts';
+import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
+import { service, slice } from '../../../support/build.ts';
+import { silentLog } from '../../../support/silent-log.ts';
+import { loadBalancerOf, translated } from '../../../support/translated.ts';
+
+const KEY = 'default/web';
+
+/** default/web with these members. */
+function web(...endpoints: string[]): LoadBalancer {
+  return loadBalancerOf(translated([service(), slice({ endpoints })]));
+}
+
+function workerOf(pid: number, loadBalancers: readonly LoadBalancer[]): ServingWorker {
+  const aclIds = new AclIds();
+  const runtime = { worker: { pid }, closed: new Promise(() => undefined), close: () => undefined };
+  const running = Running.booted(loadBalancers, aclIds.idOf);
+  const booted = new Map(loadBalancers.map((each) => [each.key, each]));
+  return { runtime, running, booted, structure: String(pid), bound: undefined } as unknown as ServingWorker;
+}
+
+/** What is asked to be planned is noted down, a list for each time. */
+function serving(wanted: readonly LoadBalancer[]) {
+  const planned: string[][] = [];
+  const options = {
+    masterSocket: '/nonexistent',
+    settings: () => ({ haproxySupervisor: 'agent', drainTimeout: 1_000, hardStopAfter: 1_000 }),
+    wanted: new Map(wanted.map((each) => [each.key, each])),
+    persister: { catchUp: () => undefined },
+    quarantine: { effective: (each: LoadBalancer) => each },
+    statistics: { retire: () => undefined },
+    aclIds: new AclIds(),
+    isReloading: () => true,
+    replan: (keys: Iterable<string>) => planned.push([...keys]),
+    onKnown: () => undefined,
+    log: silentLog(),
+  } as unknown as ServingOptions;
+  return { serving: new Serving(options), planned };
+}
+
+test('What changed during a reload is planned for the next worker before all others are looked at', async (t) => {
+  const [old, now] = [web('10.0.0.1'), web('10.0.0.2')];
+  const { serving: own, planned } = serving([now]);
+  own.take(workerOf(1, [old]));
+  planned.length = 0;
+  own.changedMeanwhile([KEY]);
+  own.take(workerOf(2, [old]));
+  t.deepEqual(planned, [[KEY]]);
+  await turn();
+  t.deepEqual(planned.flat(), [KEY, KEY]);
+  own.close();
+});
+
+test('What the next worker lacks is planned, also where nobody has said that it changed', async (t) => {
+  const [old, now] = [web('10.0.0.1'), web('10.0.0.2')];
+  const { serving: own, planned } = serving([now]);
+  own.take(workerOf(1, [old]));
+  planned.length = 0;
+  own.take(workerOf(2, [old]));
+  await turn();
+  t.deepEqual(planned.flat(), [KEY]);
+  own.close();
+});
+
+test('A worker that was replaced counts as leaving for as long as it may take connections', async (t) => {
+  const { serving: own } = serving([]);
+  const [first, second] = [workerOf(1, []), workerOf(2, [])];
+  own.take(first);
+  t.is(own.leaving, undefined);
+  own.take(second);
+  t.is(own.leaving, first);
+  await delay(OVERLAP + 5);
+  t.is(own.leaving, undefined);
+  own.close();
+});
+
+test('Nobody waits for the answer of a worker whose successor serves', async (t) => {
+  const { serving: own } = serving([]);
+  own.take(workerOf(1, []));
+  const answer = own.orSucceeded(new Promise(() => undefined));
+  own.take(workerOf(2, []));
+  t.is(await answer, undefined);
+  t.is(await own.orSucceeded(Promise.resolve('told')), 'told');
+  own.close();
+});

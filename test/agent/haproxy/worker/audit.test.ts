@@ -1,0 +1,139 @@
+import ava, { type ExecutionContext } from 'ava';
+import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
+import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
+import { audit } from '../../../../agent/haproxy/worker/audit.ts';
+import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
+import { service, slice } from '../../../support/build.ts';
+import { Loopback, startRendered } from '../../../support/rendered-haproxy.ts';
+import { requires } from '../../../support/requirements.ts';
+import { translated } from '../../../support/translated.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const [API, WEB] = ['default:api:tcp:81:v4', 'default:web:tcp:80:v4'];
+const server = { backend: WEB, server: '10.0.0.1:8080' };
+
+async function started(t: ExecutionContext) {
+  const model = translated([
+    service({ name: 'api', ports: [81] }),
+    slice({ serviceName: 'api' }),
+    service({ loadBalancerSourceRanges: ['10.0.0.0/8'] }),
+    slice({ endpoints: ['10.0.0.1', '10.0.0.2'] }),
+  ]);
+  const loopback = new Loopback();
+  const loadBalancers: LoadBalancer[] = [];
+  for (const key of ['default/api', 'default/web']) {
+    const loadBalancer = model.loadBalancers.get(key);
+    if (loadBalancer !== undefined) loadBalancers.push(await loopback.bindable(loadBalancer));
+  }
+  const { worker } = await startRendered(t, loadBalancers);
+  return {
+    worker,
+    tell: (...commands: readonly Command[]) => worker.runtime.send(commands),
+    plans: () =>
+      loadBalancers.flatMap((each) => planLoadBalancer(each.key, worker.running, each, each).commands),
+    acl: worker.running.get(WEB)?.allowed[0]?.id ?? 0,
+  };
+}
+
+test('A worker that runs what is believed has not drifted', async (t) => {
+  const { worker } = await started(t);
+  t.deepEqual(await audit(worker, 0), { drifted: new Map(), next: 0 });
+});
+
+test('A server whose state or weight somebody has changed has drifted, and its plan repairs it', async (t) => {
+  for (const change of [
+    { kind: 'SetServerState', ...server, state: 'maint' },
+    { kind: 'SetServerState', ...server, state: 'drain' },
+    { kind: 'SetServerWeight', ...server, weight: 1 },
+  ] as const) {
+    const { worker, tell, plans } = await started(t);
+    await tell(change);
+    t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [WEB]);
+    t.is(plans().length, 1);
+    await tell(...plans());
+    t.deepEqual(
+      [...(await audit(worker, 0)).drifted.keys()],
+      [WEB],
+      'It is what was believed before the repair',
+    );
+    t.deepEqual(plans(), []);
+  }
+});
+
+test('What a command has done whose reply is still to come is no drift', async (t) => {
+  const { worker, tell } = await started(t);
+  const drain = { kind: 'SetServerState', ...server, state: 'drain' } as const;
+  await tell(drain);
+  const ask: typeof worker.runtime.ask = async (line, options) => {
+    const answer = await worker.runtime.ask(line, options);
+    // Replies to commands come over the connection of the urgent questions.
+    if (options?.lane !== 'bulk') worker.running.fold(drain);
+    return answer;
+  };
+  const askAll = worker.runtime.askAll.bind(worker.runtime);
+  const runtime = { ask, askAll } as typeof worker.runtime;
+  t.deepEqual([...(await audit({ ...worker, runtime }, 0)).drifted.keys()], []);
+});
+
+test('A server that is missing or too many has drifted', async (t) => {
+  const { worker, tell, plans } = await started(t);
+  await tell({ kind: 'SetServerState', ...server, state: 'maint' }, { kind: 'DeleteServer', ...server });
+  t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [WEB]);
+  t.deepEqual(
+    plans().map(({ kind }) => kind),
+    ['AddServer', 'SetServerState'],
+  );
+  await tell({
+    kind: 'AddServer',
+    backend: API,
+    server: 'stranger',
+    address: '10.0.0.9',
+    port: 1,
+    keywords: ['id', '5', 'weight', '1'],
+  });
+  await tell({ kind: 'SetServerState', backend: API, server: 'stranger', state: 'ready' });
+  t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [API]);
+  t.deepEqual(plans()[0], { kind: 'SetServerState', backend: API, server: 'stranger', state: 'maint' });
+});
+
+test('An allowed client that somebody has added or taken away has drifted, and the plan repairs it', async (t) => {
+  const { worker, tell, plans, acl } = await started(t);
+  await tell({ kind: 'AddCidr', acl, cidr: '0.0.0.0/0' }, { kind: 'DeleteCidr', acl, cidr: '10.0.0.0/8' });
+  t.deepEqual(
+    [...(await audit(worker, 0)).drifted],
+    [[WEB, '0.0.0.0/0 is let in, 10.0.0.0/8 is not let in']],
+  );
+  t.deepEqual(plans(), [
+    { kind: 'AddCidr', acl, cidr: '10.0.0.0/8' },
+    { kind: 'DeleteCidr', acl, cidr: '0.0.0.0/0' },
+  ]);
+});
+
+test('What changes by our own command after the audit has read it has not drifted', async (t) => {
+  const { worker, tell } = await started(t);
+  const command = { kind: 'SetServerState', ...server, state: 'drain' } as const;
+  let isChanged = false;
+  const ask = worker.runtime.ask.bind(worker.runtime);
+  const askAll: typeof worker.runtime.askAll = async (questions, options) => {
+    const answers = await worker.runtime.askAll(questions, options);
+    if (!isChanged && questions.includes(`show servers state ${WEB}`)) {
+      isChanged = true;
+      await tell(command);
+      worker.running.fold(command);
+    }
+    return answers;
+  };
+  const runtime = { ask, askAll } as typeof worker.runtime;
+  const { drifted } = await audit({ running: worker.running, runtime }, 0);
+  t.true(isChanged);
+  t.is(drifted.size, 0);
+  t.is(worker.running.get(WEB)?.servers.get(server.server)?.state, 'drain');
+});
+
+test('The next audit goes on where this one has stopped reading whole listeners', async (t) => {
+  const { worker } = await started(t);
+  t.is((await audit(worker, 0)).next, 0);
+  t.is((await audit(worker, 1)).next, 0);
+  t.is((await audit(worker, 99)).next, 0, 'Also where there are fewer listeners than there were');
+});

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { HeadgateError } from '../../../../agent/base/errors.ts';
+import { Reloader, type ReloaderOptions } from '../../../../agent/haproxy/worker/reloader.ts';
+import type { ServingWorker } from '../../../../agent/haproxy/worker.ts';
+import { silentLog } from '../../../support/silent-log.ts';
+
+const worker = (ask: () => Promise<string>): ServingWorker =>
+  ({ runtime: { ask }, booted: new Map(), structure: '' }) as unknown as ServingWorker;
+
+/** What a reload of a worker needs until the file is written, which is noted down. */
+function reloaderOf(
+  serving: { worker: ServingWorker | undefined },
+  prepare = async (): Promise<void> => undefined,
+  tried: (serves: boolean) => void = () => undefined,
+) {
+  const written: unknown[] = [];
+  const options = {
+    worker: () => serving.worker,
+    maker: {
+      prepare: async () => {
+        await prepare();
+        return { chunks: [], structure: '' };
+      },
+      tried: (_: unknown, serves: boolean) => tried(serves),
+    },
+    file: { keepBeside: async () => undefined, write: async (chunks: unknown) => written.push(chunks) },
+    persister: { idle: async () => undefined, worked: () => undefined },
+    wanted: new Map(),
+    onReload: () => undefined,
+    log: silentLog(),
+  } as unknown as ReloaderOptions;
+  return { reloader: new Reloader(options), written };
+}
+
+const refuses = async (): Promise<never> => {
+  throw new HeadgateError('RUNTIME_REPLY', 'It does not take connections any more');
+};
+
+test('Why a reload failed is no fault any more once its worker is gone', async (t) => {
+  const serving: { worker: ServingWorker | undefined } = { worker: worker(refuses) };
+  const { reloader } = reloaderOf(serving);
+  t.false(await reloader.reload(new Set(['repair'])));
+  t.is(reloader.fault, 'It does not take connections any more');
+  serving.worker = undefined;
+  t.true(await reloader.reload(new Set(['repair'])));
+  t.is(reloader.fault, '');
+});
+
+test('What needs no reload after all is proof that HAProxy serves with what is said for all', async (t) => {
+  const tried: boolean[] = [];
+  const serving = { worker: worker(async () => '# table') };
+  const { reloader } = reloaderOf(serving, undefined, (serves) => tried.push(serves));
+  t.is(await reloader.reload(new Set(['listener-added'])), 'unneeded');
+  t.deepEqual(tried, [true]);
+});
+
+test('A reload that fails because its worker is lost is no fault and is over', async (t) => {
+  const serving: { worker: ServingWorker | undefined } = { worker: undefined };
+  serving.worker = worker(() => {
+    serving.worker = undefined;
+    return refuses();
+  });
+  const { reloader } = reloaderOf(serving);
+  t.true(await reloader.reload(new Set(['listener-added'])));
+  t.is(reloader.fault, '');
+});
+
+test('A reload whose worker is lost before its file is written leaves the file to the next start', async (t) => {
+  const serving: { worker: ServingWorker | undefined } = { worker: worker(async () => '') };
+  const { reloader, written } = reloaderOf(serving, async () => {
+    serving.worker = undefined;
+  });
+  t.true(await reloader.reload(new Set(['listener-added'])));
+  t.deepEqual(written, []);
+});
+
+/** A master that tells of these old workers, of any kind of process. */
+async function masterOf(t: ExecutionContext, oldWorkers: readonly number[]): Promise<Reloader> {
+  const rows = oldWorkers.map((pid) => `${pid} worker 1 0d00h00m09s 2.6.12\n`).join('');
+  const text = `#<PID> <type> <reloads> <uptime> <version>\n1 master 1 0d00h00m09s 2.6.12\n# workers\n2 worker 0 0d00h00m01s 2.6.12\n# old workers\n${rows}\n`;
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-master-'));
+  const masterSocket = join(directory, 'm.sock');
+  const server = createServer((socket) => socket.end(text)).listen(masterSocket);
+  t.teardown(() => {
+    server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  await once(server, 'listening');
+  return new Reloader({ paths: { masterSocket } } as unknown as ReloaderOptions);
+}
+
+test('Old workers are a pressure from as many on as there may be, and by each share of memory that they take', async (t) => {
+  const huge = Number.MAX_SAFE_INTEGER;
+  // This process takes tens of megabytes.
+  const two = await masterOf(t, [process.pid, process.pid]);
+  const pressures = [3, 2, 1].map((most) => two.pressure({ most, memory: huge }));
+  t.deepEqual(await Promise.all(pressures), [0, 1, 2]);
+  const used = 2 * process.memoryUsage.rss();
+  t.is(await two.pressure({ most: 3, memory: used * 2 }), 0);
+  t.true((await two.pressure({ most: 3, memory: used / 4 })) >= 2);
+  const none = await masterOf(t, []);
+  t.is(await none.pressure({ most: 1, memory: 1 }), 0);
+});
+
+test('A master that cannot be asked is no pressure', async (t) => {
+  const gone = new Reloader({ paths: { masterSocket: '/nowhere' } } as unknown as ReloaderOptions);
+  t.is(await gone.pressure({ most: 1, memory: 1 }), 0);
+});

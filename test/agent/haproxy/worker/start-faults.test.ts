@@ -1,0 +1,89 @@
+import { appendFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
+import { StartFaults, type StartFaultsOptions } from '../../../../agent/haproxy/worker/start-faults.ts';
+import { silentLog } from '../../../support/silent-log.ts';
+
+/** A HAProxy that somebody else starts, by what it says; notes down what the files and the check are told. */
+async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean> = async () => false) {
+  const directory = await mkdtemp(join(tmpdir(), 'hg-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const log = join(directory, 'haproxy.log');
+  const done: string[] = [];
+  const note = (text: string) => () => {
+    done.push(text);
+  };
+  const quarantine = new Quarantine();
+  const faults = new StartFaults({
+    paths: { log },
+    maker: {
+      refused: note('refused'),
+      tried: (_: unknown, serves: boolean) => done.push(`tried ${serves}`),
+      effective: () => new Map(),
+      weed: () => {
+        done.push('weed');
+        return weed();
+      },
+    },
+    file: { restoreLastGood: note('restored') },
+    quarantine,
+    wanted: new Map(),
+    onRefused: note('told'),
+    log: silentLog(),
+  } as unknown as StartFaultsOptions);
+  const say = (...lines: readonly string[]) => appendFile(log, `${lines.join('\n')}\n`);
+  await say('[ALERT]    (7) : config : of long ago');
+  await faults.begin();
+  return { faults, say, done, quarantine };
+}
+
+test('What was said before, and of a worker that was there, is about no start', async (t) => {
+  const { faults, say, done } = await started(t);
+  t.is(await faults.heed(), '');
+  await say(
+    '[NOTICE]   (7) : haproxy version is 2.6.12',
+    '[ALERT]    (7) : Current worker (8) exited with code 143 (Terminated)',
+    '[ALERT]    (7) : exit-on-failure: killing every processes with SIGTERM',
+  );
+  t.is(await faults.heed(), '');
+  t.deepEqual(done, []);
+});
+
+test('An address that cannot be bound is left out, and nothing else is thought of', async (t) => {
+  const { faults, say, done, quarantine } = await started(t);
+  await say(
+    '[ALERT]    (7) : Starting frontend a:b:tcp:80:v4: cannot bind socket (Address already in use) [127.0.0.9:80]',
+    '[ALERT]    (7) : Starting frontend a:b:tcp:80:v4: cannot bind socket (Address already in use) for [127.0.0.8:80]',
+    '[ALERT]    (7) : [haproxy.main()] Some protocols failed to start their listeners! Exiting.',
+  );
+  t.regex(await faults.heed(), /^HAProxy does not start: Starting frontend/);
+  t.true(quarantine.isBlocked('127.0.0.8', 80));
+  t.deepEqual(done, ['tried true']);
+  t.is(await faults.heed(), '', 'Nothing is read twice');
+});
+
+test('HAProxy is asked for the culprit; what has none, and is said again, leaves the last good file', async (t) => {
+  const { faults, say, done } = await started(t);
+  const words = (pid: number) =>
+    `[ALERT]    (${pid}) : [haproxy.main()] Cannot raise FD limit to 99, limit is 9.`;
+  await say(words(7), words(8));
+  t.is(
+    await faults.heed(),
+    'HAProxy does not start: [haproxy.main()] Cannot raise FD limit to 99, limit is 9.',
+  );
+  t.deepEqual(done, ['refused', 'weed']);
+  await say(words(9));
+  await faults.heed();
+  t.deepEqual(done, ['refused', 'weed', 'weed', 'tried false', 'restored']);
+});
+
+test('Whoever is found to be the culprit is left out, and the file stays what it will be', async (t) => {
+  const { faults, say, done } = await started(t, async () => true);
+  for (const pid of [7, 8]) {
+    await say(`[ALERT]    (${pid}) : config : parsing [/x:9] : unknown keyword 'poison'`);
+    await faults.heed();
+  }
+  t.deepEqual(done, ['refused', 'weed', 'weed']);
+});

@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { logSince, logSize, readLog, trimLog } from '../../../agent/host/daemon-output.ts';
+
+function folder(t: ExecutionContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+test('What a log says since a moment is read, and it is emptied once it is too long', async (t) => {
+  const log = join(folder(t), 'log');
+  t.deepEqual([await logSize(log), await logSince(log, 0)], [0, '']);
+  writeFileSync(log, 'before\n');
+  const from = await logSize(log);
+  appendFileSync(log, 'after\n');
+  t.deepEqual(await readLog(log, from), { text: 'after\n', end: 13 });
+  await trimLog(log, 13);
+  t.is(await logSize(log), 13);
+  await trimLog(log, 12);
+  t.is(await logSize(log), 0);
+  await trimLog(join(log, 'nowhere'), 0);
+});
+
+test('What stands in place of the log, where others may write, is neither read nor emptied nor waited for', async (t) => {
+  const directory = folder(t);
+  const [other, link, pipe] = ['other', 'link', 'pipe'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(other, 'a secret');
+  symlinkSync(other, link);
+  execFileSync('mkfifo', [pipe]);
+  t.is(await logSince(link, 0), '');
+  await trimLog(link, 0);
+  t.is(readFileSync(other, 'utf8'), 'a secret');
+  t.is(await logSince(pipe, 0), '');
+  await trimLog(pipe, -1);
+});

@@ -1,0 +1,97 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { trimLog } from '../../../agent/host/daemon-output.ts';
+import { pidIn, startDetached } from '../../../agent/host/detached-process.ts';
+import { runCommand } from '../../../agent/host/run-command.ts';
+import { eventually } from '../../support/haproxy.ts';
+
+async function folder(t: ExecutionContext<unknown>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'detached-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  return directory;
+}
+
+const shell = (script: string): readonly [string, readonly string[]] => ['sh', ['-c', script]];
+
+test('startDetached() says how a program has ended, and what it has said since', async (t) => {
+  const log = join(await folder(t), 'log');
+  await writeFile(log, 'from before\n');
+  const given = { log, env: { ...process.env, WORD: 'well' }, missing: 'HAPROXY_MISSING' } as const;
+  const failed = await startDetached(shell('echo $WORD; echo ill >&2; exit 3'), given);
+  t.is(await eventually(async () => failed.ended() ?? '', Boolean), 'exit status 3');
+  t.is(await failed.said(), 'well\nill\n');
+  const killed = await startDetached(shell('kill -9 $$'), given);
+  t.is(await eventually(async () => killed.ended() ?? '', Boolean), 'signal SIGKILL');
+  t.is(await killed.said(), '');
+});
+
+test('startDetached() puts a program into a session of its own', async (t) => {
+  const log = join(await folder(t), 'log');
+  const given = { log, env: process.env, missing: 'HAPROXY_MISSING' } as const;
+  const { child, said, ended } = await startDetached(shell('cut -d " " -f 6 /proc/$$/stat'), given);
+  await eventually(async () => ended() ?? '', Boolean);
+  t.is(await said(), `${child.pid}\n`);
+});
+
+test('startDetached() leaves room for as many descriptors as it is told, and none of them taken but the last', async (t) => {
+  const log = join(await folder(t), 'log');
+  const given = { log, env: process.env, missing: 'HAPROXY_MISSING', descriptors: 1_000 } as const;
+  const program = shell(
+    'grep FDSize /proc/$$/status; readlink /proc/$$/fd/998 || readlink /proc/$$/fd/999; true',
+  );
+  const { said, ended } = await startDetached(program, given);
+  await eventually(async () => ended() ?? '', Boolean);
+  t.is(await said(), `FDSize:\t1024\n${log}\n`);
+});
+
+test('startDetached() fails with the code that it is given where there is no such program', async (t) => {
+  const log = join(await folder(t), 'log');
+  const given = { log, env: process.env, missing: 'KEEPALIVED_MISSING' } as const;
+  await t.throwsAsync(startDetached(['/there/is/none', []], given), {
+    code: 'KEEPALIVED_MISSING',
+    message: 'Cannot start "/there/is/none"',
+  });
+});
+
+test('pidIn() believes a pid file only where that process was started with the configuration', async (t) => {
+  const directory = await folder(t);
+  const pidFile = join(directory, 'pid');
+  t.is(await pidIn(pidFile, process.execPath), undefined);
+  for (const text of ['', 'x', '-1', '1', '999999999']) {
+    await writeFile(pidFile, text);
+    t.is(await pidIn(pidFile, process.execPath), undefined, text);
+  }
+  await writeFile(pidFile, `${process.pid}\n`);
+  t.is(await pidIn(pidFile, join(directory, 'other.cfg')), undefined);
+  t.is(await pidIn(pidFile, process.argv[1] ?? ''), process.pid);
+});
+
+test('trimLog() empties a log that has grown too large, and leaves any other', async (t) => {
+  const log = join(await folder(t), 'log');
+  await trimLog(log, 3);
+  await writeFile(log, 'abc');
+  await trimLog(log, 3);
+  t.is((await stat(log)).size, 3);
+  await trimLog(log, 2);
+  t.is((await stat(log)).size, 0);
+});
+
+test('pidIn() does not take a process for gone of which it can read nothing for lack of descriptors', async (t) => {
+  const pidFile = join(await folder(t), 'pid');
+  const config = process.argv[1] ?? '';
+  await writeFile(pidFile, `${process.pid}\n`);
+  t.is(await pidIn(pidFile, config), process.pid);
+  const script = `
+    import { openSync } from 'node:fs';
+    import { pidIn } from '${new URL('../../../agent/host/detached-process.ts', import.meta.url)}';
+    try { for (;;) openSync('/dev/null'); } catch {}
+    const said = await pidIn(process.argv[1], process.argv[2]).catch((error) => error.code);
+    process.stdout.write(String(said));
+  `;
+  const limited = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath];
+  const words = ['--input-type=module', '--eval', script, pidFile, config];
+  const { stdout } = await runCommand('sh', [...limited, ...words], { timeout: 60_000 });
+  t.is(stdout, 'FILE_READ');
+});

@@ -1,0 +1,20 @@
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import test from 'ava';
+import { KeptFile } from '../../../agent/host/kept-file.ts';
+import { removeFolder } from '../../support/remove-folder.ts';
+
+test('What somebody makes of the file while it is still being written is seen', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'hg-'));
+  t.teardown(() => removeFolder(directory));
+  const path = join(directory, 'kept');
+  const file = new KeptFile(path, 'as it shall be\n', 0o600);
+  const writing = file.write();
+  while (!existsSync(path)) await turn();
+  writeFileSync(path, 'nonsense\n');
+  await writing;
+  await file.keep();
+  t.is(readFileSync(path, 'utf8'), 'as it shall be\n');
+});

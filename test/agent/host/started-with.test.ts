@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { startedWith } from '../../../agent/host/started-with.ts';
+import { eventually } from '../../support/haproxy.ts';
+
+/** Has `word` among its words for as long as the test runs; `within`: words of a command that becomes the rest. */
+function sleeper(t: ExecutionContext<unknown>, word: string, within: readonly string[] = []): ChildProcess {
+  const [program = '', ...words] = [...within, process.execPath, '-e', 'setTimeout(() => {}, 60_000)', word];
+  const child = spawn(program, words, { stdio: 'ignore' });
+  t.teardown(() => child.kill('SIGKILL'));
+  return child;
+}
+
+test('A process is found by its words, with its parent', async (t) => {
+  const word = randomUUID();
+  const { pid } = sleeper(t, word);
+  const isRight = (words: readonly string[]): boolean => words.includes(word);
+  const found = await eventually(
+    () => startedWith(isRight),
+    ({ size }) => size > 0,
+  );
+  t.deepEqual([...found], [[pid, process.pid]]);
+});
+
+test('A process of a container on this host is not ours, whatever its words are', async (t) => {
+  const word = randomUUID();
+  // Its own words, those of `unshare`, name the same: so does what it starts, which is alone in a process namespace.
+  const outside = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--kill-child=KILL'];
+  const { pid } = sleeper(t, word, outside);
+  const seen: string[] = [];
+  const found = await eventually(
+    async () => {
+      seen.length = 0;
+      return startedWith((words) => {
+        if (words.includes(word)) seen.push(words[0] ?? '');
+        return words.includes(word);
+      });
+    },
+    () => seen.length === 2,
+  );
+  t.deepEqual(seen.sort(), [process.execPath, 'unshare'].sort());
+  t.deepEqual([...found.keys()], [pid]);
+});

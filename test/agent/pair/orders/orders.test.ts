@@ -1,0 +1,294 @@
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { MaintenanceFile } from '../../../../agent/pair/orders/maintenance-file.ts';
+import { ORDER_PATIENCE, Orders } from '../../../../agent/pair/orders/orders.ts';
+import type { Roles } from '../../../../agent/pair/roles.ts';
+import { silentLog } from '../../../support/silent-log.ts';
+
+const master: Roles = { 'vrrp-51': 'master' };
+const backup: Roles = { 'vrrp-51': 'backup' };
+
+/** A host whose VRRP gives way as soon as the host stands back, if there is a peer to take over. */
+class Host {
+  readonly path: string;
+  readonly orders: Orders;
+  roles = master;
+  peer: Roles | undefined = backup;
+  isPeerLowered = false;
+  whyNot = '';
+  advertInterval = 0;
+  /** What comes to this host after a lock, and how soon: true until it is here. */
+  takes = (): boolean => false;
+  /** Whether the peer takes over when it is let. */
+  takesOver = true;
+  moves = 0;
+  whilePreparing = async (): Promise<unknown> => undefined;
+  /** The roles at each preparation. */
+  readonly prepared: Roles[] = [];
+
+  private constructor(folder: string) {
+    this.path = join(folder, 'maintenance');
+    this.orders = new Orders({
+      file: new MaintenanceFile(this.path),
+      roles: () => this.roles,
+      peerRoles: () => this.peer,
+      isPeerLowered: () => this.isPeerLowered,
+      whyNotReady: () => this.whyNot,
+      takes: () => this.takes(),
+      advertInterval: () => this.advertInterval,
+      prepare: async () => {
+        this.prepared.push(this.roles);
+        await this.whilePreparing();
+      },
+      done: () => undefined,
+      onChanged: () => this.#settle(),
+      log: silentLog(),
+    });
+  }
+
+  static async create(t: ExecutionContext, stateDir?: string): Promise<Host> {
+    const folder = await mkdtemp(join(tmpdir(), 'headgate-orders-'));
+    const host = new Host(stateDir ?? folder);
+    t.teardown(async () => {
+      host.orders.close();
+      await rm(folder, { recursive: true });
+    });
+    return host;
+  }
+
+  #settle(): void {
+    const standsBack = this.orders.isLocked || this.orders.handsOver;
+    if (!standsBack || !this.takesOver || this.roles !== master) return;
+    this.moves += 1;
+    setImmediate(() => {
+      this.roles = backup;
+      this.peer = master;
+    });
+  }
+}
+
+test('A failover moves the traffic once, however often it is ordered', async (t) => {
+  const host = await Host.create(t);
+  const [first, second] = await Promise.all([host.orders.failover(false), host.orders.failover(false)]);
+  t.like(first, { ok: true, active: 'peer' });
+  t.is(first, second);
+  t.like(await host.orders.failover(false), { ok: true, active: 'peer', tookMs: 0 });
+  t.is(host.moves, 1);
+});
+
+test('A failover is refused while the peer is not ready, unless it is forced', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  const refused = await host.orders.failover(false);
+  t.like(refused, { ok: false, active: 'this host' });
+  t.regex(refused.message, /^Refused: The peer is behind; --force/);
+  t.is(host.moves, 0);
+  t.like(await host.orders.failover(true), { ok: true, active: 'peer' });
+});
+
+test('A failover that still waits for the peer is carried out at once when somebody forces it', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  const [waiting, forced] = await Promise.all([host.orders.failover(false), host.orders.failover(true)]);
+  t.like(waiting, { ok: true, active: 'peer' });
+  t.deepEqual(forced, waiting);
+  [host.roles, host.peer] = [master, backup];
+  t.false((await host.orders.failover(false)).ok);
+});
+
+test('A peer that is behind for a moment only is waited for', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  const order = host.orders.failover(false);
+  host.whyNot = '';
+  t.true((await order).ok);
+});
+
+test('Where nobody takes over, the host stands in full again and says that it goes on', async (t) => {
+  const host = await Host.create(t);
+  host.takesOver = false;
+  const outcome = await host.orders.failover(false);
+  t.like(outcome, { ok: false, active: 'this host', tookMs: 0 });
+  t.regex(outcome.message, /has not taken over within 5 s/);
+  t.false(host.orders.handsOver);
+});
+
+test('A host that has handed over stands back while its peer is master and well, and no longer', async (t) => {
+  for (const end of ['backup', 'fault', 'lowered', 'no VRRP'] as const) {
+    const host = await Host.create(t);
+    await host.orders.failover(false);
+    t.true(host.orders.handsOver);
+    if (end === 'backup') host.peer = backup;
+    if (end === 'fault') host.peer = { 'vrrp-51': 'fault' };
+    if (end === 'lowered') host.isPeerLowered = true;
+    if (end === 'no VRRP') host.peer = {};
+    t.false(host.orders.handsOver, end);
+  }
+});
+
+test('A peer whose agent is silent, or knows nothing yet, is stood back for until this host is master', async (t) => {
+  for (const peer of [
+    undefined,
+    { 'vrrp-51': 'unknown' },
+    { 'vrrp-51': 'backup', 'vrrp-52': 'unknown' },
+  ] as const) {
+    const host = await Host.create(t);
+    await host.orders.failover(false);
+    host.peer = peer;
+    // What an agent that has just started says of itself.
+    host.isPeerLowered = peer !== undefined;
+    for (const role of ['backup', 'fault', 'unknown', 'backup'] as const) {
+      host.roles = { 'vrrp-51': role };
+      t.true(host.orders.handsOver, role);
+    }
+    host.roles = { 'vrrp-51': 'master' };
+    t.false(host.orders.handsOver);
+    // That is the end of it, whoever is master later.
+    [host.roles, host.peer, host.isPeerLowered] = [backup, master, false];
+    t.false(host.orders.handsOver);
+  }
+});
+
+test('A peer whose agent is back and that is still master is stood back for as before', async (t) => {
+  const host = await Host.create(t);
+  await host.orders.failover(false);
+  for (const peer of [undefined, { 'vrrp-51': 'unknown' }, master] as const) {
+    host.peer = peer;
+    t.true(host.orders.handsOver);
+  }
+  host.peer = backup;
+  t.false(host.orders.handsOver);
+});
+
+test('Where VRRP does not run there is nothing to hand over, and that is said', async (t) => {
+  const host = await Host.create(t);
+  for (const roles of [{}, { 'vrrp-51': 'unknown' }] as const) {
+    host.roles = roles;
+    const outcome = await host.orders.failover(true);
+    t.like(outcome, { ok: false, active: 'unknown' });
+    t.regex(outcome.message, /VRRP does not run here/);
+  }
+});
+
+test('A lock moves the traffic, is there again after a restart, and is as good said twice', async (t) => {
+  const host = await Host.create(t);
+  t.like(await host.orders.lock(), { ok: true, active: 'peer' });
+  t.like(await host.orders.lock(), { ok: true, active: 'peer', tookMs: 0 });
+  t.true(host.orders.isLocked);
+
+  const file = new MaintenanceFile(host.path);
+  t.true(await file.isThere());
+  t.like(await host.orders.unlock(), { ok: true });
+  t.like(await host.orders.unlock(), { ok: true });
+  t.false(host.orders.isLocked);
+  t.false(await file.isThere());
+});
+
+test('keep() puts the lock back on disk that somebody has removed, and none that was lifted', async (t) => {
+  const host = await Host.create(t);
+  const isThere = () => new MaintenanceFile(host.path).isThere();
+  await host.orders.keep();
+  t.false(await isThere());
+  await host.orders.lock();
+  await rm(host.path);
+  await host.orders.keep();
+  t.true(await isThere());
+  await rm(dirname(host.path), { recursive: true });
+  // Whoever makes the folder again, it is not this.
+  await host.orders.keep();
+  t.false(await isThere());
+  await mkdir(dirname(host.path));
+  const unlocked = host.orders.unlock();
+  await host.orders.keep();
+  await unlocked;
+  t.false(await isThere());
+});
+
+test('An unlocked host says when the VIPs have come back that belong to it', async (t) => {
+  const host = await Host.create(t);
+  await host.orders.lock();
+  t.is(host.prepared.length, 1);
+  let looks = 0;
+  host.takes = () => {
+    if (++looks === 3) host.roles = master;
+    return looks < 3;
+  };
+  host.takesOver = false;
+  t.like(await host.orders.unlock(), { ok: true, message: 'This host is not locked' });
+  t.is(looks, 3);
+});
+
+test('A peer that is behind is prepared for a lock, and one that is not heard is not', async (t) => {
+  const host = await Host.create(t);
+  host.whyNot = 'The peer is behind';
+  t.like(await host.orders.lock(), { ok: true, active: 'peer' });
+  t.deepEqual(host.prepared, [master]);
+  const alone = await Host.create(t);
+  [alone.peer, alone.takesOver] = [undefined, false];
+  t.like(await alone.orders.lock(), { ok: false, active: 'this host' });
+  t.deepEqual(alone.prepared, []);
+});
+
+test('Where advertisements are rare traffic has more time to move', async (t) => {
+  const host = await Host.create(t);
+  [host.takesOver, host.advertInterval] = [false, 500];
+  t.regex((await host.orders.failover(false)).message, /has not taken over within 7 s/);
+});
+
+test('No order takes longer than the command waits for it, however rare advertisements are', async (t) => {
+  const host = await Host.create(t);
+  [host.takesOver, host.advertInterval] = [false, 10_000];
+  const order = host.orders.failover(false);
+  host.orders.close();
+  const most = Number(/within (\d+) s/.exec((await order).message)?.[1]);
+  t.true(ORDER_PATIENCE > most * 1_000 + 11_000, `${most} s, and 11 s to settle and prepare`);
+});
+
+test('A failover that the peer does not take says what keeps it', async (t) => {
+  const host = await Host.create(t);
+  host.takesOver = false;
+  const order = host.orders.failover(true);
+  host.whyNot = 'The peer is lowered: maintenance';
+  host.orders.close();
+  t.regex((await order).message, /: this host goes on; The peer is lowered: maintenance$/);
+});
+
+test('A lock that is undone while traffic moves says that, and so does what undoes one', async (t) => {
+  const host = await Host.create(t);
+  const file = new MaintenanceFile(host.path);
+  host.whilePreparing = () => host.orders.unlock();
+  t.like(await host.orders.lock(), { ok: false, message: 'This host has been unlocked meanwhile' });
+  t.is(host.moves, 0);
+  t.false(host.orders.isLocked);
+  t.false(await file.isThere());
+  host.whilePreparing = async () => undefined;
+  let second: Promise<unknown> | undefined;
+  host.takes = () => {
+    second ??= host.orders.lock();
+    return !host.orders.isLocked;
+  };
+  t.like(await host.orders.unlock(), { ok: false, message: 'This host has been locked meanwhile' });
+  t.like(await second, { ok: true, message: 'This host is locked and not active' });
+  t.true(host.orders.isLocked);
+  t.true(await file.isThere());
+});
+
+test('A lock stays although nobody takes over, and says why traffic is still here', async (t) => {
+  const host = await Host.create(t);
+  host.takesOver = false;
+  host.whyNot = 'The peer is not heard';
+  const outcome = await host.orders.lock();
+  t.like(outcome, { ok: false, active: 'this host' });
+  t.regex(outcome.message, /locked, but still active: The peer is not heard/);
+  t.true(host.orders.isLocked);
+  await t.notThrowsAsync(stat(host.path));
+});
+
+test('A lock that cannot be written is no lock', async (t) => {
+  const host = await Host.create(t, '/proc/headgate');
+  await t.throwsAsync(host.orders.lock(), { code: 'FILE_WRITE' });
+  t.false(host.orders.isLocked);
+  t.is(host.moves, 0);
+});

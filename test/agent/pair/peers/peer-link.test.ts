@@ -1,0 +1,368 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect as connectPlain, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ConnectionOptions, connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import ava, { type ExecutionContext } from 'ava';
+import { readCredentials } from '../../../../agent/pair/peers/credentials.ts';
+import { PeerLink } from '../../../../agent/pair/peers/peer-link.ts';
+import { PeerEar, type PeerEarOptions, type Refusal } from '../../../../agent/pair/peers/peer-listener.ts';
+import { PeerMouth, type PeerMouthOptions } from '../../../../agent/pair/peers/peer-sender.ts';
+import { type PairReport, reportText } from '../../../../agent/pair/peers/report.ts';
+import { ownNetwork } from '../../../support/own-network.ts';
+import { makeCredentials } from '../../../support/pair-credentials.ts';
+import { pairReport } from '../../../support/pair-report.ts';
+import { requires } from '../../../support/requirements.ts';
+import { silentLog } from '../../../support/silent-log.ts';
+
+const test = requires(ava, { programs: ['openssl'] });
+
+interface Side {
+  readonly link: PeerLink;
+  /** Taken up by the next renew(). */
+  readonly addresses: { own: string; peer: string };
+  readonly refused: Refusal[];
+  readonly proved: string[];
+  report: PairReport;
+}
+
+/** Two addresses that no other test has, a port, and credentials. */
+class Rig {
+  readonly own: string;
+  readonly peer: string;
+  readonly stranger: string;
+  readonly port = randomInt(20_000, 30_000);
+  readonly folder: string;
+  readonly credentials: string;
+
+  private constructor(network: string, folder: string, credentials: string) {
+    [this.own, this.peer, this.stranger] = [`${network}.1`, `${network}.2`, `${network}.3`];
+    this.folder = folder;
+    this.credentials = credentials;
+  }
+
+  static async create(t: ExecutionContext): Promise<Rig> {
+    const folder = await mkdtemp(join(tmpdir(), 'headgate-pair-'));
+    t.teardown(() => rm(folder, { recursive: true }));
+    return new Rig(await ownNetwork(t), folder, await makeCredentials(folder));
+  }
+
+  async side(t: ExecutionContext, ownAddress = this.own, credentials = this.credentials): Promise<Side> {
+    const refused: Refusal[] = [];
+    const proved: string[] = [];
+    const addresses = { own: ownAddress, peer: ownAddress === this.own ? this.peer : this.own };
+    const link = new PeerLink({
+      addresses: () => ({ ...addresses }),
+      port: this.port,
+      credentials,
+      report: () => side.report,
+      tables: () => '',
+      onHeard: () => undefined,
+      onProved: async ({ fingerprint }) => {
+        proved.push(fingerprint);
+      },
+      onRefused: (why) => refused.push(why),
+      log: silentLog(),
+    });
+    const side: Side = { link, addresses, refused, proved, report: { ...pairReport, version: ownAddress } };
+    t.teardown(() => link.close());
+    await link.renew();
+    return side;
+  }
+
+  /** What hears the peer, and nothing else. */
+  async ear(
+    t: ExecutionContext,
+    change: Partial<PeerEarOptions> & { address?: string } = {},
+  ): Promise<PeerEar> {
+    const { address = this.own, ...rest } = change;
+    const ear = new PeerEar({
+      own: { address, port: this.port },
+      peerAddress: this.peer,
+      credentials: await readCredentials(this.credentials),
+      patience: 2_000,
+      silencePatience: 10_000,
+      onListening: async () => undefined,
+      onHeard: () => undefined,
+      onRefused: () => undefined,
+      log: silentLog(),
+      ...rest,
+    });
+    t.teardown(() => ear.close());
+    await ear.start();
+    return ear;
+  }
+
+  /** What the peer says, and nothing else. */
+  async mouth(t: ExecutionContext, change: Partial<PeerMouthOptions>): Promise<PeerMouth> {
+    const mouth = new PeerMouth({
+      ownAddress: this.peer,
+      peer: { address: this.own, port: this.port },
+      credentials: await readCredentials(this.credentials),
+      report: () => pairReport,
+      beat: 100,
+      patience: 2_000,
+      handshakePatience: 10_000,
+      ...change,
+    });
+    t.teardown(() => mouth.close());
+    mouth.start();
+    return mouth;
+  }
+
+  /** A connection to the first side as the peer would make it, unless something else is said. */
+  async client(
+    t: ExecutionContext,
+    change: ConnectionOptions & { localAddress?: string } = {},
+  ): Promise<TLSSocket> {
+    const pem = await readFile(this.credentials, 'utf8');
+    const options = {
+      host: this.own,
+      port: this.port,
+      localAddress: this.peer,
+      key: pem,
+      cert: pem,
+      ca: pem,
+    };
+    const socket = connect({
+      ...options,
+      checkServerIdentity: () => undefined,
+      ...change,
+    } as ConnectionOptions);
+    socket.on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    return socket;
+  }
+}
+
+/** Whether by an error or not. */
+function ended(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
+}
+
+async function until(t: ExecutionContext, what: string, condition: () => boolean): Promise<void> {
+  for (const end = performance.now() + 10_000; !condition(); await delay(5))
+    if (performance.now() > end) throw new Error(`Not within 10 s: ${what}`);
+  t.pass();
+}
+
+test('Two agents hear each other, at once when something changes, and each knows that it is heard', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  t.regex(a.link.fault, /is not heard/);
+  const b = await rig.side(t, rig.peer);
+  await until(t, 'both are heard', () => a.link.fault === '' && b.link.fault === '');
+  t.is(a.link.peer?.version, rig.peer);
+  t.is(b.link.peer?.version, rig.own);
+  t.deepEqual([a.proved.length, b.proved.length], [1, 1]);
+  a.report = { ...a.report, roles: { 'vrrp-51': 'master' } };
+  a.link.tell();
+  await until(t, 'the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
+});
+
+test('Other addresses are taken up, and who came from the ones before is not heard any more', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const b = await rig.side(t, rig.peer);
+  await until(t, 'both are heard', () => a.link.fault === '' && b.link.fault === '');
+  b.addresses.own = rig.stranger;
+  await b.link.renew();
+  t.is(b.link.peer, undefined);
+  await until(t, 'it is not heard from there', () => a.refused.includes('address'));
+  a.addresses.peer = rig.stranger;
+  await a.link.renew();
+  await until(t, 'both are heard again', () => a.link.fault === '' && b.link.fault === '');
+  t.deepEqual([a.proved.length, b.proved.length], [2, 2]);
+  await a.link.renew();
+  t.is(a.link.fault, '');
+  t.is(a.proved.length, 2);
+});
+
+test('A peer that ends is soon unknown, and is heard again when it comes back', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const first = await rig.side(t, rig.peer);
+  await until(t, 'it is heard', () => a.link.peer !== undefined);
+  first.link.close();
+  await until(t, 'it is unknown', () => a.link.peer === undefined);
+  t.not(a.link.fault, '');
+  await rig.side(t, rig.peer);
+  await until(t, 'it is heard again', () => a.link.fault === '');
+});
+
+test('A host that loses its peer in the midst of changes tells it again when it is back', async (t) => {
+  const rig = await Rig.create(t);
+  const b = await rig.side(t, rig.peer);
+  // What only hears: this host is not reminded of its peer by what that one tells.
+  for (let round = 0; round < 3; round++) {
+    const ear = await rig.ear(t);
+    await until(t, 'it is heard', () => ear.peer !== undefined);
+    b.link.tell();
+    ear.close();
+    await delay(50);
+  }
+});
+
+test('A peer that takes a connection, but shakes hands late, is told all the same', async (t) => {
+  const rig = await Rig.create(t);
+  const ear = await rig.ear(t, { address: rig.stranger });
+  // In front of the peer, as a machine that gets to it late.
+  const late = createServer(async (from) => {
+    from.on('error', () => undefined).pause();
+    await delay(1_000);
+    const to = connectPlain({ host: rig.stranger, port: rig.port, localAddress: rig.peer });
+    to.on('error', () => undefined);
+    from.pipe(to).pipe(from);
+  });
+  late.listen(rig.port, rig.own);
+  t.teardown(() => late.close());
+  const mouth = await rig.mouth(t, { patience: 500, handshakePatience: 60_000 });
+  await until(t, 'it is heard', () => ear.peer !== undefined && mouth.fault === '');
+});
+
+test('A peer that was stopped for a while is unknown meanwhile, and goes on by the same connection', async (t) => {
+  const rig = await Rig.create(t);
+  const known: boolean[] = [];
+  const onHeard = (): void => {
+    known.push(ear.peer !== undefined);
+  };
+  const ear = await rig.ear(t, { patience: 200, silencePatience: 60_000, onHeard });
+  const socket = await rig.client(t);
+  socket.write(reportText(pairReport));
+  await until(t, 'it is heard, and unknown', () => known.join() === 'true,false');
+  socket.write(reportText(pairReport));
+  await until(t, 'it is heard again', () => known.length > 2);
+  t.deepEqual(known.slice(0, 3), [true, false, true]);
+});
+
+test('A peer that never shakes hands, and one that never answers, are given up', async (t) => {
+  const rig = await Rig.create(t);
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
+  silent.listen(rig.port, rig.own);
+  t.teardown(() => {
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const mouth = await rig.mouth(t, { patience: 60_000, handshakePatience: 100 });
+  await until(t, 'it is given up', () => / does not shake hands within 100 ms$/.test(mouth.fault));
+  await until(t, 'it is tried again', () => sockets.length > 1);
+
+  const other = await Rig.create(t);
+  const pem = await readFile(other.credentials, 'utf8');
+  const options = { key: pem, cert: pem, ca: pem, requestCert: true };
+  const mute = createTlsServer(options, (socket) =>
+    sockets.push(socket.on('error', () => undefined).resume()),
+  );
+  mute.listen(other.port, other.own);
+  t.teardown(() => mute.close());
+  const unheard = await other.mouth(t, { patience: 300 });
+  await until(t, 'it is given up', () => / does not answer within 300 ms$/.test(unheard.fault));
+});
+
+test('Without a certificate that is trusted nobody is heard, in either direction', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const b = await rig.side(t, rig.peer, await makeCredentials(rig.folder, 'other'));
+  await until(t, 'it is refused', () => a.refused.includes('handshake') || b.refused.includes('handshake'));
+  t.is(a.link.peer, undefined);
+  t.is(b.link.peer, undefined);
+
+  const nameless = await rig.client(t, { key: undefined, cert: undefined } as ConnectionOptions);
+  await ended(nameless);
+  t.is(a.link.peer, undefined);
+});
+
+test('TLS before 1.3 and clear text are refused', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const old = await rig.client(t, { maxVersion: 'TLSv1.2' });
+  await ended(old);
+  const plain = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
+  plain.on('error', () => undefined);
+  plain.write(reportText(pairReport));
+  await ended(plain);
+  t.deepEqual(a.refused, ['handshake', 'handshake']);
+  t.is(a.link.peer, undefined);
+});
+
+test('Who comes from another address than the peer is refused, with whatever certificate', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const socket = await rig.client(t, { localAddress: rig.stranger });
+  socket.write(reportText(pairReport));
+  await ended(socket);
+  t.deepEqual(a.refused, ['address']);
+  t.is(a.link.peer, undefined);
+});
+
+for (const [title, text] of [
+  ['A message that was tampered with', reportText(pairReport).replace('"synced":true', '"synced":maybe')],
+  ['A message that is too long', 'x'.repeat(100_000)],
+] as const) {
+  test(`${title} ends the connection`, async (t) => {
+    const rig = await Rig.create(t);
+    const a = await rig.side(t);
+    const socket = await rig.client(t);
+    socket.write(text);
+    socket.resume();
+    await ended(socket);
+    t.deepEqual(a.refused, ['message']);
+    t.is(a.link.peer, undefined);
+  });
+}
+
+test('What was recorded of a connection says nothing when it is played again', async (t) => {
+  const rig = await Rig.create(t);
+  const a = await rig.side(t);
+  const recorded: Buffer[] = [];
+  // Between the peer and the agent, as one who has the wire.
+  const tap = createServer((from) => {
+    const to = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
+    from.on('data', (chunk: Buffer) => recorded.push(chunk)).on('error', () => undefined);
+    to.on('error', () => undefined);
+    from.pipe(to).pipe(from);
+  });
+  tap.listen(rig.port, rig.stranger);
+  t.teardown(() => tap.close());
+  await once(tap, 'listening');
+  const socket = await rig.client(t, { host: rig.stranger });
+  socket.write(reportText({ ...pairReport, roles: { 'vrrp-51': 'master' } }));
+  await until(t, 'it was heard', () => a.link.peer !== undefined);
+  socket.destroy();
+  await until(t, 'it is unknown', () => a.link.peer === undefined);
+
+  const replay = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
+  replay.on('error', () => undefined).resume();
+  for (const chunk of recorded) replay.write(chunk);
+  await ended(replay);
+  t.is(a.link.peer, undefined);
+  t.is(a.refused.at(-1), 'handshake');
+});
+
+test('A peer that connects and then says nothing is let go', async (t) => {
+  const rig = await Rig.create(t);
+  const refused: Refusal[] = [];
+  await rig.ear(t, { silencePatience: 500, onRefused: (why) => refused.push(why) });
+  const socket = await rig.client(t);
+  socket.resume();
+  await ended(socket);
+  t.regex(refused.join(), /^(silence|handshake)$/);
+});
+
+test('Credentials that cannot be used are a fault, and those that come later are taken', async (t) => {
+  const rig = await Rig.create(t);
+  const path = join(rig.folder, 'later.pem');
+  const a = await rig.side(t, rig.own, path);
+  t.regex(a.link.fault, /Cannot use the credentials of the pair in .*later\.pem/);
+  t.deepEqual(a.proved, []);
+  await makeCredentials(rig.folder, 'later');
+  await a.link.renew();
+  t.regex(a.link.fault, /is not heard/);
+  t.is(a.proved.length, 1);
+  await a.link.renew();
+  t.is(a.proved.length, 1);
+});

@@ -1,0 +1,740 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import test from 'ava';
+import fc from 'fast-check';
+import { parseYamlDocuments } from '../../../../agent/base/yaml.ts';
+import {
+  ANNOTATION_DEFAULTS,
+  type AnnotationValues,
+  readAnnotationDefaults,
+  readAnnotations,
+} from '../../../../agent/translate/annotations/annotations.ts';
+import { bodyPattern } from '../../../../agent/translate/annotations/kinds.ts';
+import { ANNOTATIONS, FIELDS, type Field } from '../../../../agent/translate/annotations/table.ts';
+import { annotationPage } from '../../../../scripts/annotation-page.ts';
+import { processorTime } from '../../../support/processor-time.ts';
+
+type Annotations = Readonly<Record<string, string>>;
+const OBJECT = 'Service default/web';
+const OPENSTACK = 'loadbalancer.openstack.org/';
+
+/** Our own annotations by their short names. */
+function own(record: Annotations): Annotations {
+  return Object.fromEntries(Object.entries(record).map(([name, text]) => [`headgate.io/${name}`, text]));
+}
+
+function messages(annotations: Annotations): string[] {
+  return readAnnotations(annotations, OBJECT).problems.map(({ message }) => message);
+}
+
+/** The values that differ from the defaults. */
+function changed(annotations: Annotations, defaults?: AnnotationValues): Partial<AnnotationValues> {
+  const { values } = readAnnotations(annotations, OBJECT, defaults);
+  const base = defaults ?? ANNOTATION_DEFAULTS;
+  return Object.fromEntries(
+    Object.entries(values).filter(([field, value]) => value !== base[field as Field]),
+  );
+}
+
+const reads = test.macro((t, annotations: Annotations, expected: Partial<AnnotationValues>) => {
+  t.deepEqual(messages(annotations), []);
+  t.deepEqual(changed(annotations), expected);
+});
+
+const refuses = test.macro((t, annotations: Annotations, ...expected: string[]) => {
+  t.deepEqual(messages(annotations), expected);
+  t.deepEqual(changed(annotations), {});
+});
+
+test('A Service without annotations gets the defaults', (t) => {
+  const { values, problems } = readAnnotations({}, OBJECT);
+  t.deepEqual(problems, []);
+  t.deepEqual(values, {
+    algorithm: 'round-robin',
+    mode: 'tcp',
+    healthMonitor: 'none',
+    healthMonitorPath: '/',
+    healthMonitorMethod: 'GET',
+    healthMonitorExpectedCodes: '200-399',
+    healthMonitorExpectedBody: '',
+    healthMonitorExpectedBodyPattern: '',
+    healthMonitorHost: '',
+    healthMonitorSni: '',
+    healthMonitorGrpcService: '',
+    healthMonitorInterval: 5_000,
+    healthMonitorTimeout: 3_000,
+    healthMonitorRise: 2,
+    healthMonitorFall: 3,
+    healthMonitorPort: 0,
+    proxyProtocol: 'none',
+    acceptProxyProtocol: false,
+    timeoutConnect: 1_000,
+    timeoutClient: 600_000,
+    timeoutServer: 600_000,
+    timeoutTunnel: 0,
+    timeoutQueue: 5_000,
+    connectionLimit: 0,
+    rateLimit: 0,
+    memberConnectionLimit: 0,
+    members: undefined,
+    whenEmpty: 'reject',
+    whenAllDown: 'serve',
+    loadBalancerIps: [],
+    addressPool: undefined,
+    addressSharingKey: undefined,
+  });
+});
+
+test('Every field is named after its annotation, and every default and example is a value that is allowed', (t) => {
+  for (const field of FIELDS) {
+    const { name, kind, example, default: value } = ANNOTATIONS[field];
+    t.is(
+      name,
+      field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    );
+    t.not(kind.parse(example), undefined, name);
+    if (value === undefined || ['healthMonitorPort', 'loadBalancerIps'].includes(field)) continue;
+    const text = (kind.format as (value: unknown) => string)(value);
+    t.is(kind.parse(text), value, name);
+  }
+});
+
+test('An annotation of everybody else is no business of ours', (t) => {
+  const { values, problems } = readAnnotations(
+    {
+      'metallb.io/loadBalancerIPs': '192.0.2.1',
+      'example.headgate.io/mode': 'nonsense',
+      'headgate.io': 'nonsense',
+      [`${OPENSTACK}flavor-id`]: 'nonsense',
+      [`${OPENSTACK}timeout-tcp-inspect`]: '5000',
+      [`${OPENSTACK}load-balancer-address`]: '192.0.2.1',
+    },
+    OBJECT,
+  );
+  t.deepEqual(problems, []);
+  t.deepEqual(values, ANNOTATION_DEFAULTS);
+});
+
+const monitored = own({ 'health-monitor': 'http' });
+
+for (const [what, annotations, expected] of [
+  ['an algorithm', own({ algorithm: 'source-hash' }), { algorithm: 'source-hash' }],
+  ['a mode', own({ mode: 'http' }), { mode: 'http' }],
+  ['a boolean', own({ 'accept-proxy-protocol': 'true' }), { acceptProxyProtocol: true }],
+  ['a PROXY protocol', own({ 'proxy-protocol': 'v2' }), { proxyProtocol: 'v2' }],
+  ['members', own({ members: 'nodes' }), { members: 'nodes' }],
+  ['what to do without members', own({ 'when-empty': 'keep-last' }), { whenEmpty: 'keep-last' }],
+  ['blanks around a value', own({ mode: ' http\n' }), { mode: 'http' }],
+  ['milliseconds', own({ 'timeout-connect': '250ms' }), { timeoutConnect: 250 }],
+  ['seconds', own({ 'timeout-queue': '30s' }), { timeoutQueue: 30_000 }],
+  ['minutes', own({ 'timeout-client': '2m' }), { timeoutClient: 120_000 }],
+  ['hours', own({ 'timeout-server': '1h' }), { timeoutServer: 3_600_000 }],
+  ['days', own({ 'timeout-tunnel': '24d' }), { timeoutTunnel: 2_073_600_000 }],
+  ['a number', own({ 'connection-limit': '2000' }), { connectionLimit: 2000 }],
+  ['the greatest number', own({ 'rate-limit': '1000000' }), { rateLimit: 1_000_000 }],
+  ['a number with zeros before it', own({ 'member-connection-limit': '007' }), { memberConnectionLimit: 7 }],
+  ['a pool', own({ 'address-pool': 'internal.v4' }), { addressPool: 'internal.v4' }],
+  ['a sharing key', own({ 'address-sharing-key': ' Front_1 ' }), { addressSharingKey: 'Front_1' }],
+  ['one address', own({ 'load-balancer-ips': '192.0.2.1' }), { loadBalancerIps: ['192.0.2.1'] }],
+  [
+    'an address of each family, in the order written and in canonical form',
+    own({ 'load-balancer-ips': ' 2001:DB8:0::1 , 192.0.2.1' }),
+    { loadBalancerIps: ['2001:db8::1', '192.0.2.1'] },
+  ],
+  [
+    'a whole health monitor',
+    own({
+      'health-monitor': 'https',
+      'health-monitor-path': '/healthz?full=1',
+      'health-monitor-method': 'HEAD',
+      'health-monitor-expected-codes': '200',
+      'health-monitor-interval': '10s',
+      'health-monitor-timeout': '10s',
+      'health-monitor-rise': '1',
+      'health-monitor-fall': '50',
+      'health-monitor-port': '8081',
+    }),
+    {
+      healthMonitor: 'https',
+      healthMonitorPath: '/healthz?full=1',
+      healthMonitorMethod: 'HEAD',
+      healthMonitorExpectedCodes: '200',
+      healthMonitorInterval: 10_000,
+      healthMonitorTimeout: 10_000,
+      healthMonitorRise: 1,
+      healthMonitorFall: 50,
+      healthMonitorPort: 8081,
+    },
+  ],
+] as const) {
+  test(`readAnnotations() reads ${what}`, reads, annotations, expected);
+}
+
+for (const [text, expected] of [
+  ['200', '200'],
+  ['200,204', '200,204'],
+  ['204, 200', '200,204'],
+  ['200-204,202-299', '200-299'],
+  ['200,201,202', '200-202'],
+  ['300-399,200-299', '200-399'],
+  ['100-599,404', '100-599'],
+  ['200,200', '200'],
+] as const) {
+  test(`readAnnotations() makes the status codes ${expected} of ${text}`, (t) => {
+    const { values, problems } = readAnnotations(
+      { ...monitored, ...own({ 'health-monitor-expected-codes': text }) },
+      OBJECT,
+    );
+    t.deepEqual(problems, []);
+    t.is(values.healthMonitorExpectedCodes, expected);
+  });
+}
+
+const RATE = 'Cannot use annotation "headgate.io/rate-limit"';
+const WHOLE = 'is not a whole number from 0 to 1000000';
+const CONNECT = 'Cannot use annotation "headgate.io/timeout-connect"';
+const DURATION = 'is not a duration with its unit (ms, s, m, h or d) from 10ms to 5m';
+const IPS = 'Cannot use annotation "headgate.io/load-balancer-ips"';
+const ADDRESSES = 'is not one IPv4 address, one IPv6 address, or one of each with a comma between them';
+
+for (const [annotations, message] of [
+  [own({ 'rate-limit': 'abc' }), `${RATE}: "abc" ${WHOLE}`],
+  [own({ 'rate-limit': '' }), `${RATE}: "" ${WHOLE}`],
+  [own({ 'rate-limit': '-1' }), `${RATE}: "-1" ${WHOLE}`],
+  [own({ 'rate-limit': '+1' }), `${RATE}: "+1" ${WHOLE}`],
+  [own({ 'rate-limit': '1e3' }), `${RATE}: "1e3" ${WHOLE}`],
+  [own({ 'rate-limit': '1.0' }), `${RATE}: "1.0" ${WHOLE}`],
+  [own({ 'rate-limit': '0x10' }), `${RATE}: "0x10" ${WHOLE}`],
+  [own({ 'rate-limit': '1_000' }), `${RATE}: "1_000" ${WHOLE}`],
+  [own({ 'rate-limit': '٣' }), `${RATE}: "٣" ${WHOLE}`],
+  [own({ 'rate-limit': '1000001' }), `${RATE}: "1000001" ${WHOLE}`],
+  [own({ 'rate-limit': '99999999999999999999' }), `${RATE}: "99999999999999999999" ${WHOLE}`],
+  [own({ 'rate-limit': '1\nfrontend x' }), `${RATE}: "1\\nfrontend x" ${WHOLE}`],
+  [own({ 'rate-limit': 'a"b\\\0' }), `${RATE}: "a\\"b\\\\\\u0000" ${WHOLE}`],
+  [own({ 'rate-limit': '1\u2028\u202e2\u{e0041}' }), `${RATE}: "1\\u2028\\u202e2\\udb40\\udc41" ${WHOLE}`],
+  [own({ 'rate-limit': 'a'.repeat(61) }), `${RATE}: "${'a'.repeat(60)}…" ${WHOLE}`],
+  [
+    own({ 'rate-limit': '1'.repeat(1_000_000) }),
+    `${RATE}: "${'1'.repeat(60)}…" is longer than 512 characters`,
+  ],
+  [own({ 'timeout-connect': '50' }), `${CONNECT}: "50" ${DURATION}`],
+  [own({ 'timeout-connect': '0' }), `${CONNECT}: "0" ${DURATION}`],
+  [own({ 'timeout-connect': '9ms' }), `${CONNECT}: "9ms" ${DURATION}`],
+  [own({ 'timeout-connect': '301s' }), `${CONNECT}: "301s" ${DURATION}`],
+  [own({ 'timeout-connect': '1.5s' }), `${CONNECT}: "1.5s" ${DURATION}`],
+  [own({ 'timeout-connect': '1 s' }), `${CONNECT}: "1 s" ${DURATION}`],
+  [own({ 'timeout-connect': '1S' }), `${CONNECT}: "1S" ${DURATION}`],
+  [own({ 'timeout-connect': '1us' }), `${CONNECT}: "1us" ${DURATION}`],
+  [own({ 'timeout-connect': '9999999999d' }), `${CONNECT}: "9999999999d" ${DURATION}`],
+  [
+    own({ 'timeout-tunnel': '25d' }),
+    'Cannot use annotation "headgate.io/timeout-tunnel": "25d" is not 0 or a duration with its unit (ms, s, m, h or d) from 500ms to 24d',
+  ],
+  [
+    own({ algorithm: 'Round-Robin' }),
+    'Cannot use annotation "headgate.io/algorithm": "Round-Robin" is not one of round-robin, least-connections, source-hash or random',
+  ],
+  [own({ mode: 'toString' }), 'Cannot use annotation "headgate.io/mode": "toString" is not tcp or http'],
+  [
+    own({ 'accept-proxy-protocol': 'yes' }),
+    'Cannot use annotation "headgate.io/accept-proxy-protocol": "yes" is not true or false',
+  ],
+  [
+    own({ 'address-pool': 'Internal' }),
+    'Cannot use annotation "headgate.io/address-pool": "Internal" is not a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
+  ],
+  [
+    own({ 'address-sharing-key': 'a b' }),
+    'Cannot use annotation "headgate.io/address-sharing-key": "a b" is not a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
+  ],
+  [own({ 'load-balancer-ips': '' }), `${IPS}: "" ${ADDRESSES}`],
+  [own({ 'load-balancer-ips': '192.0.2.1,' }), `${IPS}: "192.0.2.1," ${ADDRESSES}`],
+  [own({ 'load-balancer-ips': '192.0.2.1,192.0.2.2' }), `${IPS}: "192.0.2.1,192.0.2.2" ${ADDRESSES}`],
+  [own({ 'load-balancer-ips': '192.0.2.1,::1,::2' }), `${IPS}: "192.0.2.1,::1,::2" ${ADDRESSES}`],
+  [own({ 'load-balancer-ips': '192.0.2.0/24' }), `${IPS}: "192.0.2.0/24" ${ADDRESSES}`],
+  [own({ 'load-balancer-ips': '192.0.2.010' }), `${IPS}: "192.0.2.010" ${ADDRESSES}`],
+] as const) {
+  test(
+    `readAnnotations() refuses ${message.slice(11, 90)} (${message.length})`,
+    refuses,
+    annotations,
+    message,
+  );
+}
+
+const CODES = 'is not a list of status codes from 100 to 599 and ranges of them, such as 200,204 or 200-399';
+for (const text of [
+  '',
+  ',',
+  '200,',
+  '99',
+  '600',
+  '20',
+  '2000',
+  '299-200',
+  '200-',
+  '-299',
+  '200-299-300',
+  '2xx',
+  '!200',
+]) {
+  test(`readAnnotations() refuses the status codes "${text}"`, (t) => {
+    t.deepEqual(messages({ ...monitored, ...own({ 'health-monitor-expected-codes': text }) }), [
+      `Cannot use annotation "headgate.io/health-monitor-expected-codes": "${text}" ${CODES}`,
+    ]);
+  });
+}
+
+for (const path of [
+  'healthz',
+  '',
+  '/a b',
+  '/a\tb',
+  '/a\rb',
+  '/a"b',
+  "/a'b",
+  '/a\\b',
+  '/a#b',
+  '/$HOME',
+  '/%[env(HOME)]',
+  '/%20',
+  '/a;b',
+  '/a,b',
+  '/(a)',
+  '/{a}',
+  '/a|b',
+  '/a`b',
+  '/ä',
+  '/\0',
+  '/x\u2028y',
+  `/${'a'.repeat(256)}`,
+]) {
+  test(`readAnnotations() refuses the path ${JSON.stringify(path).slice(0, 30)}`, (t) => {
+    const annotations = { ...monitored, ...own({ 'health-monitor-path': path }) };
+    const { values, problems } = readAnnotations(annotations, OBJECT);
+    t.is(values.healthMonitorPath, '/');
+    t.regex(problems[0]?.message ?? '', /is not a path that begins with \//);
+  });
+}
+
+test('readAnnotations() takes a path of 256 characters with everything that is allowed', (t) => {
+  const path = `/AZaz09-._~/?&=:@+${'a'.repeat(238)}`;
+  t.is(path.length, 256);
+  t.is(
+    readAnnotations({ ...monitored, ...own({ 'health-monitor-path': path }) }, OBJECT).values
+      .healthMonitorPath,
+    path,
+  );
+});
+
+/** Annotations of the OpenStack cloud provider. */
+function openstack(record: Annotations): Annotations {
+  return Object.fromEntries(Object.entries(record).map(([name, text]) => [`${OPENSTACK}${name}`, text]));
+}
+
+const monitoredByTcp = openstack({ 'enable-health-monitor': 'true' });
+
+for (const [annotations, expected] of [
+  [openstack({ 'lb-method': 'ROUND_ROBIN' }), {}],
+  [openstack({ 'lb-method': 'LEAST_CONNECTIONS' }), { algorithm: 'least-connections' }],
+  [openstack({ 'lb-method': 'SOURCE_IP' }), { algorithm: 'source-hash' }],
+  [openstack({ 'x-forwarded-for': 'true' }), { mode: 'http' }],
+  [openstack({ 'proxy-protocol': 'true' }), { proxyProtocol: 'v1' }],
+  [openstack({ 'proxy-protocol': 'v1' }), { proxyProtocol: 'v1' }],
+  [openstack({ 'proxy-protocol': 'v2' }), { proxyProtocol: 'v2' }],
+  [openstack({ 'proxy-protocol': 'false' }), {}],
+  [openstack({ 'timeout-client-data': '50000' }), { timeoutClient: 50_000 }],
+  [openstack({ 'timeout-member-data': '70000' }), { timeoutServer: 70_000 }],
+  [openstack({ 'timeout-member-connect': '5000' }), { timeoutConnect: 5_000 }],
+  [openstack({ 'connection-limit': '100' }), { connectionLimit: 100 }],
+  [openstack({ 'connection-limit': '-1' }), {}],
+  [openstack({ 'enable-health-monitor': 'false' }), {}],
+  [monitoredByTcp, { healthMonitor: 'tcp' }],
+  [
+    {
+      ...monitoredByTcp,
+      ...openstack({
+        'health-monitor-delay': '60',
+        'health-monitor-timeout': '30',
+        'health-monitor-max-retries': '1',
+        'health-monitor-max-retries-down': '4',
+      }),
+    },
+    {
+      healthMonitor: 'tcp',
+      healthMonitorInterval: 60_000,
+      healthMonitorTimeout: 30_000,
+      healthMonitorRise: 1,
+      healthMonitorFall: 4,
+    },
+  ],
+] as const) {
+  test(
+    `readAnnotations() reads ${JSON.stringify(annotations).replaceAll(OPENSTACK, '')} of OpenStack`,
+    reads,
+    annotations,
+    expected,
+  );
+}
+
+for (const [name, text, words] of [
+  ['lb-method', 'SOURCE_IP_PORT', 'one of ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP'],
+  ['lb-method', 'source-hash', 'one of ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP'],
+  ['proxy-protocol', 'constructor', 'one of true, v1, v2 or false'],
+  ['timeout-client-data', '50s', 'a whole number of milliseconds from 500 to 2073600000'],
+  ['timeout-member-data', '0', 'a whole number of milliseconds from 500 to 2073600000'],
+  ['timeout-member-connect', '300001', 'a whole number of milliseconds from 10 to 300000'],
+  ['health-monitor-delay', '5s', 'a whole number of seconds from 1 to 300'],
+  ['health-monitor-max-retries', '0', 'a whole number from 1 to 50'],
+  ['connection-limit', '0', '-1 or a whole number from 1 to 1000000'],
+  ['connection-limit', '-2', '-1 or a whole number from 1 to 1000000'],
+] as const) {
+  const message = `Cannot use annotation "${OPENSTACK}${name}": "${text}" is not ${words}`;
+  test(
+    `readAnnotations() refuses the ${name} "${text}" of OpenStack`,
+    refuses,
+    openstack({ [name]: text }),
+    message,
+  );
+}
+
+test('An annotation of ours wins over its alias, in either order, even where ours is refused', (t) => {
+  const ours = own({ algorithm: 'random' });
+  const theirs = openstack({ 'lb-method': 'SOURCE_IP' });
+  t.deepEqual(changed({ ...ours, ...theirs }), { algorithm: 'random' });
+  t.deepEqual(changed({ ...theirs, ...ours }), { algorithm: 'random' });
+  t.deepEqual(messages({ ...ours, ...openstack({ 'lb-method': 'nonsense' }) }), []);
+  const bad = { ...theirs, ...own({ algorithm: 'nonsense' }) };
+  t.deepEqual(changed(bad), {});
+  t.is(messages(bad).length, 1);
+});
+
+for (const [name, hint] of [
+  ['ratelimit', ', the nearest is "headgate.io/rate-limit"'],
+  ['loadBalancerIPs', ', the nearest is "headgate.io/load-balancer-ips"'],
+  ['health-check-interval', ', the nearest is "headgate.io/health-monitor-interval"'],
+  ['algoritm', ', the nearest is "headgate.io/algorithm"'],
+  ['certificate', ''],
+  ['', ''],
+  ['constructor', ''],
+] as const) {
+  const message = `Cannot use annotation "headgate.io/${name}": there is none of this name${hint}`;
+  test(`readAnnotations() knows no annotation "${name}"`, refuses, own({ [name]: 'true' }), message);
+}
+
+test('readAnnotations() shows an unknown name as it shows a value: quoted and cut', (t) => {
+  t.deepEqual(messages(own({ 'a"\n': '', [`b${'x'.repeat(1_000_000)}`]: '' })), [
+    'Cannot use annotation "headgate.io/a\\"\\n": there is none of this name',
+    `Cannot use annotation "headgate.io/b${'x'.repeat(47)}…": there is none of this name`,
+  ]);
+});
+
+test('readAnnotations() names eight unknown annotations and counts the others', (t) => {
+  const annotations = own(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`unknown-${i}`, ''])));
+  const found = messages(annotations);
+  t.is(found.length, 9);
+  t.is(found[8], 'Cannot use 9992 more annotations: there are none of their names');
+});
+
+const needsHttp = 'it needs annotation "headgate.io/health-monitor" to be http or https';
+const needsAny =
+  'it needs annotation "headgate.io/health-monitor" to be one of tcp, http, https, tls, grpc, grpcs or kube-proxy';
+
+test('A path, method or codes without an HTTP monitor is a Problem', (t) => {
+  const annotations = own({
+    'health-monitor-path': '/x',
+    'health-monitor-method': 'HEAD',
+    'health-monitor': 'tcp',
+  });
+  t.deepEqual(messages(annotations), [
+    `Cannot use annotation "headgate.io/health-monitor-path": ${needsHttp}`,
+    `Cannot use annotation "headgate.io/health-monitor-method": ${needsHttp}`,
+  ]);
+  t.deepEqual(changed(annotations), { healthMonitor: 'tcp' });
+});
+
+test('Any detail of a health monitor without a health monitor is a Problem', (t) => {
+  const annotations = {
+    ...own({ 'health-monitor-fall': '5' }),
+    ...openstack({ 'health-monitor-delay': '10' }),
+  };
+  t.deepEqual(messages(annotations), [
+    `Cannot use annotation "${OPENSTACK}health-monitor-delay": ${needsAny}`,
+    `Cannot use annotation "headgate.io/health-monitor-fall": ${needsAny}`,
+  ]);
+  t.deepEqual(changed(annotations), {});
+});
+
+test('A body is no use where the method is HEAD, unless a default asks for it', (t) => {
+  const head = { 'health-monitor': 'http', 'health-monitor-method': 'HEAD' };
+  t.deepEqual(messages(own({ ...head, 'health-monitor-expected-body': 'OK' })), [
+    'Cannot use annotation "headgate.io/health-monitor-expected-body": the answer to HEAD has no body',
+  ]);
+  const { values: defaults } = readAnnotationDefaults({ 'health-monitor-expected-body': 'OK' });
+  t.deepEqual(readAnnotations(own(head), OBJECT, defaults).problems, []);
+});
+
+for (const [text, isAllowed] of [
+  ['"status" {0,4}: {0,4}"(UP|OK)"', true],
+  [String.raw`^\{"ok":true\}$`, true],
+  ['[a-z0-9]{1,64}', true],
+  ['[^<>]{2}', true],
+  ['(a|b)c', true],
+  ['a*', false],
+  ['a+', false],
+  ['(a){2}', false],
+  ['(a?){3}', false],
+  ['(?i)a', false],
+  ['((a))', false],
+  ['a{2}{2}', false],
+  ['a??', false],
+  ['[a-z]{0,65}', false],
+  ['.{0,64}.{0,64}', false],
+  ['(.|.)'.repeat(9), false],
+  ['[z-a]', false],
+  ['[[:alpha:]]', false],
+  [String.raw`\d`, false],
+  ['a|', false],
+  ['()', false],
+  ['(a', false],
+  ["it's", false],
+] as const) {
+  test(`The pattern ${text} is ${isAllowed ? '' : 'not '}allowed for a body`, (t) => {
+    t.is(bodyPattern.parse(text), isAllowed ? text : undefined);
+  });
+}
+
+test('A health monitor that is refused is the only Problem, not its details too', (t) => {
+  t.is(
+    messages(own({ 'health-monitor': 'htp', 'health-monitor-path': '/x', 'health-monitor-fall': '5' }))
+      .length,
+    1,
+  );
+});
+
+test('The default of the settings is a health monitor like any other', (t) => {
+  const { values: defaults } = readAnnotationDefaults({ 'health-monitor': 'http' });
+  const annotations = own({ 'health-monitor-path': '/x' });
+  t.deepEqual(readAnnotations(annotations, OBJECT, defaults).problems, []);
+  t.deepEqual(changed(annotations, defaults), { healthMonitorPath: '/x' });
+});
+
+test('A timeout that exceeds the interval is a Problem, and the interval is used', (t) => {
+  const annotations = { ...monitored, ...own({ 'health-monitor-timeout': '6s' }) };
+  t.deepEqual(messages(annotations), [
+    'Cannot use annotation "headgate.io/health-monitor-timeout": 6s is longer than the interval of 5s',
+  ]);
+  t.is(readAnnotations(annotations, OBJECT).values.healthMonitorTimeout, 5_000);
+});
+
+test('A default timeout gives way to a shorter interval without a word', (t) => {
+  const annotations = { ...monitored, ...own({ 'health-monitor-interval': '500ms' }) };
+  t.deepEqual(messages(annotations), []);
+  t.is(readAnnotations(annotations, OBJECT).values.healthMonitorTimeout, 500);
+  const { values: defaults, errors } = readAnnotationDefaults({ 'health-monitor-timeout': '20s' });
+  t.deepEqual(errors, []);
+  t.is(readAnnotations({}, OBJECT, defaults).values.healthMonitorTimeout, 5_000);
+  const slow = { ...monitored, ...own({ 'health-monitor-interval': '30s' }) };
+  t.is(readAnnotations(slow, OBJECT, defaults).values.healthMonitorTimeout, 20_000);
+});
+
+test('A timeout that is refused gets no second Problem for exceeding the interval', (t) => {
+  const annotations = { 'health-monitor-interval': '1s', 'health-monitor-timeout': 'abc' };
+  t.is(messages({ ...monitored, ...own(annotations) }).length, 1);
+});
+
+test('A bad value leaves the other annotations alone, and the default of the settings holds in its place', (t) => {
+  const { values: defaults } = readAnnotationDefaults({ algorithm: 'random' });
+  const annotations = own({ algorithm: 'nonsense', mode: 'http' });
+  const { values, problems } = readAnnotations(annotations, OBJECT, defaults);
+  t.is(values.algorithm, 'random');
+  t.is(values.mode, 'http');
+  t.deepEqual(
+    problems.map(({ object, reason }) => ({ object, reason })),
+    [{ object: OBJECT, reason: 'InvalidAnnotation' }],
+  );
+});
+
+test('Problems come in the order of the table, whatever the order of the annotations', (t) => {
+  const bad = Object.entries(own({ mode: 'x', algorithm: 'x', members: 'x', 'timeout-queue': 'x' }));
+  t.deepEqual(messages(Object.fromEntries(bad)), messages(Object.fromEntries(bad.toReversed())));
+});
+
+test('readAnnotationDefaults() reads names without the prefix', (t) => {
+  t.deepEqual(readAnnotationDefaults({ 'timeout-client': '1h', 'when-empty': 'keep-last' }), {
+    values: { ...ANNOTATION_DEFAULTS, timeoutClient: 3_600_000, whenEmpty: 'keep-last' },
+    errors: [],
+  });
+});
+
+test('readAnnotationDefaults() says what it cannot use, and reads the rest', (t) => {
+  const record = {
+    'rate-limit': 'abc',
+    ratelimit: '1',
+    'headgate.io/mode': 'http',
+    'load-balancer-ips': '192.0.2.1',
+    nonsense: '1',
+    algorithm: 'random',
+  };
+  const { values, errors } = readAnnotationDefaults(record);
+  t.deepEqual(errors, [
+    'Cannot use annotation default "rate-limit": "abc" is not a whole number from 0 to 1000000',
+    'Cannot use annotation default "ratelimit": there is none of this name, the nearest is "rate-limit"',
+    'Cannot use annotation default "headgate.io/mode": there is none of this name',
+    'Cannot use annotation default "load-balancer-ips": it is for a single Service only',
+    'Cannot use annotation default "nonsense": there is none of this name',
+  ]);
+  t.deepEqual(values, { ...ANNOTATION_DEFAULTS, algorithm: 'random' });
+});
+
+test('readAnnotations() answers the same three with the same value, and any other one anew', (t) => {
+  const annotations = own({ mode: 'http', nonsense: '' });
+  const first = readAnnotations(annotations, OBJECT);
+  t.is(readAnnotations(annotations, OBJECT), first);
+  t.is(readAnnotations(annotations, 'Service default/api').problems[0]?.object, 'Service default/api');
+  const { values: defaults } = readAnnotationDefaults({ algorithm: 'random' });
+  t.is(readAnnotations(annotations, OBJECT, defaults).values.algorithm, 'random');
+  t.deepEqual(readAnnotations({ ...annotations }, OBJECT), first);
+});
+
+/** What each field may hold, said a second time and apart from the table. */
+const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
+  algorithm: among('round-robin', 'least-connections', 'source-hash', 'random'),
+  mode: among('tcp', 'http'),
+  healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
+  healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),
+  healthMonitorMethod: among('GET', 'HEAD', 'OPTIONS'),
+  healthMonitorExpectedCodes: matches(/^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$/),
+  healthMonitorExpectedBody: (value) => matches(/^[ -~]{0,200}$/)(value) && !/['\\]/.test(String(value)),
+  healthMonitorExpectedBodyPattern: (value) =>
+    matches(/^[ -&(-~]{0,200}$/)(value) && !/[*+]/.test(String(value).replaceAll(/\\.|\[[^\]]+\]/g, '')),
+  healthMonitorHost: matches(/^(?:[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)?$/),
+  healthMonitorSni: matches(/^[A-Za-z0-9.-]{0,253}$/),
+  healthMonitorGrpcService: matches(/^[\w./-]{0,100}$/),
+  healthMonitorInterval: whole(500, 300_000),
+  healthMonitorTimeout: whole(100, 60_000),
+  healthMonitorRise: whole(1, 50),
+  healthMonitorFall: whole(1, 50),
+  healthMonitorPort: whole(0, 65_535),
+  proxyProtocol: among('none', 'v1', 'v2'),
+  acceptProxyProtocol: among(true, false),
+  timeoutConnect: whole(10, 300_000),
+  timeoutClient: whole(500, 2_073_600_000),
+  timeoutServer: whole(500, 2_073_600_000),
+  timeoutTunnel: whole(0, 2_073_600_000),
+  timeoutQueue: whole(10, 600_000),
+  connectionLimit: whole(0, 1_000_000),
+  rateLimit: whole(0, 1_000_000),
+  memberConnectionLimit: whole(0, 1_000_000),
+  members: among('pods', 'nodes', undefined),
+  whenEmpty: among('reject', 'keep-last'),
+  whenAllDown: among('serve', 'reject'),
+  loadBalancerIps: (value) => {
+    const families = (value as string[]).map((address) => isIP(address));
+    return families.every((family) => family > 0) && new Set(families).size === families.length;
+  },
+  addressPool: (value) => value === undefined || matches(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/)(value),
+  addressSharingKey: (value) => value === undefined || matches(/^[\w][\w.-]{0,62}$/)(value),
+};
+
+function among(...options: readonly unknown[]): (value: unknown) => boolean {
+  return (value) => options.includes(value);
+}
+
+function matches(pattern: RegExp): (value: unknown) => boolean {
+  return (value) => typeof value === 'string' && pattern.test(value);
+}
+
+function whole(least: number, most: number): (value: unknown) => boolean {
+  return (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most;
+}
+
+const fullNames = FIELDS.flatMap((field) => [
+  `headgate.io/${ANNOTATIONS[field].name}`,
+  ...ANNOTATIONS[field].aliases.map(({ name }) => name),
+]);
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.constantFrom(...'0159-,. /:#%$\'"\\;\nsmhdv') }),
+  fc.constantFrom(
+    'http',
+    'true',
+    'v2',
+    '200-399',
+    '/x',
+    '1s',
+    '24d',
+    '65535',
+    '0',
+    '-1',
+    '30',
+    '192.0.2.1,::1',
+  ),
+);
+const anyName = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...fullNames) },
+  fc.string({ unit: 'binary' }).map((name) => `headgate.io/${name}`),
+);
+
+test('Whatever the annotations, each value is one that its field allows, and each message one printable line', (t) => {
+  fc.assert(
+    fc.property(fc.dictionary(anyName, anyText, { maxKeys: 30 }), (annotations) => {
+      const { values, problems } = readAnnotations(annotations, OBJECT);
+      t.deepEqual(Object.keys(values).sort(), Object.keys(ALLOWED).sort());
+      for (const field of FIELDS) t.true(ALLOWED[field](values[field]), `${field}: ${values[field]}`);
+      t.true(values.healthMonitorTimeout <= values.healthMonitorInterval);
+      for (const { message } of problems) t.regex(message, /^(?:[^\p{C}\p{Z}]| ){1,400}$/u);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const BODIES: readonly Field[] = ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'];
+
+test('No text that a Service can bring into a value needs a quote or an escape in HAProxy, but for those of a body', (t) => {
+  const texts = FIELDS.filter((field) => ['string', 'undefined'].includes(typeof ANNOTATION_DEFAULTS[field]));
+  fc.assert(
+    fc.property(fc.constantFrom(...texts), fc.string({ unit: 'binary-ascii' }), (field, text) => {
+      const { kind } = ANNOTATIONS[field];
+      for (const candidate of [text, `/${text}`, `200${text}`]) {
+        const allowed = BODIES.includes(field) ? /^[ -&(-~]*$/ : /^[A-Za-z0-9\-._~/?&=:@+,]*$/;
+        t.regex(String(kind.parse(candidate) ?? ''), allowed);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test.serial('Values of a megabyte are read in no time', (t) => {
+  const fillers = ['0', '1', 'a', ' ', ',', '/', '200,', '1-', '::', '\n', '\u202e'];
+  const started = processorTime();
+  for (const filler of fillers) {
+    const text = filler.repeat(1_000_000 / filler.length);
+    const { problems } = readAnnotations(Object.fromEntries(fullNames.map((name) => [name, text])), OBJECT);
+    t.is(problems.length, FIELDS.length);
+  }
+  t.true(processorTime() - started < 2_000);
+});
+
+test('docs/annotations.md is what the table says', (t) => {
+  const file = new URL('../../../../docs/annotations.md', import.meta.url);
+  t.is(readFileSync(file, 'utf8'), annotationPage(), 'Run "node scripts/write-annotation-docs.ts"');
+});
+
+test('Each example in docs/annotations.md can be copied into YAML', (t) => {
+  const lines = [...annotationPage().matchAll(/^- Example: `(.*)`$/gm)].map(([, line]) => line);
+  const { documents } = parseYamlDocuments(lines.join('\n'));
+  const examples = FIELDS.map((field) => [
+    `headgate.io/${ANNOTATIONS[field].name}`,
+    ANNOTATIONS[field].example,
+  ]);
+  t.deepEqual(documents[0]?.value, Object.fromEntries(examples));
+});
+
+test('docs/annotations.md has one sentence per line', (t) => {
+  const text = annotationPage().replaceAll(/```[^`]*```/g, '');
+  t.deepEqual(
+    text.split('\n').filter((line) => /[.!?] [A-Z]/.test(line.replaceAll(/`[^`]*`/g, 'x'))),
+    [],
+  );
+});

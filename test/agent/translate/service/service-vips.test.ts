@@ -1,0 +1,209 @@
+import test from 'ava';
+import type { Service } from '../../../../agent/kubernetes/objects.ts';
+import type { OwnershipSettings } from '../../../../agent/translate/service/service-vips.ts';
+import { serviceVips, whyNotOurs } from '../../../../agent/translate/service/service-vips.ts';
+import { service } from '../../../support/build.ts';
+import { SETTINGS } from '../../../support/translated.ts';
+
+const ownership = test.macro(
+  (
+    t,
+    given: Parameters<typeof service>[0],
+    settings: Partial<OwnershipSettings>,
+    reason: string | undefined,
+  ) => {
+    t.is(whyNotOurs(service(given), { ...SETTINGS, ...settings }), reason);
+  },
+);
+
+test('A Service of our class is ours', ownership, {}, {}, undefined);
+test(
+  'A Service of another class is never ours, not even where unclassed ones are',
+  ownership,
+  { loadBalancerClass: 'example.org/other' },
+  { handleUnclassed: true },
+  'Its spec.loadBalancerClass is "example.org/other", ours is "headgate.io/agent"',
+);
+test(
+  'A Service without a class is ours with handleUnclassed',
+  ownership,
+  { loadBalancerClass: undefined },
+  { handleUnclassed: true },
+  undefined,
+);
+test(
+  'A Service without a class is not ours without handleUnclassed',
+  ownership,
+  { loadBalancerClass: undefined },
+  {},
+  'It has no spec.loadBalancerClass and the setting handleUnclassed is off; ours is "headgate.io/agent"',
+);
+test(
+  'The class that is ours is a setting',
+  ownership,
+  { loadBalancerClass: 'example.org/edge' },
+  { loadBalancerClass: 'example.org/edge' },
+  undefined,
+);
+for (const type of ['ClusterIP', 'NodePort'] as const) {
+  test(
+    `A Service of type ${type} is not ours, whatever its class`,
+    ownership,
+    { type },
+    { handleUnclassed: true },
+    `It is of type ${type}, not LoadBalancer`,
+  );
+}
+test(
+  'An ExternalName Service is not ours, even with external IPs that are served',
+  ownership,
+  { type: 'ExternalName', externalIPs: ['192.0.2.1'] },
+  { externalIPs: true },
+  'It is of type ExternalName: it has no members to send traffic to',
+);
+test(
+  'A headless Service is not ours',
+  ownership,
+  { headless: true },
+  {},
+  'It is headless (spec.clusterIP: None): clients reach its pods directly',
+);
+test(
+  'A Service that another proxy serves by label service-proxy-name is not ours',
+  ownership,
+  { labels: { 'service.kubernetes.io/service-proxy-name': 'cilium' } },
+  {},
+  'It carries the label "service.kubernetes.io/service-proxy-name": another proxy serves it',
+);
+test(
+  'A Service with label headless is not ours, even where its value is empty',
+  ownership,
+  { labels: { 'service.kubernetes.io/headless': '' } },
+  {},
+  'It carries the label "service.kubernetes.io/headless": another proxy serves it',
+);
+test(
+  'A Service that only waits for its finalizers is not ours any more',
+  ownership,
+  { deleting: true },
+  {},
+  'It is being deleted',
+);
+test(
+  'External IPs do not make a Service ours unless the setting says so',
+  ownership,
+  { type: 'ClusterIP', externalIPs: ['192.0.2.1'] },
+  {},
+  'It is of type ClusterIP, not LoadBalancer',
+);
+test(
+  'External IPs make a Service of any type ours with the setting externalIPs',
+  ownership,
+  { type: 'ClusterIP', externalIPs: ['192.0.2.1'] },
+  { externalIPs: true },
+  undefined,
+);
+test(
+  'Cluster IPs make a Service of any type ours with the setting clusterIPs',
+  ownership,
+  { type: 'NodePort', clusterIPs: ['10.96.0.1'] },
+  { clusterIPs: true },
+  undefined,
+);
+
+function vipsOf(
+  given: Partial<Service>,
+  annotation: readonly string[] = [],
+  settings: Partial<OwnershipSettings> = {},
+) {
+  const { vips, problems } = serviceVips(service(given), annotation, { ...SETTINGS, ...settings });
+  return {
+    vips: vips.map(({ address, source }) => `${address} ${source}`),
+    problems: problems.map(({ message }) => message),
+  };
+}
+
+test('The annotation wins over spec.loadBalancerIP and over the status', (t) => {
+  const given = { loadBalancerIP: '192.0.2.2', statusIPs: ['192.0.2.3'] };
+  t.deepEqual(vipsOf(given, ['192.0.2.1', '2001:db8::1']), {
+    vips: ['192.0.2.1 annotation', '2001:db8::1 annotation'],
+    problems: [],
+  });
+});
+
+test('spec.loadBalancerIP wins over the status', (t) => {
+  const given = { loadBalancerIP: '192.0.2.2', statusIPs: ['192.0.2.3'] };
+  t.deepEqual(vipsOf(given), { vips: ['192.0.2.2 spec.loadBalancerIP'], problems: [] });
+});
+
+test('The status gives the addresses where nothing else does', (t) => {
+  const given = { loadBalancerIP: undefined, statusIPs: ['192.0.2.3', '2001:db8::3'] };
+  t.deepEqual(vipsOf(given), { vips: ['192.0.2.3 status', '2001:db8::3 status'], problems: [] });
+});
+
+test('Blanks around spec.loadBalancerIP do not count', (t) => {
+  t.deepEqual(vipsOf({ loadBalancerIP: ' 192.0.2.2\n' }).vips, ['192.0.2.2 spec.loadBalancerIP']);
+});
+
+test('An address has one spelling, whatever the Service writes', (t) => {
+  t.deepEqual(vipsOf({ loadBalancerIP: '2001:DB8:0:0::00:5' }).vips, ['2001:db8::5 spec.loadBalancerIP']);
+});
+
+test('A hostname where an address has to be is a problem', (t) => {
+  t.deepEqual(vipsOf({ loadBalancerIP: 'lb.example.org' }), {
+    vips: [],
+    problems: ['Cannot use spec.loadBalancerIP: "lb.example.org" is not an IPv4 or IPv6 address'],
+  });
+});
+
+const refused = test.macro({
+  title: (given, address: string) => given ?? `The VIP ${address} is refused`,
+  exec: (t, address: string, why: string) => {
+    const { vips, problems } = vipsOf({ loadBalancerIP: address });
+    t.deepEqual(vips, []);
+    t.deepEqual(problems, [`Cannot use spec.loadBalancerIP: "${address}" ${why}`]);
+  },
+});
+test(refused, '0.0.0.0', 'is the unspecified address, which would take every address of the host');
+test(refused, '::', 'is the unspecified address, which would take every address of the host');
+test(refused, '224.0.0.5', 'is a multicast address');
+test(refused, '255.255.255.255', 'is a multicast address');
+test(refused, 'ff02::1', 'is a multicast address');
+test(refused, 'fe80::1', 'is a link-local address, which means nothing without an interface');
+test(refused, '192.0.2.1/24', 'is not an IPv4 or IPv6 address');
+test(refused, '::ffff:192.0.2.1', 'is not an IPv4 or IPv6 address');
+
+test('An address of a family that the Service does not have is a problem', (t) => {
+  t.deepEqual(vipsOf({ ipFamilies: ['v4'] }, ['192.0.2.1', '2001:db8::1']), {
+    vips: ['192.0.2.1 annotation'],
+    problems: [
+      'Cannot use annotation "headgate.io/load-balancer-ips": "2001:db8::1" is not of the Service\'s spec.ipFamilies (IPv4)',
+    ],
+  });
+});
+
+test('Both families are welcome where the Service does not name any', (t) => {
+  t.is(vipsOf({ ipFamilies: [] }, ['192.0.2.1', '2001:db8::1']).vips.length, 2);
+});
+
+test('External IPs are no VIPs unless the setting says so', (t) => {
+  t.deepEqual(vipsOf({ externalIPs: ['192.0.2.9'] }).vips, ['192.0.2.10 spec.loadBalancerIP']);
+});
+
+test('External and cluster IPs come after the address of the load balancer, each address once', (t) => {
+  const given = {
+    externalIPs: ['192.0.2.9', '192.0.2.10', 'fe80::1'],
+    clusterIPs: ['10.96.0.1', '192.0.2.9'],
+  };
+  t.deepEqual(vipsOf(given, [], { externalIPs: true, clusterIPs: true }), {
+    vips: ['192.0.2.10 spec.loadBalancerIP', '192.0.2.9 spec.externalIPs', '10.96.0.1 spec.clusterIPs'],
+    problems: [
+      'Cannot use spec.externalIPs: "fe80::1" is a link-local address, which means nothing without an interface',
+    ],
+  });
+});
+
+test("Another class's Service that is ours for its external IPs does not lend us its load-balancer address", (t) => {
+  const given = { loadBalancerClass: 'example.org/other', externalIPs: ['192.0.2.9'] };
+  t.deepEqual(vipsOf(given, ['192.0.2.1'], { externalIPs: true }).vips, ['192.0.2.9 spec.externalIPs']);
+});

@@ -1,0 +1,86 @@
+import test from 'ava';
+import type { Service } from '../../../../agent/kubernetes/objects.ts';
+import { sourceRanges } from '../../../../agent/translate/service/source-ranges.ts';
+import { service } from '../../../support/build.ts';
+
+const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+
+function rangesOf(given: Partial<Service>) {
+  const { allowed, problems } = sourceRanges(service(given));
+  return { ...allowed, problems: problems.map(({ message }) => message) };
+}
+
+test('Everybody may connect where neither the field nor the annotation says otherwise', (t) => {
+  t.deepEqual(rangesOf({}), { v4: ['0.0.0.0/0'], v6: ['::/0'], problems: [] });
+});
+
+test('The annotation counts where the field is empty', (t) => {
+  const annotations = { [ANNOTATION]: '192.0.2.0/24, 2001:db8::/32' };
+  t.deepEqual(rangesOf({ annotations }), { v4: ['192.0.2.0/24'], v6: ['2001:db8::/32'], problems: [] });
+});
+
+test('The field wins over the annotation', (t) => {
+  const annotations = { [ANNOTATION]: '198.51.100.0/24' };
+  t.deepEqual(rangesOf({ annotations, loadBalancerSourceRanges: ['192.0.2.0/24'] }).v4, ['192.0.2.0/24']);
+});
+
+test('A list of IPv4 ranges closes IPv6', (t) => {
+  t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['192.0.2.0/24'] }).v6, []);
+});
+
+test('A list of IPv6 ranges closes IPv4', (t) => {
+  t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['2001:db8::/32'] }).v4, []);
+});
+
+test('Blanks around ranges do not count', (t) => {
+  const annotations = { [ANNOTATION]: ' 192.0.2.0/24 ,\t198.51.100.0/24\n' };
+  t.deepEqual(rangesOf({ loadBalancerSourceRanges: [' 192.0.2.0/24 '] }).v4, ['192.0.2.0/24']);
+  t.deepEqual(rangesOf({ annotations }).v4, ['192.0.2.0/24', '198.51.100.0/24']);
+});
+
+test('An annotation of nothing but blanks is as good as none', (t) => {
+  t.deepEqual(rangesOf({ annotations: { [ANNOTATION]: ' \t' } }).v4, ['0.0.0.0/0']);
+});
+
+test('A range that cannot be read lets nobody in and says so', (t) => {
+  t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['10.0.0.0/33'] }), {
+    v4: [],
+    v6: [],
+    problems: [
+      'Cannot use spec.loadBalancerSourceRanges: "10.0.0.0/33" is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; nobody is let in by it',
+    ],
+  });
+});
+
+test('A range that cannot be read takes nothing away from the others', (t) => {
+  const { v4, problems } = rangesOf({ loadBalancerSourceRanges: ['nonsense', '192.0.2.0/24'] });
+  t.deepEqual(v4, ['192.0.2.0/24']);
+  t.is(problems.length, 1);
+});
+
+test('An annotation that cannot be read closes the door as the field does', (t) => {
+  const { v4, v6, problems } = rangesOf({ annotations: { [ANNOTATION]: 'everybody' } });
+  t.deepEqual([v4, v6], [[], []]);
+  t.regex(problems.join(), /^Cannot use annotation "service\.beta.*": "everybody" is not a CIDR/);
+});
+
+test('An entry of the field that is empty, as a template without its value leaves it, opens nothing', (t) => {
+  for (const empty of ['', '  ']) {
+    const { v4, v6, problems } = rangesOf({ loadBalancerSourceRanges: [empty] });
+    t.deepEqual([v4, v6], [[], []]);
+    t.is(problems.length, 1);
+  }
+});
+
+test('An address without a prefix is no range', (t) => {
+  t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['192.0.2.1'] }).v4, []);
+});
+
+test('Ranges come out canonical, sorted and once', (t) => {
+  const loadBalancerSourceRanges = ['2001:DB8::1/32', '192.0.2.77/24', '10.0.0.0/8', '192.0.2.0/24'];
+  t.deepEqual(rangesOf({ loadBalancerSourceRanges }), {
+    v4: ['10.0.0.0/8', '192.0.2.0/24'],
+    v6: ['2001:db8::/32'],
+    problems: [],
+  });
+});

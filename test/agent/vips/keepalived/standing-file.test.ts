@@ -1,0 +1,43 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { runCommand } from '../../../../agent/host/run-command.ts';
+import { StandingFile } from '../../../../agent/vips/keepalived/standing-file.ts';
+
+test('StandingFile leaves nothing behind of a longer text, and makes a file that is gone', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'standing-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'standing');
+  const file = new StandingFile(path, () => undefined);
+  for (const lowered of [153, 0, 51]) {
+    file.want(lowered);
+    await file.write();
+    t.is(await readFile(path, 'utf8'), `${lowered}\n`);
+    t.true(await file.isIntact());
+  }
+  await rm(path);
+  file.forget();
+  await file.write();
+  t.is(await readFile(path, 'utf8'), '51\n');
+});
+
+// keepalived takes an empty file for that of a host that is well.
+test('StandingFile leaves what stood there where it cannot write', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'standing-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'standing');
+  await writeFile(path, '153\n');
+  const script = `
+    import { StandingFile } from '${new URL('../../../../agent/vips/keepalived/standing-file.ts', import.meta.url)}';
+    const file = new StandingFile(process.argv[1], () => undefined);
+    file.want(51);
+    console.log(await file.write().catch((error) => error.code));
+  `;
+  // No file may grow: a write fails, as on a full disk.
+  const limited = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath];
+  const words = ['--input-type=module', '--eval', script, path];
+  const { stdout } = await runCommand('sh', [...limited, ...words], { timeout: 60_000 });
+  t.is(stdout, 'FILE_WRITE\n');
+  t.is(await readFile(path, 'utf8'), '153\n');
+});
