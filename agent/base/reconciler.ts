@@ -1,73 +1,76 @@
-// Does one thing at a time, and again when something has changed meanwhile; what fails is tried again, after waits that
-// grow.
+// Brings something to its desired state: runs one step at a time, once more if something changed during it, and
+// retries what failed after waits that grow. Owns its timers; keeps no process alive.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from './backoff.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { HeadgateError } from './errors.ts';
 
-export interface StepsOptions {
-  /** True where it has changed anything, upon which the next one waits for `spacing`. */
+export interface ReconcilerOptions {
+  /** True if it changed anything: the next step then waits for `spacingMs`. */
   readonly step: () => Promise<boolean>;
   readonly onDone: () => void;
   readonly onFailed: (error: unknown) => void;
-  /** Milliseconds. */
-  readonly spacing: number;
-  /** Milliseconds; doubled at each failure, up to the second. What must not be tried again waits for the second at once. */
-  readonly backoff: readonly [least: number, most: number];
+  readonly spacingMs: number;
+  /** An error that must not be retried (`retry: 'never'`) waits for `mostMs` at once. */
+  readonly backoff: { readonly firstMs: number; readonly mostMs: number };
+  readonly clock?: Clock;
 }
 
-export class Steps {
-  readonly #options: StepsOptions;
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #clock: Clock;
   #working: Promise<void> | undefined;
   #isDue = false;
   #failures = 0;
-  #retry: NodeJS.Timeout | undefined;
+  #cancelRetry: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(options: StepsOptions) {
+  constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   get isUnderWay(): boolean {
     return this.#working !== undefined;
   }
 
-  /** Now, or as soon as the step under way is done. Resolves when nothing is due any more. */
-  settle(): Promise<void> {
+  /** Now, or as soon as the step under way has ended. Resolves when nothing is due any more; never rejects. */
+  reconcile(): Promise<void> {
     this.#isDue = true;
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined;
-      if (this.#isDue && !this.#isClosed) void this.settle();
+      if (this.#isDue && !this.#isClosed) void this.reconcile();
     });
     return this.#working;
   }
 
-  /** Something else has failed, which a step may put right. */
+  /** Something else failed that a step may repair: reports it and retries. */
   fail(error: unknown): void {
     const { onFailed, backoff } = this.#options;
     onFailed(error);
     const isFinal = error instanceof HeadgateError && error.retry === 'never';
-    const [least, most] = backoff;
-    const wait = isFinal ? most : Math.min(most, least * 2 ** this.#failures++);
-    clearTimeout(this.#retry);
-    if (!this.#isClosed) this.#retry = setTimeout(() => void this.settle(), wait).unref();
+    const wait = isFinal ? backoff.mostMs : backoffMs(++this.#failures, backoff);
+    this.#cancelRetry?.();
+    if (!this.#isClosed) this.#cancelRetry = this.#clock.after(wait, () => void this.reconcile());
   }
 
-  /** Resolves when the step under way is done; there is none after it. */
+  /** Resolves when the step under way has ended; none follows. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#retry);
+    this.#cancelRetry?.();
     await this.#working;
   }
 
   async #work(): Promise<void> {
+    const { step, onDone, spacingMs } = this.#options;
     while (this.#isDue && !this.#isClosed) {
       this.#isDue = false;
-      clearTimeout(this.#retry);
+      this.#cancelRetry?.();
       try {
-        const hasChanged = await this.#options.step();
+        const hasChanged = await step();
         this.#failures = 0;
-        this.#options.onDone();
-        if (hasChanged) await delay(this.#options.spacing);
+        onDone();
+        if (hasChanged) await new Promise<void>((resolve) => this.#clock.after(spacingMs, resolve));
       } catch (error) {
         this.fail(error);
       }

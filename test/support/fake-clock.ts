@@ -36,7 +36,7 @@ export class FakeClock implements Clock {
       next.callback();
       await settled();
     }
-    this.#now = end;
+    this.#now = Math.max(this.#now, end);
     await settled();
   }
 

@@ -1,6 +1,6 @@
 // What an answer of the API server means for the one who asked. Pure.
 
-import { retryAfter } from '../../base/backoff.ts';
+import { backoffMs } from '../../base/backoff.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { isMapping } from '../../base/validate.ts';
@@ -25,4 +25,18 @@ export function refusalText({ status, body }: ApiResponse): string {
 /** What an answer asks for in milliseconds; undefined where it does not say. */
 export function waitAsked({ headers }: ApiResponse): number | undefined {
   return retryAfter(headers['retry-after']) || undefined;
+}
+
+/** Milliseconds until the next request after `failures` in a row, with jitter as in client-go. `random`: 0 to 1. */
+export function apiBackoffMs(failures: number, random: () => number): number {
+  return backoffMs(failures, { firstMs: 800, mostMs: 30_000, random });
+}
+
+/** An API server that asks for more patience than this is not believed. */
+const MOST_RETRY_AFTER_MS = 120_000;
+
+/** What the header Retry-After asks for, in milliseconds (RFC 9110, 10.2.3); 0 if it is absent or no number. */
+export function retryAfter(header: string | undefined): number {
+  if (header === undefined || !/^\d{1,9}$/.test(header)) return 0;
+  return Math.min(MOST_RETRY_AFTER_MS, Number(header) * 1000);
 }

@@ -1,7 +1,7 @@
 // How long a reflector waits before it asks again: not at all while all is well, longer with each attempt in a row that
 // failed or brought nothing, and no longer once somebody else has been answered. Owns the timer of the wait.
 
-import { backoff } from '../../base/backoff.ts';
+import { apiBackoffMs } from './api-answer.ts';
 
 /** Milliseconds before a watch that worked is begun again after its connection broke. */
 const SOON = 100;
@@ -62,8 +62,8 @@ export class Attempts {
   }
 
   #own(isBroken: boolean): number {
-    if (this.#failures > 0) return backoff(this.#failures, this.#random);
-    if (this.#fruitless > 1) return backoff(this.#fruitless - 1, this.#random);
+    if (this.#failures > 0) return apiBackoffMs(this.#failures, this.#random);
+    if (this.#fruitless > 1) return apiBackoffMs(this.#fruitless - 1, this.#random);
     return isBroken ? SOON * this.#random() : 0;
   }
 }

@@ -1,9 +1,9 @@
 // Opens a stream of the API server that cannot hang: silence ends it, and so does whoever has a reason to.
 // What is no success is an error that says what the API server said.
 
-import { retryAfter } from '../../base/backoff.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { isMapping } from '../../base/validate.ts';
+import { retryAfter } from './api-answer.ts';
 import type { ApiRequest, ApiStream, ApiStreams } from './kubernetes-api.ts';
 
 export interface StreamGuard<Reason extends string> {

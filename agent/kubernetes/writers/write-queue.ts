@@ -2,8 +2,8 @@
 // time, at most so many a second in all, later and later after failures. Nothing is written while it is paused.
 // Owns one timer; what a write is, and what it takes to write it, comes in as a function.
 
-import { backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
+import { apiBackoffMs } from '../api/api-answer.ts';
 
 /** `done`; `again`: at once, something moved meanwhile; `later`: it failed, after `wait` milliseconds or a back-off. */
 export type WriteOutcome = 'done' | 'again' | { readonly later: true; readonly wait?: number };
@@ -199,7 +199,7 @@ export class WriteQueue {
     const wait = outcome === 'again' ? undefined : outcome.wait;
     entry.failures++;
     entry.due = now;
-    entry.notBefore = now + (wait ?? backoff(entry.failures, this.#options.random));
+    entry.notBefore = now + (wait ?? apiBackoffMs(entry.failures, this.#options.random));
   }
 
   #space(key: string, until: number, now: number): void {

@@ -3,7 +3,7 @@
 
 import { type HeadgateError, messageOf } from '../../base/errors.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';
-import { Steps } from '../../base/reconciler.ts';
+import { Reconciler } from '../../base/reconciler.ts';
 import type { Family, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { VipBook } from '../vip-book.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -40,9 +40,9 @@ export interface VipAddress {
 }
 
 /** Milliseconds between two reloads, so that many changes at once need few. */
-const SPACING = 100;
+const RELOAD_SPACING_MS = 100;
 /** Milliseconds; doubled at each failure, up to the second. */
-const BACKOFF = [100, 5_000] as const;
+const RETRY = { firstMs: 100, mostMs: 5_000 } as const;
 
 export class KeepalivedDataplane {
   readonly #options: KeepalivedOptions;
@@ -58,7 +58,7 @@ export class KeepalivedDataplane {
   readonly #daemon: Daemon;
   readonly #betweenAdverts: BetweenAdverts;
   readonly #choice: VipChoice;
-  readonly #steps: Steps;
+  readonly #reconciler: Reconciler;
   readonly #notices: Notices;
   readonly #caretaker: Caretaker;
   /** The settings that keepalived was given last; others are asked for where they have changed since. */
@@ -112,20 +112,20 @@ export class KeepalivedDataplane {
       log,
       onRefused: (addresses) => onRefused?.(this.#book.usersOf(addresses)),
     });
-    this.#steps = new Steps({
+    this.#reconciler = new Reconciler({
       step: () => this.#step(),
       onDone: () => {
         this.#fault = '';
       },
       onFailed: (error) => this.#failed(error),
-      spacing: SPACING,
-      backoff: BACKOFF,
+      spacingMs: RELOAD_SPACING_MS,
+      backoff: RETRY,
     });
     this.#notices = new Notices({
       daemon: this.#daemon,
       states: this.#states,
       rivals: this.#rivals,
-      steps: this.#steps,
+      reconciler: this.#reconciler,
       ask: () => void this.#daemon.tell(this.#file.text ?? ''),
     });
     // keepalived tells of a change of state, but not of one of priority.
@@ -139,7 +139,7 @@ export class KeepalivedDataplane {
       daemon: this.#daemon,
       file: this.#file,
       files: this.#files,
-      steps: this.#steps,
+      reconciler: this.#reconciler,
       advertInterval,
       auditInterval: () => this.#auditInterval,
       onLook: () => this.#rivals.look(),
@@ -155,7 +155,7 @@ export class KeepalivedDataplane {
    */
   async start(): Promise<void> {
     this.#isOpen = true;
-    await this.#steps.settle();
+    await this.#reconciler.reconcile();
     if (this.#isOpen) this.#caretaker.start();
   }
 
@@ -167,7 +167,7 @@ export class KeepalivedDataplane {
     }
     if (JSON.stringify(vrrp) === JSON.stringify(this.#asked)) return;
     this.#asked = vrrp;
-    if (this.#isOpen) void this.#steps.settle();
+    if (this.#isOpen) void this.#reconciler.reconcile();
   }
 
   /** All VIPs; costs next to nothing where they are the same, and changes that come together are made together. */
@@ -189,7 +189,7 @@ export class KeepalivedDataplane {
     this.#lowered = [...reasons];
     this.#standing.want(loweredBy(reasons));
     // Before keepalived can be spoken to there may be no place for the file yet.
-    if (this.#daemon.version !== '') this.#standing.write().catch((error) => this.#steps.fail(error));
+    if (this.#daemon.version !== '') this.#standing.write().catch((error) => this.#reconciler.fail(error));
   }
 
   /** What each instance says of this host, by name. */
@@ -253,7 +253,7 @@ export class KeepalivedDataplane {
     this.#isOpen = false;
     this.#caretaker.close();
     this.#notices.close();
-    await this.#steps.close();
+    await this.#reconciler.close();
     this.#fifo.close();
     await this.#counters.write(this.#states.counts());
   }
@@ -266,7 +266,7 @@ export class KeepalivedDataplane {
   #want(wanted: ReadonlySet<string>): void {
     if (isSame(wanted, this.#wanted)) return;
     this.#wanted = wanted;
-    if (this.#isOpen) void this.#steps.settle();
+    if (this.#isOpen) void this.#reconciler.reconcile();
   }
 
   #failed(error: unknown): void {

@@ -1,21 +1,15 @@
 import test from 'ava';
-import { backoff, retryAfter } from '../../../agent/base/backoff.ts';
+import { backoffMs } from '../../../agent/base/backoff.ts';
 
-test('backoff() doubles from 0.8 s to 30 s, with jitter of a half', (t) => {
+test('backoffMs() doubles from the first wait to the longest', (t) => {
+  const terms = { firstMs: 800, mostMs: 30_000 };
   t.deepEqual(
-    [1, 2, 3, 6, 7, 1000].map((attempt) => backoff(attempt, () => 1)),
-    [800, 1600, 3200, 25_600, 30_000, 30_000],
-  );
-  t.is(
-    backoff(1, () => 0),
-    400,
+    [0, 1, 2, 3, 6, 7, 1000].map((failures) => backoffMs(failures, terms)),
+    [800, 800, 1600, 3200, 25_600, 30_000, 30_000],
   );
 });
 
-test('retryAfter() reads seconds and nothing else, and does not wait for hours', (t) => {
-  t.deepEqual(
-    ['1', '30', '99999', '-1', '1.5', 'Fri, 20 Nov 2026 12:00:00 GMT', ''].map(retryAfter),
-    [1000, 30_000, 120_000, 0, 0, 0, 0],
-  );
-  t.is(retryAfter(undefined), 0);
+test('backoffMs() takes off up to a half at random', (t) => {
+  t.is(backoffMs(1, { firstMs: 800, mostMs: 30_000, random: () => 0 }), 400);
+  t.is(backoffMs(1, { firstMs: 800, mostMs: 30_000, random: () => 1 }), 800);
 });

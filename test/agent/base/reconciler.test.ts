@@ -1,11 +1,13 @@
 import test from 'ava';
 import { HeadgateError } from '../../../agent/base/errors.ts';
-import { Steps } from '../../../agent/base/reconciler.ts';
+import { Reconciler } from '../../../agent/base/reconciler.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
-/** Steps that do what the list says, one after the other, and then nothing. */
-function steps(results: (boolean | Error)[], backoff: readonly [number, number] = [1, 1]) {
+/** A reconciler whose steps do what the list says, one after the other, and then nothing. */
+function reconciler(results: (boolean | Error)[]) {
+  const clock = new FakeClock();
   const seen = { steps: 0, atOnce: 0, most: 0, done: 0, failures: [] as unknown[] };
-  const made = new Steps({
+  const made = new Reconciler({
     step: async () => {
       seen.steps++;
       seen.most = Math.max(seen.most, ++seen.atOnce);
@@ -19,44 +21,52 @@ function steps(results: (boolean | Error)[], backoff: readonly [number, number] 
       seen.done++;
     },
     onFailed: (error) => seen.failures.push(error),
-    spacing: 1,
-    backoff,
+    spacingMs: 10,
+    backoff: { firstMs: 100, mostMs: 400 },
+    clock,
   });
-  return { made, seen };
+  return { clock, made, seen };
 }
 
-test('Steps does one at a time, and once more for all that came meanwhile', async (t) => {
-  const { made, seen } = steps([true]);
-  await made.settle();
+test('Reconciler does one step at a time, and once more for all changes during it', async (t) => {
+  const { clock, made, seen } = reconciler([true]);
+  const first = made.reconcile();
+  for (let n = 0; n < 5; n++) void made.reconcile();
+  await clock.advance(9);
   t.is(seen.steps, 1);
-  const first = made.settle();
-  for (let n = 0; n < 5; n++) void made.settle();
+  await clock.advance(1);
   await first;
-  t.is(seen.steps, 3);
+  t.is(seen.steps, 2);
   t.is(seen.most, 1);
   t.false(made.isUnderWay);
 });
 
-test('Steps tries again what has failed until it is done', async (t) => {
-  const { made, seen } = steps([new Error('one'), new Error('two')]);
-  // The timers of retries keep no process alive.
-  const alive = setInterval(() => undefined, 1_000);
-  await made.settle();
-  while (seen.done === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  clearInterval(alive);
+test('Reconciler retries what failed until it is done, after waits that grow', async (t) => {
+  const { clock, made, seen } = reconciler([new Error('one'), new Error('two')]);
+  await made.reconcile();
+  await clock.advance(99);
+  t.is(seen.steps, 1);
+  await clock.advance(1 + 199);
+  t.is(seen.steps, 2);
+  await clock.advance(1);
   t.is(seen.steps, 3);
+  t.is(seen.done, 1);
   t.deepEqual(
     seen.failures.map((error) => (error as Error).message),
     ['one', 'two'],
   );
 });
 
-test('Steps does nothing any more once it is closed', async (t) => {
+test('Reconciler waits longest after an error that must not be retried, and stops at close()', async (t) => {
   const refused = new HeadgateError('KEEPALIVED_REJECTED', 'no', { retry: 'never' });
-  const { made, seen } = steps([refused], [1, 5]);
-  await made.settle();
-  await made.close();
-  await made.settle();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  const { clock, made, seen } = reconciler([refused, refused]);
+  await made.reconcile();
+  await clock.advance(399);
   t.is(seen.steps, 1);
+  await clock.advance(1);
+  t.is(seen.steps, 2);
+  await made.close();
+  await made.reconcile();
+  await clock.advance(10_000);
+  t.is(seen.steps, 2);
 });

@@ -1,7 +1,7 @@
 // Looks after keepalived between one change and the next: that it is there, alone, and does something, that it, its
 // file and what it shares with the agent are as they should be. What is not is left to the next step.
 
-import type { Steps } from '../../../base/reconciler.ts';
+import type { Reconciler } from '../../../base/reconciler.ts';
 import { trimLog } from '../../../host/daemon-output.ts';
 import type { Log } from '../../../host/log.ts';
 import type { ConfigFile } from '../config/config-file.ts';
@@ -16,7 +16,7 @@ export interface CaretakerOptions {
   readonly daemon: Daemon;
   readonly file: ConfigFile;
   readonly files: RuntimeFiles;
-  readonly steps: Steps;
+  readonly reconciler: Reconciler;
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
   /** Milliseconds. */
@@ -58,19 +58,19 @@ export class Caretaker {
   }
 
   get #isAtWork(): boolean {
-    return this.#isOpen && !this.#options.steps.isUnderWay;
+    return this.#isOpen && !this.#options.reconciler.isUnderWay;
   }
 
   /** Whether keepalived is there and does something. Never rejects: what cannot be told is a fault until a step can. */
   async look(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { daemon, steps, onLook } = this.#options;
+    const { daemon, reconciler, onLook } = this.#options;
     onLook();
     try {
-      if (await daemon.isAnother()) void steps.settle();
+      if (await daemon.isAnother()) void reconciler.reconcile();
       else if (await this.#pulse.isStill(performance.now())) await this.#endHung();
     } catch (error) {
-      steps.fail(error);
+      reconciler.fail(error);
     }
   }
 
@@ -79,14 +79,14 @@ export class Caretaker {
    * taken them over does. It cannot be told anything, so it is ended like one that was killed.
    */
   async #endHung(): Promise<void> {
-    const { daemon, steps, log } = this.#options;
+    const { daemon, reconciler, log } = this.#options;
     const hung = daemon.pid;
     const isAlive = (await daemon.ask()) !== undefined;
     this.#pulse.reset();
     if (isAlive || !this.#isOpen || daemon.pid !== hung) return;
     log.error('keepalived hangs: it is ended', { pid: hung });
     await daemon.end();
-    void steps.settle();
+    void reconciler.reconcile();
   }
 
   /** The interval may be another one: nobody waits for the end of the old one. */
@@ -100,7 +100,7 @@ export class Caretaker {
     this.#auditing = setTimeout(() => {
       this.#auditing = undefined;
       void this.#audit()
-        .catch((error) => this.#options.steps.fail(error))
+        .catch((error) => this.#options.reconciler.fail(error))
         .finally(() => {
           if (this.#isOpen) this.#auditLater();
         });
@@ -110,25 +110,25 @@ export class Caretaker {
   /** Compares what keepalived and its files are with what they should be. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, files, steps, lacksVips, metrics, log } = this.#options;
+    const { paths, daemon, file, files, reconciler, lacksVips, metrics, log } = this.#options;
     await trimLog(paths.log, LOG_SIZE);
     if (!(await files.areIntact())) {
-      void steps.settle();
+      void reconciler.reconcile();
       return;
     }
     await daemon.mendPidFiles();
     await daemon.lookForSecond();
     const found = await file.read();
-    if (steps.isUnderWay) return;
-    if (file.disown(found)) void steps.settle();
+    if (reconciler.isUnderWay) return;
+    if (file.disown(found)) void reconciler.reconcile();
     else if (daemon.pid !== 0) {
       const difference = await daemon.tell(file.text ?? '');
       if (difference !== '') {
         log.warn('keepalived is not as it should be', { error: difference });
         metrics.repaired('keepalived');
       }
-      if (difference !== '' || lacksVips()) void steps.settle();
-      else await daemon.sweepBackup().catch((error) => steps.fail(error));
+      if (difference !== '' || lacksVips()) void reconciler.reconcile();
+      else await daemon.sweepBackup().catch((error) => reconciler.fail(error));
     }
   }
 }

@@ -1,7 +1,7 @@
 // What keepalived says by itself, by its FIFO: states that change and masters that it hears besides itself. It does not
 // say what came of it, and nothing of priorities: it is asked for these a moment later.
 
-import type { Steps } from '../../../base/reconciler.ts';
+import type { Reconciler } from '../../../base/reconciler.ts';
 import { parseNotification } from '../states/dump.ts';
 import type { RivalWatch } from '../states/rival-watch.ts';
 import type { VrrpStates } from '../states/vrrp-states.ts';
@@ -11,7 +11,7 @@ export interface NoticesOptions {
   readonly daemon: Pick<Daemon, 'spoke' | 'isReloading'>;
   readonly states: Pick<VrrpStates, 'notified'>;
   readonly rivals: Pick<RivalWatch, 'heard'>;
-  readonly steps: Pick<Steps, 'isUnderWay'>;
+  readonly reconciler: Pick<Reconciler, 'isUnderWay'>;
   /** Asks keepalived. */
   readonly ask: () => void;
 }
@@ -41,11 +41,11 @@ export class Notices {
 
   /** Something has changed that keepalived does not tell of. */
   askSoon(): void {
-    const { steps, ask } = this.#options;
+    const { reconciler, ask } = this.#options;
     clearTimeout(this.#asking);
     this.#asking = setTimeout(() => {
       // A step under way asks by itself, and keepalived may not be ready for another question.
-      if (steps.isUnderWay) this.askSoon();
+      if (reconciler.isUnderWay) this.askSoon();
       else ask();
     }, SETTLED).unref();
   }

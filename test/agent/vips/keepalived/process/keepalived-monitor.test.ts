@@ -44,7 +44,7 @@ test('An audit that is an hour away comes at once where the settings have it mor
         return true;
       },
     },
-    steps: { isUnderWay: false },
+    reconciler: { isUnderWay: false },
     auditInterval: () => interval,
   });
   interval = 10;
@@ -62,7 +62,7 @@ test('What cannot be looked at is a fault, and the next look comes all the same'
       mendPidFiles: () => Promise.reject(new Error('no /proc')),
     },
     files: { areIntact: async () => true },
-    steps: {
+    reconciler: {
       isUnderWay: false,
       fail: ({ message }: Error) => {
         faults.push(message);

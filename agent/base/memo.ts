@@ -1,0 +1,14 @@
+// Caches the result of a pure function by the identity of its argument: a value that has not changed is the same
+// object, so its result is made once. The cache keeps no argument alive.
+
+export function memoByIdentity<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  const made = new WeakMap<K, { readonly value: V }>();
+  return (key) => {
+    let entry = made.get(key);
+    if (entry === undefined) {
+      entry = { value: make(key) };
+      made.set(key, entry);
+    }
+    return entry.value;
+  };
+}
