@@ -3,6 +3,7 @@
 // listener has its pool's status, because each has one pool, and that a pool without ready members is OFFLINE.
 
 import type { Listener, LoadBalancer, Member, Problem } from '../agent/model/load-balancer.ts';
+import { objectOf } from '../agent/model/names.ts';
 
 /**
  * - `ONLINE`: all is well; a member has passed its checks.
@@ -147,7 +148,7 @@ function allDown(key: string, { protocol, port, family, pool }: Listener, ready:
       ? 'connections go to all of them as if they were up'
       : 'new connections are refused';
   return {
-    object: `Service ${key}`,
+    object: objectOf(key),
     reason: 'AllMembersDown',
     message: `${who} of ${protocol} port ${port} (${family === 'v4' ? 'IPv4' : 'IPv6'}) fails its health check: ${what}`,
     port: { protocol, port },

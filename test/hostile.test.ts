@@ -9,7 +9,7 @@ import ava from 'ava';
 import fc from 'fast-check';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
-import { hasSpare, isServed } from '../agent/haproxy/config/listener-config.ts';
+import { hasFallback, isForHaproxy } from '../agent/haproxy/config/listener-config.ts';
 import { renderContext } from '../agent/haproxy/config/render-context.ts';
 import { planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { renderGlobal } from '../agent/haproxy/render.ts';
@@ -145,13 +145,13 @@ async function rendered(model: Model): Promise<string> {
   const count = (word: string) => lines.filter((line) => line.trimStart().startsWith(`${word} `)).length;
   strictEqual(count('listen'), servedOf(model).length);
   strictEqual(count('bind'), sum(servedOf(model).map(({ addresses }) => addresses.length)));
-  const serversOf = ({ pool }: Listener) => pool.members.length * (hasSpare(pool) ? 2 : 1);
+  const serversOf = ({ pool }: Listener) => pool.members.length * (hasFallback(pool) ? 2 : 1);
   strictEqual(count('server'), sum(servedOf(model).map(serversOf)));
   return text;
 }
 
 function servedOf({ loadBalancers }: Model): readonly Listener[] {
-  return [...loadBalancers.values()].flatMap(({ listeners }) => listeners.filter(isServed));
+  return [...loadBalancers.values()].flatMap(({ listeners }) => listeners.filter(isForHaproxy));
 }
 
 function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, pool }: Listener): number {
@@ -174,10 +174,10 @@ function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, po
     monitor?.type === 'grpc' || monitor?.type === 'grpcs' ? 4 : 0,
     timeouts.tunnel > 0 ? 1 : 0,
     // Its use, and then empty, backend, mode, balance, connect, server, queue.
-    hasSpare(pool) ? 8 + members.length : 0,
-    hasSpare(pool) && algorithm === 'source-hash' ? 1 : 0,
-    hasSpare(pool) && timeouts.tunnel > 0 ? 1 : 0,
-    hasSpare(pool) && persistence > 0 ? 1 : 0,
+    hasFallback(pool) ? 8 + members.length : 0,
+    hasFallback(pool) && algorithm === 'source-hash' ? 1 : 0,
+    hasFallback(pool) && timeouts.tunnel > 0 ? 1 : 0,
+    hasFallback(pool) && persistence > 0 ? 1 : 0,
   ]);
 }
 

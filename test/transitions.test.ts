@@ -6,7 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../agent/haproxy/apply.ts';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { inFileOrder } from '../agent/haproxy/config/config-text.ts';
-import { backendsOf, isServed } from '../agent/haproxy/config/listener-config.ts';
+import { backendsOf, isForHaproxy } from '../agent/haproxy/config/listener-config.ts';
 import { type Plan, planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { readRunning } from '../agent/haproxy/readback.ts';
 import { Running } from '../agent/haproxy/running.ts';
@@ -63,7 +63,7 @@ function planText(plans: readonly Plan[]): string {
 function namesOf(loadBalancers: ReadonlyMap<string, LoadBalancer>): string[] {
   return [...loadBalancers.values()].flatMap(({ listeners }) =>
     listeners
-      .filter(isServed)
+      .filter(isForHaproxy)
       .flatMap(backendsOf)
       .map(({ name }) => name),
   );

@@ -6,7 +6,7 @@ import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { messageOf } from '../base/errors.ts';
 import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/config/limits.ts';
-import { isServed } from '../haproxy/config/listener-config.ts';
+import { isForHaproxy } from '../haproxy/config/listener-config.ts';
 import { haproxyVersion } from '../haproxy/process/program.ts';
 import { capabilitiesOf, type Version } from '../haproxy/socket/version.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
@@ -180,7 +180,7 @@ async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
   }));
   let free = 0;
   for (const { key, listeners } of model.loadBalancers.values()) {
-    for (const listener of listeners.filter(isServed)) {
+    for (const listener of listeners.filter(isForHaproxy)) {
       for (const address of listener.addresses) {
         const reason = await probeBind(address, listener.port, ignoreAccess);
         if (reason === undefined) free++;

@@ -9,8 +9,9 @@ import type { MetricFamily } from '../base/metric-family.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
+import { listenerOfBackend } from '../model/names.ts';
 import { applyPlans, type Outcome } from './apply.ts';
-import { isServed, listenerOfBackend } from './config/listener-config.ts';
+import { isForHaproxy } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
 import type { HaproxyOptions, HaproxySettings, HaproxyStatus } from './options.ts';
 import { reportOutcome } from './outcome-report.ts';
@@ -202,7 +203,7 @@ export class HaproxyDataplane {
   servesAny(key: string, but: readonly string[] = []): boolean {
     const { worker } = this.#parts.serving;
     if (worker === undefined || worker.structure === '') return true;
-    const listeners = worker.booted.get(key)?.listeners.filter(isServed) ?? [];
+    const listeners = worker.booted.get(key)?.listeners.filter(isForHaproxy) ?? [];
     return listeners.some(({ addresses }) => addresses.some((address) => !but.includes(address)));
   }
 

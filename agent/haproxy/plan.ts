@@ -7,7 +7,7 @@ import {
   allowedLines,
   type Backend,
   backendsOf,
-  isServed,
+  isForHaproxy,
   serverKeywords,
   structureOf,
 } from './config/listener-config.ts';
@@ -45,7 +45,7 @@ export function planLoadBalancer(
   let reload: ReloadReason | undefined;
   const wanted = new Set<string>();
   for (const listener of after?.listeners ?? []) {
-    if (!isServed(listener)) continue;
+    if (!isForHaproxy(listener)) continue;
     wanted.add(listener.name);
     const current = running.get(listener.name);
     if (current === undefined) {

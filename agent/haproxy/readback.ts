@@ -3,7 +3,7 @@
 
 import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
-import { backendsOf, isServed, structureOf } from './config/listener-config.ts';
+import { backendsOf, isForHaproxy, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
 import type { Lane } from './socket/pipeline.ts';
 import { parseAcl, parseAclList } from './socket/readings.ts';
@@ -27,7 +27,7 @@ export async function readRunning(
       running.put(name, { structure: '', allowed: [], servers });
     return running;
   }
-  const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isServed);
+  const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isForHaproxy);
   const backends = listeners.flatMap(backendsOf);
   const names = backends.map(({ name }) => name);
   const servers = new Map<string, ReadonlyMap<string, RunningServer>>();

@@ -4,15 +4,15 @@
 import { hash } from 'node:crypto';
 import { loadTemplate, type View } from '../base/template.ts';
 import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
+import { fallbackBackend } from '../model/names.ts';
 import { OVERLAP } from './config/grace.ts';
 import { grpcExpectation, grpcQuestion } from './config/grpc-check.ts';
 import {
   allowedLines,
-  hasSpare,
-  isServed,
+  hasFallback,
+  isForHaproxy,
   serverKeywords,
   socketAddress,
-  spareOf,
   structureOf,
   USUAL_WEIGHT,
 } from './config/listener-config.ts';
@@ -93,7 +93,7 @@ function structureDigest(loadBalancer: LoadBalancer, aclId: RenderContext['aclId
   const known = digests.get(loadBalancer);
   if (known?.aclId === aclId) return known.digest;
   const structures = loadBalancer.listeners
-    .filter(isServed)
+    .filter(isForHaproxy)
     .map((listener) => `${structureOf(listener)}${aclId(listener.name, 0)}\n`);
   const digest = structures.length === 0 ? '' : hash('sha256', structures.join(''), 'base64');
   digests.set(loadBalancer, { aclId, digest });
@@ -113,7 +113,7 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
   let section = sections.get(loadBalancer);
   if (section === undefined) {
     const text = loadBalancer.listeners
-      .filter(isServed)
+      .filter(isForHaproxy)
       .map((listener) => templates.listener({ ...frontView(listener, context), ...poolView(listener) }))
       .join('');
     section = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
@@ -188,9 +188,9 @@ function poolView(listener: Listener): View {
     checksGrpc,
     grpcQuestion: checksGrpc ? grpcQuestion(monitor) : '',
     grpcExpectation,
-    hasSpare: hasSpare(pool),
-    spare: spareOf(listener.name),
-    spareServers: hasSpare(pool) ? serversOf({ ...pool, monitor: undefined }) : [],
+    hasFallback: hasFallback(pool),
+    fallback: fallbackBackend(listener.name),
+    fallbackServers: hasFallback(pool) ? serversOf({ ...pool, monitor: undefined }) : [],
     servers: serversOf(pool),
   };
 }

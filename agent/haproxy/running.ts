@@ -4,7 +4,7 @@
 // thousands is then no work while endpoints change beside a reload, and no second copy of them in memory.
 
 import type { Listener, LoadBalancer, Member } from '../model/load-balancer.ts';
-import { allowedLines, backendsOf, isServed, structureOf } from './config/listener-config.ts';
+import { allowedLines, backendsOf, isForHaproxy, structureOf } from './config/listener-config.ts';
 import type {
   AddServer,
   Command,
@@ -95,7 +95,7 @@ export class Running {
   /** The same for one of them. */
   boot({ listeners }: LoadBalancer, aclId: AclId): void {
     for (const listener of listeners) {
-      if (!isServed(listener)) continue;
+      if (!isForHaproxy(listener)) continue;
       const acls = allowedLines(listener).map((_, line) => aclId(listener.name, line));
       for (const { name } of backendsOf(listener)) this.#listeners.set(name, { listener, acls });
       for (const id of acls) this.#acls.set(id, listener.name);
@@ -215,9 +215,9 @@ function isBooted(listener: MutableListener | Booted): listener is Booted {
 function madeOf(name: string, { listener, acls }: Booted): MutableListener {
   const { members, monitor } = listener.pool;
   // Clients come to the other backend only by way of the listener, and nobody checks there.
-  const isSpare = name !== listener.name;
-  const isChecked = monitor !== undefined && !isSpare;
-  const lines = isSpare ? [] : allowedLines(listener);
+  const isFallback = name !== listener.name;
+  const isChecked = monitor !== undefined && !isFallback;
+  const lines = isFallback ? [] : allowedLines(listener);
   return {
     structure: structureOf(listener),
     allowed: lines.map((cidrs, line) => ({ id: acls[line] ?? 0, cidrs: new Set(cidrs) })),

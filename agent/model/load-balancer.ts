@@ -2,13 +2,17 @@
 // Every string here has passed the allow-list of its field, so that a template or a socket may take it as it is.
 // Values only; imports nothing.
 
+import type { ListenerLabels, OwnerKey } from './names.ts';
+
 export type Family = 'v4' | 'v6';
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+/** Who forwards a listener's traffic: a HAProxy process, or the kernel by rules of nftables. */
+export type Engine = 'haproxy' | 'kernel';
 
-/** One Service that is ours. `key` is `namespace/name`. */
+/** From one object that is ours, its owner; `key` as in names.ts. */
 export interface LoadBalancer {
   readonly kind: 'LoadBalancer';
-  readonly key: string;
+  readonly key: OwnerKey;
   readonly namespace: string;
   readonly name: string;
   /** Addresses in the order the Service asks for them; one that another Service holds is still listed. */
@@ -40,8 +44,12 @@ export interface Vip {
 }
 
 export interface Listener {
-  /** `namespace:name:protocol:port:family`, for instance `default:web:tcp:80:v4`; the name of its HAProxy section. */
+  /** `default:web:tcp:80:v4`, see names.ts; the name of its HAProxy section. */
   readonly name: string;
+  /** What metrics and logs say of it, so that nobody has to take the name apart. */
+  readonly labels: ListenerLabels;
+  /** Decided once, in translation. */
+  readonly engine: Engine;
   readonly protocol: Protocol;
   /** 1 to 65535. */
   readonly port: number;

@@ -17,7 +17,7 @@ import type {
 import { type AnnotationValues, readAnnotationDefaults, readAnnotations } from './annotations/annotations.ts';
 import { type Claim, VipClaims } from './port-owners.ts';
 import { healthMonitor } from './service/health-monitor.ts';
-import { listenerName, listenerOf } from './service/listener.ts';
+import { engineOf, listenerOf, serviceListenerName } from './service/listener.ts';
 import { membersFromEndpoints, membersFromNodes } from './service/members.ts';
 import { selectEndpoints } from './service/select-endpoints.ts';
 import {
@@ -176,11 +176,11 @@ function translate(
   const monitor = healthMonitor(service, values, isOnNodes(service, membersBy), problems);
   const listeners: Listener[] = [];
   for (const port of service.ports) {
-    if (port.protocol !== 'TCP') problems.push(notServed(service, port));
+    if (engineOf(port) === 'kernel') problems.push(notServed(service, port));
     for (const family of ['v4', 'v6'] as const) {
       const own = vips.filter((vip) => vip.family === family);
       if (own.length === 0) continue;
-      const name = listenerName(service, port, family);
+      const name = serviceListenerName(service, port, family);
       const before = previous?.listeners.find((listener) => listener.name === name);
       const found = membersOf(service, port, family, membersBy, cluster, settings, problems);
       const last = before?.pool.members ?? model.remembered.get(key)?.get(name) ?? [];

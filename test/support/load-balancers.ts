@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import type { HealthMonitor, Listener, LoadBalancer, Member } from '../../agent/model/load-balancer.ts';
+import { labelsOfListener } from '../../agent/model/names.ts';
 import { memberName, stableId } from '../../agent/translate/service/members.ts';
 
 const members: fc.Arbitrary<readonly Member[]> = fc
@@ -104,6 +105,7 @@ function listener(
   const { memberConnectionLimit, ...own } = others;
   return {
     name: `default:web:tcp:${given.port}:v4`,
+    ...listenerIdentity(`default:web:tcp:${given.port}:v4`),
     protocol: 'TCP',
     portName: '',
     family: 'v4',
@@ -122,6 +124,13 @@ function listener(
       members: ofPool,
     },
   };
+}
+
+/** What follows from a listener's name. */
+export function listenerIdentity(name: string): Pick<Listener, 'labels' | 'engine'> {
+  const labels = labelsOfListener(name);
+  if (labels === undefined) throw new Error(`${name} is no listener's name`);
+  return { labels, engine: labels.protocol === 'TCP' ? 'haproxy' : 'kernel' };
 }
 
 export function loadBalancer(listeners: readonly Listener[], key = 'default/web'): LoadBalancer {

@@ -7,11 +7,12 @@ import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { ownerOfListener } from '../../model/names.ts';
 import { probeBind } from './bind-probe.ts';
-import { checkConfig, keyOfListener } from './check.ts';
+import { checkConfig } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';
 import { isolate } from './isolate.ts';
-import { isServed, shapeOf } from './listener-config.ts';
+import { isForHaproxy, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
 import type { RenderContext } from './render-context.ts';
 
@@ -151,7 +152,7 @@ export class CandidateMaker {
     const { quarantine, ignoreAccess, canProbe = true, onRefused } = this.#options;
     if (bound === undefined || !canProbe) return;
     for (const { key, listeners } of this.#unchecked(this.effective(wanted))) {
-      for (const listener of listeners.filter(isServed)) {
+      for (const listener of listeners.filter(isForHaproxy)) {
         for (const address of listener.addresses) {
           if (bound.has(`${address} ${listener.port}`)) continue;
           const reason = await probeBind(address, listener.port, ignoreAccess);
@@ -227,7 +228,7 @@ export class CandidateMaker {
     const result = await this.#ask(suspects, all);
     if (result.ok) return new Map();
     const message = `HAProxy rejects its configuration: ${result.alerts[0] ?? 'no reason given'}`;
-    const named = new Set([...result.listeners].map(keyOfListener));
+    const named = new Set([...result.listeners].map(ownerOfListener));
     let culprits = suspects.filter(({ key }) => named.has(key));
     if (culprits.length === 0) {
       if (!(await this.#ask([], all)).ok) {
@@ -268,7 +269,7 @@ export class CandidateMaker {
 }
 
 function shapesOf({ listeners }: LoadBalancer): readonly string[] {
-  return listeners.filter(isServed).map(shapeOf);
+  return listeners.filter(isForHaproxy).map(shapeOf);
 }
 
 function globalOf(context: RenderContext): string {

@@ -1,6 +1,7 @@
 // Asks HAProxy whether it would take a file, and reads from its alerts which listener is at fault.
 
 import { runCommand } from '../../host/run-command.ts';
+import { listenersIn } from '../../model/names.ts';
 import { whyUnbindable } from './bind-probe.ts';
 
 export interface CheckResult {
@@ -32,7 +33,7 @@ export function readAlerts(output: string, text: string): CheckResult {
     .map((line) => line.replace(/^\[ALERT\]\s*(\(\d+\))?\s*:\s*/, ''));
   const listeners = new Set<string>();
   for (const alert of alerts) {
-    for (const [name] of alert.matchAll(LISTENER_NAME)) listeners.add(name);
+    for (const name of listenersIn(alert)) listeners.add(name);
     const line = /parsing \[[^\]]*:(\d+)\]/i.exec(alert)?.[1];
     if (line !== undefined) {
       const section = sectionAt(text, Number(line));
@@ -79,20 +80,12 @@ const CODES: Readonly<Record<string, string>> = {
 /** The same from 2.6 to 3.4; an IPv6 address comes without brackets of its own. */
 const BIND_FAILURE = /cannot bind socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;
 
-const LISTENER_NAME = /[a-z0-9-]+:[a-z0-9-]+:tcp:\d+:v[46]/g;
-
-/** The load balancer's key that a listener's name begins with. */
-export function keyOfListener(name: string): string {
-  const [namespace, service] = name.split(':');
-  return `${namespace}/${service}`;
-}
-
 /** The listener in whose section the line (from 1) stands. */
 function sectionAt(text: string, line: number): string | undefined {
   const lines = text.split('\n');
   for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {
     const name = /^(?:listen|frontend|backend|global|defaults|peers)\s+(\S+)/.exec(lines[at] ?? '')?.[1];
-    if (name !== undefined) return name.match(LISTENER_NAME)?.[0];
+    if (name !== undefined) return listenersIn(name)[0];
   }
   return undefined;
 }

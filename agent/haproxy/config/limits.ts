@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { isServed } from './listener-config.ts';
+import { isForHaproxy } from './listener-config.ts';
 
 /** Sockets, pipes, log, peers, idle server connections' slack. */
 const OWN_DESCRIPTORS = 500;
@@ -21,7 +21,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let checks = 0;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
-      if (!isServed(listener)) continue;
+      if (!isForHaproxy(listener)) continue;
       listeners += listener.addresses.length;
       if (listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }

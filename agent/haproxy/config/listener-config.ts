@@ -3,6 +3,7 @@
 // The one source of both the file's lines and the socket's commands, so that the two can never differ. Pure.
 
 import type { Listener, Member, Pool } from '../../model/load-balancer.ts';
+import { fallbackBackend } from '../../model/names.ts';
 
 /** HAProxy takes at most 64 words and 2,048 characters in a line; a longer list of CIDRs goes over several. */
 const CIDRS_PER_LINE = 40;
@@ -18,8 +19,6 @@ export interface Backend {
   readonly listener: Listener;
 }
 
-const SPARE = ':all-down';
-
 /**
  * A listener whose monitor may not take all members away has a second backend with the same servers under the same
  * names and ids, but without checks, which gets the connections while the first has no server up. HAProxy goes over
@@ -28,33 +27,28 @@ const SPARE = ':all-down';
 export function backendsOf(listener: Listener): readonly Backend[] {
   const { name, pool } = listener;
   const own = { name, pool, listener };
-  if (!hasSpare(pool)) return [own];
+  if (!hasFallback(pool)) return [own];
   // The table of clients that are tied to a member is the first one's.
-  return [own, { name: spareOf(name), pool: { ...pool, monitor: undefined, persistence: 0 }, listener }];
+  return [
+    own,
+    { name: fallbackBackend(name), pool: { ...pool, monitor: undefined, persistence: 0 }, listener },
+  ];
 }
 
-export function hasSpare({ monitor, whenAllDown }: Pool): boolean {
+export function hasFallback({ monitor, whenAllDown }: Pool): boolean {
   return monitor !== undefined && whenAllDown === 'serve';
 }
 
-/** The name of the second backend of a listener. */
-export function spareOf(listener: string): string {
-  return `${listener}${SPARE}`;
-}
-
-/** The listener to which a backend of ours belongs. */
-export function listenerOfBackend(backend: string): string {
-  return backend.endsWith(SPARE) ? backend.slice(0, -SPARE.length) : backend;
-}
-
-/** Listeners that HAProxy serves: TCP, with an address of their own. */
-export function isServed(listener: Listener): boolean {
-  return listener.protocol === 'TCP' && listener.addresses.length > 0;
+/** Listeners that HAProxy serves: those of its engine with an address of their own. */
+export function isForHaproxy({ engine, addresses }: Listener): boolean {
+  return engine === 'haproxy' && addresses.length > 0;
 }
 
 /** `address port` of everything that HAProxy listens on for it. Joined, because V8 keeps a template in parts and as a whole. */
-export function placesOf(listener: Listener): readonly string[] {
-  return isServed(listener) ? listener.addresses.map((address) => [address, listener.port].join(' ')) : [];
+export function bindsOf(listener: Listener): readonly string[] {
+  return isForHaproxy(listener)
+    ? listener.addresses.map((address) => [address, listener.port].join(' '))
+    : [];
 }
 
 /**

@@ -2,7 +2,8 @@
 // a rejected load balancer goes on with its last good structure, an address that cannot be bound is left out.
 
 import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
-import { isServed, structureOf } from './listener-config.ts';
+import { objectOf } from '../../model/names.ts';
+import { isForHaproxy, structureOf } from './listener-config.ts';
 
 export interface Rejection {
   /** The structure that was refused; another one is tried afresh. */
@@ -61,7 +62,7 @@ export class Quarantine {
   reject(wanted: LoadBalancer, lastGood: LoadBalancer | undefined, message: string): void {
     const structure = structureOfAll(wanted);
     const isAgain = this.#rejected.get(wanted.key)?.structure === structure;
-    const problem: Problem = { object: `Service ${wanted.key}`, reason: 'ConfigurationRejected', message };
+    const problem: Problem = { object: objectOf(wanted.key), reason: 'ConfigurationRejected', message };
     this.#rejected.set(wanted.key, { structure, lastGood: isAgain ? undefined : lastGood, problem });
     this.#effective = new WeakMap();
   }
@@ -90,13 +91,13 @@ export class Quarantine {
     if (rejection !== undefined && rejection.structure === structureOfAll(wanted))
       problems.push(rejection.problem);
     if (this.#blocked.size === 0) return problems;
-    for (const { protocol, port, addresses } of wanted.listeners) {
-      for (const address of protocol === 'TCP' ? addresses : []) {
+    for (const { protocol, port, addresses } of wanted.listeners.filter(isForHaproxy)) {
+      for (const address of addresses) {
         const block = this.#blocked.get(`${address} ${port}`);
         if (block === undefined) continue;
         const message = `Cannot listen on ${address} port ${port}: ${block.reason}`;
         problems.push({
-          object: `Service ${wanted.key}`,
+          object: objectOf(wanted.key),
           reason: 'AddressUnavailable',
           message,
           port: { protocol, port },
@@ -118,13 +119,11 @@ export class Quarantine {
 
   #bindable(loadBalancer: LoadBalancer): LoadBalancer {
     const isBlocked = (listener: Listener) => (address: string) => this.isBlocked(address, listener.port);
-    if (
-      !loadBalancer.listeners.some((each) => each.protocol === 'TCP' && each.addresses.some(isBlocked(each)))
-    ) {
+    if (!loadBalancer.listeners.some((each) => isForHaproxy(each) && each.addresses.some(isBlocked(each)))) {
       return loadBalancer;
     }
     const listeners = loadBalancer.listeners.map((listener) =>
-      listener.protocol === 'TCP'
+      isForHaproxy(listener)
         ? { ...listener, addresses: listener.addresses.filter((address) => !isBlocked(listener)(address)) }
         : listener,
     );
@@ -134,7 +133,7 @@ export class Quarantine {
 
 /** The structure of all listeners that HAProxy serves. */
 export function structureOfAll({ listeners }: LoadBalancer): string {
-  return listeners.filter(isServed).map(structureOf).join('\n');
+  return listeners.filter(isForHaproxy).map(structureOf).join('\n');
 }
 
 /**

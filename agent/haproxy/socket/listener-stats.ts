@@ -3,7 +3,7 @@
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
-import { spareOf } from '../config/listener-config.ts';
+import { fallbackBackend } from '../../model/names.ts';
 import type { Runtime } from './runtime.ts';
 
 export interface ListenerStats {
@@ -33,8 +33,8 @@ export async function readListenerStats(
   const ask = (name: string) => runtime.ask(`show stat ${name} 7 -1`, { lane: 'bulk' });
   const own = await ask(listener);
   // Where all members are down it is the second backend, if it has one, that has the connections.
-  const spare = await ask(spareOf(listener));
-  return parseListenerStats(own, ...(spare.startsWith('#') ? [spare] : []));
+  const fallback = await ask(fallbackBackend(listener));
+  return parseListenerStats(own, ...(fallback.startsWith('#') ? [fallback] : []));
 }
 
 /** Of each backend of the listener its own text. Errors: RUNTIME_REPLY with HAProxy's words, such as "No such proxy." */

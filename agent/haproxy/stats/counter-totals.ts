@@ -2,7 +2,7 @@
 // the other; does not know where they come from.
 
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
-import { listenerOfBackend, spareOf } from '../config/listener-config.ts';
+import { fallbackBackend, listenerOfBackend } from '../../model/names.ts';
 import { allColumns, counterCount, positionOf, WORDS } from './columns.ts';
 import type { Counts, WorkerCounts, WrittenCounts } from './counter-file.ts';
 import { infoCounters, type ProcessInfo } from './process-info.ts';
@@ -251,7 +251,7 @@ export class Ledger {
 
 function spareKeyOf(key: string): string {
   const comma = key.indexOf(',');
-  return `${spareOf(key.slice(0, comma))}${key.slice(comma)}`;
+  return `${fallbackBackend(key.slice(0, comma))}${key.slice(comma)}`;
 }
 
 /** What is open or waits now. */

@@ -10,7 +10,8 @@
 // from their sockets where there are many.
 
 import type { Listener } from '../../model/load-balancer.ts';
-import { hasSpare, spareOf } from '../config/listener-config.ts';
+import { fallbackBackend } from '../../model/names.ts';
+import { hasFallback } from '../config/listener-config.ts';
 import { hasGroups } from '../config/socket-groups.ts';
 
 export interface DuePoolsOptions {
@@ -240,7 +241,7 @@ export class DuePools {
   #linesFor(names: readonly string[], kinds: number): readonly string[] {
     const backends = names.flatMap((name) => {
       const listener = this.#listeners.get(name);
-      return listener !== undefined && hasSpare(listener.pool) ? [name, spareOf(name)] : [name];
+      return listener !== undefined && hasFallback(listener.pool) ? [name, fallbackBackend(name)] : [name];
     });
     const listeners = kinds === MEMBERS ? [] : names.flatMap((name) => this.#byNumber.get(name) ?? []);
     const below = [POOLS, MEMBERS]

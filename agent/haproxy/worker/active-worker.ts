@@ -4,9 +4,9 @@
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { listenerOfBackend, ownerOfListener } from '../../model/names.ts';
 import type { AclIds } from '../config/acl-ids.ts';
 import { OVERLAP } from '../config/grace.ts';
-import { listenerOfBackend } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import type { HaproxySettings } from '../options.ts';
@@ -270,10 +270,9 @@ export class Serving {
   }
 }
 
-/** As in the file that the worker booted from; the name of a backend begins with its Service's namespace and name. */
+/** As in the file that the worker booted from. */
 function connectTimeout(backend: string, booted: ServingWorker['booted']): number {
-  const [namespace, service] = backend.split(':');
-  const listeners = booted.get(`${namespace}/${service}`)?.listeners ?? [];
-  const listener = listeners.find(({ name }) => name === listenerOfBackend(backend));
+  const name = listenerOfBackend(backend);
+  const listener = booted.get(ownerOfListener(name))?.listeners.find((each) => each.name === name);
   return listener?.pool.timeouts.connect ?? UNKNOWN_CONNECT;
 }

@@ -5,7 +5,7 @@ import { messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
-import { isServed } from '../config/listener-config.ts';
+import { isForHaproxy } from '../config/listener-config.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
 import type { ServingWorker } from '../worker.ts';
 
@@ -121,7 +121,7 @@ export class CheckWatch {
 }
 
 function isMonitored(listener: Listener): boolean {
-  return listener.pool.monitor !== undefined && isServed(listener);
+  return listener.pool.monitor !== undefined && isForHaproxy(listener);
 }
 
 function isSame(a: ReadonlyMap<string, CheckResult>, b: ReadonlyMap<string, CheckResult>): boolean {

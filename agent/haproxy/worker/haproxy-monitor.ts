@@ -7,10 +7,10 @@ import { messageOf } from '../../base/errors.ts';
 import { trimLog } from '../../host/daemon-output.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { ownerOfListener } from '../../model/names.ts';
 import { probeBind } from '../config/bind-probe.ts';
-import { keyOfListener } from '../config/check.ts';
 import type { ConfigFile } from '../config/config-file.ts';
-import { placesOf } from '../config/listener-config.ts';
+import { bindsOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import { keepSocket } from '../process/kept-socket.ts';
@@ -136,7 +136,7 @@ export class Caretaker {
     if (blocked.length === 0) return;
     const places = new Set<string>();
     for (const { listeners } of wanted.values())
-      for (const place of listeners.flatMap(placesOf)) places.add(place);
+      for (const place of listeners.flatMap(bindsOf)) places.add(place);
     const some = blocked.slice(this.#probeFrom, this.#probeFrom + PROBES);
     this.#probeFrom = this.#probeFrom + PROBES < blocked.length ? this.#probeFrom + PROBES : 0;
     for (const { address, port } of some) {
@@ -185,6 +185,6 @@ export class Caretaker {
       log.warn('HAProxy runs something else than it was told: repairing', { listener, what });
       onRepair('audit');
     }
-    replan([...drifted.keys()].map(keyOfListener));
+    replan([...drifted.keys()].map(ownerOfListener));
   }
 }

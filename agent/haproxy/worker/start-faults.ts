@@ -5,10 +5,11 @@ import { HeadgateError } from '../../base/errors.ts';
 import { logSize, readLog } from '../../host/daemon-output.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { listenersIn, ownerOfListener } from '../../model/names.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
-import { type BindFailure, keyOfListener, readAlerts, splitBindFailures } from '../config/check.ts';
+import { type BindFailure, readAlerts, splitBindFailures } from '../config/check.ts';
 import type { ConfigFile } from '../config/config-file.ts';
-import { placesOf } from '../config/listener-config.ts';
+import { bindsOf } from '../config/listener-config.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 
@@ -62,11 +63,13 @@ export class StartFaults {
     const { alerts, listeners } = readAlerts(rest, candidate.chunks.join(''));
     let any = failures.length > 0;
     this.#block(failures);
-    for (const key of new Set([...listeners].map(keyOfListener))) {
+    for (const key of new Set([...listeners].map(ownerOfListener))) {
       const loadBalancer = wanted.get(key);
       if (loadBalancer === undefined || !candidate.loadBalancers.has(key)) continue;
       const alert =
-        alerts.find((line) => line.includes(key.replace('/', ':'))) ?? alerts[0] ?? 'no reason given';
+        alerts.find((line) => listenersIn(line).some((name) => ownerOfListener(name) === key)) ??
+        alerts[0] ??
+        'no reason given';
       quarantine.reject(loadBalancer, lastGood.get(key), `HAProxy rejects its configuration: ${alert}`);
       onRefused(key);
       any = true;
@@ -115,7 +118,7 @@ export class StartFaults {
     for (const { address, port, reason } of failures) {
       quarantine.block(address, port, reason);
       for (const [key, { listeners }] of wanted)
-        if (listeners.flatMap(placesOf).includes(`${address} ${port}`)) onRefused(key);
+        if (listeners.flatMap(bindsOf).includes(`${address} ${port}`)) onRefused(key);
     }
   }
 }

@@ -10,7 +10,7 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import { inFileOrder } from '../config/config-text.ts';
-import { placesOf } from '../config/listener-config.ts';
+import { bindsOf } from '../config/listener-config.ts';
 import type { RenderContext } from '../config/render-context.ts';
 import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
 import { keepSocket } from '../process/kept-socket.ts';
@@ -147,7 +147,7 @@ export class Supervisor {
       const running = await readRunning(runtime, inOrder, true, rendering.aclId);
       maker.accept(booted);
       const structure = structureHash(rendering, inOrder);
-      return { runtime, running, booted, structure, bound: placesIn(booted) };
+      return { runtime, running, booted, structure, bound: bindsIn(booted) };
     } catch (error) {
       runtime.close();
       throw error;
@@ -224,7 +224,7 @@ export class Supervisor {
     const slice = new Slice(EXPECTING);
     for (const loadBalancer of booted.values()) {
       running.boot(loadBalancer, aclId);
-      for (const place of loadBalancer.listeners.flatMap(placesOf)) bound.add(place);
+      for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
       if (slice.isOver) await slice.breathe();
     }
     return { running, booted, structure, bound };
@@ -337,6 +337,6 @@ export class Supervisor {
   }
 }
 
-function placesIn(loadBalancers: ReadonlyMap<string, LoadBalancer>): ReadonlySet<string> {
-  return new Set([...loadBalancers.values()].flatMap(({ listeners }) => listeners.flatMap(placesOf)));
+function bindsIn(loadBalancers: ReadonlyMap<string, LoadBalancer>): ReadonlySet<string> {
+  return new Set([...loadBalancers.values()].flatMap(({ listeners }) => listeners.flatMap(bindsOf)));
 }

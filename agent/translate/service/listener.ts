@@ -1,7 +1,8 @@
 // One listener from one port of a Service: what its annotations ask for, and the members that were found. Pure.
 
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
-import type { Family, HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
+import type { Engine, Family, HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
+import { listenerName } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
 import type { SourceRanges } from './source-ranges.ts';
 
@@ -17,21 +18,19 @@ export interface ListenerParts {
   readonly monitor: HealthMonitor | undefined;
 }
 
-/** Unambiguous, because neither namespaces nor Service names may hold a colon. Joined, as keys of objects are. */
-export function listenerName({ namespace, name }: Service, port: ServicePort, family: Family): string {
-  return [namespace, name, port.protocol.toLowerCase(), port.port, family].join(':');
-}
-
 export function listenerOf(parts: ListenerParts): Listener {
   const { service, port, family, addresses, values, ranges } = parts;
+  const { namespace, name } = service;
   return {
-    name: listenerName(service, port, family),
+    name: serviceListenerName(service, port, family),
+    labels: { namespace, service: name, port: String(port.port), protocol: port.protocol, family },
+    engine: engineOf(port),
     protocol: port.protocol,
     port: port.port,
     portName: port.name,
     family,
     addresses,
-    mode: port.protocol === 'TCP' ? values.mode : 'tcp',
+    mode: engineOf(port) === 'haproxy' ? values.mode : 'tcp',
     acceptProxy: values.acceptProxyProtocol,
     allowedCidrs: ranges.allowed[family],
     connectionLimit: values.connectionLimit,
@@ -39,6 +38,19 @@ export function listenerOf(parts: ListenerParts): Listener {
     clientTimeout: values.timeoutClient,
     pool: poolOf(parts),
   };
+}
+
+export function serviceListenerName(
+  { namespace, name }: Service,
+  port: Pick<ServicePort, 'protocol' | 'port'>,
+  family: Family,
+): string {
+  return listenerName({ kind: 'Service', namespace, name }, port, family);
+}
+
+/** HAProxy forwards TCP only. */
+export function engineOf({ protocol }: Pick<ServicePort, 'protocol'>): Engine {
+  return protocol === 'TCP' ? 'haproxy' : 'kernel';
 }
 
 function poolOf({ values, service, members, monitor }: ListenerParts): Pool {

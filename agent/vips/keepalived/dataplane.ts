@@ -5,6 +5,7 @@ import { type HeadgateError, messageOf } from '../../base/errors.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';
 import { Reconciler } from '../../base/reconciler.ts';
 import type { Family, LoadBalancer, Problem } from '../../model/load-balancer.ts';
+import { objectOf } from '../../model/names.ts';
 import { VipBook } from '../vip-book.ts';
 import { ConfigFile } from './config/config-file.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
@@ -221,7 +222,7 @@ export class KeepalivedDataplane {
       const why = this.#choice.reasonOf(address);
       if (why === undefined) return [];
       const message = `${address} does not go with the active host: ${why}`;
-      return [{ object: `Service ${key}`, reason: 'AddressNotMovable', message }];
+      return [{ object: objectOf(key), reason: 'AddressNotMovable', message }];
     });
   }
 

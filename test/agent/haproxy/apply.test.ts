@@ -37,7 +37,7 @@ async function started(t: ExecutionContext, annotations: Readonly<Record<string,
       return applyPlans(worker, [plan(wanted.key)], plan);
     },
     /** Whether HAProxy runs what is wanted and is believed to. */
-    async isServed(wanted: LoadBalancer): Promise<void> {
+    async isForHaproxy(wanted: LoadBalancer): Promise<void> {
       const observed = await readRunning(worker.runtime, [wanted], true, context.aclId);
       const booted = Running.booted([wanted], context.aclId);
       t.deepEqual(effectOf(observed, [NAME]), effectOf(booted, [NAME]));
@@ -78,7 +78,7 @@ test('A worker that has a successor is asked nothing more once it has said so', 
 });
 
 test('A command that is refused has its listener read back, planned again and repaired', async (t) => {
-  const { tell, apply, web, isServed } = await started(t);
+  const { tell, apply, web, isForHaproxy } = await started(t);
   const wanted = await web('10.0.0.1', '10.0.0.3');
   const [kept] = (await web('10.0.0.3')).listeners[0]?.pool.members ?? [];
   await tell({
@@ -93,18 +93,18 @@ test('A command that is refused has its listener read back, planned again and re
   t.is(refused[0]?.command.kind, 'AddServer');
   t.is(refused[0]?.key, 'default/web');
   t.deepEqual([repaired, beyondRepair, lost], [[NAME], [], undefined]);
-  await isServed(wanted);
+  await isForHaproxy(wanted);
 });
 
 test('A server that is to be changed but is not there any more is made good', async (t) => {
-  const { tell, apply, web, isServed } = await started(t);
+  const { tell, apply, web, isForHaproxy } = await started(t);
   const wanted = await web('10.0.0.1');
   const gone = { backend: NAME, server: '10.0.0.2:8080' } as const;
   await tell({ kind: 'SetServerState', ...gone, state: 'maint' }, { kind: 'DeleteServer', ...gone });
   const { refused, repaired, beyondRepair } = await apply(wanted);
   t.is(refused.length, 1);
   t.deepEqual([repaired, beyondRepair], [[NAME], []]);
-  await isServed(wanted);
+  await isForHaproxy(wanted);
 });
 
 test('What only a reload can repair is said so: an id that another server has', async (t) => {
@@ -166,7 +166,7 @@ test('A connection that is gone is an outcome, not an exception', async (t) => {
 });
 
 test('A command that must not be sent is an outcome that says so, and nothing of the batch is sent', async (t) => {
-  const { apply, web, before, isServed } = await started(t);
+  const { apply, web, before, isForHaproxy } = await started(t);
   const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
   const listeners = wanted.listeners.map((listener) => ({
     ...listener,
@@ -178,5 +178,5 @@ test('A command that must not be sent is an outcome that says so, and nothing of
   const { acknowledged, lost } = await apply({ ...wanted, listeners });
   t.deepEqual(acknowledged, []);
   t.like(lost, { code: 'RUNTIME_TOKEN', retry: 'never' });
-  await isServed(before);
+  await isForHaproxy(before);
 });

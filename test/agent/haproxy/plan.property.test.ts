@@ -2,7 +2,7 @@ import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
-import { backendsOf, isServed, structureOf } from '../../../agent/haproxy/config/listener-config.ts';
+import { backendsOf, isForHaproxy, structureOf } from '../../../agent/haproxy/config/listener-config.ts';
 import { type Plan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
@@ -31,7 +31,7 @@ function fold(running: Running, { commands }: Plan): void {
 
 function namesOf({ listeners }: LoadBalancer): string[] {
   return listeners
-    .filter(isServed)
+    .filter(isForHaproxy)
     .flatMap(backendsOf)
     .map(({ name }) => name);
 }
@@ -157,7 +157,8 @@ test('A plan never deletes a server and never ends sessions: that is for later',
 
 test('A plan asks for a reload exactly where a structure differs', (t) => {
   const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
-    const structures = ({ listeners }: LoadBalancer) => listeners.filter(isServed).map(structureOf).sort();
+    const structures = ({ listeners }: LoadBalancer) =>
+      listeners.filter(isForHaproxy).map(structureOf).sort();
     const isSame = JSON.stringify(structures(a)) === JSON.stringify(structures(b));
     strictEqual(plan(booted(a), a, b).reload === undefined, isSame);
   });

@@ -7,7 +7,6 @@ import ava, { type ExecutionContext } from 'ava';
 import {
   type CheckResult,
   checkConfig,
-  keyOfListener,
   readAlerts,
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
@@ -139,8 +138,4 @@ test('A line that the text does not have is nobody’s', (t) => {
 
 test('A program that cannot be started is an error', async (t) => {
   await t.throwsAsync(checkConfig('/nonexistent/haproxy', '/dev/null', ''), { code: 'COMMAND_FAILED' });
-});
-
-test('The key of a load balancer begins the names of its listeners', (t) => {
-  t.is(keyOfListener('kube-system:dns:tcp:53:v4'), 'kube-system/dns');
 });

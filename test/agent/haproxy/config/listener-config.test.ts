@@ -5,8 +5,8 @@ import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import {
   allowedLines,
   backendsOf,
-  isServed,
-  placesOf,
+  bindsOf,
+  isForHaproxy,
   serverKeywords,
   socketAddress,
   structureOf,
@@ -63,7 +63,7 @@ test('A server is added by the same words that its line in the file has', (t) =>
     // The line of a member that drains has weight 0, its command has a state of its own; the usual weight is said once in
     // the file, and in each command.
     const members = wanted.listeners
-      .filter(isServed)
+      .filter(isForHaproxy)
       .flatMap(backendsOf)
       .flatMap(({ pool }) => pool.members);
     const weighted = lines.map((line, at) =>
@@ -90,13 +90,13 @@ test('Where nobody is allowed the list holds an address that no client can have'
   t.deepEqual(allowedLines({ ...listener, family: 'v6', allowedCidrs: [] }), [['::/128']]);
 });
 
-test('HAProxy serves TCP listeners that have an address', (t) => {
+test('HAProxy serves listeners of its engine that have an address', (t) => {
   const listener = listenerOf(translated([service()]));
-  t.true(isServed(listener));
-  t.false(isServed({ ...listener, addresses: [] }));
-  t.false(isServed({ ...listener, protocol: 'UDP' }));
-  t.deepEqual(placesOf(listener), ['192.0.2.10 80']);
-  t.deepEqual(placesOf({ ...listener, protocol: 'UDP' }), []);
+  t.true(isForHaproxy(listener));
+  t.false(isForHaproxy({ ...listener, addresses: [] }));
+  t.false(isForHaproxy({ ...listener, engine: 'kernel' }));
+  t.deepEqual(bindsOf(listener), ['192.0.2.10 80']);
+  t.deepEqual(bindsOf({ ...listener, engine: 'kernel' }), []);
 });
 
 test('An IPv6 address has brackets before its port', (t) => {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { DuePools, MEMBERS, POOLS } from '../../../../agent/haproxy/stats/due-pools.ts';
 import type { Listener } from '../../../../agent/model/load-balancer.ts';
+import { listenerIdentity } from '../../../support/load-balancers.ts';
 
 const ALL_POOLS = 'show stat -1 2 -1';
 const ALL_MEMBERS = 'show stat -1 4 -1';
@@ -38,7 +39,11 @@ const PLAIN = {
     members: [],
   },
 } as const;
-const listener = (own: Pick<Listener, 'name'>): Listener => ({ ...PLAIN, ...own });
+const listener = (own: Pick<Listener, 'name'>): Listener => ({
+  ...PLAIN,
+  ...listenerIdentity(own.name),
+  ...own,
+});
 
 interface Said {
   /** Listeners whose rows differ from the reading before. */
