@@ -1,39 +1,32 @@
 // How objects become traffic: Services get their addresses, changed objects are translated, the difference to what
-// HAProxy runs is planned, the plan is applied. The work of a round is proportional to what changed.
+// the dataplanes run is planned, the plan is applied. The work of a round is proportional to what changed.
 
 import type { AddressKeeper } from './address-keeper/address-keeper.ts';
 import type { Change, Changes } from './changes.ts';
-import type { Outcome } from './haproxy/apply.ts';
-import type { HaproxyDataplane } from './haproxy/dataplane.ts';
-import type { Plan } from './haproxy/plan.ts';
+import type { Dataplane, Outcome, Plan } from './dataplane/dataplane.ts';
+import type { DesiredState } from './model/desired-state.ts';
 import type { ProgrammingLatency } from './report/programming-latency.ts';
-import {
-  type ClusterView,
-  type Model,
-  type TranslateSettings,
-  translateChanged,
-} from './translate/translate.ts';
-import type { KeepalivedDataplane } from './vips/keepalived/dataplane.ts';
+import { type Translators, translateChanged } from './translate/translate.ts';
+import type { Announcer } from './vips/announcer.ts';
 
 export interface LoopOptions {
   readonly changes: Changes;
-  readonly cluster: ClusterView;
-  /** The desired state; only the loop changes it. */
-  readonly model: Model;
-  readonly settings: () => TranslateSettings;
-  readonly addresses: Pick<AddressKeeper, 'assign' | 'ofPools'>;
-  readonly haproxy: HaproxyDataplane;
-  /** undefined where this host has no VRRP. */
-  readonly keepalived?: KeepalivedDataplane | undefined;
+  /** Only the loop changes it. */
+  readonly desired: DesiredState;
+  readonly translators: Translators;
+  readonly addresses: Pick<AddressKeeper, 'assign'>;
+  readonly dataplane: Dataplane;
+  /** undefined if this host announces nothing. */
+  readonly announcer?: Announcer | undefined;
   readonly metrics: LoopMetrics;
   readonly programming: ProgrammingLatency;
-  /** Tells people what became of these load balancers. */
-  readonly report: (keys: Iterable<string>) => void;
+  /** The loop has gone through these load balancers. */
+  readonly report: (keys: ReadonlySet<string>) => void;
 }
 
 export interface LoopMetrics {
-  planned(kind: 'none' | 'runtime' | 'reload'): void;
-  /** From the event that reached the agent to HAProxy's acknowledgement. */
+  planned(effort: Plan['effort']): void;
+  /** From the event that reached the agent to the dataplane's acknowledgement. */
   acknowledged(seconds: number): void;
   /** A round begins. */
   turns(): void;
@@ -44,12 +37,11 @@ export interface LoopMetrics {
 /** Runs until `changes` is closed. */
 export async function loop({
   changes,
-  cluster,
-  model,
-  settings,
+  desired,
+  translators,
   addresses,
-  haproxy,
-  keepalived,
+  dataplane,
+  announcer,
   metrics,
   programming,
   report,
@@ -58,13 +50,13 @@ export async function loop({
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
     metrics.turns();
-    const moved = addresses.assign(changed.keys()); // claims are written by themselves
+    const moved = addresses.assign(changed.keys()); // claims are written in the background
     const dirty = new Set([...changed.keys(), ...moved]);
-    const keys = translateChanged(cluster, model, dirty, settings(), addresses.ofPools); // pure
-    keepalived?.follow(keys, model.loadBalancers); // VIPs that came or went; files and reloads follow by themselves
+    const keys = translateChanged(desired, translators, dirty); // changes the desired state only
+    announcer?.follow(keys, desired.loadBalancers); // VIPs that came or went; files and reloads follow in the background
     const touched = new Set([...keys, ...replan]);
-    const plans = haproxy.plan(touched); // pure
-    const outcome = await haproxy.apply(plans); // socket; files and reloads follow by themselves
+    const plans = dataplane.plan(touched); // pure
+    const outcome = await dataplane.apply(plans); // sockets; files and reloads follow in the background
     count(plans, outcome, changed, metrics);
     programming.applied(plans, outcome, changed);
     report(touched);
@@ -74,20 +66,14 @@ export async function loop({
 
 function count(
   plans: readonly Plan[],
-  outcome: Outcome | undefined,
+  { acknowledged }: Outcome,
   changed: ReadonlyMap<string, Change>,
   metrics: LoopMetrics,
 ): void {
   const now = performance.now();
-  for (const plan of plans) {
-    metrics.planned(kindOf(plan));
-    const since = changed.get(plan.key)?.since;
-    const isAcknowledged = outcome !== undefined && outcome.lost === undefined && plan.commands.length > 0;
-    if (since !== undefined && isAcknowledged) metrics.acknowledged((now - since) / 1000);
+  for (const { key, effort } of plans) {
+    metrics.planned(effort);
+    const since = changed.get(key)?.since;
+    if (since !== undefined && acknowledged.has(key)) metrics.acknowledged((now - since) / 1000);
   }
-}
-
-function kindOf({ reload, commands }: Plan): 'none' | 'runtime' | 'reload' {
-  if (reload !== undefined) return 'reload';
-  return commands.length > 0 ? 'runtime' : 'none';
 }

@@ -1,30 +1,29 @@
 // Headgate: `headgate run` is the agent; the other commands are in cli/.
-// Objects come from the sources, are translated, and become traffic in the loop; what became of them is told, and asked
-// for. parts.ts puts together what does that.
+// Objects come from the sources, are translated, and become traffic in the loop; what became of them is reported.
+// wiring/agent-parts.ts puts together the parts that do that.
 
-import { type Answering, startAnswering } from './answer/servers.ts';
+import { type Servers, startServers } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
 import { compileLittle } from './host/compact-heap.ts';
 import { loop } from './loop.ts';
 import { ProgrammingLatency } from './report/programming-latency.ts';
-import { isServed } from './report/status.ts';
-import { translateFirst } from './sources/initial-state.ts';
+import { translateInitialState } from './sources/initial-state.ts';
 import { type AgentParts, agentParts } from './wiring/agent-parts.ts';
 import { configureVrrp } from './wiring/pair-parts.ts';
-import { standAlone } from './wiring/vrrp-without-peer.ts';
+import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 
-/** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
+/** Runs until SIGTERM or SIGINT; traffic continues without it, unless the settings say otherwise. */
 async function run(argv: readonly string[]): Promise<number> {
   // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
   for (const name of Object.keys(process.env)) if (name.startsWith('MALLOC_')) delete process.env[name];
   compileLittle();
   const parts = await agentParts(argv);
-  const { settings, log, metrics, cluster, changes, model, compaction, addresses, sources } = parts;
-  const { haproxy, keepalived, pair, reporter, known, telling, lastMembers } = parts;
+  const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
+  const { dataplane, announcer, pair, writers, observers, keptMembers, compaction } = parts;
 
-  const answering = await startAnswering(parts);
-  log.info('Headgate runs', { version, listen: answering.address, stateDir: settings.now.stateDir });
+  const servers = await startServers(parts);
+  log.info('Headgate runs', { version, listen: servers.address, stateDir: settings.now.stateDir });
   const { promise: stopping, resolve: stopped } = Promise.withResolvers<void>();
   const stop = (signal: NodeJS.Signals): void => {
     log.info('Stopping', { signal });
@@ -36,80 +35,85 @@ async function run(argv: readonly string[]): Promise<number> {
     .once('SIGTERM', stop)
     .once('SIGINT', stop);
 
-  // What is desired is known before HAProxy is started or told anything.
-  haproxy.prepare();
-  const reading = sources.start();
-  reporter?.start();
+  // The desired state is complete before HAProxy is started or gets a command.
+  dataplane.prepare();
+  const reading = sources.start({ addresses, onService: (key) => writers?.services.observed(key) });
+  writers?.start();
   const readBy = await reading;
   await addresses.start();
-  await lastMembers.read();
-  const translating = () => settings.translating;
-  const desired = { changes, cluster, model, settings: translating, addresses };
-  const isKnown = await translateFirst({ ...desired, sources, readBy, haproxy, stopping, log });
-  if (!isKnown) {
-    await end(parts, answering);
+  await keptMembers.read();
+  const flow = { changes, desired, translators, addresses };
+  if (!(await translateInitialState({ ...flow, sources, readBy, dataplane, stopping, log }))) {
+    await end(parts, servers);
     return 0;
   }
 
   await pair?.start();
-  telling.first();
-  lastMembers.note(model.loadBalancers.keys());
-  void (sources.api?.synced ?? Promise.resolve()).then(() => lastMembers.allKnown());
-  await Promise.race([haproxy.start(), stopping]);
-  compaction.once(); // where HAProxy ran already
-  keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
-  void keepalived?.start();
-  const standing = keepalived && pair === undefined ? standAlone(haproxy, keepalived) : undefined;
+  observers.began(desired.loadBalancers.keys());
+  void (sources.api?.synced ?? Promise.resolve()).then(() => keptMembers.allKnown());
+  await Promise.race([dataplane.start(), stopping]);
+  compaction.once(); // if HAProxy ran already
+  announcer?.follow(desired.loadBalancers.keys(), desired.loadBalancers);
+  void announcer?.start();
+  const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;
 
   await loop({
-    ...desired,
-    haproxy,
-    keepalived,
+    ...flow,
+    dataplane,
+    announcer,
     metrics: metrics.loop,
     programming: new ProgrammingLatency({
       now: Date.now,
-      isServed: (key) => isServed(key, known),
+      isServed: (key) =>
+        desired.loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
       observe: (path, seconds) => metrics.loop.programmed(path, seconds),
     }),
-    report: (keys) => {
-      telling.touched(keys);
-      lastMembers.note(keys);
-    },
+    report: (keys) => observers.changed(keys),
   });
 
   standing?.close();
-  await end(parts, answering);
+  await end(parts, servers);
   return 0;
 }
 
-/** What an operator says to the running agent. */
-function reread({ settings, log, cluster, changes, haproxy, keepalived, pair, addresses }: AgentParts): void {
+/** SIGHUP: takes new settings. */
+function reread({
+  settings,
+  log,
+  cluster,
+  changes,
+  dataplane,
+  announcer,
+  pair,
+  addresses,
+}: AgentParts): void {
   if (!settings.reread(log)) return;
   const { now, translating } = settings;
   log.setLevel(now.logLevel);
-  haproxy.configure(now);
-  void configureVrrp(() => settings.now, keepalived, pair);
+  dataplane.configure(now);
+  void configureVrrp(() => settings.now, announcer, pair);
   void pair?.renew();
-  cluster.judgeAgain();
+  cluster.reclassify();
   addresses.configure(now, translating);
   changes.add(cluster.serviceKeys(), performance.now());
 }
 
-/** Nothing new is taken in, what was told is written down, and the dataplanes are let go. */
-async function end(parts: AgentParts, answering: Answering): Promise<void> {
-  const { settings, sources, addresses, reporter, haproxy, keepalived, pair, lastMembers } = parts;
-  await answering.stopping();
+/** Takes nothing new, writes down what is known, and lets go of the dataplanes. */
+async function end(parts: AgentParts, servers: Servers): Promise<void> {
+  const { settings, sources, addresses, writers, reporter, dataplane, announcer, pair, keptMembers } = parts;
+  await servers.stopping();
   await sources.close();
   await addresses.close();
-  await lastMembers.close();
-  await reporter?.close();
-  await keepalived?.close();
+  await keptMembers.close();
+  reporter?.close();
+  await writers?.close();
+  await announcer?.close();
   pair?.close();
-  await haproxy.close();
+  await dataplane.close();
   const { stopDataplaneOnExit } = settings.now;
-  if (stopDataplaneOnExit) await keepalived?.stopKeepalived();
-  if (stopDataplaneOnExit) await haproxy.stopHaproxy(1_000);
-  answering.close();
+  if (stopDataplaneOnExit) await announcer?.stopKeepalived();
+  if (stopDataplaneOnExit) await dataplane.stop(1_000);
+  servers.close();
 }
 
 const [command = 'help', ...rest] = process.argv.slice(2);

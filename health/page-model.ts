@@ -1,7 +1,7 @@
 // What the status page shows, as the agent sends it to the browser: short texts and numbers, of bounded size.
 // Values only. The page itself is in page/.
 
-import type { OperatingStatus } from './operating-status.ts';
+import type { OperatingStatus } from '../agent/model/operating-status.ts';
 
 /** `served`, `served in part`, `not served`, as `headgate why` says it. */
 export type Verdict = 'served' | 'served in part' | 'not served';

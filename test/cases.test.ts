@@ -11,7 +11,7 @@ import type { RenderContext } from '../agent/haproxy/config/render-context.ts';
 import { sharedTables } from '../agent/haproxy/config/shared-tables.ts';
 import { runCommand } from '../agent/host/run-command.ts';
 import type { KubernetesObject } from '../agent/kubernetes/objects.ts';
-import type { TranslateSettings } from '../agent/translate/translate.ts';
+import type { TranslateSettings } from '../agent/translate/translate-settings.ts';
 import { clusterOf } from './support/build.ts';
 import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
 import { haproxyExecutable } from './support/haproxy.ts';

@@ -10,16 +10,16 @@ import fc from 'fast-check';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
 import { hasFallback, isForHaproxy } from '../agent/haproxy/config/listener-config.ts';
+import { renderGlobal } from '../agent/haproxy/config/render.ts';
 import { renderContext } from '../agent/haproxy/config/render-context.ts';
 import { planLoadBalancer } from '../agent/haproxy/plan.ts';
-import { renderGlobal } from '../agent/haproxy/render.ts';
 import { Running } from '../agent/haproxy/running.ts';
 import { commandText } from '../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
 import { runCommand } from '../agent/host/run-command.ts';
 import { parseObject } from '../agent/kubernetes/parse-object.ts';
+import type { DesiredState } from '../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, Problem } from '../agent/model/load-balancer.ts';
-import type { Model } from '../agent/translate/translate.ts';
 import { clusterOf } from './support/build.ts';
 import { haproxyExecutable } from './support/haproxy.ts';
 import { hostileObjects } from './support/hostile.ts';
@@ -126,7 +126,7 @@ test('Hostile objects give only lines that the model holds, in a file that HAPro
 });
 
 /** The file of a model, after a look at each line. */
-async function rendered(model: Model): Promise<string> {
+async function rendered(model: DesiredState): Promise<string> {
   const { chunks, structure } = await configText(inFileOrder(model.loadBalancers), CONTEXT);
   const text = chunks.join('');
   const global = renderGlobal(CONTEXT, structure);
@@ -150,7 +150,7 @@ async function rendered(model: Model): Promise<string> {
   return text;
 }
 
-function servedOf({ loadBalancers }: Model): readonly Listener[] {
+function servedOf({ loadBalancers }: DesiredState): readonly Listener[] {
   return [...loadBalancers.values()].flatMap(({ listeners }) => listeners.filter(isForHaproxy));
 }
 

@@ -7,7 +7,7 @@ import { applyPlans } from '../agent/haproxy/apply.ts';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { inFileOrder } from '../agent/haproxy/config/config-text.ts';
 import { backendsOf, isForHaproxy } from '../agent/haproxy/config/listener-config.ts';
-import { type Plan, planLoadBalancer } from '../agent/haproxy/plan.ts';
+import { type HaproxyPlan, planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { readRunning } from '../agent/haproxy/readback.ts';
 import { Running } from '../agent/haproxy/running.ts';
 import { commandText } from '../agent/haproxy/socket/command-text.ts';
@@ -15,14 +15,13 @@ import { parseServersState } from '../agent/haproxy/socket/servers-state.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
 import type { Worker } from '../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../agent/model/load-balancer.ts';
-import { translateChanged } from '../agent/translate/translate.ts';
 import { clusterOf } from './support/build.ts';
 import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
 import { effectOf } from './support/effect.ts';
 import { objectsOf, settingsOf } from './support/manifests.ts';
 import { Loopback, startRendered } from './support/rendered-haproxy.ts';
 import { requires } from './support/requirements.ts';
-import { SETTINGS, translateCluster } from './support/translated.ts';
+import { FollowedState } from './support/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -37,24 +36,23 @@ interface Transition {
 function transition(manifestsBefore: string, manifestsAfter: string): Transition {
   const settings = settingsOf(manifestsBefore);
   const objects = objectsOf(manifestsBefore);
-  const cluster = clusterOf(objects);
-  const model = translateCluster(cluster, settings);
-  const before = new Map(model.loadBalancers);
+  const state = new FollowedState(clusterOf(objects), settings);
+  const { desired } = state;
+  state.translate([...state.cluster.services()].map(({ key }) => key));
+  const before = new Map(desired.loadBalancers);
   const upserted = objectsOf(manifestsAfter);
   const isStillThere = new Set(upserted.map(({ kind, key }) => `${kind} ${key}`));
   const removed = objects.filter(({ kind, key }) => !isStillThere.has(`${kind} ${key}`));
-  const { keys, nodesChanged } = cluster.apply({ upserted, removed }, 'api');
-  const dirty = nodesChanged ? [...keys, ...model.onNodes] : keys;
-  translateChanged(cluster, model, dirty, { ...SETTINGS, ...settings });
-  return { before, after: model.loadBalancers };
+  state.apply({ upserted, removed });
+  return { before, after: desired.loadBalancers };
 }
 
-function plansOf({ before, after }: Transition, running: Running): readonly Plan[] {
+function plansOf({ before, after }: Transition, running: Running): readonly HaproxyPlan[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
   return keys.map((key) => planLoadBalancer(key, running, before.get(key), after.get(key)));
 }
 
-function planText(plans: readonly Plan[]): string {
+function planText(plans: readonly HaproxyPlan[]): string {
   const lines = plans.flatMap(({ commands }) => commands.map((command) => commandText(command, OLDEST)));
   const reloads = plans.flatMap(({ reload }) => (reload === undefined ? [] : [`reload: ${reload}`]));
   return [...lines, ...reloads].map((line) => `${line}\n`).join('');

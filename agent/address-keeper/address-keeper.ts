@@ -13,11 +13,11 @@ import {
 import { Slice } from '../base/slice.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
-import type { Cluster, Dirty } from '../kubernetes/cluster.ts';
+import type { Cluster, Differences } from '../kubernetes/cluster.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PoolAddresses } from '../translate/service/service-vips.ts';
-import type { TranslateSettings } from '../translate/translate.ts';
+import type { TranslateSettings } from '../translate/translate-settings.ts';
 import { Provisioning } from './address-provisioning.ts';
 import { type AddressStatus, poolStatuses } from './address-status.ts';
 import { askedAddress, type PoolsView } from './asked-address.ts';
@@ -33,12 +33,8 @@ export interface AddressKeeperOptions {
   readonly api: KubernetesApi | undefined;
   /** Asked at each change: it is not known before the API server has answered, and may be another one later. */
   readonly home: () => ClaimHome;
-  /** Whether this host gives the addresses of a cluster. */
-  readonly isLeader: () => boolean;
-  /** There is nobody who could be chosen to: no cluster, or one that lets no agent stand. */
-  readonly isBarred: () => boolean;
-  /** Resolves with true once an address may be taken for a Service of the cluster. */
-  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
+  /** The agent that writes to the cluster gives its addresses; undefined without a cluster. */
+  readonly writers: AddressWriters | undefined;
   /** These have other addresses now. */
   readonly onChanged: (services: Iterable<string>) => void;
   /** The claim of this Service is kept: its address may be told. */
@@ -46,6 +42,17 @@ export interface AddressKeeperOptions {
   readonly onProblems: (problems: readonly Problem[]) => void;
   readonly log: Log;
   readonly metrics: AddressMetrics;
+}
+
+export interface AddressWriters {
+  readonly isLeader: boolean;
+  /** The API server lets no agent with these rights write. */
+  readonly isBarred: boolean;
+  onLeader(callback: () => void): void;
+  readonly services: {
+    /** Resolves with true once an address may be taken for the Service. */
+    requestFinalizer(service: string, uid: string): Promise<boolean>;
+  };
 }
 
 export type AddressSettings = Pick<Settings, 'pools' | 'releaseAfter' | 'provisioner' | 'stateDir'>;
@@ -93,8 +100,12 @@ export class AddressKeeper {
     this.#options = options;
     this.#settings = options.settings;
     this.#translating = options.translating;
+    const { writers } = options;
+    const isLeader = (): boolean => writers?.isLeader ?? false;
     this.#kept = new KeptClaims({
       ...options,
+      isLeader,
+      requestFinalizer: async (service, uid) => writers?.services.requestFinalizer(service, uid) ?? false,
       addresses: this.#addresses,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
       onOverruled: (claim) => {
@@ -103,7 +114,8 @@ export class AddressKeeper {
       },
       onKept: (name, claim) => this.#onKept(name, claim),
     });
-    this.#reports = new PoolReports({ ...options, addresses: this.#addresses });
+    this.#reports = new PoolReports({ ...options, isLeader, addresses: this.#addresses });
+    writers?.onLeader(() => this.take());
   }
 
   /** Everything that there is has to be in the cluster by now. Resolves when all of it is decided. */
@@ -119,7 +131,7 @@ export class AddressKeeper {
 
   /** Pools and claims that have changed; or the lead, or where claims belong. */
   take(
-    { poolsChanged, claims }: Pick<Dirty, 'poolsChanged' | 'claims'> = {
+    { poolsChanged, claims }: Pick<Differences, 'poolsChanged' | 'claims'> = {
       poolsChanged: false,
       claims: new Set(),
     },
@@ -240,13 +252,13 @@ export class AddressKeeper {
 
   /** undefined where there is nothing to decide. */
   #next(): AddressesChange | undefined {
-    const { cluster, home: homeNow, isLeader, isBarred } = this.#options;
+    const { cluster, home: homeNow, writers } = this.#options;
     const home = homeNow();
     // When the cluster becomes the home what it has counts, whoever leads: a file is of some day before.
     const isNew = home !== this.#kept.home;
-    const isAlone = home === 'file' && isBarred();
+    const isAlone = home === 'file' && (writers?.isBarred ?? true);
     const mayLead = home === 'file' || (home === 'cluster' && !isNew);
-    const leads = isAlone || (mayLead && isLeader());
+    const leads = isAlone || (mayLead && (writers?.isLeader ?? false));
     const hasTurned = this.#kept.turn(home, leads);
     // A file is seen by no other host. Who leads knows better than a status, which comes later, but for what was before.
     const byStatus = home === 'file' && !isAlone && (!leads || hasTurned);

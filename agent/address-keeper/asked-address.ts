@@ -4,7 +4,7 @@ import { type AddressRequest, addressRequest } from '../addresses/addresses.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import { readAnnotations } from '../translate/annotations/annotations.ts';
 import { isOurLoadBalancer } from '../translate/service/service-vips.ts';
-import type { TranslateSettings } from '../translate/translate.ts';
+import type { TranslateSettings } from '../translate/translate-settings.ts';
 
 /** What a request depends on besides its Service. */
 export interface PoolsView {

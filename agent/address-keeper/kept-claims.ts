@@ -32,7 +32,7 @@ export interface KeptClaimsOptions {
   readonly api: KubernetesApi | undefined;
   readonly isLeader: () => boolean;
   /** See ClaimWriter. */
-  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
+  readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
   readonly onOverruled: (claim: AddressClaim) => void;
   /** The store has the claim as it shall be, or has none (undefined). */
   readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
@@ -53,7 +53,7 @@ export class KeptClaims {
 
   constructor(options: KeptClaimsOptions) {
     this.#options = options;
-    const { addresses, api, cluster, path, log, metrics, isLeader, mayClaim, onOverruled } = options;
+    const { addresses, api, cluster, path, log, metrics, isLeader, requestFinalizer, onOverruled } = options;
     const wanted = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     // Of a claim that belongs into the cluster a file says nothing.
@@ -77,7 +77,7 @@ export class KeptClaims {
       wanted,
       stored,
       isLeader,
-      mayClaim,
+      requestFinalizer,
       onOverruled,
       onKept,
     });

@@ -1,4 +1,4 @@
-// Answers those who ask: operators by the commands, Prometheus and people over HTTP, and systemd.
+// The servers of the agent: its socket for the commands, HTTP for Prometheus and the page, and notices to systemd.
 
 import type { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
@@ -6,9 +6,10 @@ import { ServiceNotifier } from '../../health/service-notifier.ts';
 import { messageOf } from '../base/errors.ts';
 import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
 import type { Log } from '../host/log.ts';
+import { explainService } from '../report/explain.ts';
 import { OperatingMetrics } from '../report/operating-metrics.ts';
 import type { Overview } from '../report/overview.ts';
-import { agentStatus, explainService, type StatusSources } from '../report/status.ts';
+import { agentStatus, type StatusSources } from '../report/status.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
 import type { Sources } from '../sources/sources.ts';
 import { agentSocketPath } from './agent-socket.ts';
@@ -16,16 +17,16 @@ import { pairOrders } from './pair-orders.ts';
 import { SocketKeeper } from './socket-keeper.ts';
 import { useStateDir } from './state-dir-owner.ts';
 
-export interface AnsweringOptions {
+export interface ServersOptions {
   readonly settings: CurrentSettings;
-  readonly known: StatusSources;
+  readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly overview: Overview;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
-export interface Answering {
+export interface Servers {
   /** Of the HTTP server. */
   readonly address: string;
   /** Resolves once systemd knows that the agent stops. */
@@ -37,19 +38,19 @@ export interface Answering {
 const LOOP_DEADLINE = 30_000;
 
 /** Errors: AGENT_RUNNING where another agent answers there already, or uses the state folder; those of listening. */
-export async function startAnswering({
+export async function startServers({
   settings,
-  known,
+  statusSources,
   sources,
   overview,
   metrics,
   log,
-}: AnsweringOptions): Promise<Answering> {
-  const { model, haproxy, keepalived, operating, pair } = known;
+}: ServersOptions): Promise<Servers> {
+  const { desired, dataplane, announcer, operating, pair } = statusSources;
   const { stateDir, runtimeDir, listen } = settings.now;
   const answers = {
-    status: () => agentStatus(known),
-    why: (query: URLSearchParams) => explainService(query.get('service') ?? '', known),
+    status: () => agentStatus(statusSources),
+    why: (query: URLSearchParams) => explainService(query.get('service') ?? '', statusSources),
   };
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
@@ -63,22 +64,22 @@ export async function startAnswering({
   await agentSocket.open();
   const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
-    sources.objects === 'unread' ? 'The objects have not been read yet' : haproxy.status().fault;
+    sources.objects === 'unread' ? 'The objects have not been read yet' : dataplane.status().fault;
   const operatingMetrics = new OperatingMetrics();
   // One after the other with a moment between: together they would hold a processor that HAProxy may wait for.
   const families = async () => {
     const slice = new Slice(BESIDE_TRAFFIC);
-    const ofHaproxy = await haproxy.families();
+    const forwarded = await dataplane.families();
     await slice.pause();
     const statuses = await operatingMetrics.families(
       operating.all(),
-      model.loadBalancers,
+      desired.loadBalancers,
       settings.now.metricsDetail,
     );
     await slice.pause();
     const own = await metrics.families();
     await slice.pause();
-    return [...own, ...statuses, ...ofHaproxy, ...(keepalived?.families() ?? [])];
+    return [...own, ...statuses, ...forwarded, ...(announcer?.families() ?? [])];
   };
   const look = (asked: URLSearchParams) => overview.look(asked);
   const health = await startHealthServer(listen, { families, alive, ready, look });
@@ -86,7 +87,7 @@ export async function startAnswering({
     env: process.env,
     alive,
     ready,
-    status: () => `Serving ${model.loadBalancers.size} load balancers`,
+    status: () => `Serving ${desired.loadBalancers.size} load balancers`,
     onFailure: (error) => log.warn('Cannot tell systemd how the agent is', { error: messageOf(error) }),
   });
   notifier.start();

@@ -1,33 +1,32 @@
-// Waits for something that may come over a connection, for so long and no longer. What has come while this process
-// had no processor counts as come in time: after a stall timers are called before anything is read.
+// A timeout for what comes over a connection: everything that has arrived by then is read first. After a stall of this
+// process Node calls timers before it reads, so that an answer in time would otherwise count as late.
 
-export class Patience {
-  readonly #onOver: () => void;
+export class ReadFirstTimeout {
+  readonly #onTimeout: () => void;
   #timer: NodeJS.Timeout | undefined;
   #last: NodeJS.Immediate | undefined;
 
-  /** `onOver`: it has not come. */
-  constructor(onOver: () => void) {
-    this.#onOver = onOver;
+  constructor(onTimeout: () => void) {
+    this.#onTimeout = onTimeout;
   }
 
   get isWaiting(): boolean {
     return this.#timer !== undefined;
   }
 
-  /** From now on, whatever was waited for before. */
+  /** From now on; ends a wait before it. */
   wait(milliseconds: number): void {
     this.end();
     this.#timer = setTimeout(() => {
-      // All that has arrived by now is read in between.
+      // Node reads in between.
       this.#last = setImmediate(() => {
         this.end();
-        this.#onOver();
+        this.#onTimeout();
       });
     }, milliseconds);
   }
 
-  /** It has come, or is waited for no more. */
+  /** It has come, or it is no longer waited for. */
   end(): void {
     clearTimeout(this.#timer);
     clearImmediate(this.#last);

@@ -12,7 +12,7 @@ import { capabilitiesOf, type Version } from '../haproxy/socket/version.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
-import { translateSettings } from '../translate/translate.ts';
+import { translateSettings } from '../translate/translate-settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { preflight } from '../vips/keepalived/preflight.ts';
 import { readQuestion } from './arguments.ts';
@@ -84,8 +84,8 @@ async function leastConnections(version: Version, settings: Settings): Promise<r
 async function whoAsksForLeastConnections(settings: Settings): Promise<string> {
   if (translateSettings(settings).annotationDefaults.algorithm === 'least-connections')
     return 'the setting "defaults"';
-  const { model } = await desiredState({ ...settings, manifests: readable(settings) });
-  const asking = [...model.loadBalancers.values()].find(({ listeners }) =>
+  const { desired } = await desiredState({ ...settings, manifests: readable(settings) });
+  const asking = [...desired.loadBalancers.values()].find(({ listeners }) =>
     listeners.some(({ pool }) => pool.algorithm === 'least-connections'),
   );
   return asking === undefined ? '' : `Service ${asking.key}`;
@@ -171,7 +171,7 @@ async function listenPort(
 
 /** Every address and port that a Service asks for; a running agent says this in `status` instead. */
 async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
-  const { model, problems } = await desiredState({ ...settings, manifests: readable(settings) });
+  const { desired, problems } = await desiredState({ ...settings, manifests: readable(settings) });
   const ignoreAccess = settings.haproxySupervisor === 'external';
   const findings: Finding[] = problems.map(({ object, message }) => ({
     what: object,
@@ -179,7 +179,7 @@ async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
     detail: message,
   }));
   let free = 0;
-  for (const { key, listeners } of model.loadBalancers.values()) {
+  for (const { key, listeners } of desired.loadBalancers.values()) {
     for (const listener of listeners.filter(isForHaproxy)) {
       for (const address of listener.addresses) {
         const reason = await probeBind(address, listener.port, ignoreAccess);

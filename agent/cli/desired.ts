@@ -9,22 +9,19 @@ import type { HeadgateError } from '../base/errors.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import { readClaimFile } from '../kubernetes/writers/claim-file.ts';
+import { type DesiredState, emptyDesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
-import {
-  emptyModel,
-  type Model,
-  type TranslateSettings,
-  translateChanged,
-  translateSettings,
-} from '../translate/translate.ts';
+import { ServiceTranslator } from '../translate/service/service-translator.ts';
+import { translateChanged } from '../translate/translate.ts';
+import { type TranslateSettings, translateSettings } from '../translate/translate-settings.ts';
 
 /** Reads all manifests once. Errors: SETTINGS_INVALID where a folder is missing. */
 export async function desiredState(
   settings: Settings,
-): Promise<{ readonly model: Model; readonly problems: readonly Problem[] }> {
+): Promise<{ readonly desired: DesiredState; readonly problems: readonly Problem[] }> {
   const cluster = new Cluster();
-  const model = emptyModel();
+  const desired = emptyDesiredState();
   const keys = new Set<string>();
   let problems: readonly Problem[] = [];
   const failures: HeadgateError[] = [];
@@ -33,7 +30,7 @@ export async function desiredState(
     snapshotDirectory: undefined,
     onChange: (change) => {
       problems = change.problems;
-      for (const key of cluster.apply(change, 'manifests').keys) keys.add(key);
+      for (const key of cluster.apply(change, 'manifests').services) keys.add(key);
     },
     onFailure: (error) => failures.push(error),
   });
@@ -41,12 +38,18 @@ export async function desiredState(
   await manifests.close();
   const translating = translateSettings(settings);
   const { addresses, problems: ofAddresses } = await allocated(cluster, settings, translating);
-  translateChanged(cluster, model, keys, translating, (key) => addresses.assignment(key));
+  const translator = new ServiceTranslator({
+    cluster,
+    settings: () => translating,
+    ofPools: (key) => addresses.assignment(key),
+    desired,
+  });
+  translateChanged(desired, { Service: translator }, keys);
   const unread = failures.map(
     ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
   );
-  const ofServices = [...model.loadBalancers.values()].flatMap((each) => each.problems);
-  return { model, problems: [...unread, ...problems, ...ofAddresses, ...ofServices] };
+  const ofServices = [...desired.loadBalancers.values()].flatMap((each) => each.problems);
+  return { desired, problems: [...unread, ...problems, ...ofAddresses, ...ofServices] };
 }
 
 /** What the file of claims and the manifests come to; nothing is written. */

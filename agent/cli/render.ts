@@ -28,8 +28,8 @@ export async function render(argv: readonly string[]): Promise<number> {
   const { output } = own;
   if (typeof output !== 'string')
     throw new HeadgateError('USAGE', 'Say where to write: --output DIR', { retry: 'never' });
-  const { model, problems } = await desiredState(settings);
-  const loadBalancers = inFileOrder(model.loadBalancers);
+  const { desired, problems } = await desiredState(settings);
+  const loadBalancers = inFileOrder(desired.loadBalancers);
   const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers));
   const paths = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
   const { chunks } = await configText(

@@ -1,11 +1,11 @@
 // `headgate status`: what the running agent does, in numbers, and what is wrong.
 
-import { listenersInWords } from '../../health/operating-status.ts';
 import type { AddressStatus } from '../address-keeper/address-keeper.ts';
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import type { PairStatus } from '../pair/pair.ts';
+import { listenersInWords } from '../report/operating-status.ts';
 import type { AgentStatus } from '../report/status.ts';
-import type { VrrpStatus } from '../vips/keepalived/vrrp.ts';
+import type { VrrpStatus } from '../vips/vrrp.ts';
 import { readQuestion } from './arguments.ts';
 import { problemLine } from './problem-line.ts';
 

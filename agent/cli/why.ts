@@ -2,7 +2,7 @@
 
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { HeadgateError } from '../base/errors.ts';
-import type { ServiceExplanation } from '../report/status.ts';
+import type { ServiceExplanation } from '../report/explain.ts';
 import { readQuestion } from './arguments.ts';
 
 export async function why(argv: readonly string[]): Promise<number> {

@@ -3,7 +3,7 @@
 // asks for a reload.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
-import type { Plan, ReloadReason } from './plan.ts';
+import type { HaproxyPlan, ReloadReason } from './plan.ts';
 import { readListener } from './readback.ts';
 import type { Running } from './running.ts';
 import type { Command } from './socket/commands.ts';
@@ -15,8 +15,8 @@ export interface Refusal {
   readonly reply: string;
 }
 
-/** What was done, also where not all of it was. */
-export interface Outcome {
+/** What one worker did, also if it did not do all of it. */
+export interface WorkerOutcome {
   readonly acknowledged: readonly Command[];
   readonly refused: readonly Refusal[];
   /** Listeners that were read back, and whose second plan was taken. */
@@ -27,8 +27,8 @@ export interface Outcome {
   readonly lost: HeadgateError | undefined;
 }
 
-/** What a worker that has a successor answers to every command about a server (measured from 2.6 to 3.4). */
-const SUCCEEDED = 'Proxy is disabled.';
+/** What a worker that was replaced answers to every command about a server, from 2.6 to 3.4. */
+const IS_REPLACED = 'Proxy is disabled.';
 
 /** Why a worker has to be replaced in which somebody else's server has the name or the number of one of ours. */
 const OTHER_SERVERS: ReadonlySet<ReloadReason> = new Set<ReloadReason>([
@@ -39,9 +39,9 @@ const OTHER_SERVERS: ReadonlySet<ReloadReason> = new Set<ReloadReason>([
 /** `replan` gives the plan of a load balancer from what the worker runs by then. Never throws. */
 export async function applyPlans(
   worker: Worker,
-  plans: readonly Plan[],
-  replan: (key: string) => Plan,
-): Promise<Outcome> {
+  plans: readonly HaproxyPlan[],
+  replan: (key: string) => HaproxyPlan,
+): Promise<WorkerOutcome> {
   const acknowledged: Command[] = [];
   const refused: Refusal[] = [];
   const repaired: string[] = [];
@@ -52,7 +52,7 @@ export async function applyPlans(
     refused.push(...first);
     const failed = new Map(first.map(({ key, command }) => [listenerOf(worker.running, command), key]));
     // Nothing repairs it, and whoever waits for the answers to more questions could tell the successor meanwhile.
-    if (first.some(({ reply }) => reply === SUCCEEDED))
+    if (first.some(({ reply }) => reply === IS_REPLACED))
       return { acknowledged, refused, repaired, beyondRepair: [...failed.keys()], lost };
     const unreadable = new Set<string>();
     for (const listener of failed.keys()) if (!(await isRead(worker, listener))) unreadable.add(listener);
@@ -88,7 +88,7 @@ async function isRead(worker: Worker, listener: string): Promise<boolean> {
 
 async function send(
   worker: Worker,
-  plans: readonly Plan[],
+  plans: readonly HaproxyPlan[],
   acknowledged: Command[],
 ): Promise<readonly Refusal[]> {
   const keys: string[] = [];

@@ -35,26 +35,10 @@ export interface HaproxyMetrics {
   persisted(result: 'done' | 'failed'): void;
 }
 
-export interface HaproxyStatus {
-  readonly version: string;
-  readonly workerPid: number;
-  readonly serving: boolean;
-  readonly reloadPending: readonly string[];
-  readonly serversToDelete: number;
-  /** How many load balancers HAProxy rejects. */
-  readonly rejected: number;
-  readonly blocked: readonly string[];
-  /** What is wrong now, '' where nothing is. */
-  readonly fault: string;
-  /** Why the state on disk is not the desired one, '' where it is. */
-  readonly persistFault: string;
-  readonly maxConnections: number;
-}
-
 export interface HaproxyOptions {
   readonly settings: HaproxySettings;
   /** The desired state; read here, written by the loop. */
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** Asks the loop to plan these again. */
   readonly replan: (keys: Iterable<string>) => void;
   /** It is known by now what is served and what is not, of everything. */

@@ -9,14 +9,14 @@ import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions, HaproxySettings } from './options.ts';
 import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
 import { Statistics } from './stats/statistics.ts';
-import { Serving } from './worker/active-worker.ts';
+import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
-import { Caretaker, type Repair } from './worker/haproxy-monitor.ts';
+import { HaproxyMonitor, type Repair } from './worker/haproxy-monitor.ts';
 import { ReloadArbiter } from './worker/reload-arbiter.ts';
 import { Reloader } from './worker/reloader.ts';
 import { StartFaults } from './worker/start-faults.ts';
 import { Supervisor } from './worker/supervisor.ts';
-import type { ServingWorker } from './worker.ts';
+import type { BootedWorker } from './worker.ts';
 
 export interface HaproxyParts {
   readonly paths: HaproxyPaths;
@@ -32,12 +32,12 @@ export interface HaproxyParts {
   /** Gets a worker. */
   readonly supervisor: Supervisor;
   /** The worker that counts. */
-  readonly serving: Serving;
+  readonly active: ActiveWorker;
   /** Decides when to reload, and has the reloader do it. */
   readonly arbiter: ReloadArbiter;
   readonly reloader: Reloader;
   /** Notices what others do to HAProxy. */
-  readonly caretaker: Caretaker;
+  readonly monitor: HaproxyMonitor;
   readonly statistics: Statistics;
   /** Reads what health checks find. */
   readonly checkWatch: CheckWatch;
@@ -45,11 +45,11 @@ export interface HaproxyParts {
 
 /** `settings`: as they are by then; those of the program, its paths and its place count from the start on. */
 export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
-  const { wanted, replan, metrics, log } = options;
+  const { desired: wanted, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
   const paths = haproxyPaths(stateDir, runtimeDir, haproxyAccess);
-  const worker = (): ServingWorker | undefined => serving.worker;
+  const worker = (): BootedWorker | undefined => active.worker;
   const isReloading = (): boolean => arbiter.isReloading;
   const onRepair = (what: Repair): void => metrics.repaired(what);
   const onRefused = (key: string): void => {
@@ -135,7 +135,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     onBoot: () => options.onBoot?.(),
     log,
   });
-  const serving: Serving = new Serving({
+  const active: ActiveWorker = new ActiveWorker({
     masterSocket: paths.masterSocket,
     settings,
     wanted,
@@ -159,7 +159,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     persister,
     wanted,
     worker,
-    take: (next) => serving.take(next),
+    take: (next) => active.take(next),
     onReload: (causes, result) => {
       for (const cause of causes) metrics.reloaded(cause, result);
     },
@@ -169,7 +169,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     interval: () => settings().reloadInterval,
     reload: async (causes) => {
       const result = await reloader.reload(causes);
-      serving.reloadEnded();
+      active.reloadEnded();
       return result;
     },
     pressure: () => {
@@ -177,7 +177,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
     },
   });
-  const caretaker = new Caretaker({
+  const monitor = new HaproxyMonitor({
     paths,
     file,
     persister,
@@ -185,7 +185,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     wanted,
     worker,
     isReloading,
-    onReplaced: (old) => serving.lose(old, 'HAProxy was reloaded by someone else'),
+    onReplaced: (old) => active.lose(old, 'HAProxy was reloaded by someone else'),
     requestReload: (cause) => arbiter.request(cause),
     replan,
     onRepair,
@@ -200,10 +200,10 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     maker,
     persister,
     supervisor,
-    serving,
+    active,
     arbiter,
     reloader,
-    caretaker,
+    monitor,
     statistics,
     checkWatch,
   };

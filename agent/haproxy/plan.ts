@@ -2,6 +2,7 @@
 // a list of runtime commands where that is enough, a reload where it is not.
 // Pure: reads the running state of one worker and one load balancer, returns a plan, touches nothing.
 
+import type { Plan } from '../dataplane/dataplane.ts';
 import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
 import {
   allowedLines,
@@ -21,9 +22,7 @@ export type ReloadReason =
   | 'server-renumbered'
   | 'server-changed';
 
-export interface Plan {
-  readonly kind: 'Plan';
-  readonly key: string;
+export interface HaproxyPlan extends Plan {
   /** In the order in which they must be sent: what adds capacity before what takes it away. */
   readonly commands: readonly Command[];
   /** Why commands are not enough; undefined where they are. They are sent all the same: the old worker serves on. */
@@ -39,7 +38,7 @@ export function planLoadBalancer(
   running: Running,
   before: LoadBalancer | undefined,
   after: LoadBalancer | undefined,
-): Plan {
+): HaproxyPlan {
   const gain: Command[] = [];
   const loss: Command[] = [];
   let reload: ReloadReason | undefined;
@@ -63,7 +62,9 @@ export function planLoadBalancer(
   for (const listener of before?.listeners ?? []) {
     if (!wanted.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
   }
-  return { kind: 'Plan', key, commands: [...gain, ...loss], reload };
+  const commands = [...gain, ...loss];
+  const effort = reload !== undefined ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
+  return { key, effort, commands, reload };
 }
 
 /** Gives a reason where a server would have to change its id, its address or its having a check: only a reload can. */

@@ -12,7 +12,7 @@ export interface Worker {
 }
 
 /** A worker and the file it booted from. */
-export interface ServingWorker extends Worker {
+export interface BootedWorker extends Worker {
   /** What that file held, by key; empty where another file than ours was booted. */
   readonly booted: ReadonlyMap<string, LoadBalancer>;
   /** As in its description; '' where that is none of ours. */

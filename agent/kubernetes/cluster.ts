@@ -1,9 +1,10 @@
-// The store of objects: takes changes from each source, answers who has which slices, and says which load balancers
-// a change concerns. The work of a change is proportional to the change; what is delivered again unchanged is none.
+// The store of objects: takes changes from each source, answers who has which slices, and says what a change made
+// different. The work of a change is proportional to the change; what is delivered again unchanged is none.
 // Owns its indexes; touches nothing else.
 
 import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
+import type { Dependency } from '../model/dependencies.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
@@ -31,12 +32,12 @@ export interface ObjectsChange {
   readonly triggerTime?: number;
 }
 
-/** What a change means for the load balancers. */
-export interface Dirty {
-  /** `namespace/name` of Services to translate again, whether or not there is such a Service. */
-  readonly keys: ReadonlySet<string>;
-  /** A Node differs: every load balancer whose members are nodes is concerned, the cluster does not know which. */
-  readonly nodesChanged: boolean;
+/** What a change of objects made different. */
+export interface Differences {
+  /** Keys of Services that differ: themselves owners of load balancers. */
+  readonly services: ReadonlySet<string>;
+  /** What translation may have read. */
+  readonly dependencies: ReadonlySet<Dependency>;
   readonly poolsChanged: boolean;
   /** Names of AddressClaims. */
   readonly claims: ReadonlySet<string>;
@@ -73,14 +74,14 @@ export class Cluster {
   }
 
   /** Takes a change of one source; a source can only remove what it holds itself. */
-  apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Dirty {
-    const keys = new Set<string>();
+  apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Differences {
+    const services = new Set<string>();
+    const dependencies = new Set<Dependency>();
     const claims = new Set<string>();
-    let nodesChanged = false;
     let poolsChanged = false;
     const settle = ({ kind, key }: ObjectRef) => {
-      if (!this.#settle(kind, key, keys)) return;
-      if (kind === 'Node') nodesChanged = true;
+      if (!this.#settle(kind, key, dependencies)) return;
+      if (kind === 'Service') services.add(key);
       if (kind === 'AddressPool') poolsChanged = true;
       if (kind === 'AddressClaim') claims.add(key);
     };
@@ -91,11 +92,11 @@ export class Cluster {
       this.#held[source][object.kind].set(object.key, object);
       settle(object);
     }
-    return { keys, nodesChanged, poolsChanged, claims };
+    return { services, dependencies, poolsChanged, claims };
   }
 
-  /** Other Services may be ours now. */
-  judgeAgain(): void {
+  /** Decides again which Services of folders are ours, after the settings changed. */
+  reclassify(): void {
     for (const key of this.#held.manifests.Service.keys()) this.#settle('Service', key, new Set());
   }
 
@@ -161,7 +162,7 @@ export class Cluster {
   }
 
   /** Brings the indexes to what the sources now hold of one object; true where that made a difference. */
-  #settle(kind: Kind, key: string, dirty: Set<string>): boolean {
+  #settle(kind: Kind, key: string, dirty: Set<Dependency>): boolean {
     switch (kind) {
       case 'Service': {
         const differs = [
@@ -170,7 +171,7 @@ export class Cluster {
           replace(this.#services, key, this.#winner(kind, key)),
         ];
         if (!differs.includes(true)) return false;
-        dirty.add(key);
+        dirty.add(`service ${key}`);
         return true;
       }
       case 'EndpointSlice': {
@@ -184,11 +185,12 @@ export class Cluster {
       case 'Endpoints': {
         if (!replace(this.#endpoints, key, this.#winner(kind, key))) return false;
         if (this.#slicesOf.has(key)) return true;
-        dirty.add(key);
+        dirty.add(`endpoints ${key}`);
         return true;
       }
       case 'Node': {
         if (!replace(this.#nodes, key, this.#winner(kind, key))) return false;
+        dirty.add('nodes');
         this.#sortedNodes = undefined;
         return true;
       }
@@ -224,23 +226,23 @@ export class Cluster {
     return undefined;
   }
 
-  #link(slice: EndpointSlice, dirty: Set<string>): void {
+  #link(slice: EndpointSlice, dirty: Set<Dependency>): void {
     const owner = ownerOf(slice);
     if (owner === undefined) return;
     const siblings = this.#slicesOf.get(owner) ?? NO_SLICES;
     const after = siblings.findIndex(({ name }) => name > slice.name);
     this.#slicesOf.set(owner, siblings.toSpliced(after < 0 ? siblings.length : after, 0, slice));
-    dirty.add(owner);
+    dirty.add(`endpoints ${owner}`);
   }
 
-  #unlink(slice: EndpointSlice, dirty: Set<string>): void {
+  #unlink(slice: EndpointSlice, dirty: Set<Dependency>): void {
     const owner = ownerOf(slice);
     const siblings = owner === undefined ? undefined : this.#slicesOf.get(owner);
     if (owner === undefined || siblings === undefined) return;
     const left = compactList(siblings.filter((sibling) => sibling !== slice));
     if (left.length === 0) this.#slicesOf.delete(owner);
     else this.#slicesOf.set(owner, left);
-    dirty.add(owner);
+    dirty.add(`endpoints ${owner}`);
   }
 }
 

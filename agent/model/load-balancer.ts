@@ -2,14 +2,15 @@
 // Every string here has passed the allow-list of its field, so that a template or a socket may take it as it is.
 // Values only; imports nothing.
 
-import type { ListenerLabels, OwnerKey } from './names.ts';
-
 export type Family = 'v4' | 'v6';
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 /** Who forwards a listener's traffic: a HAProxy process, or the kernel by rules of nftables. */
 export type Engine = 'haproxy' | 'kernel';
 
-/** From one object that is ours, its owner; `key` as in names.ts. */
+/** `default/web` for a Service, with the kind in front for all others: `gateway:default/edge` (names.ts). */
+export type OwnerKey = string;
+
+/** From one object that is ours, its owner. */
 export interface LoadBalancer {
   readonly kind: 'LoadBalancer';
   readonly key: OwnerKey;
@@ -41,6 +42,16 @@ export interface Vip {
     | 'status'
     | 'spec.externalIPs'
     | 'spec.clusterIPs';
+}
+
+/** What metrics and logs say of a listener. */
+export interface ListenerLabels {
+  readonly namespace: string;
+  /** The owner's name. */
+  readonly service: string;
+  readonly port: string;
+  readonly protocol: Protocol;
+  readonly family: Family;
 }
 
 export interface Listener {

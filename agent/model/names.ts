@@ -2,7 +2,7 @@
 // A name has parts joined by colons, which no namespace and no object name may hold, so it is unambiguous.
 // Pure; imports only the model.
 
-import type { Family, Protocol } from './load-balancer.ts';
+import type { Family, ListenerLabels, OwnerKey, Protocol } from './load-balancer.ts';
 
 /** The objects that load balancers come from. */
 export type OwnerKind = 'Service' | 'Gateway' | 'Ingress';
@@ -11,19 +11,6 @@ export interface Owner {
   readonly kind: OwnerKind;
   readonly namespace: string;
   readonly name: string;
-}
-
-/** `default/web` for a Service, with the kind in front for all others: `gateway:default/edge`. */
-export type OwnerKey = string;
-
-/** What metrics and logs say of a listener. */
-export interface ListenerLabels {
-  readonly namespace: string;
-  /** The owner's name; of a Service, unless `kind` says otherwise. */
-  readonly service: string;
-  readonly port: string;
-  readonly protocol: Protocol;
-  readonly family: Family;
 }
 
 const PREFIXES: Readonly<Record<OwnerKind, string>> = {
@@ -47,6 +34,12 @@ export function ownerOf(key: OwnerKey): Owner {
 export function objectOf(key: OwnerKey): string {
   const kind = kindOf(key);
   return `${kind} ${key.slice(PREFIXES[kind].length)}`;
+}
+
+/** For people, in the middle of a sentence: `Service "default/web"`. */
+export function objectInWords(key: OwnerKey): string {
+  const kind = kindOf(key);
+  return `${kind} "${key.slice(PREFIXES[kind].length)}"`;
 }
 
 function kindOf(key: OwnerKey): OwnerKind {

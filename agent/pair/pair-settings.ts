@@ -1,7 +1,12 @@
 // Whether this host is one of a pair, by its settings, and by which addresses. Pure.
 
 import { HeadgateError } from '../base/errors.ts';
-import type { StandingSettings } from './standing/own-standing.ts';
+
+export interface StandingSettings {
+  /** Milliseconds that this host must be bad, or well, before it counts. */
+  readonly pairLowerAfter: number;
+  readonly pairRaiseAfter: number;
+}
 
 export interface PairSettings extends StandingSettings {
   readonly stateDir: string;

@@ -3,8 +3,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
-import type { Problem } from '../model/load-balancer.ts';
+import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
+import type { StandingReason } from '../vips/announcer.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
@@ -19,14 +21,16 @@ import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts
 import { Parity } from './standing/parity.ts';
 import { Rise } from './standing/promotion.ts';
 import { type PairParity, parityOf, whyPeerIsNotReady } from './standing/readiness.ts';
-import type { Lowering, StandingReason } from './standing/standing.ts';
+import type { Lowering } from './standing/standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
 
-export interface PairOptions extends Pick<OwnStandingOptions, 'objects' | 'wanted'> {
+export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
+  /** The desired state by key. */
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** As they are now: what may change are the addresses and the times; renew() says that it has. */
   readonly settings: () => PairedBy;
   readonly version: string;
-  readonly haproxy: OwnStandingOptions['haproxy'];
+  readonly dataplane: Pick<Dataplane, 'status' | 'liveness' | 'served'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
     /** With what lowers a host. */
@@ -78,10 +82,10 @@ export class Pair {
   #closed = false;
 
   constructor(options: PairOptions) {
-    const { settings, wanted, haproxy, vrrp, metrics, log } = options;
+    const { settings, desired, dataplane, vrrp, metrics, log } = options;
     const { pairPort, pairCredentials, pairDrainTimeout: drainTimeout, stateDir } = settings();
     this.#options = options;
-    this.#parity = new Parity({ wanted, served: (key) => haproxy.served(key) });
+    this.#parity = new Parity({ desired, served: (key) => dataplane.served(key) });
     this.#link = new PeerLink({
       addresses: () => ({ own: settings().pairAddress, peer: settings().pairPeer }),
       port: pairPort,
@@ -159,8 +163,11 @@ export class Pair {
     this.#standing.start();
   }
 
-  /** Something may have changed in these load balancers, or in what HAProxy serves of them. */
-  touched(keys: Iterable<string>): void {
+  began(keys: ReadonlySet<string>): void {
+    this.changed(keys);
+  }
+
+  changed(keys: Iterable<string>): void {
     this.#parity.mark(keys);
     void this.#parity.settle().then(() => {
       this.#judge();
@@ -246,7 +253,7 @@ export class Pair {
   }
 
   #report(): PairReport {
-    const { version, wanted, objects, haproxy, vrrp } = this.#options;
+    const { version, desired, objects, dataplane, vrrp } = this.#options;
     const { model, running, pending } = this.#parity;
     return {
       version,
@@ -255,10 +262,10 @@ export class Pair {
       priorities: this.#rise.priorities,
       lowered: this.#standing.lowered.map(({ reason }) => reason),
       synced: objects() !== 'unread',
-      loadBalancers: wanted.size,
+      loadBalancers: desired.size,
       pending,
       model,
-      running: haproxy.isServing() ? running : '',
+      running: dataplane.status().serving ? running : '',
       handover: this.#handover?.report ?? noHandover,
     };
   }

@@ -3,8 +3,8 @@
 import type { AgentState } from '../../health/metrics.ts';
 import type { Changes } from '../changes.ts';
 import type { ApiSource } from '../kubernetes/api/api-source.ts';
+import type { ClusterWriters } from './cluster-writers.ts';
 import { problemCounts } from './problem-log.ts';
-import type { Reporter } from './reporter.ts';
 import { allProblems, type StatusSources } from './status.ts';
 
 export interface StateSources {
@@ -12,21 +12,21 @@ export interface StateSources {
   readonly changes: Changes;
   readonly sources: { readonly api: ApiSource | undefined };
   /** undefined where there is no cluster. */
-  readonly reporter: Reporter | undefined;
+  readonly writers: ClusterWriters | undefined;
 }
 
-export function agentState({ known, changes, sources, reporter }: StateSources): AgentState {
-  const { cluster, model, haproxy, operating, keepalived, pair, addresses } = known;
+export function agentState({ known, changes, sources, writers }: StateSources): AgentState {
+  const { cluster, desired, dataplane, operating, announcer, pair, addresses } = known;
   return {
     objects: cluster.counts(),
-    loadBalancers: model.loadBalancers.size,
-    ignoredServices: model.ignored.size,
+    loadBalancers: desired.loadBalancers.size,
+    ignoredServices: desired.ignored.size,
     waiting: changes.waiting,
     problems: problemCounts(allProblems(known)),
-    haproxy: haproxy.status(),
+    haproxy: dataplane.status(),
     operating: operating.counts,
-    api: reporter && { ...reporter.leadership(), watches: sources.api?.status() ?? [] },
-    vrrp: keepalived?.status(),
+    api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
+    vrrp: announcer?.status(),
     pair: pair?.status(),
     addresses: addresses.status(),
   };

@@ -1,18 +1,14 @@
 // The operating status of each load balancer, listener, pool and member as metrics: a row for the status that it has.
 // Members that are as they should be have none, because they are nearly all of them. Remembers the scrape before.
 
-import {
-  type ListenerStatus,
-  type LoadBalancerStatus,
-  OPERATING_STATUSES,
-  type OperatingStatus,
-} from '../../health/operating-status.ts';
-import { type StatusKind, WELL } from '../../health/status-book.ts';
 import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
 import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
 import { listenerLabels, memberLabels } from '../haproxy/stats/series.ts';
 import type { MetricsDetail } from '../haproxy/stats/statistics.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import { OPERATING_STATUSES, type OperatingStatus } from '../model/operating-status.ts';
+import type { ListenerStatus, LoadBalancerStatus } from './operating-status.ts';
+import { type StatusKind, WELL } from './status-book.ts';
 
 const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readonly details: string }[] = [
   { kind: 'load_balancer', help: 'Load balancer', details: 'listener pool member' },

@@ -15,8 +15,11 @@ import type {
   Verdict,
 } from '../../health/page-model.ts';
 import { Slice } from '../base/slice.ts';
-import type { ServerStats } from '../haproxy/socket/listener-stats.ts';
+import type { ServerStats } from '../dataplane/status.ts';
 import type { Problem } from '../model/load-balancer.ts';
+import type { ChangeObserver } from './change-observers.ts';
+import { explainService, type ListenerExplanation } from './explain.ts';
+import { takesConnections } from './load-balancer-view.ts';
 import {
   cut,
   type Entry,
@@ -26,9 +29,8 @@ import {
   isWell,
   type PageProblems,
   PROBLEMS,
-  takesConnections,
 } from './overview-row.ts';
-import { explainService, type ListenerExplanation, type StatusSources } from './status.ts';
+import type { StatusSources } from './status.ts';
 
 /** How much one page gets at most; what is left out is counted. */
 const ROWS = 50;
@@ -37,7 +39,7 @@ const MEMBERS = 200;
 /** Searches whose finds are kept. */
 const SEARCHES = 32;
 
-export class Overview {
+export class Overview implements ChangeObserver {
   readonly #sources: StatusSources;
   readonly #entries = new Map<string, Entry>();
   /** Load balancers whose row may not be as it is. */
@@ -60,10 +62,13 @@ export class Overview {
     this.#sources = sources;
   }
 
-  /** Something may have changed in these load balancers, or in what is served of them. */
-  mark(keys: Iterable<string>): void {
+  began(keys: ReadonlySet<string>): void {
+    this.changed(keys);
+  }
+
+  changed(keys: Iterable<string>): void {
     for (const key of keys) {
-      if (this.#sources.model.loadBalancers.has(key)) {
+      if (this.#sources.desired.loadBalancers.has(key)) {
         this.#marked.add(key);
       } else {
         // Nobody may ever look: what is gone is not kept for it.
@@ -92,16 +97,16 @@ export class Overview {
   }
 
   async #settle(): Promise<void> {
-    const { model, haproxy } = this.#sources;
-    const { workerPid } = haproxy.status();
+    const { desired, dataplane } = this.#sources;
+    const { workerPid } = dataplane.status();
     if (workerPid !== this.#worker) {
       this.#worker = workerPid;
-      this.mark(model.loadBalancers.keys());
+      this.changed(desired.loadBalancers.keys());
     }
     const slice = new Slice();
     for (const key of this.#marked) {
       this.#marked.delete(key);
-      const loadBalancer = model.loadBalancers.get(key);
+      const loadBalancer = desired.loadBalancers.get(key);
       this.#put(key, loadBalancer && entryOf(loadBalancer, this.#sources));
       if (slice.isOver) await slice.breathe();
     }
@@ -135,9 +140,9 @@ export class Overview {
   }
 
   async #summary(): Promise<PageSummary> {
-    const { version, startedAt, model } = this.#sources;
-    const haproxy = this.#sources.haproxy.status();
-    const vrrp = this.#sources.keepalived?.status();
+    const { version, startedAt, desired } = this.#sources;
+    const haproxy = this.#sources.dataplane.status();
+    const vrrp = this.#sources.announcer?.status();
     const pair = this.#sources.pair?.status();
     const { shown, count } = await this.#problems();
     const instances = (vrrp?.instances ?? []).map(({ name, state, since, priority, anchors, vips }) => ({
@@ -167,7 +172,7 @@ export class Overview {
         serving: haproxy.serving,
         reloadPending: haproxy.reloadPending,
       },
-      counts: { ...this.#counts, ignored: model.ignored.size },
+      counts: { ...this.#counts, ignored: desired.ignored.size },
       members: { ...this.#members },
       vips: this.#vips.size,
       problems: shown,
@@ -233,7 +238,7 @@ export class Overview {
   }
 
   #load(): PageLoad {
-    const loads = this.#sources.haproxy.loads();
+    const loads = this.#sources.dataplane.loads();
     return {
       connections: loads.map(({ connections }) => connections),
       connectionRate: loads.map(({ connectionRate }) => connectionRate),
@@ -246,7 +251,7 @@ export class Overview {
     let room = MEMBERS;
     const shown: PageListener[] = [];
     for (const listener of listeners.slice(0, LISTENERS)) {
-      const stats = await this.#sources.haproxy.stats(listener.name);
+      const stats = await this.#sources.dataplane.stats(listener.name);
       const { name, protocol, port } = listener;
       const members = listener.members
         .toSorted((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))

@@ -3,8 +3,7 @@
 // Owns the times of changes that are not live yet; its work is proportional to what changed.
 
 import type { Change } from '../changes.ts';
-import type { Outcome } from '../haproxy/apply.ts';
-import type { Plan } from '../haproxy/plan.ts';
+import type { Outcome, Plan } from '../dataplane/dataplane.ts';
 
 /** What made a change live: commands, or the worker that a reload (or, where there was none, a start) brought. */
 export type ProgrammingPath = 'runtime' | 'reload';
@@ -36,27 +35,27 @@ export class ProgrammingLatency {
   }
 
   /**
-   * What a round of the loop planned and did. A change that asks nothing of HAProxy, because no member differs or
+   * What a round of the loop planned and did. A change that asks nothing of the dataplane, because no member differs or
    * because nothing of its Service is served, is not counted.
    */
-  applied(plans: readonly Plan[], outcome: Outcome | undefined, changed: ReadonlyMap<string, Change>): void {
-    // There is no worker: the next one begins with all that is wanted by then.
-    if (outcome === undefined) for (const [key, { triggers }] of changed) this.#wait(key, triggers);
-    else for (const plan of plans) this.#settle(plan, outcome, changed.get(plan.key)?.triggers ?? []);
+  applied(plans: readonly Plan[], outcome: Outcome, changed: ReadonlyMap<string, Change>): void {
+    const planned = new Set(plans.map(({ key }) => key));
+    // Nothing could be planned: a worker that starts does so with the desired state of that time.
+    for (const [key, { triggers }] of changed) if (!planned.has(key)) this.#wait(key, triggers);
+    for (const key of planned) this.#planned(key, outcome, changed.get(key)?.triggers ?? []);
   }
 
-  #settle(plan: Plan, outcome: Outcome, triggers: readonly number[]): void {
-    const { key, commands } = plan;
+  #planned(key: string, { acknowledged, pending }: Outcome, triggers: readonly number[]): void {
     const waiting = this.#waiting.get(key);
     if (triggers.length === 0 && waiting === undefined) return;
-    if (isToCome(plan, outcome)) {
+    if (pending.has(key)) {
       this.#wait(key, triggers);
       return;
     }
     this.#waiting.delete(key);
     if (!this.#options.isServed(key)) return;
     if (waiting !== undefined) this.#observe('reload', waiting);
-    if (commands.length > 0) this.#observe('runtime', triggers);
+    if (acknowledged.has(key)) this.#observe('runtime', triggers);
   }
 
   #wait(key: string, triggers: readonly number[]): void {
@@ -69,11 +68,4 @@ export class ProgrammingLatency {
     const now = this.#options.now();
     for (const trigger of triggers) this.#options.observe(path, Math.max(0, now - trigger) / 1000);
   }
-}
-
-/** Whether members still differ from what is wanted. A reload for anything else takes nothing from the commands. */
-function isToCome({ key, commands, reload }: Plan, { lost, refused, beyondRepair }: Outcome): boolean {
-  if (reload === 'listener-added' || reload === 'server-renumbered') return true;
-  if (commands.length === 0) return false;
-  return lost !== undefined || (beyondRepair.length > 0 && refused.some((refusal) => refusal.key === key));
 }

@@ -1,190 +1,80 @@
-// Tells the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does it,
-// the holder of a Lease, and only after the dataplane has acknowledged.
+// Reports to the cluster what became of its Services: status, conditions, finalizer and Events. One agent of many does
+// it, the holder of a Lease, and only after the dataplane has acknowledged.
 
-import { type LoadBalancerStatus, listenersInWords } from '../../health/operating-status.ts';
-import type { StatusBook } from '../../health/status-book.ts';
 import { systemClock } from '../base/clock.ts';
-import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import type { Log } from '../host/log.ts';
-import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
+import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
-import type { CurrentService } from '../kubernetes/current-service.ts';
 import type { Service } from '../kubernetes/objects.ts';
-import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
-import { LEASE, Lease } from '../kubernetes/writers/lease.ts';
-import { writtenEvents } from '../kubernetes/writers/service-events.ts';
-import type { ServiceWish } from '../kubernetes/writers/service-patch.ts';
-import { type DataplaneFacts, isItsOwn, wantedStatus } from '../kubernetes/writers/service-status.ts';
-import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
+import type { DesiredService } from '../kubernetes/writers/service-patch.ts';
+import { desiredStatus, isItsOwn, type StatusFacts } from '../kubernetes/writers/service-status.ts';
+import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
-import type { Model } from '../translate/translate.ts';
-import { type Dataplanes, dataplaneProblems } from './dataplane-problems.ts';
+import type { ChangeObserver } from './change-observers.ts';
+import { type ClusterWriters, subjectOf } from './cluster-writers.ts';
+import { foundProblems, type ViewSources } from './load-balancer-view.ts';
+import { type LoadBalancerStatus, listenersInWords } from './operating-status.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
+import type { StatusBook } from './status-book.ts';
 
-export interface ReporterOptions {
-  readonly api: KubernetesApi;
-  /** A Service as the API has shown it last. */
-  readonly currentService: (key: string) => CurrentService | undefined;
+export interface ReporterOptions extends ViewSources {
+  readonly writers: ClusterWriters;
   readonly cluster: Cluster;
-  readonly model: Model;
-  readonly haproxy: HaproxyDataplane;
-  readonly keepalived: Dataplanes['keepalived'];
+  readonly desired: Pick<DesiredState, 'loadBalancers'>;
+  readonly dataplane: Pick<Dataplane, 'problemsOf' | 'serves' | 'servesElsewhere' | 'members' | 'served'>;
   readonly operating: StatusBook;
-  readonly log: Log;
-  readonly metrics: ReporterMetrics;
-  /** Who we are among the agents of the cluster. */
-  readonly identity: string;
-  /** Of the Lease; deploy/rbac.yaml names it. */
-  readonly leaseNamespace: string;
   /** Whether only Services of certain labels are seen. */
   readonly selects: boolean;
-  /** Whether Services get the finalizer. */
-  readonly finalizer: boolean;
-  /** Whether its status is ours to write: false of one of which only external IPs or cluster IPs are served. */
+  /** Whether the agent writes its status: not of one of which only external IPs or cluster IPs are served. */
   readonly isOurs: (service: Service) => boolean;
   /** Whether the addresses that the Service has of the pools may be told, see AddressKeeper. */
   readonly isKept: (key: string) => boolean;
-  /** This agent begins or ceases to write, or to be kept from it. */
-  readonly onLeader: () => void;
 }
 
-export interface WritingStatus {
-  /** This agent does. */
-  readonly leading: boolean;
-  /** '' where nobody does, or it is not known who does. */
-  readonly leader: string;
-  readonly faults: readonly string[];
-}
-
-export interface ReporterMetrics {
-  statusWritten(result: 'done' | 'conflict' | 'failed' | 'dropped'): void;
-  eventSent(result: 'done' | 'dropped'): void;
-}
-
-export class Reporter {
+export class Reporter implements ChangeObserver {
   readonly #options: ReporterOptions;
-  readonly #lease: Lease;
-  readonly #writer: StatusWriter;
-  readonly #events: EventRecorder;
   readonly #problems: ProblemEvents;
 
   constructor(options: ReporterOptions) {
-    const { api, currentService, model, log, metrics, identity, leaseNamespace, finalizer } = options;
-    const clock = systemClock;
-    const isLeader = (): boolean => this.#lease.isLeader;
+    const { writers, desired } = options;
     this.#options = options;
-    this.#lease = new Lease({
-      api,
-      clock,
-      log,
-      namespace: leaseNamespace,
-      name: LEASE,
-      identity,
-      // Without HAProxy it would tell of all Services that nobody serves them, where a peer may well do.
-      isFit: () => !options.haproxy.isAway,
-      onLeader: (leads) => {
-        this.#writer.lead(leads);
-        this.#problems.lead(leads);
-        options.onLeader();
-      },
-      onBarred: options.onLeader,
-    });
-    this.#events = new EventRecorder({ api, clock, log, metrics, instance: identity, isLeader });
     this.#problems = new ProblemEvents({
-      events: this.#events,
-      clock,
-      keys: () => model.loadBalancers.keys(),
+      events: writers.events,
+      clock: systemClock,
+      keys: () => desired.loadBalancers.keys(),
       problemsOf: (key) => this.#problemsOf(key),
     });
-    this.#writer = new StatusWriter({
-      api,
-      clock,
-      log,
-      metrics,
-      isLeader,
-      currentService,
-      addFinalizer: finalizer,
-      onWritten: (before, after) => {
-        for (const text of writtenEvents(before, after)) this.#events.record(subjectOf(after), text);
-      },
-    });
-  }
-
-  /** Whether this agent writes to the cluster. */
-  get isLeader(): boolean {
-    return this.#lease.isLeader;
-  }
-
-  /** The API server lets no agent with our rights do so. */
-  get isBarred(): boolean {
-    return this.#lease.isBarred;
-  }
-
-  /** Whether this agent does, and whose holder that is: `namespace/name`. */
-  leadership(): { readonly isLeader: boolean; readonly lease: string } {
-    return { isLeader: this.isLeader, lease: `${this.#options.leaseNamespace}/${LEASE}` };
-  }
-
-  /** Who writes to the cluster, and what keeps this agent from it. */
-  status(): WritingStatus {
-    const { isLeader } = this;
-    const faults = [
-      ['Cannot take part in the election', this.#lease.fault],
-      ['Cannot write the status of a Service', isLeader ? this.#writer.fault : ''],
-      ['Cannot tell an Event', isLeader ? this.#events.fault : ''],
-    ] as const;
-    return {
-      leading: isLeader,
-      leader: this.#lease.holder,
-      faults: faults.flatMap(([what, why]) => (why === '' ? [] : `${what}: ${why}`)),
-    };
-  }
-
-  start(): void {
-    this.#lease.start();
+    writers.onLeader((isLeader) => this.#problems.lead(isLeader));
   }
 
   /**
    * These load balancers have changed, or what the dataplane says of them. Services of a folder have no status, nor has
    * one of the API in whose place a folder's is served: it only gets an Event.
    */
-  report(keys: Iterable<string>): void {
+  changed(keys: Iterable<string>): void {
+    const { cluster, writers } = this.#options;
+    const { services } = writers;
     for (const key of keys) {
-      const service = this.#options.cluster.service(key);
+      const service = cluster.service(key);
       if (service === undefined) {
-        this.#writer.set(key, this.#wishOfUnseen(key));
-      } else if (this.#options.cluster.isOfFolder(key)) {
-        const eclipsed = this.#options.cluster.eclipsed(key);
-        this.#writer.set(key, eclipsed && { kind: 'release', uid: eclipsed.uid, isTornDown: true });
+        services.set(key, this.#wishOfUnseen(key));
+      } else if (cluster.isOfFolder(key)) {
+        const eclipsed = cluster.eclipsed(key);
+        services.set(key, eclipsed && { kind: 'release', uid: eclipsed.uid, isTornDown: true });
       } else {
-        this.#writer.set(key, this.#wish(key, service));
+        services.set(key, this.#wish(key, service));
       }
       this.#problems.touched(key);
     }
   }
 
-  /** Resolves with true once something may be done for the Service outside, see StatusWriter. */
-  claimed(key: string, uid: string): Promise<boolean> {
-    return this.#writer.claimed(key, uid);
-  }
-
-  /** The API has shown this Service: somebody else may have written what is ours. */
-  observed(key: string): void {
-    this.#writer.observed(key);
-  }
-
-  /** Gives the Lease back, so that another agent need not wait for it to expire. */
-  async close(): Promise<void> {
-    await this.#writer.close();
+  close(): void {
     this.#problems.close();
-    await this.#events.close();
-    await this.#lease.close();
   }
 
   /** The author of a Service of the API that a folder's takes the place of is told that, and nothing of the other one. */
   #problemsOf(key: string): ServiceProblems | undefined {
-    const { cluster, model } = this.#options;
-    const loadBalancer = model.loadBalancers.get(key);
+    const { cluster, desired } = this.#options;
+    const loadBalancer = desired.loadBalancers.get(key);
     const service = cluster.isOfFolder(key) ? cluster.eclipsed(key) : cluster.service(key);
     if (loadBalancer === undefined || service === undefined) return undefined;
     const subject = subjectOf(service);
@@ -194,30 +84,30 @@ export class Reporter {
   }
 
   /** One that the API shows no more is gone, or is there still and only its labels are not those of the selector. */
-  #wishOfUnseen(key: string): ServiceWish | undefined {
-    const { selects, haproxy } = this.#options;
-    const uid = selects && this.isLeader ? this.#writer.uidOf(key) : undefined;
-    return uid === undefined ? undefined : { kind: 'release', uid, isTornDown: !haproxy.servesAny(key) };
+  #wishOfUnseen(key: string): DesiredService | undefined {
+    const { selects, writers, dataplane } = this.#options;
+    const uid = selects && writers.isLeader ? writers.services.uidOf(key) : undefined;
+    return uid === undefined
+      ? undefined
+      : { kind: 'release', uid, isTornDown: !dataplane.servesElsewhere(key) };
   }
 
-  /** What the dataplane and the health checks have found. */
   #found(loadBalancer: LoadBalancer): readonly Problem[] {
-    const { operating } = this.#options;
-    return [...dataplaneProblems(loadBalancer, this.#options), ...operating.problemsOf(loadBalancer.key)];
+    return foundProblems(loadBalancer, this.#options, this.#options.operating.problemsOf(loadBalancer.key));
   }
 
-  #wish(key: string, service: Service): ServiceWish {
-    const { model, haproxy, operating, isOurs } = this.#options;
-    const loadBalancer = model.loadBalancers.get(key);
+  #wish(key: string, service: Service): DesiredService {
+    const { desired, dataplane, operating, isOurs } = this.#options;
+    const loadBalancer = desired.loadBalancers.get(key);
     const { uid } = service;
     if (loadBalancer === undefined || !isOurs(service)) {
       const vips = service.deleting ? [] : (loadBalancer?.vips ?? []);
       const itsOwn = vips.filter(isItsOwn).map(({ address }) => address);
-      return { kind: 'release', uid, isTornDown: !haproxy.servesAny(key, itsOwn) };
+      return { kind: 'release', uid, isTornDown: !dataplane.servesElsewhere(key, itsOwn) };
     }
-    if (!this.#options.isKept(key)) return { kind: 'claim', uid };
-    const status = wantedStatus(loadBalancer, {
-      serves: (listener, address) => haproxy.servesAt(key, listener, address),
+    if (!this.#options.isKept(key)) return { kind: 'finalizer', uid };
+    const status = desiredStatus(loadBalancer, {
+      serves: (listener, address) => dataplane.serves(listener, address),
       problems: this.#found(loadBalancer),
       health: healthOf(operating.of(key)),
     });
@@ -226,11 +116,7 @@ export class Reporter {
 }
 
 /** Where somebody checks the members. */
-function healthOf(now: LoadBalancerStatus | undefined): DataplaneFacts['health'] {
+function healthOf(now: LoadBalancerStatus | undefined): StatusFacts['health'] {
   if (now?.isMonitored !== true) return undefined;
   return { status: now.status, message: listenersInWords(now.listeners) };
-}
-
-function subjectOf({ namespace, name, uid }: Pick<Service, 'namespace' | 'name' | 'uid'>): EventSubject {
-  return { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
 }

@@ -3,18 +3,19 @@
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../base/errors.ts';
 import type { Log } from '../host/log.ts';
-import { pairSettings } from '../pair/pair-settings.ts';
-import { type TranslateSettings, translateSettings } from '../translate/translate.ts';
+import { type TranslateSettings, translateSettings } from '../translate/translate-settings.ts';
 import { diffSettings, readSettings, type Settings } from './settings.ts';
 
 export class CurrentSettings {
   readonly #argv: readonly string[];
+  readonly #check: (settings: Settings) => unknown;
   #now: Settings;
   #translating: TranslateSettings;
 
-  /** Errors: SETTINGS_INVALID. */
-  constructor(argv: readonly string[]) {
+  /** `check` throws SETTINGS_INVALID for settings that are at odds with each other. Errors: SETTINGS_INVALID. */
+  constructor(argv: readonly string[], check: (settings: Settings) => unknown) {
     this.#argv = argv;
+    this.#check = check;
     this.#now = this.#read();
     this.#translating = translateSettings(this.#now);
   }
@@ -37,7 +38,7 @@ export class CurrentSettings {
         .filter(({ needsRestart }) => needsRestart)
         .map(({ name }) => [name, this.#now[name]]);
       const taken = { ...next, ...Object.fromEntries(kept) };
-      pairSettings(taken); // throws where they would leave this host without its peer
+      this.#check(taken);
       if (changed.length === 0) log.info('Settings: nothing has changed');
       for (const { name, from, to, needsRestart } of changed) {
         const message = needsRestart

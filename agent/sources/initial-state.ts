@@ -1,34 +1,39 @@
-// The desired state that the agent begins with: everything that was read at the start, translated at once. Where nobody
-// says what to serve it waits: what a HAProxy serves already is not taken back because of that.
+// Translates the desired state that the agent starts with: everything that was read, at once. If nothing says what to
+// serve, it waits: what HAProxy serves already must not be taken away because of that.
 
-import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
+import type { Changes } from '../changes.ts';
+import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
-import type { LoopOptions } from '../loop.ts';
-import { translateChanged } from '../translate/translate.ts';
+import type { DesiredState } from '../model/desired-state.ts';
+import { type Translators, translateChanged } from '../translate/translate.ts';
 import type { Sources } from './sources.ts';
 
-export interface FirstStateOptions
-  extends Pick<LoopOptions, 'changes' | 'cluster' | 'model' | 'settings' | 'addresses'> {
+export interface InitialStateOptions {
+  readonly changes: Changes;
+  readonly desired: DesiredState;
+  readonly translators: Translators;
+  readonly addresses: Pick<AddressKeeper, 'assign'>;
   readonly sources: Pick<Sources, 'api' | 'areTranslated'>;
   /** What the sources have been read by. */
   readonly readBy: Awaited<ReturnType<Sources['start']>>;
-  readonly haproxy: Pick<HaproxyDataplane, 'runningListeners'>;
+  readonly dataplane: Pick<Dataplane, 'runningListeners'>;
   /** Resolves when the agent is to end. */
   readonly stopping: Promise<unknown>;
   readonly log: Log;
 }
 
-/** False where the agent ends before anybody has said what to serve: nobody may be told anything then. */
-export async function translateFirst(options: FirstStateOptions): Promise<boolean> {
-  const { model, sources, readBy, haproxy, stopping, log } = options;
+/** False if the agent ends before any source said what to serve: the dataplane must be left as it is then. */
+export async function translateInitialState(options: InitialStateOptions): Promise<boolean> {
+  const { desired, sources, readBy, dataplane, stopping, log } = options;
   translateAll(options);
   if (readBy === 'nothing') {
     const known = new Set(
-      [...model.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
+      [...desired.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
     );
-    const others = (await haproxy.runningListeners())?.filter((name) => !known.has(name));
+    const others = (await dataplane.runningListeners())?.filter((name) => !known.has(name));
     if (others?.length !== 0) {
-      log.warn('Neither the API server nor a snapshot says what to serve: HAProxy serves on as it is', {
+      log.warn('No desired state yet (no API server, no snapshot): leaving HAProxy unchanged', {
         listeners: others?.length ?? 'unknown',
       });
       const isEnding = stopping.then(() => true);
@@ -40,8 +45,7 @@ export async function translateFirst(options: FirstStateOptions): Promise<boolea
   return true;
 }
 
-function translateAll({ changes, cluster, model, settings, addresses }: FirstStateOptions): void {
+function translateAll({ changes, desired, translators, addresses }: InitialStateOptions): void {
   const keys = changes.takeAll();
-  const dirty = new Set([...keys, ...addresses.assign(keys)]);
-  translateChanged(cluster, model, dirty, settings(), addresses.ofPools);
+  translateChanged(desired, translators, new Set([...keys, ...addresses.assign(keys)]));
 }

@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import type { Metrics } from '../../health/metrics.ts';
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
+import type { ClaimHome } from '../address-keeper/kept-claims.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Changes } from '../changes.ts';
 import type { Log } from '../host/log.ts';
@@ -11,26 +12,30 @@ import type { ApiSource, ReadyBy } from '../kubernetes/api/api-source.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
 import type { Cluster, ObjectSource, ObjectsChange } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
+import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
-import type { Objects } from '../pair/standing/own-standing.ts';
+import type { ObjectsState } from '../pair/standing/own-standing.ts';
 import type { ProblemLog } from '../report/problem-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
-import type { Model } from '../translate/translate.ts';
-import { apiSource } from './cluster-api.ts';
+import { apiSource, claimHome } from './cluster-api.ts';
 
 export interface SourcesOptions {
   readonly settings: Settings;
   /** undefined where the settings name no cluster. */
   readonly client: ApiClient | undefined;
   readonly cluster: Cluster;
-  readonly model: Model;
+  readonly desired: Pick<DesiredState, 'dependents'>;
   readonly changes: Changes;
-  readonly addresses: Pick<AddressKeeper, 'take' | 'cannotRead'>;
-  /** The API has shown this Service. */
-  readonly onService: (key: string) => void;
   readonly problemLog: ProblemLog;
   readonly metrics: Pick<Metrics, 'loop' | 'api'>;
   readonly log: Log;
+}
+
+/** What besides the store hears of changes. */
+export interface SourceReceivers {
+  readonly addresses: Pick<AddressKeeper, 'take' | 'cannotRead'>;
+  /** The API has shown this Service. */
+  readonly onService: (key: string) => void;
 }
 
 export class Sources {
@@ -38,10 +43,12 @@ export class Sources {
   readonly #options: SourcesOptions;
   readonly #manifests: ManifestSource;
   readonly #problems = new Map<ObjectSource, readonly Problem[]>();
-  #objects: Objects = 'unread';
+  #objects: ObjectsState = 'unread';
+  #receivers: SourceReceivers | undefined;
 
   constructor(options: SourcesOptions) {
-    const { settings, client, onService, metrics, log } = options;
+    const { settings, client, metrics, log } = options;
+    const onService = (key: string): void => this.#receivers?.onService(key);
     this.#options = options;
     this.api =
       client && apiSource(client, settings, { onChange: this.#taker('api'), onService }, metrics.api, log);
@@ -60,7 +67,7 @@ export class Sources {
   }
 
   /** Whether what is desired comes from the sources as they are now. */
-  get objects(): Objects {
+  get objects(): ObjectsState {
     return this.#objects;
   }
 
@@ -68,8 +75,9 @@ export class Sources {
    * Resolves once everything is in the cluster that can be had at the start, with what the API server's objects come
    * from. What the folders hold is served even where no API server can be reached, which may be behind it.
    */
-  async start(): Promise<ReadyBy | undefined> {
+  async start(receivers: SourceReceivers): Promise<ReadyBy | undefined> {
     const { settings, log } = this.#options;
+    this.#receivers = receivers;
     const why = nothingToServe(settings);
     if (why !== '') log.warn(why);
     this.api?.start();
@@ -85,25 +93,30 @@ export class Sources {
     });
   }
 
+  /** Where claims on addresses belong. */
+  claimHome(): ClaimHome {
+    return claimHome(this.api);
+  }
+
   async close(): Promise<void> {
     await this.#manifests.close();
     await this.api?.close();
   }
 
   #taker(source: ObjectSource): (change: ObjectsChange) => void {
-    const { cluster, model, changes, addresses, problemLog, metrics } = this.#options;
+    const { cluster, desired, changes, problemLog, metrics } = this.#options;
     return (change) => {
       metrics.loop.eventReceived(source);
-      // The same list as before for nearly every change: what many bad objects have said costs a good one nothing.
+      // The same list as before for nearly every change: the problems of many objects cost a good one nothing.
       const { problems } = change;
       const isNews = problems !== this.#problems.get(source);
       this.#problems.set(source, problems);
       if (isNews) problemLog.report(source, problems);
-      const { keys, nodesChanged, ...ofAddresses } = cluster.apply(change, source);
-      if (isNews && source === 'api') addresses.cannotRead(problems);
-      addresses.take(ofAddresses);
-      const concerned = nodesChanged ? new Set([...keys, ...model.onNodes]) : keys;
-      changes.add(concerned, performance.now(), change.triggerTime);
+      const { services, dependencies, ...ofAddresses } = cluster.apply(change, source);
+      if (isNews && source === 'api') this.#receivers?.addresses.cannotRead(problems);
+      this.#receivers?.addresses.take(ofAddresses);
+      const owners = new Set([...services, ...desired.dependents.of(dependencies)]);
+      changes.add(owners, performance.now(), change.triggerTime);
     };
   }
 }

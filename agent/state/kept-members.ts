@@ -9,9 +9,9 @@ import { parseAddress } from '../base/ip.ts';
 import { listOf, mappingOf, oneOf, text, textReader, type Valid, wholeNumber } from '../base/validate.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import type { Log } from '../host/log.ts';
+import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
 import { membersAgain } from '../translate/service/members.ts';
-import type { Model } from '../translate/translate.ts';
 
 const lineSchema = mappingOf({
   service: text(),
@@ -39,15 +39,15 @@ const REST = 10;
 /** After which what is known has long been translated. */
 const TRANSLATED = 60_000;
 
-export interface LastMembersOptions {
+export interface KeptMembersOptions {
   readonly stateDir: string;
-  readonly model: Model;
+  readonly desired: DesiredState;
   readonly log: Log;
 }
 
-export class LastMembers {
+export class KeptMembers {
   readonly #path: string;
-  readonly #options: LastMembersOptions;
+  readonly #options: KeptMembersOptions;
   /** Service → its line of the file: made once for each change of it, and never for one of another. */
   readonly #lines = new Map<string, string>();
   #isWritten = true;
@@ -57,21 +57,21 @@ export class LastMembers {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(options: LastMembersOptions) {
+  constructor(options: KeptMembersOptions) {
     this.#path = join(options.stateDir, 'last-members');
     this.#options = options;
   }
 
   /** Lets the model know what the agent before this one has kept; before anything is translated. */
   async read(): Promise<void> {
-    const { model, log } = this.#options;
+    const { desired, log } = this.#options;
     const path = this.#path;
     try {
       for (const line of (await readFile(path, 'utf8')).split('\n')) {
         if (line === '') continue;
         try {
           const { service, pools } = lineSchema.parse(JSON.parse(line));
-          model.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
+          desired.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
         } catch (error) {
           log.warn('The last members of a Service cannot be read', { path, error: messageOf(error) });
         }
@@ -82,15 +82,18 @@ export class LastMembers {
     }
   }
 
-  /** These have been translated: what they have counts from now on. */
-  note(keys: Iterable<string>): void {
-    const { model } = this.#options;
+  began(keys: ReadonlySet<string>): void {
+    this.changed(keys);
+  }
+
+  changed(keys: ReadonlySet<string>): void {
+    const { desired } = this.#options;
     for (const key of keys) {
-      const loadBalancer = model.loadBalancers.get(key);
-      const remembered = model.remembered.get(key);
+      const loadBalancer = desired.loadBalancers.get(key);
+      const remembered = desired.remembered.get(key);
       // Without an address yet it has no pools.
       const pools = loadBalancer?.listeners.length === 0 ? remembered : poolsOf(loadBalancer);
-      if (pools !== remembered) model.remembered.delete(key);
+      if (pools !== remembered) desired.remembered.delete(key);
       const line = pools && lineOf(key, pools);
       if (line === this.#lines.get(key)) continue;
       if (line === undefined) this.#lines.delete(key);
@@ -102,7 +105,7 @@ export class LastMembers {
 
   /** All objects are known: soon nothing counts of Services that went while no agent ran. */
   allKnown(): void {
-    setTimeout(() => this.#options.model.remembered.clear(), TRANSLATED).unref();
+    setTimeout(() => this.#options.desired.remembered.clear(), TRANSLATED).unref();
   }
 
   /** Resolves when all is written. */

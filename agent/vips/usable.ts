@@ -3,7 +3,7 @@
 
 import type { HostAddress } from './host-addresses.ts';
 import { isSingle } from './host-addresses.ts';
-import type { VrrpSettings } from './keepalived/vrrp.ts';
+import type { VrrpSettings } from './vrrp.ts';
 
 export interface Refused {
   readonly address: string;

@@ -1,30 +1,37 @@
-// The parts of the agent, put together: each is given what it works on, and whom it tells.
+// Puts the parts of the agent together, in the order in which data flows: each part is given what stands above it.
 
 import { hostname } from 'node:os';
 import { Metrics } from '../../health/metrics.ts';
 import { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import { version } from '../base/version.ts';
 import { Changes } from '../changes.ts';
+import { Dataplanes } from '../dataplane/dataplanes.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import { HeapCompaction } from '../host/compact-heap.ts';
 import { createLog, type Log } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
+import { type DesiredState, emptyDesiredState } from '../model/desired-state.ts';
 import type { Pair } from '../pair/pair.ts';
+import { pairSettings } from '../pair/pair-settings.ts';
 import { agentState } from '../report/agent-state.ts';
-import { Telling } from '../report/change-observers.ts';
-import { Operating } from '../report/operating.ts';
+import { ChangeObservers } from '../report/change-observers.ts';
+import { ClusterWriters } from '../report/cluster-writers.ts';
+import { HealthTracker } from '../report/health-tracker.ts';
 import { Overview } from '../report/overview.ts';
 import { ProblemLog } from '../report/problem-log.ts';
+import { ProblemObserver } from '../report/problem-observer.ts';
 import { Reporter } from '../report/reporter.ts';
 import type { StatusSources } from '../report/status.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
-import { apiClient, claimHome } from '../sources/cluster-api.ts';
+import type { Settings } from '../settings/settings.ts';
+import { apiClient } from '../sources/cluster-api.ts';
 import { Sources } from '../sources/sources.ts';
-import { LastMembers } from '../state/kept-members.ts';
+import { KeptMembers } from '../state/kept-members.ts';
+import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { isOurLoadBalancer, whyNotOurs } from '../translate/service/service-vips.ts';
-import { emptyModel, type Model } from '../translate/translate.ts';
-import { KeepalivedDataplane } from '../vips/keepalived/dataplane.ts';
+import type { Translators } from '../translate/translate.ts';
+import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { pairOf } from './pair-parts.ts';
 
 export interface AgentParts {
@@ -33,156 +40,157 @@ export interface AgentParts {
   readonly metrics: Metrics;
   readonly cluster: Cluster;
   readonly changes: Changes;
-  /** The desired state; only the loop changes it. */
-  readonly model: Model;
-  readonly compaction: HeapCompaction;
-  readonly haproxy: HaproxyDataplane;
-  /** undefined where this host has no VRRP. */
-  readonly keepalived: KeepalivedDataplane | undefined;
-  /** undefined where this host has no peer. */
-  readonly pair: Pair | undefined;
-  readonly addresses: AddressKeeper;
+  /** Only the loop changes it. */
+  readonly desired: DesiredState;
+  readonly translators: Translators;
   readonly sources: Sources;
-  /** undefined where there is no cluster. */
+  readonly addresses: AddressKeeper;
+  readonly dataplane: Dataplanes<Settings>;
+  /** undefined if this host has no VRRP. */
+  readonly announcer: KeepalivedAnnouncer | undefined;
+  /** undefined if this host has no peer. */
+  readonly pair: Pair | undefined;
+  /** undefined without a cluster. */
+  readonly writers: ClusterWriters | undefined;
   readonly reporter: Reporter | undefined;
-  /** All that may be asked for. */
-  readonly known: StatusSources;
+  readonly observers: ChangeObservers;
+  readonly keptMembers: KeptMembers;
   readonly overview: Overview;
-  readonly telling: Telling;
-  readonly lastMembers: LastMembers;
+  /** What `status`, `why` and the metrics read. */
+  readonly statusSources: StatusSources;
+  readonly compaction: HeapCompaction;
 }
 
 /** Nothing runs yet. Errors: SETTINGS_INVALID. */
 export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
-  const settings = new CurrentSettings(argv);
-  const { vrrp, stateDir, leaseNamespace, finalizer, serviceSelector } = settings.now;
-  const log = createLog({ level: settings.now.logLevel });
+  const settings = new CurrentSettings(argv, pairSettings);
+  const { now } = settings;
+  const log = createLog({ level: now.logLevel });
   const problemLog = new ProblemLog(log);
-  const metrics: Metrics = new Metrics(version, () => agentState({ known, changes, sources, reporter }));
+  const metrics: Metrics = new Metrics(version, () =>
+    agentState({ known: statusSources, changes, sources, writers }),
+  );
 
-  // What is desired: the objects, what of them has changed, and the load balancers that follow from them.
+  // The desired state: the objects, what of them has changed, and the load balancers that follow from them.
   const cluster = new Cluster((service) => whyNotOurs(service, settings.translating) === undefined);
+  const desired = emptyDesiredState();
+  const { loadBalancers } = desired;
   const changes = new Changes();
-  const model = emptyModel();
-  const { loadBalancers } = model;
+  const observers = new ChangeObservers();
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
+  const changed = (keys: Iterable<string>): void => observers.changed(keys);
 
-  // What carries the traffic: HAProxy here, the VIPs by keepalived, and the other host of a pair.
+  // What carries the traffic, and what makes its addresses reachable.
   const compaction = new HeapCompaction();
   const haproxy = new HaproxyDataplane({
-    settings: settings.now,
-    wanted: loadBalancers,
+    settings: now,
+    desired: loadBalancers,
     replan,
     onKnown: () => replan(cluster.serviceKeys()),
-    onChecked: (keys) => telling.checked(keys),
+    onChecked: changed,
     onBoot: () => compaction.once(),
     metrics: metrics.dataplane,
     log,
   });
-  const keepalived =
-    vrrp &&
-    new KeepalivedDataplane({
-      settings: { ...settings.now, vrrp },
+  const dataplane = new Dataplanes<Settings>(loadBalancers, { engine: 'haproxy', dataplane: haproxy });
+  const announcer =
+    now.vrrp &&
+    new KeepalivedAnnouncer({
+      settings: { ...now, vrrp: now.vrrp },
       metrics: metrics.dataplane,
       log,
-      onState: () => pair?.roleChanged(),
-      onRefused: (keys) => telling.touched(keys),
+      onRefused: changed,
     });
-  const pair: Pair | undefined = pairOf({
-    settings: () => settings.now,
-    model,
-    haproxy,
-    keepalived,
-    objects: () => sources.objects,
-    metrics: metrics.pair,
-    log,
-  });
 
-  // Where objects come from, and who gives Services their addresses.
-  const client = apiClient(settings.now);
-  const identity = client === undefined ? '' : await hostIdentity(hostname(), stateDir);
-  const addresses: AddressKeeper = new AddressKeeper({
+  // Where objects come from, what is written to the cluster, and which addresses Services get.
+  const api = apiClient(now);
+  const sources = new Sources({
+    settings: now,
+    client: api,
     cluster,
-    settings: settings.now,
-    translating: settings.translating,
-    api: client,
-    home: () => claimHome(sources.api),
-    isLeader: () => reporter?.isLeader ?? false,
-    isBarred: () => reporter?.isBarred ?? true,
-    mayClaim: async (service, uid) => reporter?.claimed(service, uid) ?? false,
-    onChanged: (keys) => changes.add(keys, performance.now()),
-    onKept: (service) => reporter?.report([service]),
-    onProblems: (problems) => problemLog.report('addresses', problems),
-    metrics: metrics.addresses,
-    log,
-  });
-  const onService = (key: string): void => reporter?.observed(key);
-  const sources: Sources = new Sources({
-    settings: settings.now,
-    client,
-    cluster,
-    model,
+    desired,
     changes,
-    addresses,
-    onService,
     problemLog,
     metrics,
     log,
   });
-
-  // Who tells what became of them: in the cluster, to the peer, in the log, on the status page.
-  const operating: Operating = new Operating({
-    loadBalancers,
-    haproxy,
-    onChanged: (keys) => telling.operatesOtherwise(keys),
-  });
-  const reporter =
-    client &&
-    new Reporter({
-      api: client,
+  const writers =
+    api &&
+    new ClusterWriters({
+      api,
       currentService: (key) => sources.api?.currentService(key),
-      identity,
-      cluster,
-      model,
-      haproxy,
-      keepalived,
-      operating: operating.book,
-      log,
+      isFit: () => !dataplane.status().isAway,
+      settings: { ...now, identity: await hostIdentity(hostname(), now.stateDir) },
       metrics: metrics.api,
-      leaseNamespace,
-      finalizer,
-      selects: serviceSelector !== '',
+      log,
+    });
+  const addresses = new AddressKeeper({
+    cluster,
+    settings: now,
+    translating: settings.translating,
+    api,
+    writers,
+    home: () => sources.claimHome(),
+    onChanged: (keys) => changes.add(keys, performance.now()),
+    onKept: (service) => changed([service]),
+    onProblems: (problems) => problemLog.report('addresses', problems),
+    metrics: metrics.addresses,
+    log,
+  });
+  const translators = {
+    Service: new ServiceTranslator({
+      cluster,
+      settings: () => settings.translating,
+      ofPools: addresses.ofPools,
+      desired,
+    }),
+  };
+
+  // Who hears that load balancers changed: members kept on disk, the cluster, the peer, the log, the page.
+  const keptMembers = new KeptMembers({ stateDir: now.stateDir, desired, log });
+  const health = new HealthTracker({ loadBalancers, dataplane, onChanged: changed });
+  const operating = health.book;
+  const reporter =
+    writers &&
+    new Reporter({
+      writers,
+      cluster,
+      desired,
+      dataplane,
+      announcer,
+      operating,
+      selects: now.serviceSelector !== '',
       isOurs: (service) => isOurLoadBalancer(service, settings.translating),
       isKept: (key) => addresses.isKept(key),
-      onLeader: () => addresses.take(),
     });
-  const known: StatusSources = {
+  const pair = pairOf({
+    settings: () => settings.now,
+    desired: loadBalancers,
+    dataplane,
+    haproxy,
+    announcer,
+    objects: () => sources.objects,
+    metrics: metrics.pair,
+    log,
+  });
+  const statusSources: StatusSources = {
     version,
     startedAt: new Date(),
     cluster,
-    model,
-    haproxy,
-    operating: operating.book,
-    keepalived,
+    desired,
+    dataplane,
+    operating,
+    announcer,
     pair,
     addresses,
     api: () => sources.api,
-    writing: () => reporter?.status(),
+    writing: () => writers?.status(),
     sourceProblems: () => sources.problems,
     zone: () => settings.now.zone,
   };
-  const overview = new Overview(known);
-  const lastMembers = new LastMembers({ stateDir, model, log });
-  const telling = new Telling({
-    model,
-    haproxy,
-    keepalived,
-    operating,
-    reporter,
-    pair,
-    overview,
-    problemLog,
-  });
+  const overview = new Overview(statusSources);
+  const problems = new ProblemObserver({ desired, dataplane, announcer, health: operating, problemLog });
+  observers.subscribe(reporter, pair, health, problems, overview, keptMembers);
 
   return {
     settings,
@@ -190,17 +198,19 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     metrics,
     cluster,
     changes,
-    model,
-    compaction,
-    haproxy,
-    keepalived,
-    pair,
-    addresses,
+    desired,
+    translators,
     sources,
+    addresses,
+    dataplane,
+    announcer,
+    pair,
+    writers,
     reporter,
-    known,
+    observers,
+    keptMembers,
     overview,
-    telling,
-    lastMembers,
+    statusSources,
+    compaction,
   };
 }

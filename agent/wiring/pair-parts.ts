@@ -1,5 +1,5 @@
-// Joins this host's pair with what the agent has: HAProxy, the desired state, VRRP. A host without a peer has none, and
-// says so to whoever orders a failover.
+// Puts this host's part of a pair together with the dataplane, the desired state and VRRP; a host without a peer has
+// none.
 
 import { messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
@@ -9,53 +9,37 @@ import { HandoverKernel } from '../pair/handover/kernel.ts';
 import { Pair, type PairOptions } from '../pair/pair.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Model } from '../translate/translate.ts';
-import type { KeepalivedDataplane } from '../vips/keepalived/dataplane.ts';
-import { prioritiesOf } from '../vips/keepalived/vrrp.ts';
+import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
+import { prioritiesOf } from '../vips/vrrp.ts';
 
-export interface PairingOptions extends Pick<PairOptions, 'objects' | 'metrics'> {
+export interface PairPartsOptions extends Pick<PairOptions, 'desired' | 'objects' | 'metrics'> {
   /** As they are now. */
   readonly settings: () => Settings;
-  readonly model: Model;
-  readonly haproxy: HaproxyDataplane;
-  /** undefined where this host has no VRRP. */
-  readonly keepalived: KeepalivedDataplane | undefined;
+  readonly dataplane: PairOptions['dataplane'];
+  /** Shares its stick-tables with the peer's. */
+  readonly haproxy: Pick<HaproxyDataplane, 'shareTables'>;
+  /** undefined if this host has no VRRP. */
+  readonly announcer: KeepalivedAnnouncer | undefined;
   readonly log: Log;
 }
 
 /** undefined where the settings name no peer. Errors: SETTINGS_INVALID where they name one in part. */
-export function pairOf({
-  settings,
-  model,
-  haproxy,
-  keepalived,
-  log,
-  ...rest
-}: PairingOptions): Pair | undefined {
+export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairPartsOptions): Pair | undefined {
   const atStart = pairSettings(settings());
   if (atStart === undefined) return undefined;
   const paired = () => pairSettings(settings()) ?? atStart;
-  return new Pair({
+  const pair = new Pair({
     ...rest,
     settings: paired,
     version,
-    wanted: model.loadBalancers,
-    haproxy: {
-      isServing: () => haproxy.status().serving,
-      isReloading: () => haproxy.isReloading,
-      ask: (timeoutMs) => haproxy.ask(timeoutMs),
-      serves: (listener) => haproxy.serves(listener),
-      workerPid: () => haproxy.status().workerPid,
-      served: (key) => haproxy.served(key),
-    },
     vrrp: {
-      roles: () => keepalived?.roles() ?? {},
-      holds: (address) => keepalived?.holds(address) ?? false,
-      standing: (reasons) => keepalived?.standing(reasons),
-      priorities: (reasons) => keepalived?.priorities(reasons) ?? {},
+      roles: () => announcer?.roles() ?? {},
+      holds: (address) => announcer?.holds(address) ?? false,
+      standing: (reasons) => announcer?.standing(reasons),
+      priorities: (reasons) => announcer?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
     },
-    handover: keepalived && handoverOf(settings, keepalived),
+    handover: announcer && handoverOf(settings, announcer),
     onProved: async (credentials) => {
       try {
         const place = tablesPlace(paired());
@@ -66,6 +50,8 @@ export function pairOf({
     },
     log,
   });
+  announcer?.onState(() => pair.roleChanged());
+  return pair;
 }
 
 /**
@@ -74,16 +60,16 @@ export function pairOf({
  */
 export async function configureVrrp(
   settings: () => Settings,
-  keepalived: KeepalivedDataplane | undefined,
+  announcer: KeepalivedAnnouncer | undefined,
   pair: Pair | undefined,
 ): Promise<void> {
   await pair?.beforePriorities((reasons) => prioritiesOf(settings().vrrp?.instances ?? [], reasons));
   // There may be others by now.
   const { vrrp, auditInterval } = settings();
-  if (vrrp !== undefined) keepalived?.configure({ vrrp, auditInterval });
+  if (vrrp !== undefined) announcer?.configure({ vrrp, auditInterval });
 }
 
-function handoverOf(settings: () => Settings, keepalived: KeepalivedDataplane): PairOptions['handover'] {
+function handoverOf(settings: () => Settings, announcer: KeepalivedAnnouncer): PairOptions['handover'] {
   const { vrrp: atStart, netns, runtimeDir: scratch } = settings();
   if (atStart === undefined) return undefined;
   // Its number is this agent's alone on this network.
@@ -91,6 +77,6 @@ function handoverOf(settings: () => Settings, keepalived: KeepalivedDataplane): 
   const place = () => settings().vrrp ?? atStart;
   return {
     kernel: new HandoverKernel({ netns, place, table, scratch }),
-    vipsOf: (names) => names.flatMap((name) => keepalived.vipsOf(name)),
+    vipsOf: (names) => names.flatMap((name) => announcer.vipsOf(name)),
   };
 }

@@ -1,23 +1,24 @@
-// How a host stands that has VRRP but no peer to talk to: it gives way while HAProxy serves nothing.
+// Lowers the VRRP priority of a host without a peer agent while its dataplane serves nothing.
 
-import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import type { KeepalivedDataplane } from '../vips/keepalived/dataplane.ts';
+import { Rounds } from '../base/rounds.ts';
+import type { Dataplane } from '../dataplane/dataplane.ts';
+import type { Announcer } from '../vips/announcer.ts';
 
-/** Milliseconds between two looks; HAProxy has to be absent at two of them. */
-const LOOK = 500;
+/** The dataplane has to be absent at two looks in a row. */
+const LOOK_INTERVAL_MS = 500;
 
-/** Looks until it is closed. */
-export function standAlone(
-  haproxy: Pick<HaproxyDataplane, 'status'>,
-  keepalived: Pick<KeepalivedDataplane, 'standing'>,
-): { close(): void } {
-  let wasServing = haproxy.status().serving;
+export function lowerWithoutPeer(
+  dataplane: Pick<Dataplane, 'status'>,
+  announcer: Pick<Announcer, 'standing'>,
+): Pick<Rounds, 'close'> {
+  let wasServing = dataplane.status().serving;
   const look = (): void => {
-    const isServing = haproxy.status().serving;
-    if (isServing === wasServing) keepalived.standing(isServing ? [] : ['haproxy']);
+    const isServing = dataplane.status().serving;
+    if (isServing === wasServing) announcer.standing(isServing ? [] : ['haproxy']);
     wasServing = isServing;
   };
   look();
-  const timer = setInterval(look, LOOK).unref();
-  return { close: () => clearInterval(timer) };
+  const rounds = new Rounds({ intervalMs: () => LOOK_INTERVAL_MS, work: look, onFailed: () => undefined });
+  rounds.start();
+  return rounds;
 }

@@ -3,14 +3,18 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Changes } from '../../agent/changes.ts';
+import { Dataplanes } from '../../agent/dataplane/dataplanes.ts';
 import { HaproxyDataplane } from '../../agent/haproxy/dataplane.ts';
 import { createLog } from '../../agent/host/log.ts';
 import { Cluster } from '../../agent/kubernetes/cluster.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { loop } from '../../agent/loop.ts';
+import { emptyDesiredState } from '../../agent/model/desired-state.ts';
 import { ProgrammingLatency } from '../../agent/report/programming-latency.ts';
 import { readSettings } from '../../agent/settings/settings.ts';
-import { emptyModel, translateChanged, translateSettings } from '../../agent/translate/translate.ts';
+import { ServiceTranslator } from '../../agent/translate/service/service-translator.ts';
+import { translateChanged } from '../../agent/translate/translate.ts';
+import { translateSettings } from '../../agent/translate/translate-settings.ts';
 import { AckFeed, type AckOrder, serveAck } from './ack-feed.ts';
 import { serviceObject, sliceObject } from './objects.ts';
 
@@ -22,20 +26,27 @@ await serveAck(async (order: AckOrder) => {
   const log = createLog({ level: 'warn' });
   const changes = new Changes();
   const cluster = new Cluster();
-  const model = emptyModel();
+  const desired = emptyDesiredState();
+  const service = new ServiceTranslator({
+    cluster,
+    settings: () => translating,
+    ofPools: () => undefined,
+    desired,
+  });
+  const translators = { Service: service };
   const feed = new AckFeed(order);
 
   const receive = (object: unknown, since: number): void => {
     const { objects, problems } = parseObject(object, '');
     if (problems.length > 0) throw new Error(problems[0]?.message);
-    const { keys } = cluster.apply({ upserted: objects, removed: [] }, 'manifests');
-    changes.add(keys, since);
+    const { services, dependencies } = cluster.apply({ upserted: objects, removed: [] }, 'manifests');
+    changes.add(new Set([...services, ...desired.dependents.of(dependencies)]), since);
   };
   for (const spec of feed.specs) {
     receive(serviceObject(spec), 0);
     receive(sliceObject(spec), 0);
   }
-  translateChanged(cluster, model, changes.takeAll(), translating);
+  translateChanged(desired, translators, changes.takeAll());
 
   let acknowledged: ((milliseconds: number) => void) | undefined;
   const nothing = (): void => undefined;
@@ -51,15 +62,14 @@ await serveAck(async (order: AckOrder) => {
     persisted: nothing,
   };
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
-  const haproxy = new HaproxyDataplane({ settings, wanted: model.loadBalancers, replan, metrics, log });
+  const haproxy = new HaproxyDataplane({ settings, desired: desired.loadBalancers, replan, metrics, log });
   await haproxy.start();
   const looping = loop({
     changes,
-    cluster,
-    model,
-    settings: () => translating,
-    addresses: { assign: () => new Set(), ofPools: () => undefined },
-    haproxy,
+    desired,
+    translators,
+    addresses: { assign: () => new Set() },
+    dataplane: new Dataplanes(desired.loadBalancers, { engine: 'haproxy', dataplane: haproxy }),
     metrics,
     programming: new ProgrammingLatency({ now: Date.now, isServed: () => true, observe: nothing }),
     report: nothing,
@@ -78,7 +88,7 @@ await serveAck(async (order: AckOrder) => {
       changes.close();
       await looping;
       await haproxy.close();
-      await haproxy.stopHaproxy(100);
+      await haproxy.stop(100);
     },
   };
 });

@@ -1,7 +1,7 @@
 // Numbers and states in words. A state has a sign beside its colour.
 
 /** @import { PageDetail, PageRow } from '../page-model.ts' */
-/** @import { OperatingStatus } from '../operating-status.ts' */
+/** @import { OperatingStatus } from '../../agent/model/operating-status.ts' */
 
 const whole = new Intl.NumberFormat('en');
 

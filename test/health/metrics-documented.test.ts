@@ -12,13 +12,13 @@ import { createLog } from '../../agent/host/log.ts';
 import type { LoadBalancer } from '../../agent/model/load-balancer.ts';
 import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
 import { OperatingMetrics } from '../../agent/report/operating-metrics.ts';
-import { KeepalivedDataplane } from '../../agent/vips/keepalived/dataplane.ts';
+import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
+import type { StandingReason } from '../../agent/vips/announcer.ts';
+import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
 import type { KeepalivedMetrics } from '../../agent/vips/keepalived/metrics.ts';
-import type { StandingReason } from '../../agent/vips/keepalived/vrrp.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';
-import type { LoadBalancerStatus } from '../../health/operating-status.ts';
 import { startHealthServer } from '../../health/server.ts';
 
 const STATE = {
@@ -126,7 +126,7 @@ function series(kind: Series['kind']): Series {
   };
 }
 
-const VRRP = new KeepalivedDataplane({
+const VRRP = new KeepalivedAnnouncer({
   settings: {
     stateDir: '/nowhere',
     runtimeDir: '/nowhere',

@@ -10,8 +10,8 @@ import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { EventRecorder } from '../../agent/kubernetes/writers/events.ts';
 import { Lease } from '../../agent/kubernetes/writers/lease.ts';
 import { writtenEvents } from '../../agent/kubernetes/writers/service-events.ts';
-import { FINALIZER, type ServiceWish } from '../../agent/kubernetes/writers/service-patch.ts';
-import { type DataplaneFacts, wantedStatus } from '../../agent/kubernetes/writers/service-status.ts';
+import { type DesiredService, FINALIZER } from '../../agent/kubernetes/writers/service-patch.ts';
+import { desiredStatus, type StatusFacts } from '../../agent/kubernetes/writers/service-status.ts';
 import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/writers/status-writer.ts';
 import type { Protocol } from '../../agent/model/load-balancer.ts';
 import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';
@@ -23,8 +23,8 @@ import { loadBalancerOf, translated } from '../support/translated.ts';
 const test = requires(ava, kubeNeeds());
 
 const SERVICES = '/api/v1/namespaces/default/services';
-const allServed: DataplaneFacts = { serves: () => true, problems: [] };
-const tcpServed: DataplaneFacts = { serves: (name) => name.includes(':tcp:'), problems: [] };
+const allServed: StatusFacts = { serves: () => true, problems: [] };
+const tcpServed: StatusFacts = { serves: (name) => name.includes(':tcp:'), problems: [] };
 
 let kube: Kube;
 let api: ApiClient;
@@ -151,7 +151,7 @@ test.serial(
   async (t) => {
     const service = await create('doomed', { loadBalancerIP: '192.0.2.13' });
     const writer = writes();
-    t.true(await writer.claimed('default/doomed', service.uid));
+    t.true(await writer.requestFinalizer('default/doomed', service.uid));
     t.deepEqual((await read('doomed')).finalizers, [FINALIZER]);
     writer.set('default/doomed', serve(service, allServed));
     await until(
@@ -207,7 +207,7 @@ test.serial('A Service that becomes another type loses address, conditions and f
 test.serial('A teardown that is never confirmed does not keep a Service for ever', async (t) => {
   const service = await create('stuck', { loadBalancerIP: '192.0.2.15' });
   const writer = writes({ escapeAfter: 300 });
-  t.true(await writer.claimed('default/stuck', service.uid));
+  t.true(await writer.requestFinalizer('default/stuck', service.uid));
   await kube.must('DELETE', `${SERVICES}/stuck`);
   writer.set('default/stuck', { kind: 'release', uid: service.uid, isTornDown: false });
   await until(
@@ -417,10 +417,10 @@ async function create(
 }
 
 /** What the agent would make of it. */
-function serve({ namespace, name, uid }: CurrentService, facts: DataplaneFacts): ServiceWish {
+function serve({ namespace, name, uid }: CurrentService, facts: StatusFacts): DesiredService {
   const { objects } = parseObject(created.get(uid), '');
   const model = translated(objects, { handleUnclassed: true });
-  return { kind: 'serve', uid, status: wantedStatus(loadBalancerOf(model, `${namespace}/${name}`), facts) };
+  return { kind: 'serve', uid, status: desiredStatus(loadBalancerOf(model, `${namespace}/${name}`), facts) };
 }
 
 async function read(name: string): Promise<CurrentService> {

@@ -11,13 +11,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
-import { OVERLAP } from '../../agent/haproxy/config/grace.ts';
+import { GRACE_MS } from '../../agent/haproxy/config/grace.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../agent/haproxy/socket/master.ts';
 import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
 import { parseServersState, type ServerState } from '../../agent/haproxy/socket/servers-state.ts';
-import type { AgentStatus, ServiceExplanation } from '../../agent/report/status.ts';
+import type { ServiceExplanation } from '../../agent/report/explain.ts';
+import type { AgentStatus } from '../../agent/report/status.ts';
 import { Deadline } from './deadline.ts';
 import { haproxyExecutable } from './haproxy.ts';
 import { ownNetwork } from './own-network.ts';
@@ -197,7 +198,7 @@ export class TestHost {
 
   /** Asks HAProxy itself, by its admin socket: not the worker that was just replaced, which answers there for a moment. */
   async haproxy(line: string): Promise<string> {
-    for (const until = performance.now() + 4 * OVERLAP; ; await delay(10)) {
+    for (const until = performance.now() + 4 * GRACE_MS; ; await delay(10)) {
       const [info = '', ...answer] = (await askOnce(this.paths.adminSocket, `show info;${line}`)).split(
         '\n\n',
       );

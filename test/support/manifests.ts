@@ -3,7 +3,7 @@
 import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 import type { KubernetesObject } from '../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
-import type { TranslateSettings } from '../../agent/translate/translate.ts';
+import type { TranslateSettings } from '../../agent/translate/translate-settings.ts';
 
 /** Throws where a manifest is not what the agent would take. */
 export function objectsOf(yaml: string): readonly KubernetesObject[] {

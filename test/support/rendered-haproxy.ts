@@ -8,6 +8,7 @@ import type { ExecutionContext } from 'ava';
 import { HeadgateError } from '../../agent/base/errors.ts';
 import { AclIds } from '../../agent/haproxy/config/acl-ids.ts';
 import { configText } from '../../agent/haproxy/config/config-text.ts';
+import { descriptionOf } from '../../agent/haproxy/config/render.ts';
 import { type RenderContext, renderContext } from '../../agent/haproxy/config/render-context.ts';
 import { startScriptFile } from '../../agent/haproxy/config/start-script.ts';
 import {
@@ -17,7 +18,6 @@ import {
   startHaproxy,
   stopHaproxy,
 } from '../../agent/haproxy/process/process.ts';
-import { descriptionOf } from '../../agent/haproxy/render.ts';
 import { Running } from '../../agent/haproxy/running.ts';
 import { reload } from '../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../agent/haproxy/socket/runtime.ts';

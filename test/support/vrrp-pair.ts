@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { createLog } from '../../agent/host/log.ts';
-import { KeepalivedDataplane } from '../../agent/vips/keepalived/dataplane.ts';
+import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
 import { type KeepalivedPaths, keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
 import { Question } from '../../agent/vips/keepalived/process/ask.ts';
 import { keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
 import type { InstanceDump } from '../../agent/vips/keepalived/states/dump.ts';
-import type { VrrpInstanceSettings, VrrpSettings } from '../../agent/vips/keepalived/vrrp.ts';
+import type { VrrpInstanceSettings, VrrpSettings } from '../../agent/vips/vrrp.ts';
 import { Deadline } from './deadline.ts';
 import { keepalivedExecutable } from './keepalived.ts';
 import { TestNetwork } from './namespaces.ts';
@@ -55,7 +55,7 @@ export class PairHost {
   readonly #auditInterval: number;
   readonly #supervisor: 'agent' | 'external';
   #log = '';
-  dataplane: KeepalivedDataplane;
+  dataplane: KeepalivedAnnouncer;
 
   constructor(network: TestNetwork, name: string, peer: string, directory: string, options: PairHostOptions) {
     const { instances = [INSTANCE], keepalived = keepalivedExecutable, family = 'v4' } = options;
@@ -141,14 +141,14 @@ export class PairHost {
     await this.dataplane.stopKeepalived();
   }
 
-  #make(): KeepalivedDataplane {
+  #make(): KeepalivedAnnouncer {
     const count = (what: string): void => {
       this.counted.set(what, (this.counted.get(what) ?? 0) + 1);
     };
     const write = (line: string): void => {
       this.#log += line;
     };
-    return new KeepalivedDataplane({
+    const announcer = new KeepalivedAnnouncer({
       settings: {
         stateDir: join(this.#directory, 's'),
         runtimeDir: join(this.#directory, 'r'),
@@ -159,12 +159,13 @@ export class PairHost {
         auditInterval: this.#auditInterval,
       },
       log: createLog({ level: 'debug', destination: { write }, format: 'json' }),
-      onState: ({ state }) => count(state),
       metrics: {
         keepalivedReloaded: (result) => count(`reload ${result}`),
         repaired: (what) => count(what),
       },
     });
+    announcer.onState(({ state }) => count(state));
+    return announcer;
   }
 }
 

@@ -11,7 +11,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { haproxyVariables } from '../../agent/haproxy/process/haproxy-variables.ts';
 import { haproxyDescriptors, haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
-import { loweredBy } from '../../agent/vips/keepalived/vrrp.ts';
+import { loweredBy } from '../../agent/vips/vrrp.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
 import { requires } from '../support/requirements.ts';
 import { shortestSlice, sliceIn } from '../support/slices.ts';

@@ -2,7 +2,7 @@
 
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { renderGlobal, renderLoadBalancer, structureHash } from '../render.ts';
+import { renderGlobal, renderLoadBalancer, structureHash } from './render.ts';
 import type { RenderContext } from './render-context.ts';
 
 export interface ConfigText {

@@ -5,4 +5,4 @@
 // More than what a worker takes to come up would let more clients with session affinity come to a worker that has not
 // been taught their members yet (docs/design/haproxy-versions.md).
 
-export const OVERLAP = 50;
+export const GRACE_MS = 50;

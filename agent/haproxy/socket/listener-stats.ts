@@ -3,21 +3,9 @@
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
+import type { ListenerStats, ServerStats } from '../../dataplane/status.ts';
 import { fallbackBackend } from '../../model/names.ts';
 import type { Runtime } from './runtime.ts';
-
-export interface ListenerStats {
-  /** Sessions now, and new ones in the last second. */
-  readonly sessions: number;
-  readonly sessionRate: number;
-  /** By the server's name. */
-  readonly servers: ReadonlyMap<string, ServerStats>;
-}
-
-export interface ServerStats {
-  readonly sessions: number;
-  readonly sessionRate: number;
-}
 
 const COLUMNS = ['svname', 'type', 'scur', 'rate'] as const;
 /** Of the column `type`. */

@@ -1,6 +1,7 @@
 // Reads what HAProxy says about itself: the texts of `show info`, `show acl`, `show sess` and the master's `show proc`.
 // Pure. A text that is not what it should be throws RUNTIME_REPLY with its words.
 
+import type { Load } from '../../dataplane/status.ts';
 import { integer, linesOf, unreadable } from './answer-text.ts';
 import { parseVersion, type Version } from './version.ts';
 
@@ -36,16 +37,6 @@ function infoField(text: string, name: string): string | undefined {
   if (at === 0 && !text.startsWith(begin)) return undefined;
   const end = text.indexOf('\n', at);
   return text.slice(at + begin.length, end === -1 ? text.length : end).trim();
-}
-
-/** What HAProxy as a whole has to do. */
-export interface Load {
-  /** Open now. */
-  readonly connections: number;
-  /** New ones in the last second. */
-  readonly connectionRate: number;
-  /** Percent of the time of its threads. */
-  readonly busy: number;
 }
 
 /** Of `show info`; 0 for what a version does not say. */

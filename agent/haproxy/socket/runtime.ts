@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
-import { OVERLAP } from '../config/grace.ts';
+import { GRACE_MS } from '../config/grace.ts';
 import { commandText } from './command-text.ts';
 import type { Command } from './commands.ts';
 import { showProc } from './master.ts';
@@ -187,7 +187,7 @@ export class Runtime {
   /** For a moment the worker that this one has replaced takes connections as well. */
   async #reachAgain(): Promise<Pipeline> {
     const own = this.worker.pid;
-    for (const until = performance.now() + 2 * OVERLAP; ; await delay(AGAIN)) {
+    for (const until = performance.now() + 2 * GRACE_MS; ; await delay(AGAIN)) {
       const { pipeline, worker } = await open(this.#options, this.worker);
       if (worker.pid === own) return pipeline;
       pipeline.close();

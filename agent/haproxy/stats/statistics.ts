@@ -7,7 +7,7 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { OVERLAP } from '../config/grace.ts';
+import { GRACE_MS } from '../config/grace.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { Ledger } from './counter-totals.ts';
@@ -67,7 +67,7 @@ const FOLLOW_EVERY = 1_000;
 const FOLLOW_SHARE = 20;
 /** Milliseconds between two tries while two workers answer, and for how long that may last. */
 const AGAIN = 10;
-const OVERLAPS = 3 * OVERLAP;
+const OVERLAPS = 3 * GRACE_MS;
 /** Characters of an old worker's answer that are taken in at a stretch. */
 const PIECE = 64 * 1024;
 

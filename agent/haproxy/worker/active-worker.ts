@@ -1,24 +1,24 @@
-// The HAProxy worker that counts: gets hold of one, puts its successor in its place after a reload, and looks for
-// another where it is lost. Whoever leaves is followed to its end; what the next one lacks is planned again.
+// Tracks the active HAProxy worker, the one that gets commands: finds or starts it, switches to its replacement after
+// a reload, and looks for another if it is lost. What the new worker lacks is planned again.
 
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { listenerOfBackend, ownerOfListener } from '../../model/names.ts';
 import type { AclIds } from '../config/acl-ids.ts';
-import { OVERLAP } from '../config/grace.ts';
+import { GRACE_MS } from '../config/grace.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import type { HaproxySettings } from '../options.ts';
 import type { Command } from '../socket/commands.ts';
 import type { Statistics } from '../stats/statistics.ts';
-import type { ServingWorker } from '../worker.ts';
+import type { BootedWorker } from '../worker.ts';
 import { OldWorkers } from './old-workers.ts';
 import { Reaper } from './reaper.ts';
 import type { Supervisor } from './supervisor.ts';
 import { handOnTables } from './table-sync.ts';
 
-export interface ServingOptions {
+export interface ActiveWorkerOptions {
   readonly masterSocket: string;
   readonly settings: () => Pick<HaproxySettings, 'haproxySupervisor' | 'drainTimeout' | 'hardStopAfter'>;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
@@ -35,26 +35,26 @@ export interface ServingOptions {
   readonly log: Log;
 }
 
-/** Milliseconds in which a worker that ends during a reload is expected to be followed by another. */
-const SUCCESSION = 500;
-/** Milliseconds after which the absence of a worker is told of; one that is back before was hardly away. */
-const ABSENCE = 1_000;
-/** Milliseconds to connect, where a worker booted from another file than ours. */
-const UNKNOWN_CONNECT = 1_000;
+/** A worker that ends during a reload is expected to be replaced within this time. */
+const REPLACEMENT_DELAY_MS = 500;
+/** The absence of a worker is reported after this time; one that is back before was hardly away. */
+const ABSENCE_MS = 1_000;
+/** For a worker that booted from a file that is not the agent's. */
+const UNKNOWN_CONNECT_TIMEOUT_MS = 1_000;
 
-export class Serving {
-  readonly #options: ServingOptions;
+export class ActiveWorker {
+  readonly #options: ActiveWorkerOptions;
   readonly #oldWorkers: OldWorkers;
-  #worker: ServingWorker | undefined;
+  #worker: BootedWorker | undefined;
   #reaper: Reaper | undefined;
-  /** The one before, and until when it may take connections as well. */
-  #leaving: { readonly worker: ServingWorker; readonly until: number } | undefined;
-  /** Keys of what a worker that is being replaced has refused: planned again by whoever serves after the reload. */
+  /** The worker that was replaced last, and until when it may take connections as well. */
+  #draining: { readonly worker: BootedWorker; readonly until: number } | undefined;
+  /** Keys whose commands a worker that is being replaced has refused: planned again after the reload. */
   readonly #afterReload = new Set<string>();
-  /** Keys of what was planned while a reload is under way: what its worker lacks is among them. */
+  /** Keys that were planned while a reload is under way: what its worker lacks is among them. */
   readonly #changedMeanwhile = new Set<string>();
-  /** Somebody waits for the worker's answer. */
-  #onSucceeded: (() => void) | undefined;
+  /** Set while an answer of the worker is waited for. */
+  #onReplaced: (() => void) | undefined;
   /** The global part has changed while a worker that had booted, or was booting, was not yet taken. */
   #isGlobalLate = false;
   #isObtaining = false;
@@ -62,7 +62,7 @@ export class Serving {
   #hasServed = false;
   #closed = false;
 
-  constructor(options: ServingOptions) {
+  constructor(options: ActiveWorkerOptions) {
     const { masterSocket, settings, log } = options;
     this.#options = options;
     this.#oldWorkers = new OldWorkers({
@@ -75,14 +75,14 @@ export class Serving {
   }
 
   /** undefined while there is none. */
-  get worker(): ServingWorker | undefined {
+  get worker(): BootedWorker | undefined {
     return this.#worker;
   }
 
-  /** The worker that was replaced, while it may still take connections: it is told what changes, too. */
-  get leaving(): ServingWorker | undefined {
-    if (this.#leaving !== undefined && performance.now() > this.#leaving.until) this.#leaving = undefined;
-    return this.#leaving?.worker;
+  /** The worker that was replaced, while it may still take connections: it gets the same changes. */
+  get draining(): BootedWorker | undefined {
+    if (this.#draining !== undefined && performance.now() > this.#draining.until) this.#draining = undefined;
+    return this.#draining?.worker;
   }
 
   /** One has been looked for in vain for a second. */
@@ -99,7 +99,7 @@ export class Serving {
   obtain(): Promise<void> {
     if (this.#isObtaining) return Promise.resolve();
     this.#isObtaining = true;
-    setTimeout(() => this.#miss(), ABSENCE).unref();
+    setTimeout(() => this.#miss(), ABSENCE_MS).unref();
     const { supervisor, persister, settings } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAttempt = async (): Promise<void> => {
@@ -118,7 +118,7 @@ export class Serving {
   }
 
   /** From now on this worker is the one that counts. */
-  take(next: ServingWorker): void {
+  take(next: BootedWorker): void {
     const { persister, requestReload, onKnown } = this.#options;
     const old = this.#worker;
     if (this.#closed || old?.runtime.worker.pid === next.runtime.worker.pid) {
@@ -126,13 +126,13 @@ export class Serving {
       return;
     }
     this.#worker = next;
-    this.#onSucceeded?.();
+    this.#onReplaced?.();
     this.#isAway = false;
     this.#hasServed = true;
     this.#reaper?.close();
     this.#reaper = this.#reaperOf(next);
-    this.#oldWorkers.succeed(next, old);
-    if (old !== undefined) this.#leave(old);
+    this.#oldWorkers.replaced(next, old);
+    if (old !== undefined) this.#drain(old);
     void next.runtime.closed.then((error) => this.lose(next, messageOf(error)));
     if (next.structure === '') requestReload('adopted');
     if (this.#isGlobalLate) requestReload('settings');
@@ -144,7 +144,7 @@ export class Serving {
   }
 
   /** This worker is gone, or serves no more: another is looked for, unless a reload is about to bring it. */
-  lose(worker: ServingWorker, why: string): void {
+  lose(worker: BootedWorker, why: string): void {
     if (worker !== this.#worker || this.#closed) return;
     const { statistics, supervisor, isReloading, log } = this.#options;
     this.#worker = undefined;
@@ -156,7 +156,7 @@ export class Serving {
       void this.obtain();
     };
     // A worker without connections ends as soon as its successor is there: the reload is about to bring that one.
-    if (isReloading()) setTimeout(obtain, SUCCESSION);
+    if (isReloading()) setTimeout(obtain, REPLACEMENT_DELAY_MS);
     else obtain();
   }
 
@@ -167,7 +167,7 @@ export class Serving {
   }
 
   /** Takes note of what `worker` has acknowledged: members that are out of use are ended in it and in older ones. */
-  acknowledged(worker: ServingWorker, commands: readonly Command[]): void {
+  acknowledged(worker: BootedWorker, commands: readonly Command[]): void {
     if (worker === this.#worker) this.#reaper?.watch(commands);
     this.#oldWorkers.watch(commands);
   }
@@ -177,14 +177,14 @@ export class Serving {
     for (const key of keys) this.#changedMeanwhile.add(key);
   }
 
-  /** What `answer` gives, or undefined where another worker serves before; for one at a time. */
-  async orSucceeded<T>(answer: Promise<T>): Promise<T | undefined> {
-    const { promise: succeeded, resolve } = Promise.withResolvers<undefined>();
-    this.#onSucceeded = () => resolve(undefined);
+  /** What `answer` gives, or undefined if the worker is replaced before; for one answer at a time. */
+  async unlessReplaced<T>(answer: Promise<T>): Promise<T | undefined> {
+    const { promise: replaced, resolve } = Promise.withResolvers<undefined>();
+    this.#onReplaced = () => resolve(undefined);
     try {
-      return await Promise.race([answer, succeeded]);
+      return await Promise.race([answer, replaced]);
     } finally {
-      this.#onSucceeded = undefined;
+      this.#onReplaced = undefined;
     }
   }
 
@@ -207,9 +207,9 @@ export class Serving {
     this.#oldWorkers.close();
   }
 
-  #leave(old: ServingWorker): void {
+  #drain(old: BootedWorker): void {
     // It was told to stop some milliseconds ago, and its timer may be late.
-    this.#leaving = { worker: old, until: performance.now() + OVERLAP };
+    this.#draining = { worker: old, until: performance.now() + GRACE_MS };
     void handOnTables(old);
     this.#options.statistics.retire(old.runtime);
   }
@@ -221,7 +221,7 @@ export class Serving {
     if (this.#hasServed) this.#options.replan(this.#options.wanted.keys());
   }
 
-  #reaperOf(worker: ServingWorker): Reaper {
+  #reaperOf(worker: BootedWorker): Reaper {
     const { settings, log } = this.#options;
     return new Reaper(worker, {
       drainTimeout: () => settings().drainTimeout,
@@ -232,7 +232,7 @@ export class Serving {
   }
 
   /** What changed during the reload has waited for this moment, and is told before all others are looked at. */
-  #replanSoon(next: ServingWorker, old: ServingWorker): void {
+  #replanSoon(next: BootedWorker, old: BootedWorker): void {
     this.#options.replan([...this.#changedMeanwhile]);
     setImmediate(() => {
       if (this.#closed) return;
@@ -241,7 +241,7 @@ export class Serving {
     });
   }
 
-  #replan(next: ServingWorker, old: ServingWorker | undefined): void {
+  #replan(next: BootedWorker, old: BootedWorker | undefined): void {
     const { wanted, quarantine, replan } = this.#options;
     // What an adopted worker runs may differ everywhere from the file it booted from; one that we booted differs only
     // in what has changed since.
@@ -257,7 +257,7 @@ export class Serving {
   }
 
   /** Of listeners that neither the worker has any more nor anybody wants. */
-  #releaseAcls(next: ServingWorker, old: ServingWorker): void {
+  #releaseAcls(next: BootedWorker, old: BootedWorker): void {
     const { wanted, aclIds } = this.#options;
     for (const [key, before] of old.booted) {
       const after = next.booted.get(key);
@@ -271,8 +271,8 @@ export class Serving {
 }
 
 /** As in the file that the worker booted from. */
-function connectTimeout(backend: string, booted: ServingWorker['booted']): number {
+function connectTimeout(backend: string, booted: BootedWorker['booted']): number {
   const name = listenerOfBackend(backend);
   const listener = booted.get(ownerOfListener(name))?.listeners.find((each) => each.name === name);
-  return listener?.pool.timeouts.connect ?? UNKNOWN_CONNECT;
+  return listener?.pool.timeouts.connect ?? UNKNOWN_CONNECT_TIMEOUT_MS;
 }

@@ -7,10 +7,10 @@ import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { isForHaproxy } from '../config/listener-config.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
-import type { ServingWorker } from '../worker.ts';
+import type { BootedWorker } from '../worker.ts';
 
 export interface CheckWatchOptions {
-  readonly worker: () => ServingWorker | undefined;
+  readonly worker: () => BootedWorker | undefined;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
   /** Milliseconds between the end of one reading and the beginning of the next. */
   readonly interval: () => number;

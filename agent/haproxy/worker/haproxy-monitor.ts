@@ -4,6 +4,7 @@
 
 import { existsSync } from 'node:fs';
 import { messageOf } from '../../base/errors.ts';
+import type { Load } from '../../dataplane/status.ts';
 import { trimLog } from '../../host/daemon-output.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
@@ -15,23 +16,23 @@ import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import { keepSocket } from '../process/kept-socket.ts';
 import type { HaproxyPaths } from '../process/process.ts';
-import { type Load, parseInfo, parseLoad } from '../socket/readings.ts';
-import type { ServingWorker } from '../worker.ts';
+import { parseInfo, parseLoad } from '../socket/readings.ts';
+import type { BootedWorker } from '../worker.ts';
 import { audit } from './audit.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
 
 export type Repair = 'listener' | 'audit' | 'file' | 'process' | 'worker' | 'socket';
 
-export interface CaretakerOptions {
+export interface HaproxyMonitorOptions {
   readonly paths: HaproxyPaths;
   readonly file: ConfigFile;
   readonly persister: Persister;
   readonly quarantine: Quarantine;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  readonly worker: () => ServingWorker | undefined;
+  readonly worker: () => BootedWorker | undefined;
   readonly isReloading: () => boolean;
   /** This worker is not the one that takes connections any more. */
-  readonly onReplaced: (worker: ServingWorker) => void;
+  readonly onReplaced: (worker: BootedWorker) => void;
   readonly requestReload: (cause: ReloadCause) => void;
   readonly replan: (keys: Iterable<string>) => void;
   readonly onRepair: (what: Repair) => void;
@@ -54,8 +55,8 @@ const MOST_PATIENCE = 60_000;
 const TRIM_EVERY = 60;
 const LOG_SIZE = 1024 * 1024;
 
-export class Caretaker {
-  readonly #options: CaretakerOptions;
+export class HaproxyMonitor {
+  readonly #options: HaproxyMonitorOptions;
   #timer: NodeJS.Timeout | undefined;
   #isBusy = false;
   #rounds = 0;
@@ -66,7 +67,7 @@ export class Caretaker {
   /** `address port` to when it was last freed, and how long it is left alone should HAProxy refuse it after all. */
   readonly #freed = new Map<string, { readonly at: number; readonly patience: number }>();
 
-  constructor(options: CaretakerOptions) {
+  constructor(options: HaproxyMonitorOptions) {
     this.#options = options;
   }
 
@@ -104,7 +105,7 @@ export class Caretaker {
     }
   }
 
-  async #lookAfterWorker(worker: ServingWorker): Promise<void> {
+  async #lookAfterWorker(worker: BootedWorker): Promise<void> {
     const info = await worker.runtime.ask('show info');
     this.#loads = [...this.#loads.slice(1 - LOADS), parseLoad(info)];
     const { stopping } = parseInfo(info);

@@ -52,8 +52,8 @@ export class OldWorkers {
     return this.#removed.size;
   }
 
-  /** Another worker serves. What only the one before it had is out of use from now on. */
-  succeed(next: Worker, before: Worker | undefined): void {
+  /** Another worker is active. What only the one before it had is out of use from now on. */
+  replaced(next: Worker, before: Worker | undefined): void {
     this.#current = next;
     for (const backend of before?.running.names() ?? []) {
       if (next.running.has(backend)) continue;

@@ -16,7 +16,7 @@ import type { Persister } from '../config/persister.ts';
 import { findMaster } from '../process/find-master.ts';
 import { type HaproxyPaths, residentMemory } from '../process/process.ts';
 import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
-import type { ServingWorker } from '../worker.ts';
+import type { BootedWorker } from '../worker.ts';
 import type { ReloadCause, ReloadResult } from './reload-arbiter.ts';
 import { forgetServerStates, keepServerStates } from './server-states.ts';
 import type { StartFaults } from './start-faults.ts';
@@ -31,8 +31,8 @@ export interface ReloaderOptions {
   readonly file: ConfigFile;
   readonly persister: Persister;
   readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  readonly worker: () => ServingWorker | undefined;
-  readonly take: (next: ServingWorker) => void;
+  readonly worker: () => BootedWorker | undefined;
+  readonly take: (next: BootedWorker) => void;
   readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
   readonly log: Log;
 }
@@ -143,7 +143,7 @@ export class Reloader {
     return true;
   }
 
-  async #replace(worker: ServingWorker, candidate: Candidate): Promise<boolean> {
+  async #replace(worker: BootedWorker, candidate: Candidate): Promise<boolean> {
     const { paths, file, maker, faults, log, persister } = this.#options;
     const from = await logSize(paths.log);
     const oldPid = worker.runtime.worker.pid;
@@ -225,7 +225,7 @@ export class Reloader {
 
   /** Members that are down stay so in the new worker; that this cannot be had is no reason not to reload. */
   async #withServerStates<T>(
-    worker: ServingWorker,
+    worker: BootedWorker,
     { loadBalancers }: Candidate,
     ask: () => Promise<T>,
   ): Promise<T> {

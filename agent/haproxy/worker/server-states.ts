@@ -10,7 +10,7 @@ import { writeAtomically } from '../../host/atomic-file.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 import { keptRows } from '../socket/servers-state.ts';
-import type { ServingWorker } from '../worker.ts';
+import type { BootedWorker } from '../worker.ts';
 
 type ServerStateFile = Pick<HaproxyPaths, 'serverState' | 'fileMode'>;
 
@@ -23,7 +23,7 @@ const EMPTY = '1\n';
  * monitor: another one has not judged them yet. Errors: those of the connection, FILE_WRITE.
  */
 export async function keepServerStates(
-  worker: ServingWorker,
+  worker: BootedWorker,
   next: ReadonlyMap<string, LoadBalancer>,
   { serverState: path, fileMode: mode }: ServerStateFile,
 ): Promise<void> {
@@ -50,7 +50,7 @@ export async function keepServerStates(
 }
 
 /** Of a worker that booted from an unknown file it is taken for granted. */
-function isStillJudged({ running, booted }: ServingWorker, key: string, { name, pool }: Listener): boolean {
+function isStillJudged({ running, booted }: BootedWorker, key: string, { name, pool }: Listener): boolean {
   if (pool.monitor === undefined || !running.has(name)) return false;
   const before = booted.get(key)?.listeners.find((each) => each.name === name);
   return before === undefined || JSON.stringify(before.pool.monitor) === JSON.stringify(pool.monitor);

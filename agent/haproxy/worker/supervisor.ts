@@ -16,10 +16,10 @@ import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
 import { keepSocket } from '../process/kept-socket.ts';
 import { type HaproxyPaths, startHaproxy } from '../process/process.ts';
 import { readRunning } from '../readback.ts';
-import { descriptionOf, structureHash } from '../render.ts';
+import { descriptionOf, structureHash } from '../config/render.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
-import type { ServingWorker } from '../worker.ts';
+import type { BootedWorker } from '../worker.ts';
 import type { StartFaults } from './start-faults.ts';
 
 export interface SupervisorOptions {
@@ -48,7 +48,7 @@ export interface SupervisorOptions {
 export type Phase = 'starting' | 'running';
 
 /** A worker but for the connection to it. */
-export type Expected = Omit<ServingWorker, 'runtime'>;
+export type Expected = Omit<BootedWorker, 'runtime'>;
 
 /** Before the first attempt has come to an end. */
 const NOT_YET = 'HAProxy has not been reached yet';
@@ -93,7 +93,7 @@ export class Supervisor {
    * Tries until it has a worker; undefined only after close(). `onAttempt` is called after each attempt that failed.
    * Nothing but HAProxy's absence is waited for, so that it is back as soon as it can be.
    */
-  async obtain(onAttempt: () => void | Promise<void>): Promise<ServingWorker | undefined> {
+  async obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
     const { startsHaproxy, faults, file, log, onRepair } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
@@ -125,7 +125,7 @@ export class Supervisor {
   }
 
   /** undefined where no HAProxy answers at our sockets, or only one on its way out. Reads only. */
-  async adopt(phase: Phase = 'running'): Promise<ServingWorker | undefined> {
+  async adopt(phase: Phase = 'running'): Promise<BootedWorker | undefined> {
     const { maker, context, file, log } = this.#options;
     const runtime = await this.connect(phase);
     if (runtime === undefined) return undefined;
@@ -159,7 +159,7 @@ export class Supervisor {
    * no load balancer is at fault, with what served last.
    * Errors: HAPROXY_MISSING; HAPROXY_START where it does not serve with that either; FILE_WRITE.
    */
-  async start(): Promise<ServingWorker> {
+  async start(): Promise<BootedWorker> {
     const { maker, wanted, file, faults } = this.#options;
     let candidate = await maker.unchecked(wanted);
     for (let round = 1; ; round++) {
@@ -235,7 +235,7 @@ export class Supervisor {
     candidate: Candidate,
     phase: Phase = 'running',
     expected?: Expected,
-  ): Promise<ServingWorker | undefined> {
+  ): Promise<BootedWorker | undefined> {
     const runtime = await this.connect(phase).catch(() => undefined);
     if (runtime === undefined) return undefined;
     const { description, pid } = runtime.worker;
@@ -263,7 +263,7 @@ export class Supervisor {
     return undefined;
   }
 
-  async #startIfDue(attempt: number): Promise<ServingWorker | undefined> {
+  async #startIfDue(attempt: number): Promise<BootedWorker | undefined> {
     const { startsHaproxy, fileIdle, log } = this.#options;
     if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
     // From now on there may be one, also where nobody waits any longer until it answers.
@@ -295,24 +295,24 @@ export class Supervisor {
   }
 
   /** For a refusal that is no load balancer's fault: an older HAProxy serves better than none. */
-  async #startAsItWas(candidate: Candidate, why: HeadgateError): Promise<ServingWorker> {
+  async #startAsItWas(candidate: Candidate, why: HeadgateError): Promise<BootedWorker> {
     const { maker, file } = this.#options;
     maker.tried(candidate.loadBalancers, false);
     if (!(await file.restoreLastGood())) throw why;
     return this.#startFile();
   }
 
-  async #startAsItStands(why: HeadgateError): Promise<ServingWorker> {
+  async #startAsItStands(why: HeadgateError): Promise<BootedWorker> {
     const { paths, onUnwritten } = this.#options;
     if (!existsSync(paths.config)) throw why;
     onUnwritten(why);
     return this.#startFile();
   }
 
-  async #startFile(): Promise<ServingWorker> {
+  async #startFile(): Promise<BootedWorker> {
     const { executable, netns, paths, log } = this.#options;
     log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
-    let adopted: ServingWorker | undefined;
+    let adopted: BootedWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       adopted = await this.adopt('starting');
       return adopted !== undefined;
@@ -323,9 +323,9 @@ export class Supervisor {
     return adopted;
   }
 
-  async #start(candidate: Candidate): Promise<ServingWorker> {
+  async #start(candidate: Candidate): Promise<BootedWorker> {
     const { executable, netns, paths, maker, onBoot } = this.#options;
-    let found: ServingWorker | undefined;
+    let found: BootedWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       found = await this.find(candidate, 'starting');
       return found !== undefined;

@@ -3,13 +3,13 @@
 // on nothing; one that is reloaded while it is being taught a large table may hand on a part (measured).
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { OVERLAP } from '../config/grace.ts';
+import { GRACE_MS } from '../config/grace.ts';
 import type { Worker } from '../worker.ts';
 
 const POLL = 100;
 /** Milliseconds between two questions to a worker that was replaced, and for how long it is asked. */
 const NUDGE = 10;
-const NUDGED_FOR = 3 * OVERLAP;
+const NUDGED_FOR = 3 * GRACE_MS;
 /** Seconds; HAProxy itself gives up learning after 5 s without news. */
 const OLDEST_LEARNER = 12;
 /** PEERS_RESYNC_FINISHED of `show peers`, the same from 2.6 to 3.4: neither local nor remote tables are still to come. */

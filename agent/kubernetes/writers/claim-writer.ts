@@ -26,7 +26,7 @@ export interface ClaimWriterOptions extends ClaimStoreOptions {
   /** A claim of another Service that was there before ours could be made: it holds. */
   readonly onOverruled: (claim: AddressClaim) => void;
   /** Resolves with true once something may be done for the Service outside, see StatusWriter. */
-  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
+  readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
   readonly metrics?: ClaimWriterMetrics;
   readonly random?: () => number;
 }
@@ -111,7 +111,7 @@ export class ClaimWriter implements ClaimStore {
     const isNew = shall !== undefined && shall.serviceUID !== '' && this.#current(name) === undefined;
     try {
       // The finalizer first: a Service that goes now must not leave its address behind.
-      if (isNew && shall.heldUntil === 0 && !(await this.#mayClaim(shall)))
+      if (isNew && shall.heldUntil === 0 && !(await this.#hasFinalizer(shall)))
         return { later: true, wait: UNMARKED };
       if (!isLeader()) return 'done';
       // Both may be others by now.
@@ -123,11 +123,11 @@ export class ClaimWriter implements ClaimStore {
   }
 
   /** One that gets no answer must not hold up all others. */
-  async #mayClaim({ service, serviceUID }: AddressClaim): Promise<boolean> {
-    const { clock, mayClaim } = this.#options;
+  async #hasFinalizer({ service, serviceUID }: AddressClaim): Promise<boolean> {
+    const { clock, requestFinalizer } = this.#options;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const cancel = clock.after(MARKING, () => resolve(false));
-    const answer = await Promise.race([mayClaim(service, serviceUID), promise]);
+    const answer = await Promise.race([requestFinalizer(service, serviceUID), promise]);
     cancel();
     return answer;
   }

@@ -6,23 +6,23 @@
 import type { Condition, CurrentService, Ingress } from '../current-service.ts';
 import {
   clearedStatus,
+  type DesiredStatus,
   IP_ALLOCATED,
   isMarkedOurs,
   isSameStatus,
   type MergedStatus,
   mergeStatus,
-  type WantedStatus,
 } from './service-status.ts';
 
 /** Kubernetes' name (KEP-980); other load balancers use it too. */
 export const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
 /** What is wanted of the Service with this UID; another one of the same name is left alone. */
-export type ServiceWish =
+export type DesiredService =
   /** Something outside is about to be done for it: the finalizer first. */
-  | { readonly kind: 'claim'; readonly uid: string }
+  | { readonly kind: 'finalizer'; readonly uid: string }
   /** It is ours: its status, and the finalizer. */
-  | { readonly kind: 'serve'; readonly uid: string; readonly status: WantedStatus }
+  | { readonly kind: 'serve'; readonly uid: string; readonly status: DesiredStatus }
   /** It is being deleted, or no longer ours. `isTornDown`: the dataplane has acknowledged that nothing serves it. */
   | { readonly kind: 'release'; readonly uid: string; readonly isTornDown: boolean };
 
@@ -49,7 +49,7 @@ export interface ServicePatch {
 /** undefined where the Service is as it is wanted. */
 export function servicePatch(
   current: CurrentService,
-  wish: ServiceWish,
+  wish: DesiredService,
   { now, addFinalizer }: PatchOptions,
 ): ServicePatch | undefined {
   const finalizers = finalizersOf(current, wish, addFinalizer);
@@ -65,7 +65,7 @@ export function servicePatch(
   };
 }
 
-function statusOf(current: CurrentService, wish: ServiceWish, now: string): MergedStatus {
+function statusOf(current: CurrentService, wish: DesiredService, now: string): MergedStatus {
   if (wish.kind === 'serve') return mergeStatus(current, wish.status, now);
   if (wish.kind === 'release') return clearedStatus(current);
   if (isMarkedOurs(current)) return current;
@@ -76,7 +76,11 @@ function statusOf(current: CurrentService, wish: ServiceWish, now: string): Merg
 }
 
 /** The same list where nothing is to be changed. */
-function finalizersOf(current: CurrentService, wish: ServiceWish, addFinalizer: boolean): readonly string[] {
+function finalizersOf(
+  current: CurrentService,
+  wish: DesiredService,
+  addFinalizer: boolean,
+): readonly string[] {
   const { finalizers, isDeleting } = current;
   const hasIt = finalizers.includes(FINALIZER);
   if (wish.kind !== 'release') {

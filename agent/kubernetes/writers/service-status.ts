@@ -8,7 +8,7 @@ import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../
 import type { Condition, CurrentService, Ingress, PortStatus } from '../current-service.ts';
 
 /** What the dataplane says of one load balancer. */
-export interface DataplaneFacts {
+export interface StatusFacts {
   /** Whether it has acknowledged to serve the listener of this name at this address. */
   serves(listener: string, address: string): boolean;
   readonly problems: readonly Problem[];
@@ -19,14 +19,14 @@ export interface DataplaneFacts {
 }
 
 /** What the status should say, as far as it is ours to say. */
-export interface WantedStatus {
-  readonly ingress: readonly WantedIngress[];
-  readonly conditions: readonly WantedCondition[];
+export interface DesiredStatus {
+  readonly ingress: readonly DesiredIngress[];
+  readonly conditions: readonly DesiredCondition[];
   /** False while the dataplane has yet to say yes or no to something: it may look different in a moment. */
   readonly isSettled: boolean;
 }
 
-export interface WantedIngress {
+export interface DesiredIngress {
   readonly ip: string;
   readonly ipMode: 'Proxy' | 'VIP';
   readonly ports: readonly PortStatus[];
@@ -34,7 +34,7 @@ export interface WantedIngress {
   readonly onlyIfPublished: boolean;
 }
 
-export interface WantedCondition {
+export interface DesiredCondition {
   readonly type: string;
   readonly status: 'True' | 'False';
   readonly reason: string;
@@ -66,7 +66,7 @@ export function isItsOwn({ source }: Vip): boolean {
   return source === 'spec.externalIPs' || source === 'spec.clusterIPs';
 }
 
-export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts): WantedStatus {
+export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): DesiredStatus {
   const problems = [...loadBalancer.problems, ...facts.problems];
   const addresses = loadBalancer.vips
     .filter((vip) => !isItsOwn(vip))
@@ -83,7 +83,7 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
       facts,
     ),
   );
-  const conditions: readonly WantedCondition[] = [
+  const conditions: readonly DesiredCondition[] = [
     ipAllocated(
       addresses.map(({ address }) => address),
       states,
@@ -102,7 +102,7 @@ export function wantedStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts):
 }
 
 /** The reason is Octavia's word as a condition has it: `Online`, `Degraded`. */
-function healthy({ health }: DataplaneFacts): WantedCondition[] {
+function healthy({ health }: StatusFacts): DesiredCondition[] {
   if (health === undefined) return [];
   const { status, message } = health;
   const reason = `${status.slice(0, 1)}${status.slice(1).toLowerCase()}`.replace(/_(.)/g, (_, letter) =>
@@ -112,7 +112,7 @@ function healthy({ health }: DataplaneFacts): WantedCondition[] {
 }
 
 /** The status with what is wanted in place of ours; what others wrote stays. Times stay where nothing changed. */
-export function mergeStatus(current: CurrentService, wanted: WantedStatus, now: string): MergedStatus {
+export function mergeStatus(current: CurrentService, wanted: DesiredStatus, now: string): MergedStatus {
   const published = new Map(current.ingress.map((each) => [each.ip, each]));
   const isLoadBalancer = current.type === 'LoadBalancer';
   const ingress = (isLoadBalancer ? wanted.ingress : [])
@@ -161,7 +161,7 @@ export function isSameStatus(current: CurrentService, merged: MergedStatus): boo
 
 function mergeCondition(
   before: Condition | undefined,
-  { type, status, reason, message }: WantedCondition,
+  { type, status, reason, message }: DesiredCondition,
   { generation }: CurrentService,
   now: string,
 ): Condition {
@@ -201,7 +201,7 @@ function portState(
   listener: Listener,
   address: string,
   problems: readonly Problem[],
-  facts: DataplaneFacts,
+  facts: StatusFacts,
 ): PortState {
   const problem = problems.find(
     (each) => PORT_FAULTS.includes(each.reason) && isAbout(each, listener, address),
@@ -223,7 +223,7 @@ function isAbout({ port, reason, message }: Problem, listener: Listener, address
   return true;
 }
 
-function ingressOf(address: string, states: readonly PortState[], facts: DataplaneFacts): WantedIngress[] {
+function ingressOf(address: string, states: readonly PortState[], facts: StatusFacts): DesiredIngress[] {
   if (states.length === 0 || isAnothers(states)) return [];
   const [first] = states;
   const ports = states.map(({ listener: { port, protocol }, fault }) => ({
@@ -243,7 +243,7 @@ function ipAllocated(
   addresses: readonly string[],
   states: readonly PortState[],
   problems: readonly Problem[],
-): WantedCondition {
+): DesiredCondition {
   const about = problems.filter(({ reason, port }) => port === undefined && ADDRESS_FAULT.test(reason));
   const problem = about.find(({ reason }) => reason !== 'AddressPending') ?? about[0];
   const lost = addresses.filter((address) => isAnothers(states.filter((state) => state.address === address)));
@@ -273,8 +273,8 @@ function programmed(
   hasAddress: boolean,
   states: readonly PortState[],
   problems: readonly Problem[],
-): WantedCondition {
-  const no = (reason: string, message: string): WantedCondition => ({
+): DesiredCondition {
+  const no = (reason: string, message: string): DesiredCondition => ({
     type: PROGRAMMED,
     status: 'False',
     reason,
@@ -313,7 +313,7 @@ function portsOf(states: readonly PortState[]): string {
 }
 
 /** KEP-1435: where a Service mixes protocols and one of them is not served, the reason has its fixed name. */
-function portsError(states: readonly PortState[]): WantedCondition[] {
+function portsError(states: readonly PortState[]): DesiredCondition[] {
   const faults = states.filter(({ fault }) => fault !== undefined && fault !== 'Pending');
   const [first] = faults;
   if (first?.fault === undefined) return [];

@@ -9,7 +9,7 @@ import type { Log } from '../../host/log.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
-import { FINALIZER, type ServiceWish, servicePatch } from './service-patch.ts';
+import { type DesiredService, FINALIZER, servicePatch } from './service-patch.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 
 export interface StatusWriterOptions {
@@ -44,7 +44,7 @@ export interface StatusWriterMetrics {
 const SPACING = 250;
 
 interface Wish {
-  readonly wish: ServiceWish;
+  readonly wish: DesiredService;
   /** When what it waits for began (silence of the dataplane, a teardown), by the monotonic clock. */
   readonly since: number;
   /** The API server has it so, or will not have it: without a watch nothing is asked until something moves. */
@@ -100,7 +100,7 @@ export class StatusWriter {
   }
 
   /** What is wanted of a Service from now on; undefined: nothing, it is gone or was never ours. */
-  set(key: string, wish: ServiceWish | undefined): void {
+  set(key: string, wish: DesiredService | undefined): void {
     if (wish === undefined) {
       this.#forget(key);
       return;
@@ -131,7 +131,7 @@ export class StatusWriter {
    * True once the Service is known to carry our finalizer (or is not to), so that something outside may be done for
    * it; false where it is gone, another one by now, being deleted or released, or where this agent does not lead.
    */
-  claimed(key: string, uid: string): Promise<boolean> {
+  requestFinalizer(key: string, uid: string): Promise<boolean> {
     if (!this.#options.isLeader()) return Promise.resolve(false);
     if (this.#options.addFinalizer === false) return Promise.resolve(true);
     const waiting = this.#waiting.get(key) ?? [];
@@ -145,7 +145,7 @@ export class StatusWriter {
     this.#waiting.set(key, [...waiting, { uid, promise, resolve }]);
     const before = this.#wishes.get(key)?.wish;
     if (before?.uid === uid && before.kind !== 'release') this.observed(key);
-    else this.set(key, { kind: 'claim', uid });
+    else this.set(key, { kind: 'finalizer', uid });
     return promise;
   }
 
@@ -217,7 +217,7 @@ export class StatusWriter {
     }
   }
 
-  async #send(key: string, current: CurrentService, wish: ServiceWish): Promise<WriteOutcome> {
+  async #send(key: string, current: CurrentService, wish: DesiredService): Promise<WriteOutcome> {
     const body = this.#patch(current, wish);
     if (body === undefined) {
       this.#stale.delete(key);
@@ -243,7 +243,7 @@ export class StatusWriter {
   #settle(
     key: string,
     before: CurrentService,
-    wish: ServiceWish,
+    wish: DesiredService,
     response: ApiResponse,
     shown: string | undefined,
   ): WriteOutcome {
@@ -302,12 +302,12 @@ export class StatusWriter {
     return shown;
   }
 
-  #patch(current: CurrentService, wish: ServiceWish): ReturnType<typeof servicePatch> {
+  #patch(current: CurrentService, wish: DesiredService): ReturnType<typeof servicePatch> {
     const { clock, addFinalizer = true } = this.#options;
     return servicePatch(current, wish, { now: secondTime(clock.wall()), addFinalizer });
   }
 
-  #settled(key: string, wish: ServiceWish): void {
+  #settled(key: string, wish: DesiredService): void {
     const entry = this.#wishes.get(key);
     if (entry?.wish === wish) entry.isSettled = true;
   }
@@ -337,12 +337,12 @@ export class StatusWriter {
 }
 
 /** It may look different in a moment, so there is no hurry. */
-function isTentative(wish: ServiceWish): boolean {
+function isTentative(wish: DesiredService): boolean {
   if (wish.kind === 'serve') return !wish.status.isSettled;
   return wish.kind === 'release' && !wish.isTornDown;
 }
 
-function sameWait(before: ServiceWish, wish: ServiceWish): boolean {
+function sameWait(before: DesiredService, wish: DesiredService): boolean {
   return before.kind === wish.kind && before.uid === wish.uid;
 }
 

@@ -4,7 +4,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { messageOf } from '../../base/errors.ts';
-import { Patience } from '../../base/read-first-timeout.ts';
+import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import type { Log } from '../../host/log.ts';
 import { tls } from '../../host/node-http.ts';
 import type { PairCredentials } from './credentials.ts';
@@ -46,7 +46,7 @@ export class PeerEar {
   /** Lets in by address; the other one shakes hands with those who were let in. */
   #server: Server | undefined;
   readonly #handshakes: TlsServer;
-  readonly #tooOld = new Patience(() => {
+  readonly #tooOld = new ReadFirstTimeout(() => {
     this.#report = undefined;
     this.#options.onHeard();
   });
@@ -148,7 +148,7 @@ export class PeerEar {
     this.#counting?.destroy();
     this.#counting = socket;
     const { silencePatience } = this.#options;
-    const silence = new Patience(() => {
+    const silence = new ReadFirstTimeout(() => {
       this.#refuse('silence', 'nothing was told in time');
       socket.destroy();
     });

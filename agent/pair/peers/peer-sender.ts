@@ -4,7 +4,7 @@
 import type { TcpNetConnectOpts } from 'node:net';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { messageOf } from '../../base/errors.ts';
-import { Patience } from '../../base/read-first-timeout.ts';
+import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import { tls } from '../../host/node-http.ts';
 import type { PairCredentials } from './credentials.ts';
 import type { EndPoint } from './peer-listener.ts';
@@ -33,7 +33,7 @@ const TOGETHER = 20;
 
 export class PeerMouth {
   readonly #options: PeerMouthOptions;
-  readonly #patience = new Patience(() => this.#tooLate());
+  readonly #patience = new ReadFirstTimeout(() => this.#tooLate());
   #credentials: PairCredentials;
   #socket: TLSSocket | undefined;
   #state: 'connecting' | 'shaking hands' | 'telling' | 'waiting' = 'waiting';

@@ -1,45 +1,24 @@
 // What lowers this host, from what is seen of it: looks at its HAProxy from time to time, judges that with all else that
 // counts, and says so once where it has changed.
 
+import type { Dataplane, Liveness } from '../../dataplane/dataplane.ts';
 import type { Log } from '../../host/log.ts';
-import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { StandingReason } from '../../vips/announcer.ts';
 import type { Orders } from '../orders/orders.ts';
+import type { StandingSettings } from '../pair-settings.ts';
 import type { PairReport } from '../peers/report.ts';
 import { isActive, type Roles } from '../roles.ts';
-import { knock, Watch } from './haproxy-watch.ts';
-import { whyNotListening } from './listening.ts';
 import type { Parity } from './parity.ts';
-import { fullStanding, type Lowering, nextStanding, type Standing, type StandingReason } from './standing.ts';
+import { fullStanding, type Lowering, nextStanding, type Standing } from './standing.ts';
 
 /** Whether what is desired comes from the sources as they are now, or from what was kept of them. */
-export type Objects = 'unread' | 'kept' | 'live';
-
-export interface StandingSettings {
-  /** The network namespace of the VIPs; '' for the agent's own. */
-  readonly netns: string;
-  /** Milliseconds. */
-  readonly pairLowerAfter: number;
-  readonly pairRaiseAfter: number;
-}
+export type ObjectsState = 'unread' | 'kept' | 'live';
 
 export interface OwnStandingOptions {
   /** As they are now. */
   readonly settings: () => StandingSettings;
-  /** The desired state by key. */
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  readonly objects: () => Objects;
-  readonly haproxy: {
-    isServing(): boolean;
-    /** One worker is being replaced by another, on our order. */
-    isReloading(): boolean;
-    /** Fails where HAProxy does not answer in time. */
-    ask(timeoutMs: number): Promise<unknown>;
-    serves(listener: string): boolean;
-    /** What it serves of a load balancer; `pending` where something is still to be done. */
-    served(key: string): LoadBalancer | 'pending' | undefined;
-    /** 0 where there is none. */
-    workerPid(): number;
-  };
+  readonly objects: () => ObjectsState;
+  readonly dataplane: Pick<Dataplane, 'status' | 'liveness'>;
   readonly vrrp: {
     roles(): Roles;
     /** Whether an address is on this host. */
@@ -49,31 +28,27 @@ export interface OwnStandingOptions {
   readonly orders: () => Pick<Orders, 'isLocked' | 'handsOver'>;
   /** undefined while it is not heard. */
   readonly peer: () => PairReport | undefined;
-  /** HAProxy has been looked at. */
+  /** The dataplane has been looked at. */
   readonly onLook: () => void;
   /** Something else lowers this host than before, or nothing any more. */
   readonly onChanged: (reasons: readonly StandingReason[]) => void;
   readonly log: Log;
 }
 
-/** Milliseconds between two looks at HAProxy while it is well, and while it is not. */
-const LOOK = 500;
-const LOOK_AGAIN = 100;
-/** Of so many looks one is for listeners that cannot be connected to: what the kernel lists of them costs more to read. */
-const LOOKS_TO_LISTEN = 4;
+/** Between two looks at the dataplane while it is well, and while it is not. */
+const LOOK_INTERVAL_MS = 500;
+const FAULT_LOOK_INTERVAL_MS = 100;
 
-/** Milliseconds that HAProxy may be silent while it reloads: meanwhile the worker before goes on serving. */
-const RELOAD_PATIENCE = 5_000;
+/** How long HAProxy may be silent while it reloads: the old worker serves in the meantime. */
+const RELOAD_TIMEOUT_MS = 5_000;
 
 const UNREAD = 'The objects have not been read yet';
 
 export class OwnStanding {
   readonly #options: OwnStandingOptions;
-  readonly #watch: Watch;
   /** Whoever asks before anything has been looked at hears no more than is known. */
   #standing: Standing = { ...fullStanding, lowered: [{ reason: 'catching-up', message: UNREAD }] };
-  #seen = { haproxy: '', listeners: '' };
-  #looks = 0;
+  #seen: Liveness = { control: '', listeners: '' };
   /** Up to when HAProxy counts as reloading, by performance.now(): a look or two after a reload may still be of it. */
   #reloadsUntil = 0;
   #isCatchingUp = true;
@@ -83,19 +58,7 @@ export class OwnStanding {
   #closed = false;
 
   constructor(options: OwnStandingOptions) {
-    const { settings, haproxy, wanted } = options;
     this.#options = options;
-    this.#watch = new Watch({
-      ask: () => haproxy.ask(settings().pairLowerAfter),
-      serves: (listener) => haproxy.serves(listener),
-      served: (key) => haproxy.served(key),
-      wanted,
-      knock: (place) => {
-        const { netns, pairLowerAfter } = settings();
-        if (this.#canConnect) return knock(place, pairLowerAfter);
-        return whyNotListening(netns === '' ? process.pid : haproxy.workerPid(), place);
-      },
-    });
   }
 
   /** Heaviest first. */
@@ -110,14 +73,16 @@ export class OwnStanding {
 
   /** From what is known now; to be called whenever something of it may have changed. */
   judge(now = performance.now()): void {
-    const { haproxy, orders, settings } = this.#options;
+    const { dataplane, orders, settings } = this.#options;
     const catchingUp = this.#whyCatchingUp();
     if (catchingUp === '') this.#isCatchingUp = false;
     const { isLocked: maintenance, handsOver: failover } = orders();
-    const signs = { ...this.#seen, maintenance, failover, catchingUp };
+    const { control: haproxy, listeners } = this.#seen;
+    const signs = { haproxy, listeners, maintenance, failover, catchingUp };
     const { pairLowerAfter, pairRaiseAfter: raiseAfter } = settings();
-    if (haproxy.isReloading()) this.#reloadsUntil = now + pairLowerAfter;
-    const lowerAfter = now < this.#reloadsUntil ? Math.max(pairLowerAfter, RELOAD_PATIENCE) : pairLowerAfter;
+    if (dataplane.status().isReloading) this.#reloadsUntil = now + pairLowerAfter;
+    const lowerAfter =
+      now < this.#reloadsUntil ? Math.max(pairLowerAfter, RELOAD_TIMEOUT_MS) : pairLowerAfter;
     this.#standing = nextStanding(this.#standing, signs, now, { lowerAfter, raiseAfter });
     this.#tell(this.#standing.lowered);
   }
@@ -127,26 +92,17 @@ export class OwnStanding {
     clearTimeout(this.#look);
   }
 
-  /** The agent is not where the VIPs of another network namespace are, and connections to a VIP of the peer are its. */
-  get #canConnect(): boolean {
-    const { settings, vrrp } = this.#options;
-    return settings().netns === '' && isActive(vrrp.roles());
-  }
-
   async #lookAgain(): Promise<void> {
-    const { vrrp, onLook } = this.#options;
-    const isConnecting = this.#canConnect;
-    const isTurn = isConnecting || this.#looks++ % LOOKS_TO_LISTEN === 0 || this.#seen.listeners !== '';
-    // What the kernel lists has nothing to do with who holds a VIP.
-    const isSeen = isConnecting ? (address: string) => vrrp.holds(address) : () => true;
+    const { settings, dataplane, vrrp, onLook } = this.#options;
+    const holds = isActive(vrrp.roles()) ? (address: string): boolean => vrrp.holds(address) : undefined;
     const began = performance.now();
-    this.#seen = await this.#watch.look(isTurn ? isSeen : undefined);
+    this.#seen = await dataplane.liveness({ timeoutMs: settings().pairLowerAfter, holds });
     if (this.#closed) return;
     // What did not answer was silent from the moment that it was asked.
-    const isWell = this.#seen.haproxy === '' && this.#seen.listeners === '';
+    const isWell = this.#seen.control === '' && this.#seen.listeners === '';
     if (!isWell) this.judge(began);
     onLook();
-    this.#look = setTimeout(() => void this.#lookAgain(), isWell ? LOOK : LOOK_AGAIN);
+    this.#look = setTimeout(() => void this.#lookAgain(), isWell ? LOOK_INTERVAL_MS : FAULT_LOOK_INTERVAL_MS);
   }
 
   /**
@@ -174,11 +130,11 @@ export class OwnStanding {
    */
   #whyCatchingUp(): string {
     if (!this.#isCatchingUp) return '';
-    const { objects, haproxy, vrrp, parity, peer } = this.#options;
+    const { objects, dataplane, vrrp, parity, peer } = this.#options;
     if (isActive(vrrp.roles())) return '';
     const read = objects();
     if (read === 'unread') return UNREAD;
-    if (!haproxy.isServing()) return 'HAProxy does not serve yet';
+    if (!dataplane.status().serving) return 'HAProxy does not serve yet';
     if (!parity.isSettled || parity.pending > 0) return 'HAProxy does not serve everything as it should yet';
     // What was kept may be old: a peer that is there may know better.
     const theirs = peer()?.model;

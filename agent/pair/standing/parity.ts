@@ -7,7 +7,7 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 
 export interface ParityOptions {
   /** The desired state by key. */
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** What HAProxy serves of a load balancer, `undefined` for nothing; `pending` where something is still to be done. */
   readonly served: (key: string) => LoadBalancer | 'pending' | undefined;
 }
@@ -56,12 +56,12 @@ export class Parity {
   }
 
   async #settle(): Promise<void> {
-    const { wanted, served } = this.#options;
+    const { desired, served } = this.#options;
     const slice = new Slice();
     await slice.breathe();
     for (const key of this.#marked) {
       this.#marked.delete(key);
-      this.#model.put(key, wanted.get(key));
+      this.#model.put(key, desired.get(key));
       const now = served(key);
       // What is only half done counts as it was before.
       if (now === 'pending') {

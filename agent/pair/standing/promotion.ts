@@ -3,9 +3,9 @@
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
+import type { StandingReason } from '../../vips/announcer.ts';
 import type { PairReport } from '../peers/report.ts';
 import { isActive, type Priorities, type Roles } from '../roles.ts';
-import type { StandingReason } from './standing.ts';
 
 export interface RiseOptions {
   readonly roles: () => Roles;

@@ -2,12 +2,7 @@
 // counts, and well for longer before it counts no more. Whether the API server answers is no part of this.
 // Pure: from the standing before, what is seen now and the time to the standing after.
 
-/**
- * Why a host is lowered, heaviest first: one whose HAProxy does not work is worse than one that an operator wants to
- * spare, and that is worse than one which is a few changes behind. None of them keeps it from replacing a dead peer.
- */
-export const standingReasons = ['haproxy', 'listeners', 'maintenance', 'failover', 'catching-up'] as const;
-export type StandingReason = (typeof standingReasons)[number];
+import { type StandingReason, standingReasons } from '../../vips/announcer.ts';
 
 /** What is seen of this host; a text says what is wrong, '' that nothing is. */
 export interface Signs {

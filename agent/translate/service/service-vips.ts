@@ -5,13 +5,7 @@ import { parseAddress } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { Problem, Protocol, Vip } from '../../model/load-balancer.ts';
-
-export interface OwnershipSettings {
-  readonly loadBalancerClass: string;
-  readonly handleUnclassed: boolean;
-  readonly externalIPs: boolean;
-  readonly clusterIPs: boolean;
-}
+import type { OwnershipSettings } from '../translate-settings.ts';
 
 /** What a Service has of the pools, and what it lacks. */
 export interface PoolAddresses {

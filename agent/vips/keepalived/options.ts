@@ -1,8 +1,8 @@
 // What the keepalived dataplane is made of by its owner. Types only.
 
 import type { Log } from '../../host/log.ts';
+import type { VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedMetrics } from './metrics.ts';
-import type { VrrpSettings, VrrpState } from './vrrp.ts';
 
 export interface KeepalivedSettings {
   readonly stateDir: string;
@@ -22,8 +22,6 @@ export interface KeepalivedOptions {
   readonly settings: KeepalivedSettings;
   readonly metrics: KeepalivedMetrics;
   readonly log: Log;
-  /** Told of every transition of an instance, of the first one that is seen, too. */
-  readonly onState?: (state: VrrpState) => void;
   /** Of these load balancers other VIPs are refused than before. */
   readonly onRefused?: (keys: readonly string[]) => void;
 }

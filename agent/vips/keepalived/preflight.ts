@@ -6,9 +6,9 @@ import { messageOf } from '../../base/errors.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import { hostAddresses } from '../host-addresses.ts';
+import type { VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { keepalivedProgram } from './process/process.ts';
-import type { VrrpSettings } from './vrrp.ts';
 
 export interface Finding {
   readonly what: string;

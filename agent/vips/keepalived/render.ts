@@ -6,9 +6,9 @@
 
 import { addressNumber } from '../../base/ip-range.ts';
 import { loadTemplate } from '../../base/template.ts';
+import { instanceName, loweredBy, type VrrpSettings } from '../vrrp.ts';
 import { type InstanceVips, share } from './config/share.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { instanceName, loweredBy, type VrrpSettings } from './vrrp.ts';
 
 const templates = {
   global: loadTemplate('keepalived/global'),

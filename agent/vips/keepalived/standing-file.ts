@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { isShortage } from '../../host/shortage.ts';
-import { loweredBy } from './vrrp.ts';
+import { loweredBy } from '../vrrp.ts';
 
 const LOWEST = `${loweredBy(['haproxy'])}\n`;
 

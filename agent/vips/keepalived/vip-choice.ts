@@ -4,10 +4,10 @@
 import type { Log } from '../../host/log.ts';
 import { hostAddresses } from '../host-addresses.ts';
 import { type Refused, usableVips } from '../usable.ts';
+import type { VrrpSettings } from '../vrrp.ts';
 import type { ConfigFile } from './config/config-file.ts';
 import { heldIn } from './config/config-text.ts';
 import type { Daemon } from './process/daemon.ts';
-import type { VrrpSettings } from './vrrp.ts';
 
 export interface VipChoiceOptions {
   readonly netns: string;

@@ -73,9 +73,16 @@ async function keeperFor(
     translating: TRANSLATING,
     api: inCluster ? api : undefined,
     home: () => place.home,
-    isLeader: () => place.leads,
-    isBarred: () => place.isBarred,
-    mayClaim: async () => true,
+    writers: {
+      get isLeader() {
+        return place.leads;
+      },
+      get isBarred() {
+        return place.isBarred;
+      },
+      onLeader: () => undefined,
+      services: { requestFinalizer: async () => true },
+    },
     onChanged: (keys) => told.push(...keys),
     onKept: (key) => kept.push(key),
     onProblems: () => undefined,
@@ -88,7 +95,7 @@ async function keeperFor(
   });
   const assigned = async (change: Parameters<Cluster['apply']>[0]): Promise<ReadonlySet<string>> => {
     const before = told.length;
-    const { keys } = cluster.apply(change, source);
+    const { services: keys } = cluster.apply(change, source);
     const answer = keeper.assign(keys);
     // What takes longer than a slice is told, not answered.
     const isDecided = () => [...keys].every((key) => answer.has(key) || told.indexOf(key, before) >= 0);
@@ -206,7 +213,10 @@ test('While thousands of addresses are given, everything else gets its turn, and
   await until('it is at work', () => keeper.status().pools[0]?.used !== 0);
   t.false(isOver);
   // One that comes meanwhile is not forgotten.
-  t.is(keeper.assign(cluster.apply({ upserted: [service('late')], removed: [] }, 'manifests').keys).size, 0);
+  t.is(
+    keeper.assign(cluster.apply({ upserted: [service('late')], removed: [] }, 'manifests').services).size,
+    0,
+  );
   while (!isOver) {
     await turn();
     turns++;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import test from 'ava';
-import { Patience } from '../../../agent/base/read-first-timeout.ts';
+import { ReadFirstTimeout } from '../../../agent/base/read-first-timeout.ts';
 
 /** Milliseconds, without the event loop. */
 function stall(milliseconds: number): void {
@@ -11,8 +11,8 @@ function stall(milliseconds: number): void {
 test('What does not come is missed once, and what has come is not', async (t) => {
   const over: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
-  const came = new Patience(() => over.push('came'));
-  const missed = new Patience(() => {
+  const came = new ReadFirstTimeout(() => over.push('came'));
+  const missed = new ReadFirstTimeout(() => {
     over.push('missed');
     resolve();
   });
@@ -37,7 +37,7 @@ test('What has arrived while the process had no processor has come in time', asy
     for (const one of [socket, peer]) one.destroy();
   });
   const { promise, resolve } = Promise.withResolvers<string>();
-  const patience = new Patience(() => resolve('missed'));
+  const patience = new ReadFirstTimeout(() => resolve('missed'));
   socket.on('data', () => {
     patience.end();
     resolve('came');

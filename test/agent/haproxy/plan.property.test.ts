@@ -3,7 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { backendsOf, isForHaproxy, structureOf } from '../../../agent/haproxy/config/listener-config.ts';
-import { type Plan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import { type HaproxyPlan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
@@ -21,11 +21,15 @@ function booted(loadBalancer: LoadBalancer): Running {
   return Running.booted([loadBalancer], new AclIds().idOf);
 }
 
-function plan(running: Running, before: LoadBalancer | undefined, after: LoadBalancer | undefined): Plan {
+function plan(
+  running: Running,
+  before: LoadBalancer | undefined,
+  after: LoadBalancer | undefined,
+): HaproxyPlan {
   return planLoadBalancer(KEY, running, before, after);
 }
 
-function fold(running: Running, { commands }: Plan): void {
+function fold(running: Running, { commands }: HaproxyPlan): void {
   for (const command of commands) running.fold(command);
 }
 
@@ -40,7 +44,7 @@ const check = (property: fc.IPropertyWithHooks<unknown>) => () => fc.assert(prop
 
 test('A worker that has just booted from a load balancer needs no command and no reload', (t) => {
   const property = fc.property(anyLoadBalancer, (a) => {
-    deepStrictEqual(plan(booted(a), a, a), { kind: 'Plan', key: KEY, commands: [], reload: undefined });
+    deepStrictEqual(plan(booted(a), a, a), { key: KEY, effort: 'none', commands: [], reload: undefined });
   });
   t.notThrows(check(property));
 });

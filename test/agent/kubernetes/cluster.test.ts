@@ -1,6 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { Cluster, type ObjectRef, type ObjectSource } from '../../../agent/kubernetes/cluster.ts';
+import {
+  Cluster,
+  type Differences,
+  type ObjectRef,
+  type ObjectSource,
+} from '../../../agent/kubernetes/cluster.ts';
 import type { Endpoints, KubernetesObject, Service } from '../../../agent/kubernetes/objects.ts';
 import { claim as claimOf, pool } from '../../support/address-requests.ts';
 import { node, service, slice } from '../../support/build.ts';
@@ -17,8 +22,13 @@ function apply(
   { upserted = [], removed = [] }: { upserted?: readonly KubernetesObject[]; removed?: readonly ObjectRef[] },
   source: ObjectSource = 'manifests',
 ) {
-  const { keys, nodesChanged } = cluster.apply({ upserted, removed }, source);
-  return { keys: [...keys].sort(), nodesChanged };
+  const differences = cluster.apply({ upserted, removed }, source);
+  return { keys: [...keysOf(differences)].sort(), nodesChanged: differences.dependencies.has('nodes') };
+}
+
+/** Of Services that differ, or whose endpoints do. */
+function keysOf({ dependencies }: Differences): ReadonlySet<string> {
+  return new Set([...dependencies].flatMap((each) => (each === 'nodes' ? [] : (each.split(' ')[1] ?? []))));
 }
 
 const addressesOf = (cluster: Cluster, key = 'default/web') =>
@@ -93,7 +103,7 @@ test('A Service of a folder that is not ours counts only where the API has none 
   t.deepEqual(apply(cluster, { upserted: [{ ...ofFolder, type: 'LoadBalancer' }] }).keys, ['default/web']);
   t.deepEqual(seen(), ['folder', true, 'api']);
   ours = 'none';
-  cluster.judgeAgain();
+  cluster.reclassify();
   t.deepEqual(seen(), ['api', false, undefined]);
   t.deepEqual(apply(cluster, { removed: [ofApi] }, 'api').keys, ['default/web']);
   t.deepEqual(seen(), ['folder', true, undefined]);
@@ -245,13 +255,14 @@ test('A key is marked whenever something that it depends on differs, and only th
           ...removed.map((each) => ({ upserted: [], removed: [each] })),
           ...upserted.map((each) => ({ upserted: [each], removed: [] })),
         ]) {
-          const dirty = cluster.apply(change, source);
+          const differences = cluster.apply(change, source);
+          const dirty = keysOf(differences);
           for (const key of keys) {
             const now = JSON.stringify(seen(cluster, key));
-            t.is(dirty.keys.has(key), now !== before.get(key));
+            t.is(dirty.has(key), now !== before.get(key));
             before.set(key, now);
           }
-          t.is(dirty.nodesChanged, JSON.stringify(cluster.nodes()) !== nodes);
+          t.is(differences.dependencies.has('nodes'), JSON.stringify(cluster.nodes()) !== nodes);
           nodes = JSON.stringify(cluster.nodes());
         }
       }

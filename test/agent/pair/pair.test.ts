@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
+import type { DataplaneStatus } from '../../../agent/dataplane/status.ts';
+import { HaproxyLiveness } from '../../../agent/haproxy/worker/liveness.ts';
 import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
-import type { Objects } from '../../../agent/pair/standing/own-standing.ts';
+import type { ObjectsState } from '../../../agent/pair/standing/own-standing.ts';
 import { ownNetwork } from '../../support/own-network.ts';
 import { makeCredentials } from '../../support/pair-credentials.ts';
 import { requires } from '../../support/requirements.ts';
@@ -22,8 +24,8 @@ const UNKNOWN: Roles = { 'vrrp-51': 'unknown' };
 
 /** A pair's one side, whose HAProxy and VRRP are what the test says. */
 class Side {
-  readonly wanted = new Map<string, LoadBalancer>();
-  objects: Objects = 'live';
+  readonly desired = new Map<string, LoadBalancer>();
+  objects: ObjectsState = 'live';
   isServing = true;
   isReloading = false;
   /** The network namespace of the VIPs; '' for that of the test. */
@@ -39,6 +41,7 @@ class Side {
   /** All that VRRP was told, in turn. */
   readonly told: string[] = [];
   readonly pair: Pair;
+  #liveness: HaproxyLiveness | undefined;
 
   constructor(stateDir: string, own: string, peer: string, pairCredentials: string) {
     this.pair = new Pair({
@@ -56,17 +59,12 @@ class Side {
         vrrp: this.vrrp,
       }),
       version: '1.0.0',
-      wanted: this.wanted,
+      desired: this.desired,
       objects: () => this.objects,
-      haproxy: {
-        isServing: () => this.isServing,
-        isReloading: () => this.isReloading,
-        ask: async () => {
-          if (this.silence !== '') throw new Error(this.silence);
-        },
-        serves: () => true,
-        workerPid: () => process.pid,
-        served: (key) => (this.isPending ? 'pending' : this.wanted.get(key)),
+      dataplane: {
+        status: () => ({ serving: this.isServing, isReloading: this.isReloading }) as DataplaneStatus,
+        liveness: (options) => this.#dataplaneLiveness().look(options),
+        served: (key) => (this.isPending ? 'pending' : this.desired.get(key)),
       },
       vrrp: {
         roles: () => this.roles,
@@ -84,11 +82,24 @@ class Side {
     });
   }
 
+  #dataplaneLiveness(): HaproxyLiveness {
+    this.#liveness ??= new HaproxyLiveness({
+      ask: async () => {
+        if (this.silence !== '') throw new Error(this.silence);
+      },
+      desired: this.desired,
+      facts: { serves: () => true, served: (key) => (this.isPending ? 'pending' : this.desired.get(key)) },
+      netns: this.netns,
+      workerPid: () => process.pid,
+    });
+    return this.#liveness;
+  }
+
   put(name: string, listeners: readonly Listener[] = []): void {
     const key = `default/${name}`;
     const empty = { namespace: 'default', name, vips: [], listeners, problems: [] };
-    this.wanted.set(key, { kind: 'LoadBalancer', key, ...empty });
-    this.pair.touched([key]);
+    this.desired.set(key, { kind: 'LoadBalancer', key, ...empty });
+    this.pair.changed([key]);
   }
 
   take(roles: Roles): void {
@@ -137,7 +148,7 @@ test('A standby is lowered from its start until it has read the objects and HAPr
   await until(t, 'it waits for HAProxy', () => side.pair.status().pending === 2);
   t.is(side.lowered, 'catching-up');
   side.isPending = false;
-  side.pair.touched(['default/web', 'default/shop']);
+  side.pair.changed(['default/web', 'default/shop']);
   await until(t, 'it stands in full', () => side.lowered === '' && side.told.at(-1) === 'full');
   t.deepEqual(side.told, ['catching-up', 'full']);
   // What comes later is a moment's delay, not a start.
@@ -156,7 +167,7 @@ test('A host that serves what it had kept waits for a peer that has something el
   await side.pair.start();
   await until(t, 'the peer is heard', () => side.pair.status().peer !== undefined);
   side.isServing = true;
-  side.pair.touched(['default/web']);
+  side.pair.changed(['default/web']);
   await until(t, 'both are compared', () => side.pair.status().parity.model === 'differs');
   t.is(side.lowered, 'catching-up');
   side.put('web');

@@ -1,8 +1,8 @@
 import test from 'ava';
+import type { MemberFact } from '../../../agent/dataplane/dataplane.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { OperatingMetrics } from '../../../agent/report/operating-metrics.ts';
-import type { MemberFacts } from '../../../health/operating-status.ts';
-import { StatusBook } from '../../../health/status-book.ts';
+import { StatusBook } from '../../../agent/report/status-book.ts';
 import { endpoint, service, slice } from '../../support/build.ts';
 import { loadBalancerOf, translated } from '../../support/translated.ts';
 
@@ -10,11 +10,15 @@ const monitored = { annotations: { 'headgate.io/health-monitor': 'tcp' } };
 const pod = endpoint('10.0.0.1', { target: 'Pod/web-1' });
 const web = loadBalancerOf(translated([service(monitored), slice({ endpoints: [pod] })]));
 const all = new Map([[web.key, web]]);
+const MEMBER = '10.0.0.1:8080';
 
 /** A book that has this load balancer as HAProxy would have it. */
-function bookOf(loadBalancer: LoadBalancer, member: MemberFacts, isServed = true): StatusBook {
+function bookOf(loadBalancer: LoadBalancer, member: MemberFact, isServed = true): StatusBook {
   const book = new StatusBook();
-  book.update(loadBalancer.key, loadBalancer, { serves: () => isServed, member: () => member });
+  book.update(loadBalancer.key, loadBalancer, {
+    serves: () => isServed,
+    members: () => new Map([[MEMBER, member]]),
+  });
   return book;
 }
 
@@ -30,8 +34,8 @@ async function rowsOf(book: StatusBook, detail: 'listener' | 'pool' | 'member' =
   );
 }
 
-const UP: MemberFacts = { state: 'ready', isDown: false, cause: '' };
-const DOWN: MemberFacts = { state: 'ready', isDown: true, cause: 'connection refused' };
+const UP: MemberFact = { state: 'ready', weight: 16, isDown: false, cause: '' };
+const DOWN: MemberFact = { state: 'ready', weight: 16, isDown: true, cause: 'connection refused' };
 const SERVICE = 'namespace="default",service="web"';
 const LISTENER = `${SERVICE},port="80",protocol="TCP",family="v4"`;
 
@@ -61,10 +65,10 @@ test('A listener that HAProxy does not serve is OFFLINE, whatever its pool is', 
 test('A status that changes takes its row along, and one that is gone has none', async (t) => {
   const book = bookOf(web, DOWN);
   t.is((await rowsOf(book)).member?.length, 1);
-  book.update(web.key, web, { serves: () => true, member: () => UP });
+  book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, UP]]) });
   t.deepEqual((await rowsOf(book)).load_balancer, [`status="ONLINE",${SERVICE} 1`]);
   t.deepEqual((await rowsOf(book)).member, []);
-  book.update(web.key, undefined, { serves: () => true, member: () => UP });
+  book.update(web.key, undefined, { serves: () => true, members: () => new Map([[MEMBER, UP]]) });
   t.deepEqual(await rowsOf(book), { load_balancer: [], listener: [], pool: [], member: [] });
 });
 
@@ -79,7 +83,7 @@ test('As long as nothing has changed nothing is looked at: the families are the 
   const first = await metrics.families(book.all(), all, 'member');
   t.is(await metrics.families(book.all(), all, 'member'), first);
   t.not(await metrics.families(book.all(), all, 'pool'), first, 'With other details they are others');
-  book.update(web.key, web, { serves: () => true, member: () => DOWN });
+  book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, DOWN]]) });
   const [loadBalancers] = await metrics.families(book.all(), all, 'member');
   t.is(loadBalancers?.parts.find(({ labels }) => labels === 'status="ERROR"')?.rows.length, 1);
 });
@@ -93,7 +97,7 @@ test('Rows are the same arrays until one of them is another, so that what was pa
     );
   const [first, second] = [await rows(), await rows()];
   t.true(first.every((own, at) => own === second[at]));
-  book.update(web.key, web, { serves: () => true, member: () => DOWN });
+  book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, DOWN]]) });
   const third = await rows();
   const others = third.filter((own, at) => own !== second[at]);
   t.is(others.length, 7, 'Three leave ONLINE, and four are in ERROR');

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { RunningServer } from '../../../agent/haproxy/running.ts';
+import type { MemberFact } from '../../../agent/dataplane/dataplane.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../../../agent/model/load-balancer.ts';
 import { Overview } from '../../../agent/report/overview.ts';
 import type { StatusSources } from '../../../agent/report/status.ts';
@@ -165,7 +165,7 @@ function loadBalancer(
 class FakeHost {
   readonly #loadBalancers = new Map<string, LoadBalancer>();
   readonly #overview: Overview;
-  readonly running = new Map<string, RunningServer>();
+  readonly running = new Map<string, MemberFact['state']>();
   readonly unserved = new Set<string>();
   /** Listeners whose members were looked at. */
   readonly asked = new Set<string>();
@@ -176,22 +176,30 @@ class FakeHost {
     this.#overview = new Overview({
       version: '0.0.0',
       startedAt: new Date(0),
-      model: { loadBalancers: this.#loadBalancers, ignored: new Map() },
+      desired: { loadBalancers: this.#loadBalancers, ignored: new Map() },
       cluster: { service: () => undefined, slices: () => [] },
-      haproxy: {
+      dataplane: {
         status: () => ({ workerPid: this.workerPid, version: '', serving: true, reloadPending: [] }),
         serves: (listener: string) => !this.unserved.has(listener),
         members: (listener: string) => {
           this.asked.add(listener);
-          return this.running;
+          return new Map(
+            [...this.running].map(([name, state]) => [
+              name,
+              {
+                state,
+                weight: 16,
+                isDown: this.down.has(name),
+                cause: this.down.has(name) ? 'Connection refused' : '',
+              },
+            ]),
+          );
         },
         problemsOf: () => [],
         loads: () => [],
         stats: async () => undefined,
-        checks: () =>
-          new Map([...this.down].map((name) => [name, { isDown: true, cause: 'Connection refused' }])),
       },
-      keepalived: undefined,
+      announcer: undefined,
       pair: undefined,
       addresses: { problems: [] },
       api: () => undefined,
@@ -205,14 +213,13 @@ class FakeHost {
   put(wanted: LoadBalancer): void {
     this.#loadBalancers.set(wanted.key, wanted);
     for (const { pool } of wanted.listeners)
-      for (const { name, id } of pool.members)
-        this.running.set(name, { id, weight: 16, check: 'on', state: 'ready' });
-    this.#overview.mark([wanted.key]);
+      for (const { name } of pool.members) this.running.set(name, 'ready');
+    this.#overview.changed([wanted.key]);
   }
 
   remove(key: string): void {
     this.#loadBalancers.delete(key);
-    this.#overview.mark([key]);
+    this.#overview.changed([key]);
   }
 
   look(question = ''): Promise<PageView> {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { vrrp } from '../../../agent/settings/vrrp.ts';
-import { loweredBy, type StandingReason } from '../../../agent/vips/keepalived/vrrp.ts';
+import type { StandingReason } from '../../../agent/vips/announcer.ts';
+import { loweredBy } from '../../../agent/vips/vrrp.ts';
 
 const GOOD = {
   interface: 'eth0',

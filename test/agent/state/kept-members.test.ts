@@ -3,34 +3,38 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
-import { LastMembers } from '../../../agent/state/kept-members.ts';
-import { emptyModel, type Model, translateChanged } from '../../../agent/translate/translate.ts';
+import { KeptMembers } from '../../../agent/state/kept-members.ts';
 import { clusterOf } from '../../support/build.ts';
 import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/kubernetes-json.ts';
-import { membersOf, SETTINGS } from '../../support/translated.ts';
+import { FollowedState, membersOf } from '../../support/translated.ts';
 
 const KEY = 'default/web';
 const NOT_READY = { conditions: { ready: false } };
 
 /** An agent that has been started in this directory and has translated its first objects. */
 async function started(stateDir: string, objects: readonly Json[], log: string[] = []) {
-  const model = emptyModel();
+  const state = new FollowedState(clusterOf([]));
+  const { desired } = state;
   const destination = { write: (line: string) => log.push(line) };
   const options = {
     stateDir,
-    model,
+    desired,
     log: createLog({ level: 'warn', format: 'json', destination }),
   };
-  const last = new LastMembers(options);
+  const last = new KeptMembers(options);
   await last.read();
-  translate(model, last, objects);
-  return { model, last };
+  change(state, last, objects);
+  return { state, desired, last };
 }
 
-function translate(model: Model, last: LastMembers, objects: readonly Json[]): void {
-  const keys = new Set([KEY]);
-  translateChanged(clusterOf(objects.map(parsedObject)), model, keys, SETTINGS);
-  last.note(keys);
+/** These are all objects from now on. */
+function change(state: FollowedState, last: KeptMembers, objects: readonly Json[]): void {
+  const upserted = objects.map(parsedObject);
+  const removed = [...state.cluster.services(), ...state.cluster.slices(KEY)].filter(
+    ({ kind, key }) => !upserted.some((each) => each.kind === kind && each.key === key),
+  );
+  state.apply({ upserted, removed });
+  last.changed(new Set([KEY]));
 }
 
 function web(whenEmpty = 'keep-last', spec: Json = { loadBalancerIP: '192.0.2.1' }): Json {
@@ -53,20 +57,20 @@ function folder(t: ExecutionContext): string {
 test('An agent that starts while nothing is ready keeps the members of the one before it', async (t) => {
   const directory = folder(t);
   const first = await started(directory, [web(), endpoints('10.0.0.2', '10.0.0.1')]);
-  const members = first.model.loadBalancers.get(KEY)?.listeners[0]?.pool.members;
+  const members = first.desired.loadBalancers.get(KEY)?.listeners[0]?.pool.members;
   t.is(members?.length, 2);
   await first.last.close();
 
   const second = await started(directory, [web(), unready('10.0.0.1')]);
-  t.deepEqual(second.model.loadBalancers.get(KEY)?.listeners[0]?.pool.members, members);
+  t.deepEqual(second.desired.loadBalancers.get(KEY)?.listeners[0]?.pool.members, members);
   await second.last.close();
 
   // And the one after it; once others are ready, those count.
   const third = await started(directory, [web(), unready('10.0.0.1')]);
-  t.deepEqual(membersOf(third.model), ['10.0.0.1:8080 ready', '10.0.0.2:8080 ready']);
-  translate(third.model, third.last, [web(), endpoints('10.0.0.3')]);
-  t.deepEqual(membersOf(third.model), ['10.0.0.3:8080 ready']);
-  t.is(third.model.remembered.size, 0);
+  t.deepEqual(membersOf(third.desired), ['10.0.0.1:8080 ready', '10.0.0.2:8080 ready']);
+  change(third.state, third.last, [web(), endpoints('10.0.0.3')]);
+  t.deepEqual(membersOf(third.desired), ['10.0.0.3:8080 ready']);
+  t.is(third.desired.remembered.size, 0);
   await third.last.close();
 });
 
@@ -75,9 +79,9 @@ test('Members wait for a Service that has no address yet', async (t) => {
   const first = await started(directory, [web(), endpoints('10.0.0.1')]);
   await first.last.close();
   const second = await started(directory, [web('keep-last', {}), unready('10.0.0.1')]);
-  t.deepEqual(second.model.loadBalancers.get(KEY)?.listeners, []);
-  translate(second.model, second.last, [web(), unready('10.0.0.1')]);
-  t.deepEqual(membersOf(second.model), ['10.0.0.1:8080 ready']);
+  t.deepEqual(second.desired.loadBalancers.get(KEY)?.listeners, []);
+  change(second.state, second.last, [web(), unready('10.0.0.1')]);
+  t.deepEqual(membersOf(second.desired), ['10.0.0.1:8080 ready']);
   await second.last.close();
 });
 
@@ -86,13 +90,13 @@ test('Of other pools, and of Services that are gone, nothing is kept', async (t)
   const first = await started(directory, [web('reject'), endpoints('10.0.0.1')]);
   await first.last.close();
   t.throws(() => readFileSync(join(directory, 'last-members')), { code: 'ENOENT' });
-  translate(first.model, first.last, [web(), endpoints('10.0.0.1')]);
+  change(first.state, first.last, [web(), endpoints('10.0.0.1')]);
   await first.last.close();
   t.true(readFileSync(join(directory, 'last-members'), 'utf8').includes('10.0.0.1'));
-  translate(first.model, first.last, []);
+  change(first.state, first.last, []);
   await first.last.close();
   const second = await started(directory, [web(), unready('10.0.0.1')]);
-  t.deepEqual(membersOf(second.model), []);
+  t.deepEqual(membersOf(second.desired), []);
   await second.last.close();
 });
 
@@ -109,11 +113,11 @@ test('A line that is none, or says what cannot be, costs only itself and is told
   ] as const) {
     writeFileSync(join(directory, 'last-members'), `${text}\n${line(good, 'default/other')}\n`);
     const log: string[] = [];
-    const { model, last } = await started(directory, [web(), unready('10.0.0.1')], log);
-    t.deepEqual(membersOf(model), []);
+    const { desired, last } = await started(directory, [web(), unready('10.0.0.1')], log);
+    t.deepEqual(membersOf(desired), []);
     t.is(log.length, 1);
     t.true(log[0]?.includes(said), log[0]);
-    t.is(model.remembered.get('default/other')?.size, 1);
+    t.is(desired.remembered.get('default/other')?.size, 1);
     await last.close();
   }
 });
@@ -122,17 +126,17 @@ test('A change of what others have writes nothing, and what could not be written
   const directory = folder(t);
   const file = join(directory, 'last-members');
   const log: string[] = [];
-  const { model, last } = await started(directory, [web(), endpoints('10.0.0.1')], log);
+  const { state, last } = await started(directory, [web(), endpoints('10.0.0.1')], log);
   mkdirSync(`${file}.tmp`);
   await last.close();
   t.is(log.length, 1);
   rmSync(`${file}.tmp`, { recursive: true });
   await last.close();
   const { ino } = statSync(file);
-  translate(model, last, [web(), endpoints('10.0.0.1')]);
+  change(state, last, [web(), endpoints('10.0.0.1')]);
   await last.close();
   t.is(statSync(file).ino, ino);
-  translate(model, last, [web(), endpoints('10.0.0.2')]);
+  change(state, last, [web(), endpoints('10.0.0.2')]);
   await last.close();
   t.not(statSync(file).ino, ino);
 });

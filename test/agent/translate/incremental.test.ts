@@ -5,9 +5,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
-import { emptyModel, type Model, translateChanged } from '../../../agent/translate/translate.ts';
+import type { DesiredState } from '../../../agent/model/desired-state.ts';
 import { endpoint, node, service, slice } from '../../support/build.ts';
-import { SETTINGS, translateCluster } from '../../support/translated.ts';
+import { FollowedState, translateCluster } from '../../support/translated.ts';
 
 interface Change {
   readonly object: KubernetesObject;
@@ -72,38 +72,29 @@ const changes: fc.Arbitrary<Change> = fc.record({
   isRemoved: fc.boolean(),
 });
 
-function shown({ loadBalancers, ignored, onNodes }: Model) {
+function shown({ loadBalancers, ignored, dependents }: DesiredState) {
   const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
   return {
     loadBalancers: [...loadBalancers].sort(byKey),
     ignored: [...ignored].sort(byKey),
-    onNodes: [...onNodes].sort(),
+    onNodes: [...dependents.of(['nodes'])].sort(),
   };
 }
 
 test('Whatever changes in whatever order, the model is that of the objects there are', (t) => {
   const rounds = fc.array(fc.array(changes, { minLength: 1, maxLength: 4 }), { maxLength: 12 });
   const property = fc.property(rounds, (all) => {
-    const cluster = new Cluster();
-    const model = emptyModel();
+    const state = new FollowedState(new Cluster());
+    const { desired } = state;
     for (const round of all) {
-      const { keys, nodesChanged } = cluster.apply(
-        {
-          upserted: round.filter(({ isRemoved }) => !isRemoved).map(({ object }) => object),
-          removed: round.filter(({ isRemoved }) => isRemoved).map(({ object }) => object),
-        },
-        'api',
-      );
-      const before = new Map(model.loadBalancers);
-      const told = translateChanged(
-        cluster,
-        model,
-        nodesChanged ? [...keys, ...model.onNodes] : keys,
-        SETTINGS,
-      );
-      deepStrictEqual(shown(model), shown(translateCluster(cluster)));
-      const differing = [...new Set([...before.keys(), ...model.loadBalancers.keys()])].filter(
-        (key) => before.get(key) !== model.loadBalancers.get(key),
+      const before = new Map(desired.loadBalancers);
+      const told = state.apply({
+        upserted: round.filter(({ isRemoved }) => !isRemoved).map(({ object }) => object),
+        removed: round.filter(({ isRemoved }) => isRemoved).map(({ object }) => object),
+      });
+      deepStrictEqual(shown(desired), shown(translateCluster(state.cluster)));
+      const differing = [...new Set([...before.keys(), ...desired.loadBalancers.keys()])].filter(
+        (key) => before.get(key) !== desired.loadBalancers.get(key),
       );
       deepStrictEqual([...told].sort(), differing.sort(), 'what was told has changed and nothing else');
     }

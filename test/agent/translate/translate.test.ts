@@ -2,14 +2,10 @@ import test from 'ava';
 import { Cluster, type ObjectSource } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import type { AddressesView } from '../../../agent/translate/service/service-vips.ts';
-import {
-  emptyModel,
-  type Model,
-  type TranslateSettings,
-  translateChanged,
-} from '../../../agent/translate/translate.ts';
+import type { TranslateSettings } from '../../../agent/translate/translate-settings.ts';
 import { endpoint, node, service, slice } from '../../support/build.ts';
 import {
+  FollowedState,
   listenerOf,
   loadBalancerOf,
   membersOf,
@@ -21,21 +17,17 @@ import {
 const members = (value: 'pods' | 'nodes') => ({ 'headgate.io/members': value });
 const ips = (value: string) => ({ 'headgate.io/load-balancer-ips': value });
 
-/** A cluster and its model that are changed step by step, as the loop does it. */
+/** A cluster and its desired state that are changed step by step. */
 function stepwise(settings: Partial<TranslateSettings> = {}) {
-  const cluster = new Cluster();
-  const model = emptyModel();
-  const step = (upserted: readonly KubernetesObject[], removed: readonly KubernetesObject[] = []) => {
-    const { keys, nodesChanged } = cluster.apply({ upserted, removed }, 'api');
-    const dirty = nodesChanged ? [...keys, ...model.onNodes] : keys;
-    return [...translateChanged(cluster, model, dirty, { ...SETTINGS, ...settings })].sort();
-  };
-  return { model, step };
+  const state = new FollowedState(new Cluster(), settings);
+  const step = (upserted: readonly KubernetesObject[], removed: readonly KubernetesObject[] = []) =>
+    [...state.apply({ upserted, removed })].sort();
+  return { desired: state.desired, step };
 }
 
 test('A Service with an endpoint becomes a load balancer with every default', (t) => {
-  const model = translated([service(), slice()]);
-  t.deepEqual(loadBalancerOf(model), {
+  const desired = translated([service(), slice()]);
+  t.deepEqual(loadBalancerOf(desired), {
     kind: 'LoadBalancer',
     key: 'default/web',
     namespace: 'default',
@@ -44,6 +36,8 @@ test('A Service with an endpoint becomes a load balancer with every default', (t
     listeners: [
       {
         name: 'default:web:tcp:80:v4',
+        labels: { namespace: 'default', service: 'web', port: '80', protocol: 'TCP', family: 'v4' },
+        engine: 'haproxy',
         protocol: 'TCP',
         port: 80,
         portName: '',
@@ -83,9 +77,9 @@ test('A Service with an endpoint becomes a load balancer with every default', (t
 });
 
 test('A Service that is not ours is ignored, with the reason', (t) => {
-  const model = translated([service({ type: 'ClusterIP' }), slice()]);
-  t.is(model.loadBalancers.size, 0);
-  t.deepEqual(model.ignored.get('default/web'), {
+  const desired = translated([service({ type: 'ClusterIP' }), slice()]);
+  t.is(desired.loadBalancers.size, 0);
+  t.deepEqual(desired.ignored.get('default/web'), {
     kind: 'Ignored',
     key: 'default/web',
     reason: 'It is of type ClusterIP, not LoadBalancer',
@@ -93,44 +87,44 @@ test('A Service that is not ours is ignored, with the reason', (t) => {
 });
 
 test('A change of type away from LoadBalancer takes the load balancer away and frees its address', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service({ created: 1 }), service({ name: 'api', created: 2 })]);
   t.deepEqual(step([service({ created: 1, type: 'ClusterIP' })]), ['default/api', 'default/web']);
-  t.false(model.loadBalancers.has('default/web'));
-  t.true(model.ignored.has('default/web'));
-  t.deepEqual(listenerOf(model, 'default:api:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.false(desired.loadBalancers.has('default/web'));
+  t.true(desired.ignored.has('default/web'));
+  t.deepEqual(listenerOf(desired, 'default:api:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
 test('A change of type to LoadBalancer makes the load balancer', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service({ type: 'ClusterIP' }), slice()]);
   t.deepEqual(step([service()]), ['default/web']);
-  t.deepEqual(membersOf(model), ['10.0.0.1:8080 ready']);
-  t.false(model.ignored.has('default/web'));
+  t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
+  t.false(desired.ignored.has('default/web'));
 });
 
 test('A Service that is deleted takes its load balancer away', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service(), slice()]);
   t.deepEqual(step([], [service()]), ['default/web']);
-  t.is(model.loadBalancers.size + model.ignored.size, 0);
+  t.is(desired.loadBalancers.size + desired.ignored.size, 0);
 });
 
 test('A Service without an address is pending and says so', (t) => {
-  const model = translated([service({ loadBalancerIP: undefined }), slice()]);
-  t.deepEqual(loadBalancerOf(model).vips, []);
-  t.deepEqual(loadBalancerOf(model).listeners, []);
-  t.deepEqual(reasonsOf(model), ['AddressPending']);
+  const desired = translated([service({ loadBalancerIP: undefined }), slice()]);
+  t.deepEqual(loadBalancerOf(desired).vips, []);
+  t.deepEqual(loadBalancerOf(desired).listeners, []);
+  t.deepEqual(reasonsOf(desired), ['AddressPending']);
 });
 
 test('A Service without a selector is served by the slices that others write for it', (t) => {
-  const model = translated([service(), slice({ name: 'written-by-hand', endpoints: ['203.0.113.9'] })]);
-  t.deepEqual(membersOf(model), ['203.0.113.9:8080 ready']);
+  const desired = translated([service(), slice({ name: 'written-by-hand', endpoints: ['203.0.113.9'] })]);
+  t.deepEqual(membersOf(desired), ['203.0.113.9:8080 ready']);
 });
 
 test('The slices of another Service or another namespace give no members', (t) => {
-  const model = translated([service(), slice({ serviceName: 'api' }), slice({ namespace: 'other' })]);
-  t.deepEqual(membersOf(model), []);
+  const desired = translated([service(), slice({ serviceName: 'api' }), slice({ namespace: 'other' })]);
+  t.deepEqual(membersOf(desired), []);
 });
 
 test('Every port of a Service has its listener, in the order of the Service', (t) => {
@@ -142,9 +136,9 @@ test('Every port of a Service has its listener, in the order of the Service', (t
     { name: 'http', port: 8080 },
     { name: 'https', port: 8443 },
   ];
-  const model = translated([service({ ports }), slice({ ports: endpointPorts })]);
+  const desired = translated([service({ ports }), slice({ ports: endpointPorts })]);
   t.deepEqual(
-    loadBalancerOf(model).listeners.map(({ name, portName, pool }) => [
+    loadBalancerOf(desired).listeners.map(({ name, portName, pool }) => [
       name,
       portName,
       pool.members[0]?.port,
@@ -157,33 +151,33 @@ test('Every port of a Service has its listener, in the order of the Service', (t
 });
 
 test('With both families each port has two listeners, IPv4 before IPv6, each with members of its family', (t) => {
-  const model = translated([
+  const desired = translated([
     service({ annotations: ips('2001:db8::10,192.0.2.10') }),
     slice(),
     slice({ name: 'web-6', endpoints: ['fd00::1'] }),
   ]);
   t.deepEqual(
-    loadBalancerOf(model).listeners.map(({ name, addresses }) => [name, ...addresses]),
+    loadBalancerOf(desired).listeners.map(({ name, addresses }) => [name, ...addresses]),
     [
       ['default:web:tcp:80:v4', '192.0.2.10'],
       ['default:web:tcp:80:v6', '2001:db8::10'],
     ],
   );
-  t.deepEqual(membersOf(model), ['10.0.0.1:8080 ready']);
-  t.deepEqual(membersOf(model, 'default:web:tcp:80:v6'), ['fd00::1:8080 ready']);
+  t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
+  t.deepEqual(membersOf(desired, 'default:web:tcp:80:v6'), ['fd00::1:8080 ready']);
 });
 
 test('A dual-stack Service that got an address of one family is served in that family alone', (t) => {
-  const model = translated([
+  const desired = translated([
     service({ ipFamilies: ['v4', 'v6'], ipFamilyPolicy: 'PreferDualStack' }),
     slice(),
     slice({ name: 'web-6', endpoints: ['fd00::1'] }),
   ]);
   t.deepEqual(
-    loadBalancerOf(model).listeners.map(({ name }) => name),
+    loadBalancerOf(desired).listeners.map(({ name }) => name),
     ['default:web:tcp:80:v4'],
   );
-  t.deepEqual(reasonsOf(model), []);
+  t.deepEqual(reasonsOf(desired), []);
 });
 
 for (const [ipFamilies, vips, missing] of [
@@ -196,8 +190,8 @@ for (const [ipFamilies, vips, missing] of [
   const families = ipFamilies.length === 0 ? 'no families' : ipFamilies.join(' and ');
   test(`RequireDualStack with ${families} and ${vips} is served and misses ${missing ?? 'nothing'}`, (t) => {
     const annotations = ips(vips);
-    const model = translated([service({ ipFamilies, ipFamilyPolicy: 'RequireDualStack', annotations })]);
-    const { listeners, problems } = loadBalancerOf(model);
+    const desired = translated([service({ ipFamilies, ipFamilyPolicy: 'RequireDualStack', annotations })]);
+    const { listeners, problems } = loadBalancerOf(desired);
     t.deepEqual(listeners.flatMap(({ addresses }) => addresses).join(), vips);
     const [problem, ...others] = problems;
     t.deepEqual(others, []);
@@ -207,41 +201,40 @@ for (const [ipFamilies, vips, missing] of [
 }
 
 test('RequireDualStack without any address says once that there is none', (t) => {
-  const model = translated([service({ ipFamilyPolicy: 'RequireDualStack', loadBalancerIP: undefined })]);
-  t.deepEqual(reasonsOf(model), ['AddressPending']);
+  const desired = translated([service({ ipFamilyPolicy: 'RequireDualStack', loadBalancerIP: undefined })]);
+  t.deepEqual(reasonsOf(desired), ['AddressPending']);
 });
 
 test('A Service of a folder says that one of the API of its name is not served, while that one would be ours', (t) => {
-  const cluster = new Cluster();
-  const model = emptyModel();
+  const state = new FollowedState(new Cluster());
+  const { desired } = state;
   const step = (
     source: ObjectSource,
     upserted: readonly KubernetesObject[],
     removed: typeof upserted = [],
   ) => {
-    const { keys } = cluster.apply({ upserted, removed }, source);
-    translateChanged(cluster, model, keys, SETTINGS);
-    return reasonsOf(model).join();
+    state.apply({ upserted, removed }, source);
+    return reasonsOf(desired).join();
   };
   const ofApi = service({ uid: 'u1', loadBalancerIP: '192.0.2.99' });
   t.is(step('manifests', [service()]), '');
   t.is(step('api', [ofApi]), 'DuplicateObject');
-  t.deepEqual(listenerOf(model).addresses, ['192.0.2.10']);
+  t.deepEqual(listenerOf(desired).addresses, ['192.0.2.10']);
   t.is(step('api', [{ ...ofApi, type: 'ClusterIP' }]), '');
   t.is(step('api', [ofApi]), 'DuplicateObject');
   t.is(step('api', [], [ofApi]), '');
   t.is(step('api', [ofApi]), 'DuplicateObject');
   t.is(step('manifests', [], [service()]), '');
-  t.deepEqual(listenerOf(model).addresses, ['192.0.2.99']);
+  t.deepEqual(listenerOf(desired).addresses, ['192.0.2.99']);
 });
 
 test('A second family that a living Service gets or loses is a listener more or less', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service({ ipFamilies: ['v4'] })]);
   step([service({ ipFamilies: ['v4', 'v6'], annotations: ips('192.0.2.10,2001:db8::10') })]);
-  t.is(loadBalancerOf(model).listeners.length, 2);
+  t.is(loadBalancerOf(desired).listeners.length, 2);
   step([service({ ipFamilies: ['v4'] })]);
-  t.is(loadBalancerOf(model).listeners.length, 1);
+  t.is(loadBalancerOf(desired).listeners.length, 1);
 });
 
 test('Ports of TCP, UDP and SCTP on one Service are told apart, and what is not served is said port by port', (t) => {
@@ -280,9 +273,9 @@ test('Mode http is for TCP ports only', (t) => {
     { name: 'a', port: 80 },
     { name: 'b', port: 80, protocol: 'UDP' as const },
   ];
-  const model = translated([service({ ports, annotations: { 'headgate.io/mode': 'http' } })]);
+  const desired = translated([service({ ports, annotations: { 'headgate.io/mode': 'http' } })]);
   t.deepEqual(
-    loadBalancerOf(model).listeners.map(({ mode }) => mode),
+    loadBalancerOf(desired).listeners.map(({ mode }) => mode),
     ['http', 'tcp'],
   );
 });
@@ -293,14 +286,14 @@ test('sessionAffinity ClientIP becomes persistence for as many seconds as it say
 });
 
 test('loadBalancerSourceRanges are kept by family: a list of IPv4 closes IPv6', (t) => {
-  const model = translated([
+  const desired = translated([
     service({
       annotations: ips('192.0.2.10,2001:db8::10'),
       loadBalancerSourceRanges: ['198.51.100.0/24'],
     }),
   ]);
-  t.deepEqual(listenerOf(model).allowedCidrs, ['198.51.100.0/24']);
-  t.deepEqual(listenerOf(model, 'default:web:tcp:80:v6').allowedCidrs, []);
+  t.deepEqual(listenerOf(desired).allowedCidrs, ['198.51.100.0/24']);
+  t.deepEqual(listenerOf(desired, 'default:web:tcp:80:v6').allowedCidrs, []);
 });
 
 test('A range that cannot be read is a problem of the Service', (t) => {
@@ -308,9 +301,9 @@ test('A range that cannot be read is a problem of the Service', (t) => {
 });
 
 test('An annotation that cannot be read is a problem, and the default holds', (t) => {
-  const model = translated([service({ annotations: { 'headgate.io/algorithm': 'best' } })]);
-  t.is(listenerOf(model).pool.algorithm, 'round-robin');
-  t.deepEqual(reasonsOf(model), ['InvalidAnnotation']);
+  const desired = translated([service({ annotations: { 'headgate.io/algorithm': 'best' } })]);
+  t.is(listenerOf(desired).pool.algorithm, 'round-robin');
+  t.deepEqual(reasonsOf(desired), ['InvalidAnnotation']);
 });
 
 test('Defaults of annotations come from the settings', (t) => {
@@ -394,9 +387,9 @@ test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever settin
     slice(),
     node(),
   ];
-  const model = translated(objects, { members: 'nodes' });
-  t.deepEqual(membersOf(model), ['10.0.0.1:8080 ready']);
-  t.deepEqual(reasonsOf(model), []);
+  const desired = translated(objects, { members: 'nodes' });
+  t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
+  t.deepEqual(reasonsOf(desired), []);
 });
 
 test('A port without a nodePort has no members by nodes, and says so', (t) => {
@@ -404,52 +397,52 @@ test('A port without a nodePort has no members by nodes, and says so', (t) => {
     { name: 'a', port: 80, nodePort: 30_080 },
     { name: 'b', port: 81 },
   ];
-  const model = translated([service({ ports }), node()], { members: 'nodes' });
-  t.is(membersOf(model).length, 1);
-  t.deepEqual(membersOf(model, 'default:web:tcp:81:v4'), []);
-  t.like(loadBalancerOf(model).problems, {
+  const desired = translated([service({ ports }), node()], { members: 'nodes' });
+  t.is(membersOf(desired).length, 1);
+  t.deepEqual(membersOf(desired, 'default:web:tcp:81:v4'), []);
+  t.like(loadBalancerOf(desired).problems, {
     length: 1,
     0: { reason: 'NodePortMissing', port: { protocol: 'TCP', port: 81 } },
   });
 });
 
 test('A change of a node reaches the load balancers whose members are nodes, and no others', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([
     service({ ...withNodePort, annotations: members('nodes') }),
     service({ name: 'api', ports: [81] }),
     node(),
   ]);
   t.deepEqual(step([node({ name: 'node-2', internalIPs: ['198.51.100.2'] })]), ['default/web']);
-  t.deepEqual(membersOf(model), ['198.51.100.1:30080 ready', '198.51.100.2:30080 ready']);
+  t.deepEqual(membersOf(desired), ['198.51.100.1:30080 ready', '198.51.100.2:30080 ready']);
   t.deepEqual(step([node({ labels: { 'node.kubernetes.io/exclude-from-external-load-balancers': '' } })]), [
     'default/web',
   ]);
   t.deepEqual(step([], [node({ name: 'node-2' })]), ['default/web']);
-  t.deepEqual(membersOf(model), []);
+  t.deepEqual(membersOf(desired), []);
 });
 
 test('A Service whose members are no longer nodes does not depend on nodes any more', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service({ ...withNodePort, annotations: members('nodes') }), node()]);
-  t.deepEqual([...model.onNodes], ['default/web']);
+  t.deepEqual([...desired.dependents.of(['nodes'])], ['default/web']);
   step([service({ ...withNodePort, annotations: members('pods') })]);
-  t.deepEqual([...model.onNodes], []);
+  t.deepEqual([...desired.dependents.of(['nodes'])], []);
   step([service({ ...withNodePort, annotations: members('nodes') })]);
   step([service({ type: 'NodePort' })]);
-  t.deepEqual([...model.onNodes], []);
+  t.deepEqual([...desired.dependents.of(['nodes'])], []);
 });
 
 test('Of two Services on one address, protocol and port the older one listens, the other one says who does', (t) => {
-  const model = translated([
+  const desired = translated([
     service({ name: 'young', created: 2, ports: [80, 81].map((port) => ({ name: `p${port}`, port })) }),
     service({ name: 'old', created: 1 }),
   ]);
-  t.deepEqual(listenerOf(model, 'default:old:tcp:80:v4').addresses, ['192.0.2.10']);
-  t.deepEqual(reasonsOf(model, 'default/old'), []);
-  t.deepEqual(listenerOf(model, 'default:young:tcp:80:v4').addresses, []);
-  t.deepEqual(listenerOf(model, 'default:young:tcp:81:v4').addresses, ['192.0.2.10']);
-  t.deepEqual(loadBalancerOf(model, 'default/young').problems, [
+  t.deepEqual(listenerOf(desired, 'default:old:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(reasonsOf(desired, 'default/old'), []);
+  t.deepEqual(listenerOf(desired, 'default:young:tcp:80:v4').addresses, []);
+  t.deepEqual(listenerOf(desired, 'default:young:tcp:81:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(loadBalancerOf(desired, 'default/young').problems, [
     {
       object: 'Service default/young',
       reason: 'AddressInUse',
@@ -465,21 +458,20 @@ for (const [given, young] of [
   ['its own choice, as its status shows,', { statusIPs: ['192.0.2.10'] }],
 ] as const)
   test(`An address that a Service has of ${given} is not taken by an older one that names it`, (t) => {
-    const cluster = new Cluster();
-    const model = emptyModel();
     const ofPools: AddressesView = (key) =>
       given === 'a pool' && key === 'default/young'
         ? { addresses: [{ address: '192.0.2.10', ports: [] }], problems: [] }
         : undefined;
+    const state = new FollowedState(new Cluster(), {}, ofPools);
+    const { desired } = state;
     for (const upserted of [
       [service({ name: 'young', created: 9, ...young })],
       [service({ name: 'old', created: 1 })],
     ]) {
-      const { keys } = cluster.apply({ upserted, removed: [] }, 'api');
-      translateChanged(cluster, model, keys, SETTINGS, ofPools);
-      t.deepEqual(listenerOf(model, 'default:young:tcp:80:v4').addresses, ['192.0.2.10']);
+      state.apply({ upserted, removed: [] });
+      t.deepEqual(listenerOf(desired, 'default:young:tcp:80:v4').addresses, ['192.0.2.10']);
     }
-    t.deepEqual(listenerOf(model, 'default:old:tcp:80:v4').addresses, []);
+    t.deepEqual(listenerOf(desired, 'default:old:tcp:80:v4').addresses, []);
   });
 
 test('A Service of a folder holds its address against any of the API, however old', (t) => {
@@ -487,16 +479,16 @@ test('A Service of a folder holds its address against any of the API, however ol
     service({ name: 'young', created: 9 }),
     service({ name: 'timeless', created: Number.POSITIVE_INFINITY }),
   ];
-  const cluster = new Cluster();
-  const model = emptyModel();
+  const state = new FollowedState(new Cluster());
+  const { desired } = state;
   const step = (
     source: ObjectSource,
     upserted: readonly KubernetesObject[],
     removed: readonly KubernetesObject[] = [],
-  ) => translateChanged(cluster, model, cluster.apply({ upserted, removed }, source).keys, SETTINGS);
+  ) => state.apply({ upserted, removed }, source);
   const holders = () =>
     ['young', 'timeless', 'old'].filter((name) =>
-      model.loadBalancers.get(`default/${name}`)?.listeners.some(({ addresses }) => addresses.length > 0),
+      desired.loadBalancers.get(`default/${name}`)?.listeners.some(({ addresses }) => addresses.length > 0),
     );
   step('api', [service({ name: 'old', created: 1 })]);
   t.deepEqual(holders(), ['old']);
@@ -512,59 +504,59 @@ test('A Service of a folder holds its address against any of the API, however ol
 });
 
 test('An address that a Service cannot listen on is still listed among its VIPs', (t) => {
-  const model = translated([service({ name: 'a', created: 1 }), service({ name: 'b', created: 2 })]);
-  t.is(loadBalancerOf(model, 'default/b').vips.length, 1);
+  const desired = translated([service({ name: 'a', created: 1 }), service({ name: 'b', created: 2 })]);
+  t.is(loadBalancerOf(desired, 'default/b').vips.length, 1);
 });
 
 test('Two Services share an address on different ports, or on different protocols of one port', (t) => {
-  const model = translated([
+  const desired = translated([
     service({ name: 'a', ports: [80] }),
     service({ name: 'b', ports: [81] }),
     service({ name: 'c', ports: [{ port: 80, protocol: 'UDP' }] }),
   ]);
   for (const name of ['a:tcp:80', 'b:tcp:81', 'c:udp:80'])
-    t.deepEqual(listenerOf(model, `default:${name}:v4`).addresses, ['192.0.2.10']);
+    t.deepEqual(listenerOf(desired, `default:${name}:v4`).addresses, ['192.0.2.10']);
 });
 
 test('When the holder of an address goes, the next Service takes over, and only those two change', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([
     service({ name: 'a', created: 1 }),
     service({ name: 'b', created: 2 }),
     service({ name: 'c', loadBalancerIP: '192.0.2.11' }),
   ]);
   t.deepEqual(step([], [service({ name: 'a' })]), ['default/a', 'default/b']);
-  t.deepEqual(listenerOf(model, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
-  t.deepEqual(reasonsOf(model, 'default/b'), []);
+  t.deepEqual(listenerOf(desired, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(reasonsOf(desired, 'default/b'), []);
 });
 
 test('When the holder of an address moves to another one, the next Service takes over', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service({ name: 'a', created: 1 }), service({ name: 'b', created: 2 })]);
   step([service({ name: 'a', created: 1, loadBalancerIP: '192.0.2.11' })]);
-  t.deepEqual(listenerOf(model, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(listenerOf(desired, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
 test('A third Service is told when the one that stood before it becomes the holder', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step(['a', 'b', 'c'].map((name, created) => service({ name, created })));
   step([], [service({ name: 'a' })]);
-  t.regex(loadBalancerOf(model, 'default/c').problems[0]?.message ?? '', /Service "default\/b" holds it$/);
+  t.regex(loadBalancerOf(desired, 'default/c').problems[0]?.message ?? '', /Service "default\/b" holds it$/);
 });
 
 test('An older Service that appears later takes its address back from a younger one', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service({ name: 'young', created: 2 })]);
   t.deepEqual(step([service({ name: 'old', created: 1 })]), ['default/old', 'default/young']);
-  t.deepEqual(listenerOf(model, 'default:young:tcp:80:v4').addresses, []);
+  t.deepEqual(listenerOf(desired, 'default:young:tcp:80:v4').addresses, []);
 });
 
 test('A Service that is not ours holds no address', (t) => {
-  const model = translated([
+  const desired = translated([
     service({ name: 'a', created: 1, loadBalancerClass: 'example.org/other' }),
     service({ name: 'b', created: 2 }),
   ]);
-  t.deepEqual(listenerOf(model, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(listenerOf(desired, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
 test('Objects that arrive again unchanged change nothing', (t) => {
@@ -575,39 +567,38 @@ test('Objects that arrive again unchanged change nothing', (t) => {
 });
 
 test('A load balancer that is translated again to the same keeps its identity, for those who cache by it', (t) => {
-  const cluster = new Cluster();
-  cluster.apply({ upserted: [service(), slice()], removed: [] }, 'api');
-  const model: Model = emptyModel();
-  translateChanged(cluster, model, ['default/web'], SETTINGS);
-  const before = loadBalancerOf(model);
-  t.is(translateChanged(cluster, model, ['default/web'], SETTINGS).size, 0);
-  t.is(loadBalancerOf(model), before);
+  const state = new FollowedState(new Cluster());
+  const { desired } = state;
+  state.apply({ upserted: [service(), slice()], removed: [] });
+  const before = loadBalancerOf(desired);
+  t.is(state.translate(['default/web']).size, 0);
+  t.is(loadBalancerOf(desired), before);
 });
 
 const keepLast = { annotations: { 'headgate.io/when-empty': 'keep-last' } };
 
 test('With when-empty reject a Service that loses its last member has none', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service(), slice()]);
   step([slice({ endpoints: [] })]);
-  t.deepEqual(membersOf(model), []);
+  t.deepEqual(membersOf(desired), []);
 });
 
 test('With when-empty keep-last a Service that loses its last member keeps those it had', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service(keepLast), slice({ endpoints: ['10.0.0.1', '10.0.0.2'] })]);
   step([slice({ endpoints: ['10.0.0.1'] })]);
-  t.deepEqual(membersOf(model), ['10.0.0.1:8080 ready']);
+  t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
   t.deepEqual(step([slice({ endpoints: [endpoint('10.0.0.1', { ready: false })] })]), []);
-  t.deepEqual(membersOf(model), ['10.0.0.1:8080 ready']);
+  t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
 });
 
 test('With when-empty keep-last the members that were kept go as soon as there is a ready one', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service(keepLast), slice()]);
   step([slice({ endpoints: [] })]);
   step([slice({ endpoints: ['10.0.0.9'] })]);
-  t.deepEqual(membersOf(model), ['10.0.0.9:8080 ready']);
+  t.deepEqual(membersOf(desired), ['10.0.0.9:8080 ready']);
 });
 
 test('With when-empty keep-last a Service that never had members has none', (t) => {
@@ -615,8 +606,8 @@ test('With when-empty keep-last a Service that never had members has none', (t) 
 });
 
 test('With when-empty keep-last the members are kept while the slices are gone altogether', (t) => {
-  const { model, step } = stepwise();
+  const { desired, step } = stepwise();
   step([service(keepLast), slice()]);
   step([], [slice()]);
-  t.deepEqual(membersOf(model), ['10.0.0.1:8080 ready']);
+  t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { parseAddresses } from '../../../agent/vips/host-addresses.ts';
-import type { VrrpSettings } from '../../../agent/vips/keepalived/vrrp.ts';
 import { usableVips } from '../../../agent/vips/usable.ts';
+import type { VrrpSettings } from '../../../agent/vips/vrrp.ts';
 
 const VRRP: VrrpSettings = {
   interface: 'eth0',

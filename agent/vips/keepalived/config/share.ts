@@ -3,7 +3,7 @@
 // host for a moment. Pure.
 
 import { hash } from 'node:crypto';
-import type { VrrpInstanceSettings } from '../vrrp.ts';
+import type { VrrpInstanceSettings } from '../../vrrp.ts';
 
 export interface InstanceVips {
   readonly instance: VrrpInstanceSettings;

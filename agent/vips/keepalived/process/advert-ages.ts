@@ -5,7 +5,7 @@ import { HeadgateError } from '../../../base/errors.ts';
 import { loadTemplate } from '../../../base/template.ts';
 import { inNamespace } from '../../../host/namespace.ts';
 import { runCommand } from '../../../host/run-command.ts';
-import type { VrrpSettings } from '../vrrp.ts';
+import type { VrrpSettings } from '../../vrrp.ts';
 
 const template = loadTemplate('keepalived/adverts');
 

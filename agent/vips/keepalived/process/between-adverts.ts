@@ -5,8 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../../base/errors.ts';
 import type { Log } from '../../../host/log.ts';
+import { instanceName, type VrrpSettings } from '../../vrrp.ts';
 import type { VrrpStates } from '../states/vrrp-states.ts';
-import { instanceName, type VrrpSettings } from '../vrrp.ts';
 import type { AdvertAges } from './advert-ages.ts';
 
 export interface BetweenAdvertsOptions {

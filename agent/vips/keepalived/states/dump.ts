@@ -2,7 +2,7 @@
 // Pure; all versions from 2.2.
 
 import { isMapping, listOf, mappingOf, number, text } from '../../../base/validate.ts';
-import type { VrrpStateName } from '../vrrp.ts';
+import type { VrrpStateName } from '../../vrrp.ts';
 
 export interface InstanceDump {
   readonly name: string;

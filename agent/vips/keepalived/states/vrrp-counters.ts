@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { listOf, mappingOf, number, oneOf, text, wholeNumber } from '../../../base/validate.ts';
 import { writeAtomically } from '../../../host/atomic-file.ts';
 import { makeFolder } from '../../../host/make-directory.ts';
-import { VRRP_STATES, type VrrpStateName } from '../vrrp.ts';
+import { VRRP_STATES, type VrrpStateName } from '../../vrrp.ts';
 
 export interface Adverts {
   readonly sent: number;

@@ -1,7 +1,7 @@
 // The state of each instance, from what keepalived notifies and from what it tells when it is asked; whoever wants to
 // know hears of every transition once. What is counted goes on from what was kept.
 
-import type { VrrpState, VrrpStateName } from '../vrrp.ts';
+import type { VrrpState, VrrpStateName } from '../../vrrp.ts';
 import type { InstanceDump, Notification } from './dump.ts';
 import type { Adverts, InstanceCounts } from './vrrp-counters.ts';
 

@@ -1,17 +1,17 @@
 // What VRRP is on this host, for status and metrics. Pure.
 
 import type { MetricFamily } from '../../../base/metric-family.ts';
+import type { StandingReason } from '../../announcer.ts';
 import type { Refused } from '../../usable.ts';
 import {
   instanceName,
   loweredBy,
-  type StandingReason,
   VRRP_STATES,
   type VrrpInstanceSettings,
   type VrrpInstanceStatus,
   type VrrpSettings,
   type VrrpStatus,
-} from '../vrrp.ts';
+} from '../../vrrp.ts';
 import type { InstanceState, VrrpStates } from './vrrp-states.ts';
 
 export interface VrrpFacts {

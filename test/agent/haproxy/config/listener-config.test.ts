@@ -11,10 +11,10 @@ import {
   socketAddress,
   structureOf,
 } from '../../../../agent/haproxy/config/listener-config.ts';
+import { renderLoadBalancer } from '../../../../agent/haproxy/config/render.ts';
 import { renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
-import { renderLoadBalancer } from '../../../../agent/haproxy/render.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
-import { OVERLAP } from '../../../../agent/haproxy/config/grace.ts';
+import { GRACE_MS } from '../../../../agent/haproxy/config/grace.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
-import { Serving, type ServingOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
-import type { ServingWorker } from '../../../../agent/haproxy/worker.ts';
+import { ActiveWorker, type ActiveWorkerOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
+import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../../support/build.ts';
 import { silentLog } from '../../../support/silent-log.ts';
@@ -17,12 +17,12 @@ function web(...endpoints: string[]): LoadBalancer {
   return loadBalancerOf(translated([service(), slice({ endpoints })]));
 }
 
-function workerOf(pid: number, loadBalancers: readonly LoadBalancer[]): ServingWorker {
+function workerOf(pid: number, loadBalancers: readonly LoadBalancer[]): BootedWorker {
   const aclIds = new AclIds();
   const runtime = { worker: { pid }, closed: new Promise(() => undefined), close: () => undefined };
   const running = Running.booted(loadBalancers, aclIds.idOf);
   const booted = new Map(loadBalancers.map((each) => [each.key, each]));
-  return { runtime, running, booted, structure: String(pid), bound: undefined } as unknown as ServingWorker;
+  return { runtime, running, booted, structure: String(pid), bound: undefined } as unknown as BootedWorker;
 }
 
 /** What is asked to be planned is noted down, a list for each time. */
@@ -40,8 +40,8 @@ function serving(wanted: readonly LoadBalancer[]) {
     replan: (keys: Iterable<string>) => planned.push([...keys]),
     onKnown: () => undefined,
     log: silentLog(),
-  } as unknown as ServingOptions;
-  return { serving: new Serving(options), planned };
+  } as unknown as ActiveWorkerOptions;
+  return { serving: new ActiveWorker(options), planned };
 }
 
 test('What changed during a reload is planned for the next worker before all others are looked at', async (t) => {
@@ -68,24 +68,24 @@ test('What the next worker lacks is planned, also where nobody has said that it 
   own.close();
 });
 
-test('A worker that was replaced counts as leaving for as long as it may take connections', async (t) => {
+test('A worker that was replaced counts as draining for as long as it may take connections', async (t) => {
   const { serving: own } = serving([]);
   const [first, second] = [workerOf(1, []), workerOf(2, [])];
   own.take(first);
-  t.is(own.leaving, undefined);
+  t.is(own.draining, undefined);
   own.take(second);
-  t.is(own.leaving, first);
-  await delay(OVERLAP + 5);
-  t.is(own.leaving, undefined);
+  t.is(own.draining, first);
+  await delay(GRACE_MS + 5);
+  t.is(own.draining, undefined);
   own.close();
 });
 
-test('Nobody waits for the answer of a worker whose successor serves', async (t) => {
+test('unlessReplaced() does not wait for the answer of a worker that was replaced', async (t) => {
   const { serving: own } = serving([]);
   own.take(workerOf(1, []));
-  const answer = own.orSucceeded(new Promise(() => undefined));
+  const answer = own.unlessReplaced(new Promise(() => undefined));
   own.take(workerOf(2, []));
   t.is(await answer, undefined);
-  t.is(await own.orSucceeded(Promise.resolve('told')), 'told');
+  t.is(await own.unlessReplaced(Promise.resolve('told')), 'told');
   own.close();
 });

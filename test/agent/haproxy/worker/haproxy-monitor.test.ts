@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
 import test from 'ava';
-import { Caretaker, type CaretakerOptions } from '../../../../agent/haproxy/worker/haproxy-monitor.ts';
+import {
+  HaproxyMonitor,
+  type HaproxyMonitorOptions,
+} from '../../../../agent/haproxy/worker/haproxy-monitor.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 
 test.serial('The log of a HAProxy that ends at each start is kept small, too', async (t) => {
@@ -14,7 +17,7 @@ test.serial('The log of a HAProxy that ends at each start is kept small, too', a
   writeFileSync(log, 'Cannot bind\n');
   truncateSync(log, 2 * 1024 * 1024);
   const options = { paths: { log }, worker: () => undefined, log: silentLog() };
-  const caretaker = new Caretaker(options as unknown as CaretakerOptions);
+  const caretaker = new HaproxyMonitor(options as unknown as HaproxyMonitorOptions);
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   caretaker.start();

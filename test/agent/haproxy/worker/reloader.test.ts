@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { Reloader, type ReloaderOptions } from '../../../../agent/haproxy/worker/reloader.ts';
-import type { ServingWorker } from '../../../../agent/haproxy/worker.ts';
+import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 
-const worker = (ask: () => Promise<string>): ServingWorker =>
-  ({ runtime: { ask }, booted: new Map(), structure: '' }) as unknown as ServingWorker;
+const worker = (ask: () => Promise<string>): BootedWorker =>
+  ({ runtime: { ask }, booted: new Map(), structure: '' }) as unknown as BootedWorker;
 
 /** What a reload of a worker needs until the file is written, which is noted down. */
 function reloaderOf(
-  serving: { worker: ServingWorker | undefined },
+  serving: { worker: BootedWorker | undefined },
   prepare = async (): Promise<void> => undefined,
   tried: (serves: boolean) => void = () => undefined,
 ) {
@@ -42,7 +42,7 @@ const refuses = async (): Promise<never> => {
 };
 
 test('Why a reload failed is no fault any more once its worker is gone', async (t) => {
-  const serving: { worker: ServingWorker | undefined } = { worker: worker(refuses) };
+  const serving: { worker: BootedWorker | undefined } = { worker: worker(refuses) };
   const { reloader } = reloaderOf(serving);
   t.false(await reloader.reload(new Set(['repair'])));
   t.is(reloader.fault, 'It does not take connections any more');
@@ -60,7 +60,7 @@ test('What needs no reload after all is proof that HAProxy serves with what is s
 });
 
 test('A reload that fails because its worker is lost is no fault and is over', async (t) => {
-  const serving: { worker: ServingWorker | undefined } = { worker: undefined };
+  const serving: { worker: BootedWorker | undefined } = { worker: undefined };
   serving.worker = worker(() => {
     serving.worker = undefined;
     return refuses();
@@ -71,7 +71,7 @@ test('A reload that fails because its worker is lost is no fault and is over', a
 });
 
 test('A reload whose worker is lost before its file is written leaves the file to the next start', async (t) => {
-  const serving: { worker: ServingWorker | undefined } = { worker: worker(async () => '') };
+  const serving: { worker: BootedWorker | undefined } = { worker: worker(async () => '') };
   const { reloader, written } = reloaderOf(serving, async () => {
     serving.worker = undefined;
   });

@@ -17,7 +17,7 @@ const claim = (service: string, more: object = {}) =>
   claimOf(NAME, { address: '192.0.2.1', service, serviceUID: 'u', ...more });
 
 /** With a wish for the one claim, and what the watch shows of it. */
-function writer({ mayClaim = async () => true } = {}) {
+function writer({ requestFinalizer = async () => true } = {}) {
   const api = new FakeApi();
   const state: { wanted?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
     leads: true,
@@ -31,7 +31,7 @@ function writer({ mayClaim = async () => true } = {}) {
     isLeader: () => state.leads,
     wanted: () => state.wanted,
     stored: () => state.shown,
-    mayClaim,
+    requestFinalizer,
     onKept: (_, stored) => kept.push(stored?.service),
     onOverruled: ({ service }) => overruled.push(service),
     random: () => 0,
@@ -68,7 +68,7 @@ test('A claim is made, replaced and deleted, each once, with the version that it
 test('Nothing is written for a Service that cannot be marked first', async (t) => {
   const asked: string[] = [];
   const { api, state, own } = writer({
-    mayClaim: async (...service: string[]) => {
+    requestFinalizer: async (...service: string[]) => {
       asked.push(service.join(' '));
       return false;
     },

@@ -2,20 +2,20 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { CurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import {
+  type DesiredService,
   FINALIZER,
-  type ServiceWish,
   servicePatch,
 } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import {
   clearedStatus,
+  type DesiredStatus,
+  desiredStatus,
   HEALTHY,
   IP_ALLOCATED,
   isSameStatus,
   mergeStatus,
   PORTS_ERROR,
   PROGRAMMED,
-  type WantedStatus,
-  wantedStatus,
 } from '../../../../agent/kubernetes/writers/service-status.ts';
 import type {
   Family,
@@ -32,7 +32,7 @@ const allServed = { serves: () => true, problems: [] };
 const noneServed = { serves: () => false, problems: [] };
 
 test('A Service whose ports are all served has its address with every port, and both conditions true', (t) => {
-  const wanted = wantedStatus(balancer({ ports: [[80], [443]] }), allServed);
+  const wanted = desiredStatus(balancer({ ports: [[80], [443]] }), allServed);
   t.deepEqual(wanted.ingress, [
     {
       ip: '192.0.2.10',
@@ -51,17 +51,18 @@ test('A Service whose ports are all served has its address with every port, and 
 
 test('The condition about health is there only where somebody checks the members, and goes with the monitor', (t) => {
   const message = '1 of 2 ready members fail their health checks';
-  const checked = (status: string) => wantedStatus(balancer(), { ...allServed, health: { status, message } });
+  const checked = (status: string) =>
+    desiredStatus(balancer(), { ...allServed, health: { status, message } });
   t.is(conditionsOf(checked('ONLINE'))[HEALTHY], 'True Online');
   t.is(conditionsOf(checked('DEGRADED'))[HEALTHY], 'False Degraded');
   t.is(conditionsOf(checked('ERROR'))[HEALTHY], 'False Error');
   const { conditions } = mergeStatus(current(), checked('DEGRADED'), NOW);
-  const later = mergeStatus(current({ conditions }), wantedStatus(balancer(), allServed), LATER);
+  const later = mergeStatus(current({ conditions }), desiredStatus(balancer(), allServed), LATER);
   t.false(later.conditions.some(({ type }) => type === HEALTHY));
 });
 
 test('An address is not published before the dataplane has confirmed a port of it', (t) => {
-  const wanted = wantedStatus(balancer(), noneServed);
+  const wanted = desiredStatus(balancer(), noneServed);
   t.false(wanted.isSettled);
   t.deepEqual(conditionsOf(wanted), { [IP_ALLOCATED]: 'True Allocated', [PROGRAMMED]: 'False Pending' });
   t.deepEqual(mergeStatus(current(), wanted, NOW).ingress, []);
@@ -69,7 +70,7 @@ test('An address is not published before the dataplane has confirmed a port of i
 
 test('A published address stays while the dataplane is silent, its ports say that they wait', (t) => {
   const before = current({ ingress: [{ ip: '192.0.2.10', ipMode: 'Proxy' }] });
-  t.deepEqual(mergeStatus(before, wantedStatus(balancer(), noneServed), NOW).ingress, [
+  t.deepEqual(mergeStatus(before, desiredStatus(balancer(), noneServed), NOW).ingress, [
     {
       ip: '192.0.2.10',
       ipMode: 'Proxy',
@@ -80,13 +81,13 @@ test('A published address stays while the dataplane is silent, its ports say tha
 
 test('Without an address the reason is the one that keeps it from having one', (t) => {
   const pending = problem('AddressPending', 'It has no address yet');
-  const plain = wantedStatus(balancer({ addresses: [], problems: [pending] }), allServed);
+  const plain = desiredStatus(balancer({ addresses: [], problems: [pending] }), allServed);
   t.deepEqual(conditionsOf(plain), {
     [IP_ALLOCATED]: 'False AddressPending',
     [PROGRAMMED]: 'False AddressPending',
   });
   const cause = problem('AddressNotInPool', 'No pool has "203.0.113.9"');
-  const caused = wantedStatus(balancer({ addresses: [], problems: [pending, cause] }), allServed);
+  const caused = desiredStatus(balancer({ addresses: [], problems: [pending, cause] }), allServed);
   t.deepEqual(caused.conditions[0], {
     type: IP_ALLOCATED,
     status: 'False',
@@ -98,7 +99,7 @@ test('Without an address the reason is the one that keeps it from having one', (
 
 test('An address that is not as it was asked for is there, and the reason and the message say what is the matter', (t) => {
   const refused = problem('AddressNotInPool', 'Cannot give 203.0.113.9: it belongs to no address pool');
-  const wanted = wantedStatus(balancer({ problems: [refused] }), allServed);
+  const wanted = desiredStatus(balancer({ problems: [refused] }), allServed);
   t.deepEqual(conditionsOf(wanted), {
     [IP_ALLOCATED]: 'True AddressNotInPool',
     [PROGRAMMED]: 'True Programmed',
@@ -116,7 +117,7 @@ test('An address that another Service has on every port is none of this one', (t
     'TCP',
     80,
   );
-  const wanted = wantedStatus(balancer({ problems: [taken] }), noneServed);
+  const wanted = desiredStatus(balancer({ problems: [taken] }), noneServed);
   t.deepEqual(wanted.ingress, []);
   t.like(wanted.conditions[0], {
     type: IP_ALLOCATED,
@@ -127,18 +128,18 @@ test('An address that another Service has on every port is none of this one', (t
 });
 
 test('A listener that the dataplane has at another address is not served at this one', (t) => {
-  const elsewhere = wantedStatus(balancer(), {
+  const elsewhere = desiredStatus(balancer(), {
     serves: (_, address) => address === '192.0.2.11',
     problems: [],
   });
-  t.deepEqual(elsewhere, wantedStatus(balancer(), noneServed));
-  const here = wantedStatus(balancer(), { serves: (_, address) => address === '192.0.2.10', problems: [] });
-  t.deepEqual(here, wantedStatus(balancer(), allServed));
+  t.deepEqual(elsewhere, desiredStatus(balancer(), noneServed));
+  const here = desiredStatus(balancer(), { serves: (_, address) => address === '192.0.2.10', problems: [] });
+  t.deepEqual(here, desiredStatus(balancer(), allServed));
 });
 
 test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
-  const wanted = wantedStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
+  const wanted = desiredStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
     serves: (name) => name.includes(':tcp:'),
     problems: [],
   });
@@ -157,7 +158,7 @@ test('UDP beside TCP, not served: the port has an error, and the condition its n
 
 test('UDP alone, not served: the address is not published', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
-  const wanted = wantedStatus(balancer({ ports: [[53, 'UDP']], problems: [udp] }), noneServed);
+  const wanted = desiredStatus(balancer({ ports: [[53, 'UDP']], problems: [udp] }), noneServed);
   t.true(wanted.ingress[0]?.onlyIfPublished);
   t.deepEqual(conditionsOf(wanted)[PORTS_ERROR], 'True ProtocolNotServed');
   t.true(wanted.isSettled);
@@ -165,7 +166,7 @@ test('UDP alone, not served: the address is not published', (t) => {
 
 test('A port that another Service holds on one of two addresses has the error there only', (t) => {
   const message = 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it';
-  const wanted = wantedStatus(
+  const wanted = desiredStatus(
     balancer({
       addresses: ['192.0.2.10', '192.0.2.1'],
       held: ['192.0.2.1'],
@@ -182,7 +183,7 @@ test('A port that another Service holds on one of two addresses has the error th
 
 test('What HAProxy cannot listen on is not served, though the listener is there for its other address', (t) => {
   const message = 'Cannot listen on 192.0.2.1 port 80: the address is not on this host';
-  const wanted = wantedStatus(balancer({ addresses: ['192.0.2.10', '192.0.2.1'] }), {
+  const wanted = desiredStatus(balancer({ addresses: ['192.0.2.10', '192.0.2.1'] }), {
     serves: () => true,
     problems: [problem('AddressUnavailable', message, 'TCP', 80)],
   });
@@ -197,40 +198,40 @@ test('What HAProxy cannot listen on is not served, though the listener is there 
 
 test('A rejected configuration whose last good one still serves: the address stays, Programmed says no', (t) => {
   const rejected = problem('ConfigurationRejected', 'HAProxy refuses it: line 7');
-  const still = wantedStatus(balancer(), { serves: () => true, problems: [rejected] });
+  const still = desiredStatus(balancer(), { serves: () => true, problems: [rejected] });
   t.deepEqual(still.ingress[0]?.ports, [{ port: 80, protocol: 'TCP' }]);
   t.is(conditionsOf(still)[PROGRAMMED], 'False ConfigurationRejected');
-  const never = wantedStatus(balancer(), { serves: () => false, problems: [rejected] });
+  const never = desiredStatus(balancer(), { serves: () => false, problems: [rejected] });
   t.is(never.ingress[0]?.ports[0]?.error, 'headgate.io/ConfigurationRejected');
   t.true(never.isSettled);
 });
 
 test('A message of any length becomes one that a status can hold', (t) => {
   const rejected = problem('ConfigurationRejected', 'x'.repeat(100_000));
-  const { conditions } = wantedStatus(balancer(), { serves: () => true, problems: [rejected] });
+  const { conditions } = desiredStatus(balancer(), { serves: () => true, problems: [rejected] });
   t.is(conditions[1]?.message.length, 1024);
 });
 
 test('A Service without ready members is programmed, and the condition names the ports that nobody answers', (t) => {
   for (const states of [[], ['drain']] as const) {
-    const wanted = wantedStatus(balancer({ ports: [[80], [443]], states }), allServed);
+    const wanted = desiredStatus(balancer({ ports: [[80], [443]], states }), allServed);
     t.is(conditionsOf(wanted)[PROGRAMMED], 'True NoMembers');
     t.regex(wanted.conditions[1]?.message ?? '', /no member is ready: TCP 80, TCP 443$/);
     t.is(wanted.ingress[0]?.ports[0]?.error, undefined);
   }
-  const one = wantedStatus(balancer({ states: ['drain', 'ready'] }), allServed);
+  const one = desiredStatus(balancer({ states: ['drain', 'ready'] }), allServed);
   t.is(conditionsOf(one)[PROGRAMMED], 'True Programmed');
 });
 
 test('A port that needs a nodePort and has none has an error', (t) => {
   const missing = problem('NodePortMissing', 'Port 80 has no nodePort', 'TCP', 80);
-  const wanted = wantedStatus(balancer({ problems: [missing], states: [] }), allServed);
+  const wanted = desiredStatus(balancer({ problems: [missing], states: [] }), allServed);
   t.is(wanted.ingress[0]?.ports[0]?.error, 'headgate.io/NodePortMissing');
   t.is(conditionsOf(wanted)[PROGRAMMED], 'False NodePortMissing');
 });
 
 test('Addresses of both families have their own entries; external and cluster IPs have none', (t) => {
-  const wanted = wantedStatus(
+  const wanted = desiredStatus(
     balancer({ addresses: ['192.0.2.10', '2001:db8::1'], others: ['198.51.100.7'] }),
     allServed,
   );
@@ -242,8 +243,8 @@ test('Addresses of both families have their own entries; external and cluster IP
 });
 
 test('mergeStatus() keeps the time of a condition whose status stays, and sets it where it changes', (t) => {
-  const first = mergeStatus(current(), wantedStatus(balancer(), noneServed), NOW);
-  const second = mergeStatus(current(first), wantedStatus(balancer(), allServed), LATER);
+  const first = mergeStatus(current(), desiredStatus(balancer(), noneServed), NOW);
+  const second = mergeStatus(current(first), desiredStatus(balancer(), allServed), LATER);
   t.deepEqual(
     second.conditions.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]),
     [
@@ -258,7 +259,7 @@ test('mergeStatus() leaves what others wrote where it is, and takes our ports co
   const before = current({
     conditions: [condition(PORTS_ERROR, 'True'), theirs, condition(PROGRAMMED, 'True')],
   });
-  const { conditions } = mergeStatus(before, wantedStatus(balancer(), allServed), NOW);
+  const { conditions } = mergeStatus(before, desiredStatus(balancer(), allServed), NOW);
   t.deepEqual(
     conditions.map(({ type }) => type),
     ['example.org/Probed', PROGRAMMED, IP_ALLOCATED],
@@ -267,18 +268,18 @@ test('mergeStatus() leaves what others wrote where it is, and takes our ports co
 });
 
 test('observedGeneration is there where the API counts generations', (t) => {
-  const wanted = wantedStatus(balancer(), allServed);
+  const wanted = desiredStatus(balancer(), allServed);
   t.is(mergeStatus(current({ generation: 7 }), wanted, NOW).conditions[0]?.observedGeneration, 7);
   t.false('observedGeneration' in (mergeStatus(current(), wanted, NOW).conditions[0] ?? {}));
 });
 
 test('A Service of another type gets no address, which the API would refuse', (t) => {
-  const wanted = wantedStatus(balancer(), allServed);
+  const wanted = desiredStatus(balancer(), allServed);
   t.deepEqual(mergeStatus(current({ type: 'ClusterIP' }), wanted, NOW).ingress, []);
 });
 
 test('clearedStatus() takes only what is ours, not the address that a successor has written', (t) => {
-  const ours = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
+  const ours = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   const theirs = { ip: '203.0.113.5', ipMode: 'VIP' };
   const before = current({
     ingress: [...ours.ingress, theirs],
@@ -295,7 +296,7 @@ test('clearedStatus() takes only what is ours, not the address that a successor 
 test('What has been merged is the same when merged again, whatever the load balancer', (t) => {
   fc.assert(
     fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
-      const wanted = wantedStatus(loadBalancer, { serves: () => isServed, problems: [] });
+      const wanted = desiredStatus(loadBalancer, { serves: () => isServed, problems: [] });
       const once = current(mergeStatus(current(), wanted, NOW));
       return isSameStatus(once, mergeStatus(once, wanted, LATER));
     }),
@@ -306,7 +307,7 @@ test('What has been merged is the same when merged again, whatever the load bala
 test('Every error and reason has the form that the API asks for', (t) => {
   fc.assert(
     fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
-      const wanted = wantedStatus(loadBalancer, { serves: () => isServed, problems: [] });
+      const wanted = desiredStatus(loadBalancer, { serves: () => isServed, problems: [] });
       const published = current({ ingress: [{ ip: '192.0.2.10' }] });
       const { ingress, conditions } = mergeStatus(published, wanted, NOW);
       const errors = ingress.flatMap(({ ports = [] }) => ports).flatMap(({ error = [] }) => error);
@@ -330,12 +331,12 @@ test('servicePatch() adds finalizer and status in one patch, guarded by UID and 
 });
 
 test('servicePatch() is undefined where all is as it should be', (t) => {
-  const merged = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
+  const merged = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   t.is(servicePatch(current({ ...merged, finalizers: [FINALIZER] }), serve(), options), undefined);
 });
 
 test('servicePatch() claims with the finalizer and our mark, and touches no address', (t) => {
-  const patch = servicePatch(current(), { kind: 'claim', uid: 'uid-1' }, options);
+  const patch = servicePatch(current(), { kind: 'finalizer', uid: 'uid-1' }, options);
   t.deepEqual(patch?.metadata.finalizers, [FINALIZER]);
   const conditions = patch?.status?.conditions ?? [];
   t.deepEqual(
@@ -355,8 +356,8 @@ test('servicePatch() adds no finalizer to what is being deleted, nor where that 
 });
 
 test('servicePatch() releases what is ours and leaves another load balancer its finalizer', (t) => {
-  const release: ServiceWish = { kind: 'release', uid: 'uid-1', isTornDown: true };
-  const merged = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
+  const release: DesiredService = { kind: 'release', uid: 'uid-1', isTornDown: true };
+  const merged = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   const ours = current({
     ...merged,
     type: 'ClusterIP',
@@ -372,8 +373,8 @@ test('servicePatch() releases what is ours and leaves another load balancer its 
 
 const options = { now: NOW, addFinalizer: true };
 
-function serve(): ServiceWish {
-  return { kind: 'serve', uid: 'uid-1', status: wantedStatus(balancer(), allServed) };
+function serve(): DesiredService {
+  return { kind: 'serve', uid: 'uid-1', status: desiredStatus(balancer(), allServed) };
 }
 
 interface Given {
@@ -456,6 +457,6 @@ function condition(type: string, status: string) {
   return { type, status, reason: 'Any', message: '', lastTransitionTime: NOW };
 }
 
-function conditionsOf({ conditions }: WantedStatus): Record<string, string> {
+function conditionsOf({ conditions }: DesiredStatus): Record<string, string> {
   return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 }

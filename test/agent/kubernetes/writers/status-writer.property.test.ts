@@ -4,7 +4,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { readCurrentService } from '../../../../agent/kubernetes/current-service.ts';
-import { FINALIZER, type ServiceWish } from '../../../../agent/kubernetes/writers/service-patch.ts';
+import { type DesiredService, FINALIZER } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import { StatusWriter } from '../../../../agent/kubernetes/writers/status-writer.ts';
 import { FakeApi, type Json } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -17,7 +17,7 @@ const THEIRS = { type: 'example.org/Probed', status: 'True', reason: 'Any', mess
 type Step =
   | { readonly kind: 'wish'; readonly ip: string }
   | { readonly kind: 'release' }
-  | { readonly kind: 'claim' }
+  | { readonly kind: 'finalizer' }
   /** Somebody else: clears what is ours, puts an earlier version back, takes the finalizer, adds a condition. */
   | { readonly kind: 'other'; readonly does: 'clear' | 'restore' | 'finalizer' | 'condition' }
   | { readonly kind: 'watch'; readonly versions: number }
@@ -28,7 +28,7 @@ type Step =
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('wish' as const), ip: fc.constantFrom('192.0.2.10', '192.0.2.11') }),
-    fc.constantFrom<Step>({ kind: 'release' }, { kind: 'claim' }),
+    fc.constantFrom<Step>({ kind: 'release' }, { kind: 'finalizer' }),
     fc.record({
       kind: fc.constant('other' as const),
       does: fc.constantFrom('clear' as const, 'restore' as const, 'finalizer' as const, 'condition' as const),
@@ -89,8 +89,8 @@ function start() {
     currentService: () => readCurrentService(versions[at]),
   });
   writer.lead(true);
-  let wished: ServiceWish | undefined;
-  const wish = (next: ServiceWish) => {
+  let wished: DesiredService | undefined;
+  const wish = (next: DesiredService) => {
     wished = next;
     writer.set(KEY, next);
   };
@@ -107,7 +107,7 @@ function start() {
   const run = async (step: Step): Promise<void> => {
     if (step.kind === 'wish') wish(serve(step.ip));
     else if (step.kind === 'release') wish({ kind: 'release', uid: 'uid-1', isTornDown: true });
-    else if (step.kind === 'claim') wish({ kind: 'claim', uid: 'uid-1' });
+    else if (step.kind === 'finalizer') wish({ kind: 'finalizer', uid: 'uid-1' });
     else if (step.kind === 'other') api.put(PATH, changed(api.objects.get(PATH), versions, step.does));
     else if (step.kind === 'watch') {
       for (let left = step.versions; left > 0 && at < versions.length - 1; left--) show(at + 1);
@@ -151,12 +151,12 @@ function changed(service: Json, versions: readonly Json[], does: string): Json {
 }
 
 /** What is not as it was wished for; '' where all is. */
-function faultOf({ metadata, status }: Json, wish: ServiceWish | undefined): string {
+function faultOf({ metadata, status }: Json, wish: DesiredService | undefined): string {
   if (wish === undefined) return '';
   const hasFinalizer = (metadata.finalizers ?? []).includes(FINALIZER);
   const ours = (status.conditions ?? []).filter(({ type }: Json) => type.startsWith('headgate.io/'));
   const ips = (status.loadBalancer?.ingress ?? []).map(({ ip }: Json) => ip);
-  if (wish.kind === 'claim') return hasFinalizer && ours.length > 0 ? '' : 'It is not claimed';
+  if (wish.kind === 'finalizer') return hasFinalizer && ours.length > 0 ? '' : 'It is not claimed';
   if (wish.kind === 'serve') {
     const [wanted] = wish.status.ingress;
     return hasFinalizer && ours.length > 0 && ips.join() === wanted?.ip ? '' : `It says ${ips}`;
@@ -164,7 +164,7 @@ function faultOf({ metadata, status }: Json, wish: ServiceWish | undefined): str
   return ours.length === 0 ? '' : 'Our conditions are still there';
 }
 
-function serve(ip: string): ServiceWish {
+function serve(ip: string): DesiredService {
   return {
     kind: 'serve',
     uid: 'uid-1',

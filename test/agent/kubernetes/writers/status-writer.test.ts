@@ -1,8 +1,8 @@
 import test from 'ava';
 import type { ApiRequest } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { readCurrentService } from '../../../../agent/kubernetes/current-service.ts';
-import { FINALIZER, type ServiceWish } from '../../../../agent/kubernetes/writers/service-patch.ts';
-import type { WantedStatus } from '../../../../agent/kubernetes/writers/service-status.ts';
+import { type DesiredService, FINALIZER } from '../../../../agent/kubernetes/writers/service-patch.ts';
+import type { DesiredStatus } from '../../../../agent/kubernetes/writers/service-status.ts';
 import {
   StatusWriter,
   type StatusWriterOptions,
@@ -264,29 +264,29 @@ test('While the dataplane is silent nothing is written for a while; then its sil
   t.is(patches(second).length, 1);
 });
 
-test('claimed() is true once the finalizer is there, and false for what is gone', async (t) => {
+test('requestFinalizer() is true once the finalizer is there, and false for what is gone', async (t) => {
   const { api, writer, clock } = start();
-  const claimed = writer.claimed('default/web', 'uid-web');
+  const claimed = writer.requestFinalizer('default/web', 'uid-web');
   await clock.advance(0);
   t.true(await claimed);
   t.deepEqual(api.objects.get(PATH).metadata.finalizers, [FINALIZER]);
-  const again = writer.claimed('default/web', 'uid-web');
+  const again = writer.requestFinalizer('default/web', 'uid-web');
   await clock.advance(1_000);
   t.true(await again);
-  const gone = writer.claimed('default/gone', 'uid-gone');
+  const gone = writer.requestFinalizer('default/gone', 'uid-gone');
   await clock.advance(1_000);
   t.false(await gone);
   t.is(patches(api).length, 1);
 });
 
-test('claimed() is false when the lead is lost before the answer', async (t) => {
+test('requestFinalizer() is false when the lead is lost before the answer', async (t) => {
   const { api, writer, clock, lead } = start();
   api.fault = () => refusal(500, 'InternalError');
-  const claimed = writer.claimed('default/web', 'uid-web');
+  const claimed = writer.requestFinalizer('default/web', 'uid-web');
   await clock.advance(0);
   lead(false);
   t.false(await claimed);
-  t.false(await writer.claimed('default/web', 'uid-web'));
+  t.false(await writer.requestFinalizer('default/web', 'uid-web'));
 });
 
 test('A release waits for the teardown, then takes status and finalizer away in one write', async (t) => {
@@ -332,7 +332,7 @@ test('Whoever waits for a claim is told no by the release, which waits for the t
   const { api, writer, clock } = start();
   const answered = Promise.withResolvers<undefined>();
   api.fault = () => answered.promise;
-  const claimed = writer.claimed('default/web', 'uid-web');
+  const claimed = writer.requestFinalizer('default/web', 'uid-web');
   await clock.advance(0);
   writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: false });
   t.false(await claimed);
@@ -474,8 +474,8 @@ function ipsOf(api: FakeApi): string[] {
   return (api.objects.get(PATH).status.loadBalancer?.ingress ?? []).map(({ ip }: Json) => ip);
 }
 
-function serve(ip: string, { uid = 'uid-web', isSettled = true } = {}): ServiceWish {
-  const status: WantedStatus = {
+function serve(ip: string, { uid = 'uid-web', isSettled = true } = {}): DesiredService {
+  const status: DesiredStatus = {
     ingress: [{ ip, ipMode: 'Proxy', ports: [{ port: 80, protocol: 'TCP' }], onlyIfPublished: false }],
     conditions: [{ type: 'headgate.io/IPAllocated', status: 'True', reason: 'Allocated', message: ip }],
     isSettled,

@@ -9,7 +9,7 @@ import {
 } from '../../../../agent/pair/peers/report.ts';
 import { ReportReader } from '../../../../agent/pair/peers/report-reader.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../../agent/pair/standing/readiness.ts';
-import { standingReasons } from '../../../../agent/pair/standing/standing.ts';
+import { standingReasons } from '../../../../agent/vips/announcer.ts';
 
 const REPORT: PairReport = {
   version: '1.2.3-rc.1',

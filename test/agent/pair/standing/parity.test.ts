@@ -6,16 +6,16 @@ import { anyLoadBalancer } from '../../../support/load-balancers.ts';
 
 /** A host whose HAProxy serves what it wants, but for what is pending. */
 class Host {
-  readonly wanted = new Map<string, LoadBalancer>();
+  readonly desired = new Map<string, LoadBalancer>();
   readonly pending = new Set<string>();
   readonly parity = new Parity({
-    wanted: this.wanted,
-    served: (key) => (this.pending.has(key) ? 'pending' : this.wanted.get(key)),
+    desired: this.desired,
+    served: (key) => (this.pending.has(key) ? 'pending' : this.desired.get(key)),
   });
 
   async put(key: string, loadBalancer: LoadBalancer | undefined): Promise<void> {
-    if (loadBalancer === undefined) this.wanted.delete(key);
-    else this.wanted.set(key, { ...loadBalancer, key });
+    if (loadBalancer === undefined) this.desired.delete(key);
+    else this.desired.set(key, { ...loadBalancer, key });
     await this.look(key);
   }
 
@@ -40,7 +40,7 @@ test('Two hosts that came to the same by different ways have the same digests', 
     const [walked, fresh] = [new Host(), new Host()];
     for (const [key, loadBalancer] of changes) await walked.put(key, loadBalancer);
     // The other one has values of its own, in another order.
-    for (const [key, loadBalancer] of [...walked.wanted].reverse())
+    for (const [key, loadBalancer] of [...walked.desired].reverse())
       await fresh.put(key, structuredClone(loadBalancer));
     t.deepEqual(fresh.digests, walked.digests);
     t.is(walked.parity.model, walked.parity.running);
@@ -91,19 +91,19 @@ test('What HAProxy does not serve in full yet counts as it was before, until it 
 
 test('A change costs one look at HAProxy, however many load balancers there are', async (t) => {
   const [first, second] = sample;
-  const wanted = new Map(
+  const desired = new Map(
     Array.from({ length: 1_000 }, (_, i) => [`default/${i}`, { ...first, key: `default/${i}` }]),
   );
   let looks = 0;
   const served = (key: string): LoadBalancer | undefined => {
     looks += 1;
-    return wanted.get(key);
+    return desired.get(key);
   };
-  const parity = new Parity({ wanted, served });
-  parity.mark(wanted.keys());
+  const parity = new Parity({ desired, served });
+  parity.mark(desired.keys());
   await parity.settle();
   looks = 0;
-  wanted.set('default/7', { ...second, key: 'default/7' });
+  desired.set('default/7', { ...second, key: 'default/7' });
   parity.mark(['default/7']);
   await parity.settle();
   t.is(looks, 1);
@@ -112,16 +112,16 @@ test('A change costs one look at HAProxy, however many load balancers there are'
 test('What is marked while the digests are brought up is brought up as well', async (t) => {
   const [first, second] = sample;
   const host = new Host();
-  host.wanted.set('default/a', first);
+  host.desired.set('default/a', first);
   host.parity.mark(['default/a']);
   const settled = host.parity.settle();
-  host.wanted.set('default/b', second);
+  host.desired.set('default/b', second);
   host.parity.mark(['default/b']);
   await Promise.all([settled, host.parity.settle()]);
   t.true(host.parity.isSettled);
   const other = new Host();
-  other.wanted.set('default/a', first);
-  other.wanted.set('default/b', second);
+  other.desired.set('default/a', first);
+  other.desired.set('default/b', second);
   await other.look('default/a', 'default/b');
   t.deepEqual(host.digests, other.digests);
 });

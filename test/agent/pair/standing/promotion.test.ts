@@ -2,7 +2,7 @@ import test from 'ava';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { movesOf, Rise } from '../../../../agent/pair/standing/promotion.ts';
-import type { StandingReason } from '../../../../agent/pair/standing/standing.ts';
+import type { StandingReason } from '../../../../agent/vips/announcer.ts';
 import { FakeClock, settled } from '../../../support/fake-clock.ts';
 import { pairReport } from '../../../support/pair-report.ts';
 import { silentLog } from '../../../support/silent-log.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
-import type { OwnershipSettings } from '../../../../agent/translate/service/service-vips.ts';
 import { serviceVips, whyNotOurs } from '../../../../agent/translate/service/service-vips.ts';
+import type { OwnershipSettings } from '../../../../agent/translate/translate-settings.ts';
 import { service } from '../../../support/build.ts';
 import { SETTINGS } from '../../../support/translated.ts';
 

@@ -4,7 +4,7 @@ import { addressesIn, heldIn } from '../../../../agent/vips/keepalived/config/co
 import { keepalivedPaths } from '../../../../agent/vips/keepalived/paths.ts';
 import { planKeepalived } from '../../../../agent/vips/keepalived/plan.ts';
 import { renderKeepalived } from '../../../../agent/vips/keepalived/render.ts';
-import type { VrrpSettings } from '../../../../agent/vips/keepalived/vrrp.ts';
+import type { VrrpSettings } from '../../../../agent/vips/vrrp.ts';
 
 const PATHS = keepalivedPaths('/s', '/r');
 

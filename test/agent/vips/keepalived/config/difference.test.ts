@@ -5,7 +5,7 @@ import { differenceOf } from '../../../../../agent/vips/keepalived/config/differ
 import { keepalivedPaths } from '../../../../../agent/vips/keepalived/paths.ts';
 import { renderKeepalived } from '../../../../../agent/vips/keepalived/render.ts';
 import type { InstanceDump } from '../../../../../agent/vips/keepalived/states/dump.ts';
-import type { VrrpSettings } from '../../../../../agent/vips/keepalived/vrrp.ts';
+import type { VrrpSettings } from '../../../../../agent/vips/vrrp.ts';
 
 const PATHS = keepalivedPaths('/s', '/r');
 const VRRP: VrrpSettings = {

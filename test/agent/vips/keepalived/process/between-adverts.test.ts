@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createLog } from '../../../../../agent/host/log.ts';
 import { BetweenAdverts } from '../../../../../agent/vips/keepalived/process/between-adverts.ts';
 import type { InstanceState } from '../../../../../agent/vips/keepalived/states/vrrp-states.ts';
-import type { VrrpSettings, VrrpStateName } from '../../../../../agent/vips/keepalived/vrrp.ts';
+import type { VrrpSettings, VrrpStateName } from '../../../../../agent/vips/vrrp.ts';
 
 /** Milliseconds: for which keepalived hears nothing at a reload, and what `nft` takes. */
 const DEAF = 30;

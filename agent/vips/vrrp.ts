@@ -1,6 +1,8 @@
 // The words in which this host's part of VRRP is spoken of: what the settings say, what keepalived does, what lowers it.
 // Values only.
 
+import type { Announcer, StandingReason } from './announcer.ts';
+
 /** One virtual router: an address that never changes, and the VIPs that go where it goes. */
 export interface VrrpInstanceSettings {
   /** 1 to 255; the same on all hosts of the pair, another one for each pair of the network. */
@@ -69,12 +71,10 @@ export interface VrrpStatus {
   readonly fault: string;
 }
 
-/**
- * `haproxy`: HAProxy does not answer. `listeners`: it does not listen where it should. `maintenance`: the operator
- * wants this host to be free. `failover`: the operator wants the other host to be master. `catching-up`: this host has
- * not been at desired since the agent started.
- */
-export type StandingReason = 'haproxy' | 'listeners' | 'maintenance' | 'failover' | 'catching-up';
+/** An announcer that moves VIPs between hosts by VRRP. */
+export interface VrrpAnnouncer extends Announcer {
+  status(): VrrpStatus;
+}
 
 /**
  * A host that cannot serve ranks below one that shall not, that one below one that is behind, and all of them below one

@@ -2,41 +2,10 @@
 // Pure. The words and how they add up are those of Octavia's health manager (health_drivers/update_db.py), but that a
 // listener has its pool's status, because each has one pool, and that a pool without ready members is OFFLINE.
 
-import type { Listener, LoadBalancer, Member, Problem } from '../agent/model/load-balancer.ts';
-import { objectOf } from '../agent/model/names.ts';
-
-/**
- * - `ONLINE`: all is well; a member has passed its checks.
- * - `DRAINING`: a member keeps its connections and gets no new ones; a pool has no others.
- * - `OFFLINE`: the dataplane does not serve it, or there is nothing that it could send to.
- * - `DEGRADED`: some members of it fail their checks.
- * - `ERROR`: a member fails its checks; all ready members of a pool do.
- * - `NO_MONITOR`: a member that nobody checks.
- */
-export type OperatingStatus = (typeof OPERATING_STATUSES)[number];
-export const OPERATING_STATUSES = [
-  'ONLINE',
-  'DRAINING',
-  'OFFLINE',
-  'DEGRADED',
-  'ERROR',
-  'NO_MONITOR',
-] as const;
-
-/** What the dataplane says of one member. */
-export interface MemberFacts {
-  /** What it has acknowledged. */
-  readonly state: 'ready' | 'drain' | 'maint' | 'gone';
-  /** undefined where no result has been read, or there is no check. */
-  readonly isDown: boolean | undefined;
-  /** What the last check has found, for people: `HTTP status`, `connection refused`; '' where nothing is known. */
-  readonly cause: string;
-}
-
-export interface DataplaneFacts {
-  serves(listener: string): boolean;
-  member(listener: string, member: string): MemberFacts | undefined;
-}
+import type { DataplaneFacts, MemberFact } from '../dataplane/dataplane.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
+import { objectOf } from '../model/names.ts';
+import type { OperatingStatus } from '../model/operating-status.ts';
 
 export interface MemberStatus {
   readonly name: string;
@@ -70,7 +39,10 @@ export interface LoadBalancerStatus {
   readonly isMonitored: boolean;
 }
 
-export function operatingStatus(loadBalancer: LoadBalancer, facts: DataplaneFacts): LoadBalancerStatus {
+/** What is asked of the dataplane. */
+export type HealthFacts = Pick<DataplaneFacts, 'serves' | 'members'>;
+
+export function operatingStatus(loadBalancer: LoadBalancer, facts: HealthFacts): LoadBalancerStatus {
   const { key } = loadBalancer;
   const listeners = loadBalancer.listeners.map((listener) => listenerStatus(listener, facts));
   const problems = loadBalancer.listeners.flatMap((listener, at) => {
@@ -81,11 +53,10 @@ export function operatingStatus(loadBalancer: LoadBalancer, facts: DataplaneFact
   return { key, status: ofAll(listeners), listeners, problems, isMonitored };
 }
 
-function listenerStatus(listener: Listener, facts: DataplaneFacts): ListenerStatus {
+function listenerStatus(listener: Listener, facts: HealthFacts): ListenerStatus {
   const { name, pool } = listener;
-  const members = pool.members.map((member) =>
-    memberStatus(listener, member, facts.member(name, member.name)),
-  );
+  const known = facts.members(name);
+  const members = pool.members.map((member) => memberStatus(listener, member, known.get(member.name)));
   const ready = members.filter((_, at) => pool.members[at]?.state === 'ready');
   const down = ready.filter(({ status }) => status === 'ERROR').length;
   const own = poolStatus(members, ready.length, down);
@@ -96,12 +67,12 @@ function listenerStatus(listener: Listener, facts: DataplaneFacts): ListenerStat
 function memberStatus(
   { pool }: Listener,
   { name, state }: Member,
-  facts: MemberFacts | undefined,
+  fact: MemberFact | undefined,
 ): MemberStatus {
   const is = (status: OperatingStatus, cause = ''): MemberStatus => ({ name, status, cause });
-  if (facts === undefined || facts.state === 'maint' || facts.state === 'gone') return is('OFFLINE');
-  if (pool.monitor !== undefined && facts.isDown === true) return is('ERROR', facts.cause);
-  if (state === 'drain' || facts.state === 'drain') return is('DRAINING');
+  if (fact === undefined || fact.state === 'maint' || fact.state === 'gone') return is('OFFLINE');
+  if (pool.monitor !== undefined && fact.isDown === true) return is('ERROR', fact.cause);
+  if (state === 'drain' || fact.state === 'drain') return is('DRAINING');
   // HAProxy takes a member for up until it has found something else.
   return is(pool.monitor === undefined ? 'NO_MONITOR' : 'ONLINE');
 }

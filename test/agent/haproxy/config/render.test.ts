@@ -1,17 +1,17 @@
 import test from 'ava';
-import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
-import { configText, inFileOrder } from '../../../agent/haproxy/config/config-text.ts';
-import { type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
-import { haproxyPaths } from '../../../agent/haproxy/process/process.ts';
+import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
+import { configText, inFileOrder } from '../../../../agent/haproxy/config/config-text.ts';
 import {
   descriptionOf,
   renderGlobal,
   renderLoadBalancer,
   structureHash,
-} from '../../../agent/haproxy/render.ts';
-import type { Listener } from '../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../support/build.ts';
-import { loadBalancerOf, translated } from '../../support/translated.ts';
+} from '../../../../agent/haproxy/config/render.ts';
+import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import type { Listener } from '../../../../agent/model/load-balancer.ts';
+import { service, slice } from '../../../support/build.ts';
+import { loadBalancerOf, translated } from '../../../support/translated.ts';
 
 function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
   const settings = { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };

@@ -6,7 +6,18 @@ import type { MetricFamily } from '../../base/metric-family.ts';
 import { Reconciler } from '../../base/reconciler.ts';
 import type { Family, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
+import type { StandingReason } from '../announcer.ts';
 import { VipBook } from '../vip-book.ts';
+import {
+  instanceName,
+  loweredBy,
+  prioritiesOf,
+  type VrrpAnnouncer,
+  type VrrpSettings,
+  type VrrpState,
+  type VrrpStateName,
+  type VrrpStatus,
+} from '../vrrp.ts';
 import { ConfigFile } from './config/config-file.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
@@ -25,15 +36,6 @@ import { VrrpCounters } from './states/vrrp-counters.ts';
 import { VrrpStates } from './states/vrrp-states.ts';
 import { vrrpFamilies, vrrpStatus } from './states/vrrp-status.ts';
 import { VipChoice } from './vip-choice.ts';
-import {
-  instanceName,
-  loweredBy,
-  prioritiesOf,
-  type StandingReason,
-  type VrrpSettings,
-  type VrrpStateName,
-  type VrrpStatus,
-} from './vrrp.ts';
 
 export interface VipAddress {
   readonly address: string;
@@ -45,7 +47,7 @@ const RELOAD_SPACING_MS = 100;
 /** Milliseconds; doubled at each failure, up to the second. */
 const RETRY = { firstMs: 100, mostMs: 5_000 } as const;
 
-export class KeepalivedDataplane {
+export class KeepalivedAnnouncer implements VrrpAnnouncer {
   readonly #options: KeepalivedOptions;
   readonly #paths: KeepalivedPaths;
   readonly #book = new VipBook();
@@ -70,10 +72,11 @@ export class KeepalivedDataplane {
   /** undefined until somebody has said so: the file stays as it is. */
   #lowered: readonly StandingReason[] | undefined;
   #fault = 'keepalived has not been reached yet';
+  readonly #onState: ((state: VrrpState) => void)[] = [];
   #isOpen = false;
 
   constructor(options: KeepalivedOptions) {
-    const { settings, log, metrics, onState, onRefused } = options;
+    const { settings, log, metrics, onRefused } = options;
     const { keepalived: executable, keepalivedSupervisor: supervisor, netns, vrrp } = settings;
     const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const advertInterval = (): number => this.#vrrp.advertInterval;
@@ -86,7 +89,7 @@ export class KeepalivedDataplane {
     this.#states = new VrrpStates(
       (state) => {
         log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
-        onState?.(state);
+        for (const callback of this.#onState) callback(state);
       },
       this.#counters.read(),
       () => void this.#counters.write(this.#states.counts()),
@@ -191,6 +194,11 @@ export class KeepalivedDataplane {
     this.#standing.want(loweredBy(reasons));
     // Before keepalived can be spoken to there may be no place for the file yet.
     if (this.#daemon.version !== '') this.#standing.write().catch((error) => this.#reconciler.fail(error));
+  }
+
+  /** `callback` gets each transition of an instance. */
+  onState(callback: (state: VrrpState) => void): void {
+    this.#onState.push(callback);
   }
 
   /** What each instance says of this host, by name. */

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { endianness } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
+import { socketText, whyNotListening } from '../../../../agent/haproxy/worker/listening.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
-import { socketText, whyNotListening } from '../../../../agent/pair/standing/listening.ts';
 import { TestNetwork } from '../../../support/namespaces.ts';
 import { requires } from '../../../support/requirements.ts';
 
@@ -59,7 +59,7 @@ ava('A process that has ended tells nothing', async (t) => {
 });
 
 withLimits('What cannot be looked at for want of descriptors is not taken for gone', async (t) => {
-  const { pathname } = new URL('../../../../agent/pair/standing/listening.ts', import.meta.url);
+  const { pathname } = new URL('../../../../agent/haproxy/worker/listening.ts', import.meta.url);
   const script = `
     const { openSync } = require('node:fs');
     import('${pathname}').then(async ({ whyNotListening }) => {

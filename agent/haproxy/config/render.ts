@@ -2,11 +2,11 @@
 // part. Pure but for reading the templates at start; a caller that renders thousands of sections does so in slices.
 
 import { hash } from 'node:crypto';
-import { loadTemplate, type View } from '../base/template.ts';
-import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
-import { fallbackBackend } from '../model/names.ts';
-import { OVERLAP } from './config/grace.ts';
-import { grpcExpectation, grpcQuestion } from './config/grpc-check.ts';
+import { loadTemplate, type View } from '../../base/template.ts';
+import type { Listener, LoadBalancer, Member, Pool } from '../../model/load-balancer.ts';
+import { fallbackBackend } from '../../model/names.ts';
+import { GRACE_MS } from './grace.ts';
+import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
   allowedLines,
   hasFallback,
@@ -15,10 +15,10 @@ import {
   socketAddress,
   structureOf,
   USUAL_WEIGHT,
-} from './config/listener-config.ts';
-import type { RenderContext } from './config/render-context.ts';
-import type { SharedTables } from './config/shared-tables.ts';
-import { hasGroups, socketGroup } from './config/socket-groups.ts';
+} from './listener-config.ts';
+import type { RenderContext } from './render-context.ts';
+import type { SharedTables } from './shared-tables.ts';
+import { hasGroups, socketGroup } from './socket-groups.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -48,7 +48,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     threads: context.threads,
     hardStopAfter: context.hardStopAfter,
     maxReloads: context.maxReloads,
-    overlap: OVERLAP,
+    overlap: GRACE_MS,
     localPeer: context.localPeer,
     usualWeight: USUAL_WEIGHT,
     ...tablesView(context.sharedTables),

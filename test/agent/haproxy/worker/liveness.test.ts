@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import type { LivenessOptions } from '../../../../agent/dataplane/dataplane.ts';
+import { HaproxyLiveness, probeListener } from '../../../../agent/haproxy/worker/liveness.ts';
 import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { knock, Watch } from '../../../../agent/pair/standing/haproxy-watch.ts';
 import { eventually } from '../../../support/haproxy.ts';
 import { ownNetwork } from '../../../support/own-network.ts';
 
@@ -64,27 +65,36 @@ function wantedAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer
   return new Map([['default/web', { listeners } as unknown as LoadBalancer]]);
 }
 
-function watchOf(
-  wanted: ReadonlyMap<string, LoadBalancer>,
-  ask: () => Promise<unknown> = async () => undefined,
-  pending: readonly string[] = [],
-  patience = 2_000,
-): Watch {
-  return new Watch({
+function livenessOf(
+  desired: ReadonlyMap<string, LoadBalancer>,
+  {
+    ask = async (): Promise<unknown> => undefined,
+    pending = [] as readonly string[],
+    netns = '',
+    workerPid = process.pid,
+  } = {},
+): HaproxyLiveness {
+  return new HaproxyLiveness({
     ask,
-    wanted,
-    served: (key) => (pending.includes(key) ? 'pending' : wanted.get(key)),
-    serves: (name) => name !== 'at-99',
-    knock: (place) => knock(place, patience),
+    desired,
+    facts: {
+      served: (key) => (pending.includes(key) ? 'pending' : desired.get(key)),
+      serves: (name) => name !== 'at-99',
+    },
+    netns,
+    workerPid: () => workerPid,
   });
 }
 
 const all = (): boolean => true;
+const ACTIVE: LivenessOptions = { timeoutMs: 2_000, holds: all };
+const STANDBY: LivenessOptions = { timeoutMs: 2_000, holds: undefined };
 
 test('Each listener has its turn', async (t) => {
   const taken = [await listen(t, 1), await listen(t, 2), await listen(t, 3)];
-  const watch = watchOf(wantedAt(1, 2, 3));
-  for (let look = 0; look < 6; look++) t.deepEqual(await watch.look(all), { haproxy: '', listeners: '' });
+  const liveness = livenessOf(wantedAt(1, 2, 3));
+  for (let look = 0; look < 6; look++)
+    t.deepEqual(await liveness.look(ACTIVE), { control: '', listeners: '' });
   // Of a connection that is made this process may hear later at the end that takes it.
   await eventually(
     async () => taken.map((each) => each()).join(),
@@ -94,73 +104,104 @@ test('Each listener has its turn', async (t) => {
 
 test('One listener that refuses is not the fault of the host, three in a row are', async (t) => {
   await listen(t, 11);
-  const some = watchOf(wantedAt(12, 13, 11));
-  t.is((await some.look(all)).listeners, '');
-  const none = watchOf(wantedAt(12, 13, 14));
-  t.regex((await none.look(all)).listeners, /ECONNREFUSED/);
+  const some = livenessOf(wantedAt(12, 13, 11));
+  t.is((await some.look(ACTIVE)).listeners, '');
+  const none = livenessOf(wantedAt(12, 13, 14));
+  t.regex((await none.look(ACTIVE)).listeners, /ECONNREFUSED/);
 });
 
 test('A listener is well where it takes connections at any of its addresses', async (t) => {
   await listen(t, 51);
   const addresses = [address(52), address(51)];
   const listeners = [{ name: 'two', addresses, port: PORT } as unknown as Listener];
-  const watch = watchOf(new Map([['default/web', { listeners } as unknown as LoadBalancer]]));
-  t.is((await watch.look(all)).listeners, '');
-  t.regex((await watch.look((one) => one !== address(51))).listeners, /ECONNREFUSED/);
+  const liveness = livenessOf(new Map([['default/web', { listeners } as unknown as LoadBalancer]]));
+  t.is((await liveness.look(ACTIVE)).listeners, '');
+  t.regex(
+    (await liveness.look({ ...ACTIVE, holds: (one) => one !== address(51) })).listeners,
+    /ECONNREFUSED/,
+  );
 });
 
 test('What is still to be done is not tried: HAProxy may not listen there yet', async (t) => {
-  const pending = watchOf(wantedAt(12, 13, 14), undefined, ['default/web']);
-  t.is((await pending.look(all)).listeners, '');
+  const pending = livenessOf(wantedAt(12, 13, 14), { pending: ['default/web'] });
+  t.is((await pending.look(ACTIVE)).listeners, '');
 });
 
-test('What HAProxy does not serve, and VIPs that are elsewhere, are not tried', async (t) => {
-  t.is((await watchOf(wantedAt(99)).look(all)).listeners, '');
-  t.is((await watchOf(wantedAt(12)).look(undefined)).listeners, '');
-  t.is((await watchOf(wantedAt(12)).look(() => false)).listeners, '');
-  t.is((await watchOf(new Map()).look(all)).listeners, '');
+test('Listeners that HAProxy does not serve, and VIPs of the peer, are not tried', async (t) => {
+  t.is((await livenessOf(wantedAt(99)).look(ACTIVE)).listeners, '');
+  t.is((await livenessOf(wantedAt(12)).look({ ...ACTIVE, holds: () => false })).listeners, '');
+  t.is((await livenessOf(new Map()).look(ACTIVE)).listeners, '');
 });
 
 test('Where this host holds some of the VIPs, these are tried', async (t) => {
   const taken = await listen(t, 21);
-  const watch = watchOf(wantedAt(22, 21, 23));
+  const liveness = livenessOf(wantedAt(22, 21, 23));
   for (let look = 0; look < 4; look++) {
-    t.deepEqual(await watch.look((held) => held === address(21)), { haproxy: '', listeners: '' });
+    t.deepEqual(await liveness.look({ ...ACTIVE, holds: (held) => held === address(21) }), {
+      control: '',
+      listeners: '',
+    });
   }
   await eventually(
     async () => taken(),
     (count) => count === 4,
   );
-  t.regex((await watch.look((held) => held === address(23))).listeners, /ECONNREFUSED/);
+  t.regex(
+    (await liveness.look({ ...ACTIVE, holds: (held) => held === address(23) })).listeners,
+    /ECONNREFUSED/,
+  );
 });
 
 test('A listener that is full is there: it lowers nobody, but one that is gone does', async (t) => {
   const full = await listenFull(t, address(61), PORT);
-  const watch = watchOf(wantedAt(61), undefined, [], 200);
-  t.deepEqual(await watch.look(all), { haproxy: '', listeners: '' });
+  const liveness = livenessOf(wantedAt(61));
+  const look = { ...ACTIVE, timeoutMs: 200 };
+  t.deepEqual(await liveness.look(look), { control: '', listeners: '' });
   await full.end();
-  t.regex((await watch.look(all)).listeners, /ECONNREFUSED/);
+  t.regex((await liveness.look(look)).listeners, /ECONNREFUSED/);
+});
+
+test('A standby, and an agent outside of the network of HAProxy, ask the kernel who listens, one look in four', async (t) => {
+  await listen(t, 71);
+  for (const [netns, options] of [
+    ['', STANDBY],
+    ['elsewhere', ACTIVE],
+  ] as const) {
+    const faults = async (last: number): Promise<readonly string[]> => {
+      const liveness = livenessOf(wantedAt(last), { netns });
+      const found: string[] = [];
+      for (let look = 0; look < 2; look++) found.push((await liveness.look(options)).listeners);
+      return found;
+    };
+    t.deepEqual(await faults(71), ['', '']);
+    // Once something is wrong every look asks.
+    const fault = `Nothing listens on ${address(72)} port ${PORT}`;
+    t.deepEqual(await faults(72), [fault, fault]);
+  }
 });
 
 test('What does not answer counts as gone where the kernel has no listener there', async (t) => {
   // The address that is reached is not the one that is listened on.
   const { port } = await listenFull(t, '0.0.0.0', 0, address(62));
-  t.is(await knock({ address: address(62), port }, 200), `Nothing listens on ${address(62)} port ${port}`);
+  t.is(
+    await probeListener({ address: address(62), port }, 200),
+    `Nothing listens on ${address(62)} port ${port}`,
+  );
 });
 
 test('A HAProxy that does not answer is reported in its own words', async (t) => {
   const silent = async (): Promise<never> => {
     throw new Error('HAProxy does not answer within 1000 ms');
   };
-  t.deepEqual(await watchOf(wantedAt(12), silent).look(all), {
-    haproxy: 'HAProxy does not answer within 1000 ms',
+  t.deepEqual(await livenessOf(wantedAt(12), { ask: silent }).look(ACTIVE), {
+    control: 'HAProxy does not answer within 1000 ms',
     listeners: '',
   });
 });
 
 test('A process that had no processor for a while finds what has answered meanwhile', async (t) => {
   await listen(t, 5);
-  const answer = knock({ address: address(5), port: PORT }, 50);
+  const answer = probeListener({ address: address(5), port: PORT }, 50);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
   t.is(await answer, '');
 });

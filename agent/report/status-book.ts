@@ -2,14 +2,9 @@
 // changed, and a question about all costs nothing. Holds values only, and members by name only where one is not well,
 // unless all are OFFLINE with their listener.
 
-import type { LoadBalancer, Problem } from '../agent/model/load-balancer.ts';
-import {
-  type DataplaneFacts,
-  type LoadBalancerStatus,
-  OPERATING_STATUSES,
-  type OperatingStatus,
-  operatingStatus,
-} from './operating-status.ts';
+import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
+import { OPERATING_STATUSES, type OperatingStatus } from '../model/operating-status.ts';
+import { type HealthFacts, type LoadBalancerStatus, operatingStatus } from './operating-status.ts';
 
 export type StatusKind = 'load_balancer' | 'listener' | 'pool' | 'member';
 /** How many there are, by kind and status; every pair has its number, be it 0. */
@@ -36,7 +31,7 @@ export class StatusBook {
   };
 
   /** Looks at one load balancer again, undefined where it is gone. True where a status or a problem is another one. */
-  update(key: string, loadBalancer: LoadBalancer | undefined, facts: DataplaneFacts): boolean {
+  update(key: string, loadBalancer: LoadBalancer | undefined, facts: HealthFacts): boolean {
     const before = this.#entries.get(key);
     const after = loadBalancer && operatingStatus(loadBalancer, facts);
     const isUnwell = after?.status === 'ERROR' || after?.status === 'DEGRADED';

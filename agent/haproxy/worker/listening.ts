@@ -1,5 +1,5 @@
-// Whether anything listens on an address and port of another network namespace, where the agent cannot connect: as the
-// kernel shows it in /proc of a process that is there. Only reads, and needs no right to enter the namespace.
+// Looks up in the kernel's list of sockets whether anything listens on an address and port, for network namespaces to
+// which the agent cannot connect: /proc of a process there shows it. Only reads; needs no right to enter the namespace.
 
 import { open } from 'node:fs/promises';
 import { endianness } from 'node:os';
@@ -7,25 +7,25 @@ import { messageOf } from '../../base/errors.ts';
 import { addressNumber } from '../../base/ip-range.ts';
 import { isShortage } from '../../host/shortage.ts';
 
-export interface Place {
+export interface SocketAddress {
   /** Canonical. */
   readonly address: string;
   readonly port: number;
 }
 
 /** Bytes of one read; a thousand sockets take 150,000. */
-const CHUNK = 65_536;
+const CHUNK_BYTES = 65_536;
 /** In a line's fourth column: TCP_LISTEN. */
 const LISTENS = '0A';
 /** What stands there in the first line. */
 const HEADER = 'st';
 
-/** '' where it listens, also where that cannot be seen: the process has ended, or this one may open no more files. */
-export async function whyNotListening(pid: number, place: Place): Promise<string> {
-  const { address, port } = place;
+/** '' if it listens, or if that cannot be seen: the process has ended, or this one may open no more files. */
+export async function whyNotListening(pid: number, to: SocketAddress): Promise<string> {
+  const { address, port } = to;
   const table = address.includes(':') ? 'tcp6' : 'tcp';
   try {
-    if (await isListed(`/proc/${pid}/net/${table}`, socketText(place))) return '';
+    if (await isListed(`/proc/${pid}/net/${table}`, socketText(to))) return '';
     return `Nothing listens on ${address} port ${port}`;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -34,7 +34,7 @@ export async function whyNotListening(pid: number, place: Place): Promise<string
 }
 
 /** As the kernel writes it: each 32 bits of the address as a number of this machine. */
-export function socketText({ address, port }: Place): string {
+export function socketText({ address, port }: SocketAddress): string {
   const digits = addressNumber(address)
     .toString(16)
     .padStart(address.includes(':') ? 32 : 8, '0');
@@ -47,9 +47,9 @@ export function socketText({ address, port }: Place): string {
 async function isListed(path: string, socket: string): Promise<boolean> {
   const file = await open(path, 'r');
   try {
-    const buffer = Buffer.allocUnsafe(CHUNK);
+    const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
     for (let rest = ''; ; ) {
-      const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
+      const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, null);
       const text = rest + buffer.toString('latin1', 0, bytesRead);
       const end = text.lastIndexOf('\n') + 1;
       const at = text.indexOf(`: ${socket} `);

@@ -1,9 +1,10 @@
 import test from 'ava';
-import type { LoadBalancer, Member, Pool } from '../../agent/model/load-balancer.ts';
-import { listenersInWords, type MemberFacts, operatingStatus } from '../../health/operating-status.ts';
-import { StatusBook } from '../../health/status-book.ts';
-import { service, slice } from '../support/build.ts';
-import { loadBalancerOf, translated } from '../support/translated.ts';
+import type { MemberFact } from '../../../agent/dataplane/dataplane.ts';
+import type { LoadBalancer, Member, Pool } from '../../../agent/model/load-balancer.ts';
+import { listenersInWords, operatingStatus } from '../../../agent/report/operating-status.ts';
+import { StatusBook } from '../../../agent/report/status-book.ts';
+import { service, slice } from '../../support/build.ts';
+import { loadBalancerOf, translated } from '../../support/translated.ts';
 
 /** A load balancer with one port and a member for each word. */
 function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): LoadBalancer {
@@ -28,19 +29,25 @@ function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): Lo
   return { ...own, listeners };
 }
 
-const FACTS: Readonly<Record<string, MemberFacts | undefined>> = {
-  up: { state: 'ready', isDown: false, cause: '' },
-  unread: { state: 'ready', isDown: undefined, cause: '' },
-  down: { state: 'ready', isDown: true, cause: 'no answer in time (L7TOUT)' },
-  drain: { state: 'drain', isDown: false, cause: '' },
-  maint: { state: 'maint', isDown: undefined, cause: '' },
+const FACTS: Readonly<Record<string, MemberFact | undefined>> = {
+  up: { state: 'ready', weight: 16, isDown: false, cause: '' },
+  unread: { state: 'ready', weight: 16, isDown: undefined, cause: '' },
+  down: { state: 'ready', weight: 16, isDown: true, cause: 'no answer in time (L7TOUT)' },
+  drain: { state: 'drain', weight: 16, isDown: false, cause: '' },
+  maint: { state: 'maint', weight: 16, isDown: undefined, cause: '' },
   missing: undefined,
 };
 
 function factsOf(words: readonly string[], isServed = true) {
   return {
     serves: () => isServed,
-    member: (_: string, name: string) => FACTS[words[Number(name.split(/[.:]/)[3])] ?? ''],
+    members: (_: string) =>
+      new Map(
+        words.flatMap((word, at) => {
+          const fact = FACTS[word];
+          return fact === undefined ? [] : [[`10.0.0.${at}:80`, fact] as const];
+        }),
+      ),
   };
 }
 

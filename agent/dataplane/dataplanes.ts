@@ -1,0 +1,173 @@
+// Several dataplanes as one: each plans and serves its own listeners of a load balancer, and what they say of it is
+// joined. A load balancer is pending while it is pending in one of them.
+
+import type { MetricFamily } from '../base/metric-family.ts';
+import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
+import type { Dataplane, Liveness, LivenessOptions, MemberFact, Outcome, Plan } from './dataplane.ts';
+import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
+
+/** A dataplane and the engine whose listeners it serves. */
+export interface DataplaneOf<S> {
+  readonly engine: Engine;
+  readonly dataplane: Dataplane<Plan, S>;
+}
+
+/** The plans for one load balancer, in the order of the dataplanes; undefined from one that can plan nothing now. */
+interface JoinedPlan extends Plan {
+  readonly parts: readonly (Plan | undefined)[];
+}
+
+const EFFORTS = ['none', 'runtime', 'reload'] as const;
+const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
+
+export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
+  readonly #desired: ReadonlyMap<string, LoadBalancer>;
+  readonly #all: readonly DataplaneOf<S>[];
+  readonly #main: Dataplane<Plan, S>;
+
+  /** The first dataplane is the main one: its version and load are shown for the whole. */
+  constructor(
+    desired: ReadonlyMap<string, LoadBalancer>,
+    main: DataplaneOf<S>,
+    ...others: readonly DataplaneOf<S>[]
+  ) {
+    this.#desired = desired;
+    this.#all = [main, ...others];
+    this.#main = main.dataplane;
+  }
+
+  prepare(): void {
+    for (const { dataplane } of this.#all) dataplane.prepare();
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.#all.map(({ dataplane }) => dataplane.start()));
+  }
+
+  configure(settings: S): void {
+    for (const { dataplane } of this.#all) dataplane.configure(settings);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map(({ dataplane }) => dataplane.close()));
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    await Promise.all(this.#all.map(({ dataplane }) => dataplane.stop(graceMs)));
+  }
+
+  plan(keys: Iterable<string>): readonly JoinedPlan[] {
+    const planned = [...new Set(keys)];
+    const plans = this.#all.map(({ dataplane }) => byKey(dataplane.plan(planned)));
+    return planned.flatMap((key) => {
+      const parts = plans.map((each) => each.get(key));
+      const efforts = parts.flatMap((part) => (part === undefined ? [] : EFFORTS.indexOf(part.effort)));
+      if (efforts.length === 0) return [];
+      return [{ key, effort: EFFORTS[Math.max(...efforts)] ?? 'none', parts }];
+    });
+  }
+
+  async apply(plans: readonly JoinedPlan[]): Promise<Outcome> {
+    const outcomes = await Promise.all(
+      this.#all.map(({ dataplane }, at) => dataplane.apply(plans.flatMap(({ parts }) => parts[at] ?? []))),
+    );
+    const unplanned = plans.filter((plan) => this.#lacksPart(plan)).map(({ key }) => key);
+    return {
+      acknowledged: new Set(outcomes.flatMap(({ acknowledged }) => [...acknowledged])),
+      pending: new Set([...unplanned, ...outcomes.flatMap(({ pending }) => [...pending])]),
+      lost: outcomes.find(({ lost }) => lost !== undefined)?.lost,
+    };
+  }
+
+  served(key: string): LoadBalancer | 'pending' | undefined {
+    const found = this.#all.map(({ engine, dataplane }) => ({ engine, served: dataplane.served(key) }));
+    if (found.some(({ served }) => served === 'pending')) return 'pending';
+    const whole = found.flatMap(({ served }) => (served === undefined || served === 'pending' ? [] : served));
+    const [first] = whole;
+    // The same value from all: nothing is left out, and its identity is kept.
+    if (first === undefined || (whole.length === found.length && whole.every((each) => each === first)))
+      return first;
+    const listeners = found.flatMap(({ engine, served }) =>
+      typeof served === 'object' ? served.listeners.filter((listener) => listener.engine === engine) : [],
+    );
+    return { ...first, listeners };
+  }
+
+  serves(listener: string, address?: string): boolean {
+    return this.#all.some(({ dataplane }) => dataplane.serves(listener, address));
+  }
+
+  servesElsewhere(key: string, addresses?: readonly string[]): boolean {
+    return this.#all.some(({ dataplane }) => dataplane.servesElsewhere(key, addresses));
+  }
+
+  members(listener: string): ReadonlyMap<string, MemberFact> {
+    return this.#serving(listener)?.members(listener) ?? NO_MEMBERS;
+  }
+
+  problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
+    return this.#all.flatMap(({ dataplane }) => dataplane.problemsOf(loadBalancer));
+  }
+
+  /** That of the main one, but with every fault, and `serving` only if all do. */
+  status(): DataplaneStatus {
+    const [main, ...others] = this.#all.map(({ dataplane }) => dataplane.status());
+    if (main === undefined) throw new Error('There is always a main dataplane');
+    const all = [main, ...others];
+    return {
+      ...main,
+      serving: all.every(({ serving }) => serving),
+      isAway: all.some(({ isAway }) => isAway),
+      isReloading: all.some(({ isReloading }) => isReloading),
+      reloadPending: all.flatMap(({ reloadPending }) => reloadPending),
+      serversToDelete: sum(all.map(({ serversToDelete }) => serversToDelete)),
+      rejected: sum(all.map(({ rejected }) => rejected)),
+      blocked: all.flatMap(({ blocked }) => blocked),
+      fault: all.map(({ fault }) => fault).find(Boolean) ?? '',
+      persistFault: all.map(({ persistFault }) => persistFault).find(Boolean) ?? '',
+    };
+  }
+
+  async liveness(options: LivenessOptions): Promise<Liveness> {
+    const all = await Promise.all(this.#all.map(({ dataplane }) => dataplane.liveness(options)));
+    const first = (key: keyof Liveness): string => all.map((each) => each[key]).find(Boolean) ?? '';
+    return { control: first('control'), listeners: first('listeners') };
+  }
+
+  async families(): Promise<readonly MetricFamily[]> {
+    return (await Promise.all(this.#all.map(({ dataplane }) => dataplane.families()))).flat();
+  }
+
+  async stats(listener: string): Promise<ListenerStats | undefined> {
+    return this.#serving(listener)?.stats(listener);
+  }
+
+  loads(): readonly Load[] {
+    return this.#main.loads();
+  }
+
+  async runningListeners(): Promise<readonly string[] | undefined> {
+    const all = await Promise.all(this.#all.map(({ dataplane }) => dataplane.runningListeners()));
+    return all.includes(undefined) ? undefined : all.flatMap((listeners) => listeners ?? []);
+  }
+
+  /** A dataplane that has listeners to serve of this load balancer can plan nothing now. */
+  #lacksPart({ key, parts }: JoinedPlan): boolean {
+    const listeners = this.#desired.get(key)?.listeners ?? [];
+    return this.#all.some(
+      ({ engine }, at) => parts[at] === undefined && listeners.some((listener) => listener.engine === engine),
+    );
+  }
+
+  #serving(listener: string): Dataplane<Plan, S> | undefined {
+    return this.#all.find(({ dataplane }) => dataplane.serves(listener))?.dataplane;
+  }
+}
+
+function byKey(plans: readonly Plan[]): ReadonlyMap<string, Plan> {
+  return new Map(plans.map((plan) => [plan.key, plan]));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

@@ -1,0 +1,58 @@
+// Applies plans to the active worker and, for as long as it may take connections, to the worker that it replaced.
+// Hides a reload that is under way: a worker that is being replaced refuses everything, which is no fault.
+
+import { HeadgateError } from '../../base/errors.ts';
+import { applyPlans, type WorkerOutcome } from '../apply.ts';
+import type { HaproxyPlan } from '../plan.ts';
+import type { BootedWorker } from '../worker.ts';
+import type { ActiveWorker } from './active-worker.ts';
+
+export interface AppliedOutcome extends WorkerOutcome {
+  /** A reload is under way, so that refusals say nothing, and its worker gets what is missing. */
+  readonly isReloading: boolean;
+}
+
+/** The worker was replaced before it replied, so its state is unknown; the new one gets the desired state. */
+const REPLACED: WorkerOutcome = {
+  acknowledged: [],
+  refused: [],
+  repaired: [],
+  beyondRepair: [],
+  lost: new HeadgateError('RUNTIME_CLOSED', 'Another worker serves', { retry: 'now' }),
+};
+
+/** undefined while there is no worker. `planFor` plans a load balancer for one worker. Never throws. */
+export async function applyToWorkers(
+  active: ActiveWorker,
+  plans: readonly HaproxyPlan[],
+  planFor: (worker: BootedWorker, key: string) => HaproxyPlan,
+  isReloading: () => boolean,
+): Promise<AppliedOutcome | undefined> {
+  const { worker, draining } = active;
+  if (worker === undefined) return undefined;
+  const keys = plans.map(({ key }) => key);
+  if (isReloading()) active.changedMeanwhile(keys);
+  if (draining !== undefined) void applyToDraining(active, draining, keys, planFor);
+  const applying = applyPlans(worker, plans, (key) => planFor(worker, key));
+  const outcome = await active.unlessReplaced(applying);
+  if (outcome === undefined) {
+    // Servers that the old worker has removed must still be drained there.
+    void applying.then(({ acknowledged }) => active.acknowledged(worker, acknowledged));
+    return { ...REPLACED, isReloading: isReloading() };
+  }
+  active.acknowledged(worker, outcome.acknowledged);
+  if (isReloading()) active.planAfterReload(outcome.refused.map(({ key }) => key));
+  return { ...outcome, isReloading: isReloading() };
+}
+
+/** A draining worker cannot be reloaded, so its refusals are ignored. */
+async function applyToDraining(
+  active: ActiveWorker,
+  draining: BootedWorker,
+  keys: readonly string[],
+  planFor: (worker: BootedWorker, key: string) => HaproxyPlan,
+): Promise<void> {
+  const plan = (key: string): HaproxyPlan => planFor(draining, key);
+  const { acknowledged } = await applyPlans(draining, keys.map(plan), plan);
+  active.acknowledged(draining, acknowledged);
+}

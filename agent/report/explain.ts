@@ -1,0 +1,126 @@
+// Explains one Service for `why`: whether it is served, what is the matter, and the state of each listener and member.
+// Reads the parts of the agent; changes nothing.
+
+import type { Verdict } from '../../health/page-model.ts';
+import type { MemberFact } from '../dataplane/dataplane.ts';
+import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
+import type { OperatingStatus } from '../model/operating-status.ts';
+import { selectEndpoints } from '../translate/service/select-endpoints.ts';
+import { viewOf } from './load-balancer-view.ts';
+import type { LoadBalancerStatus } from './operating-status.ts';
+import type { ApiStatus, StatusSources } from './status.ts';
+
+export interface ServiceExplanation {
+  readonly key: string;
+  readonly verdict: 'not found' | 'not ours' | Verdict;
+  /** In Octavia's words; undefined where it is not ours. */
+  readonly status: OperatingStatus | undefined;
+  /** For people: what is the matter, most important first. */
+  readonly reasons: readonly string[];
+  readonly addresses: readonly string[];
+  readonly listeners: readonly ListenerExplanation[];
+  readonly problems: readonly Problem[];
+}
+
+export interface ListenerExplanation {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly protocol: string;
+  readonly port: number;
+  readonly status: OperatingStatus;
+  readonly pool: OperatingStatus;
+  readonly members: readonly {
+    readonly name: string;
+    readonly target: string;
+    readonly state: string;
+    /** What HAProxy has acknowledged: ready, drain, maint, or missing. */
+    readonly haproxy: string;
+    readonly status: OperatingStatus;
+    /** What its check has found, where it fails; otherwise ''. */
+    readonly cause: string;
+  }[];
+  /** Endpoints that are neither ready nor serving, and so no members. */
+  readonly notReady: number;
+}
+
+/** `key` is `namespace/name`. */
+export function explainService(key: string, sources: StatusSources): ServiceExplanation {
+  const { desired, cluster, dataplane } = sources;
+  const empty = { key, status: undefined, addresses: [], listeners: [], problems: [] };
+  const ignored = desired.ignored.get(key);
+  if (ignored !== undefined) return { ...empty, verdict: 'not ours', reasons: [ignored.reason] };
+  const loadBalancer = desired.loadBalancers.get(key);
+  if (loadBalancer === undefined) {
+    const reason =
+      cluster.service(key) === undefined ? `There is no Service "${key}"` : 'It has not been looked at yet';
+    const about = sources.sourceProblems().filter(({ message }) => message.includes(key));
+    return {
+      ...empty,
+      verdict: 'not found',
+      reasons: [reason, ...unseen(sources.api()), ...about.map(({ message }) => message)],
+      problems: about,
+    };
+  }
+  const { health, problems, verdict } = viewOf(loadBalancer, sources);
+  const listeners = loadBalancer.listeners.map((listener) =>
+    explainListener(loadBalancer, listener, health, sources),
+  );
+  const reasons = [
+    ...problems.map(({ message }) => message),
+    ...listeners.filter(({ members }) => !members.some(isUp)).map(withoutMembers),
+    ...listeners
+      .filter(({ name }) => !dataplane.serves(name))
+      .map(({ name }) => `HAProxy does not serve ${name} (yet)`),
+  ];
+  const addresses = loadBalancer.vips.map(({ address }) => address);
+  return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+}
+
+/** Why there may be more than is known of. */
+function unseen(api: ApiStatus | undefined): readonly string[] {
+  if (api === undefined || (api.isSynced && api.fault === '')) return [];
+  const since = api.isSynced ? 'cannot be asked now' : 'has not been read yet';
+  return [`The API server ${since}${api.fault === '' ? '' : `: ${api.fault}`}`];
+}
+
+function isUp(member: ListenerExplanation['members'][number]): boolean {
+  return member.haproxy === 'ready';
+}
+
+function withoutMembers({ name, members, notReady }: ListenerExplanation): string {
+  if (members.length > 0) return `No member of ${name} takes connections`;
+  if (notReady > 0) return `${name} has no member: ${notReady} endpoints are there, none is ready`;
+  return `${name} has no member: no EndpointSlice gives it an endpoint`;
+}
+
+/** One that drained already when HAProxy started has weight 0 from its file, which is the same. */
+function stateOf({ state }: Member, fact: MemberFact | undefined): MemberFact['state'] | 'missing' {
+  if (fact === undefined) return 'missing';
+  return state === 'drain' && fact.state === 'ready' && fact.weight === 0 ? 'drain' : fact.state;
+}
+
+function explainListener(
+  loadBalancer: LoadBalancer,
+  { name, addresses, protocol, port, portName, family, pool }: Listener,
+  health: LoadBalancerStatus,
+  { cluster, dataplane, zone }: StatusSources,
+): ListenerExplanation {
+  const slices = cluster.slices(loadBalancer.key);
+  const { notReady } = selectEndpoints(slices, { name: portName, protocol }, family, {
+    zone: zone(),
+    ignoreHints: true,
+  });
+  const facts = dataplane.members(name);
+  const own = health.listeners.find((each) => each.name === name);
+  const statuses = new Map(own?.members.map((each) => [each.name, each]));
+  const members = pool.members.map((member) => ({
+    name: member.name,
+    target: member.target,
+    state: member.state,
+    haproxy: stateOf(member, facts.get(member.name)),
+    status: statuses.get(member.name)?.status ?? 'OFFLINE',
+    cause: statuses.get(member.name)?.cause ?? '',
+  }));
+  const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
+  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady };
+}
