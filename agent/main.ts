@@ -42,7 +42,7 @@ async function run(argv: readonly string[]): Promise<number> {
   reporter?.start();
   const readBy = await reading;
   await addresses.start();
-  await lastMembers.read();
+  lastMembers.read();
   const translating = () => settings.translating;
   const desired = { changes, cluster, model, settings: translating, addresses };
   const isKnown = await translateFirst({ ...desired, sources, readBy, haproxy, stopping, log });

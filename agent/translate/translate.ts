@@ -66,7 +66,7 @@ export interface Model {
   /** Keys whose members are nodes. */
   readonly onNodes: Set<string>;
   readonly claims: VipClaims;
-  /** By Service and listener: the members that a pool had when the agent before this one ended (last-members.ts). */
+  /** By Service and listener: the members that a pool had when the agent before this one ended (state/kept-members.ts). */
   readonly remembered: Map<string, Map<string, readonly Member[]>>;
 }
 

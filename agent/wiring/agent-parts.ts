@@ -21,7 +21,7 @@ import type { StatusSources } from '../report/status.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { apiClient, claimHome } from '../sources/cluster-api.ts';
 import { Sources } from '../sources/sources.ts';
-import { LastMembers } from '../state/kept-members.ts';
+import { KeptMembers } from '../state/kept-members.ts';
 import { isOurLoadBalancer, whyNotOurs } from '../translate/service/service-vips.ts';
 import { emptyModel, type Model } from '../translate/translate.ts';
 import { KeepalivedDataplane } from '../vips/keepalived/dataplane.ts';
@@ -49,7 +49,7 @@ export interface AgentParts {
   readonly known: StatusSources;
   readonly overview: Overview;
   readonly telling: Telling;
-  readonly lastMembers: LastMembers;
+  readonly lastMembers: KeptMembers;
 }
 
 /** Nothing runs yet. Errors: SETTINGS_INVALID. */
@@ -172,7 +172,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     zone: () => settings.now.zone,
   };
   const overview = new Overview(known);
-  const lastMembers = new LastMembers({ stateDir, model, log });
+  const lastMembers = new KeptMembers({ stateDir, model, log });
   const telling = new Telling({
     model,
     haproxy,

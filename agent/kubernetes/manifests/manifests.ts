@@ -105,7 +105,7 @@ export class ManifestSource {
     this.#closed = true;
     this.#folders.close();
     for (const { timer } of this.#files.values()) clearTimeout(timer);
-    await this.#snapshots?.flush();
+    await this.#snapshots?.close();
   }
 
   #onFile(path: string): void {
@@ -348,8 +348,8 @@ export class ManifestSource {
     if (file.objects.size === 0) {
       if (this.#started) this.#snapshots?.remove(path);
     } else if (unsaved !== undefined) {
-      const isKept = !this.#started && this.#snapshots?.has(path, unsaved.bytes.length, unsaved.modified);
-      if (!isKept) this.#snapshots?.save(path, unsaved.bytes, unsaved.modified);
+      const isKept = !this.#started && this.#snapshots?.has(path, unsaved.bytes);
+      if (!isKept) this.#snapshots?.save(path, unsaved.bytes);
     }
     file.unsaved = undefined;
   }
