@@ -7,8 +7,8 @@ import type { AddressRange } from '../../base/ip-range.ts';
 import { Slice } from '../../base/slice.ts';
 import { isMapping } from '../../base/validate.ts';
 import { type RecordChange, RecordLog } from '../../host/record-log.ts';
-import { ADDRESS_API_VERSION } from '../address-group.ts';
 import type { ObjectRef } from '../cluster.ts';
+import { ADDRESS_API_VERSION } from '../object-names.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
 

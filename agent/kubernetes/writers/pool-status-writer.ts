@@ -5,9 +5,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
-import { ADDRESS_API_VERSION } from '../address-group.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { KubernetesApi } from '../api/kubernetes-api.ts';
+import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 
 export interface PoolStatusWriterOptions {
