@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { BackgroundWrite } from '../base/background-write.ts';
 import { messageOf } from '../base/errors.ts';
 import { parseAddress } from '../base/ip.ts';
-import { listOf, mappingOf, oneOf, text, textReader, type Valid, wholeNumber } from '../base/validate.ts';
+import { listOf, object, oneOf, string, textReader, type Valid, wholeNumber } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
 import { RecordLog } from '../host/record-log.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
@@ -15,15 +15,15 @@ import type { Model } from '../translate/translate.ts';
 
 /** Of each Service, by its key. */
 const poolsSchema = listOf(
-  mappingOf({
-    listener: text(),
+  object({
+    listener: string(),
     members: listOf(
-      mappingOf({
+      object({
         address: textReader(parseAddress, 'is not an IP address'),
         port: wholeNumber(1, 65_535),
         weight: wholeNumber(0, 256),
         state: oneOf('ready', 'drain'),
-        target: text(),
+        target: string(),
       }),
     ),
   }),

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
-import { mappingOf, text } from '../../base/validate.ts';
+import { object, string } from '../../base/validate.ts';
 import type { ExecPlugin } from './kubeconfig.ts';
 
 /** What a plugin gave; of a certificate both parts or neither. */
@@ -91,10 +91,10 @@ async function outputOf(plugin: ExecPlugin, cluster: object, timeoutMs: number):
   return promise.finally(() => clearTimeout(timer));
 }
 
-const optionalText = text().nullish();
-const answerSchema = mappingOf({
-  apiVersion: text(),
-  status: mappingOf({
+const optionalText = string().nullish();
+const answerSchema = object({
+  apiVersion: string(),
+  status: object({
     token: optionalText,
     clientCertificateData: optionalText,
     clientKeyData: optionalText,

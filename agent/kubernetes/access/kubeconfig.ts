@@ -6,13 +6,13 @@ import { dirname, join, resolve } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import {
+  boolean,
   isMapping,
   listOf,
-  mappingOf,
+  object,
   oneOf,
   type Rule,
-  text,
-  truth,
+  string,
   type Valid,
 } from '../../base/validate.ts';
 import { parseYamlDocuments } from '../../base/yaml.ts';
@@ -50,25 +50,25 @@ export interface ExecPlugin {
 /** https://kubernetes.io/docs/reference/config-api/client-authentication.v1/ */
 const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const;
 
-const optionalText = text().nullish();
-const clusterSchema = mappingOf({
-  server: text(),
+const optionalText = string().nullish();
+const clusterSchema = object({
+  server: string(),
   'certificate-authority': optionalText,
   'certificate-authority-data': optionalText,
   'tls-server-name': optionalText,
-  'insecure-skip-tls-verify': truth().nullish(),
+  'insecure-skip-tls-verify': boolean().nullish(),
   'proxy-url': optionalText,
 });
-const execSchema = mappingOf({
+const execSchema = object({
   apiVersion: oneOf(...EXEC_VERSIONS),
-  command: text(),
-  args: listOf(text()).nullish(),
-  env: listOf(mappingOf({ name: text(), value: text() })).nullish(),
+  command: string(),
+  args: listOf(string()).nullish(),
+  env: listOf(object({ name: string(), value: string() })).nullish(),
   // Always: the plugin asks a person, and the agent has none.
   interactiveMode: oneOf('Never', 'IfAvailable').nullish(),
-  provideClusterInfo: truth().nullish(),
+  provideClusterInfo: boolean().nullish(),
 });
-const userSchema = mappingOf({
+const userSchema = object({
   token: optionalText,
   tokenFile: optionalText,
   'client-certificate': optionalText,
@@ -80,7 +80,7 @@ const userSchema = mappingOf({
   exec: execSchema.nullish(),
   as: optionalText,
   'as-uid': optionalText,
-  'as-groups': listOf(text()).nullish(),
+  'as-groups': listOf(string()).nullish(),
 });
 
 /** `path`: of the file, for those that it names. Errors: API_CREDENTIALS. */
@@ -219,7 +219,7 @@ function impersonationOf(
   if (uid) headers['Impersonate-Uid'] = uid;
   if (groups.length > 0) headers['Impersonate-Group'] = groups;
   for (const [key, values] of Object.entries(isMapping(extra) ? extra : {})) {
-    const texts = listOf(text()).judge(values);
+    const texts = listOf(string()).judge(values);
     if (!texts.success) throw fault(`${name}: as-user-extra.${key} is not a list of texts`);
     headers[`Impersonate-Extra-${encodeURIComponent(key)}`] = texts.data;
   }

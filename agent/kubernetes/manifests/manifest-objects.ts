@@ -7,11 +7,11 @@ import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { type KnownFile, newFile } from './known-file.ts';
+import { type LossPolicy, MANY } from './loss-policy.ts';
 import { ManifestClaims } from './manifest-claims.ts';
-import { MANY, type Patience } from './patience.ts';
 
 export interface ManifestObjectsOptions {
-  readonly patience: Patience;
+  readonly lossPolicy: LossPolicy;
   /** The file's folder is away: nothing of it is believed to be gone. */
   readonly isAway: (path: string) => boolean;
   /** The patience with a file has ended: it is to be read once more, then `dropMissing()` asked. */
@@ -98,13 +98,13 @@ export class ManifestObjects {
 
   /** Lets go of what has been missing for long enough by `now` (performance.now()). */
   dropMissing(file: KnownFile, now: number): void {
-    const { patience, isAway } = this.#options;
+    const { lossPolicy, isAway } = this.#options;
     if (file.missing.size === 0 || isAway(file.path)) return;
     for (const [identity, loss] of file.missing) {
-      if (patience.ends(loss) > now) continue;
+      if (lossPolicy.ends(loss) > now) continue;
       // Of many files, or of all, as where a folder is made anew.
       loss.doubted ||= this.#claims.isMostMissing(MANY);
-      if (patience.ends(loss) > now) continue;
+      if (lossPolicy.ends(loss) > now) continue;
       file.missing.delete(identity);
       file.objects.delete(identity);
       this.#touch(file, identity);
@@ -114,9 +114,9 @@ export class ManifestObjects {
 
   /** Calls `onDue` when the patience with the file ends. */
   wake(file: KnownFile): void {
-    const { patience, isAway, onDue } = this.#options;
+    const { lossPolicy, isAway, onDue } = this.#options;
     let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
-    for (const loss of file.missing.values()) due = Math.min(due, patience.ends(loss));
+    for (const loss of file.missing.values()) due = Math.min(due, lossPolicy.ends(loss));
     if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || isAway(file.path)) return;
     file.timer = setTimeout(
       () => {

@@ -11,11 +11,11 @@ import type { ObjectsChange } from '../cluster.ts';
 import { AwayFolders, isIn } from './away-folders.ts';
 import { folderFault, isBare, lastingIdentity } from './folder-facts.ts';
 import type { KnownFile } from './known-file.ts';
+import { LossPolicy } from './loss-policy.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
 import { type FolderState, type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestObjects } from './manifest-objects.ts';
 import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
-import { Patience } from './patience.ts';
 import { type ManifestContent, readManifest } from './read-manifest.ts';
 
 export interface ManifestSourceOptions {
@@ -37,7 +37,7 @@ const SLICE_MS = 4;
 
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
-  readonly #patience: Patience;
+  readonly #lossPolicy: LossPolicy;
   readonly #folders: ManifestFolders;
   readonly #snapshots: ManifestSnapshots | undefined;
   readonly #objects: ManifestObjects;
@@ -53,13 +53,13 @@ export class ManifestSource {
   constructor(options: ManifestSourceOptions) {
     const { directories, snapshotDirectory, onFailure, folderTimes, snapshotTimes } = options;
     this.#options = options;
-    this.#patience = new Patience(options.patience ?? 100);
+    this.#lossPolicy = new LossPolicy(options.patience ?? 100);
     this.#snapshots =
       snapshotDirectory === undefined
         ? undefined
         : new ManifestSnapshots(snapshotDirectory, onFailure, snapshotTimes);
     this.#objects = new ManifestObjects({
-      patience: this.#patience,
+      lossPolicy: this.#lossPolicy,
       isAway: (path) => this.#away.hold(path),
       onDue: (file) => {
         this.#due.add(file);
@@ -169,7 +169,7 @@ export class ManifestSource {
     file.stamp = reading.stamp;
     const isBack = file.absent && reading.kind !== 'Absent';
     if (isBack && [...file.missing.values()].some(({ doubted }) => doubted))
-      this.#patience.fileReturned(performance.now());
+      this.#lossPolicy.fileReturned(performance.now());
     file.absent = reading.kind === 'Absent';
     if (reading.kind === 'Content') {
       this.#judge(file, reading);
@@ -189,7 +189,7 @@ export class ManifestSource {
     }
     const manifest = parseManifest(file.path, content.bytes, file.documents);
     if (this.#isDoubtful(file, manifest)) {
-      file.doubtEnds ??= performance.now() + this.#patience.short;
+      file.doubtEnds ??= performance.now() + this.#lossPolicy.short;
       if (performance.now() < file.doubtEnds) {
         this.#objects.keepAll(file);
         this.#objects.wake(file);
