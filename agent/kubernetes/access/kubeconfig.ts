@@ -93,7 +93,7 @@ export function readKubeconfig(content: string, path: string): AccessConfig {
   const ofCluster = validated(clusterSchema, cluster);
   const ofUser = validated(userSchema, user);
   const { username, password } = ofUser;
-  if (username && !password) throw fault(`${user.name}: "username" is there without "password"`);
+  if (username && password === undefined) throw fault(`${user.name}: "username" is there without "password"`);
   const skipsVerification = ofCluster['insecure-skip-tls-verify'] ?? false;
   if (ofCluster.server === '') throw fault(`${cluster.name} names no API server`);
   // A token in clear text is sent only to a server of which the kubeconfig says that it is meant.
