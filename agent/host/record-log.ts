@@ -62,7 +62,8 @@ export class RecordLog {
 
   /** Whether the record of the key is this one; reads no file. */
   has(key: string, json: string): boolean {
-    return this.#index().get(key)?.sum === crc32(contentOf(key, json));
+    const place = this.#index().get(key);
+    return place !== undefined && place.sum === crc32(contentOf(key, json));
   }
 
   /** undefined if there is none, or if it has been damaged meanwhile. */

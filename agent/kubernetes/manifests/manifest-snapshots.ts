@@ -75,7 +75,10 @@ export class ManifestSnapshots {
 
   /** `bytes`: in UTF-8; an empty manifest needs no snapshot. */
   save(path: string, bytes: Buffer): void {
-    this.#waiting.set(path, bytes.length === 0 ? undefined : jsonOf(bytes));
+    const json = bytes.length === 0 ? undefined : jsonOf(bytes);
+    const isKept = json !== undefined && !this.#waiting.has(path) && this.#log.has(path, json);
+    if (isKept) return;
+    this.#waiting.set(path, json);
     this.#waitingCharacters += bytes.length;
     if (this.#waitingCharacters > MAX_WAITING_CHARACTERS) void this.#writing.now();
     else this.#writing.soon();

@@ -273,10 +273,7 @@ export class ManifestSource {
   #keep({ path, objects, unsaved }: KnownFile): void {
     if (objects.size === 0) {
       if (this.#isStarted) this.#snapshots?.remove(path);
-    } else if (unsaved !== undefined) {
-      const isKept = !this.#isStarted && this.#snapshots?.has(path, unsaved.bytes);
-      if (!isKept) this.#snapshots?.save(path, unsaved.bytes);
-    }
+    } else if (unsaved !== undefined) this.#snapshots?.save(path, unsaved.bytes);
   }
 
   #report(): void {
