@@ -41,7 +41,7 @@ async function run(argv: readonly string[]): Promise<number> {
   writers?.start();
   const readBy = await reading;
   await addresses.start();
-  await keptMembers.read();
+  keptMembers.read();
   const flow = { changes, desired, translators, addresses };
   if (!(await translateInitialState({ ...flow, sources, readBy, dataplane, stopping, log }))) {
     await end(parts, servers);

@@ -9,8 +9,8 @@ import { build, type Plugin } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Loaded by the few agents that need them: credentials that the plain ones do not cover, YAML that is not plain. */
-const SELDOM = ['@kubernetes/client-node', 'yaml'];
+/** Loaded by the few agents whose kubeconfig needs it. */
+const SELDOM = ['@kubernetes/client-node'];
 
 export async function bundle(file: string): Promise<void> {
   // What is written from now on is newer than the bundle.

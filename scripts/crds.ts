@@ -2,8 +2,8 @@
 
 import type { Rule } from '../agent/base/validate.ts';
 import { claimSpecSchema } from '../agent/kubernetes/address-claim.ts';
-import { ADDRESS_GROUP } from '../agent/kubernetes/address-group.ts';
 import { poolSpecSchema } from '../agent/kubernetes/address-pool.ts';
+import { ADDRESS_GROUP } from '../agent/kubernetes/object-names.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 type Mapping = { readonly [name: string]: Json };

@@ -32,8 +32,8 @@ const REFLECTOR = 'agent/kubernetes/api/reflector.test.ts';
 const LEASE = 'agent/kubernetes/writers/lease.test.ts';
 const EVENTS = 'agent/kubernetes/writers/events.test.ts';
 const CLIENT = 'agent/kubernetes/api/client.test.ts';
-const LIBRARY = 'agent/kubernetes/access/library-credentials.test.ts';
-const PROVIDERS = 'agent/kubernetes/access/auth-provider.test.ts';
+const PLUGINS = 'agent/kubernetes/access/exec-plugin.test.ts';
+const KUBECONFIG = 'agent/kubernetes/access/kubeconfig.test.ts';
 const WRITER_PROPERTY = 'agent/kubernetes/writers/status-writer.property.test.ts';
 const SNAPSHOT = 'agent/kubernetes/api/api-snapshot.test.ts';
 const ALLOCATION = 'agent/addresses/allocation.test.ts';
@@ -730,7 +730,8 @@ const WATCHING: Section = {
     {
       field: 'credentials',
       rule: [
-        'Tokens, token files, certificates, a pod’s account, credential plugins, identity providers, commands that print tokens, users who act as another, proxies.',
+        'Tokens, token files, certificates, a pod’s account, credential plugins, users who act as another, proxies.',
+        'The auth providers of a kubeconfig are refused by name: kubectl lost all but one of them in 1.26.',
         'A plugin that hangs is ended after 15 s with all that it has started, and asked again.',
       ],
       shownBy: {
@@ -738,8 +739,6 @@ const WATCHING: Section = {
           'A token, and a token file',
           'A client certificate, in the file and beside it',
           'The certificate and the token of a credential plugin',
-          'The identity token of an OpenID Connect provider, which is renewed when it is over',
-          'The token that a command prints for the auth provider gcp',
           'Who acts as another is seen as that one, with the groups that are said',
           'The server is checked by the name that is said, and not at all where that is said',
           'An HTTP proxy that the kubeconfig names, and says who we are to it',
@@ -750,15 +749,12 @@ const WATCHING: Section = {
           'A 401 reads a token from its file again: of a kubeconfig, and of a pod',
           'A credential plugin is asked once, again after a 401, and its output is in no error',
         ],
-        [LIBRARY]: [
+        [PLUGINS]: [
           'The certificate that a credential plugin gives is shown to the API server',
           'A plugin gets its arguments and variables, and is asked again when what it gave is over',
           'A plugin that hangs is ended with what it has started, and the next one may do better',
         ],
-        [PROVIDERS]: [
-          'A token that is over is renewed, again before the next is over, each time with the last refresh token',
-          'A token that is refused is renewed, but not twice in half a minute',
-        ],
+        [KUBECONFIG]: ['An auth provider is refused, with the user and what is read instead'],
       },
     },
     {

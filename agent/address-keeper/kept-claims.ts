@@ -5,7 +5,7 @@
 
 import { type AddressClaim, type Addresses, sameRecord } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
-import { type HeadgateError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Log } from '../host/log.ts';
 import { portText } from '../kubernetes/address-claim.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -60,12 +60,11 @@ export class KeptClaims {
     const onWritten = (name: string, claim: AddressClaim | undefined) => {
       if (this.#isOfFile(name)) onKept(name, claim);
     };
-    const onFailure = (error: HeadgateError) =>
-      log.warn('Claims on addresses are not kept', { error: messageOf(error) });
+    const onFault = (error: string) => log.warn('Claims on addresses are not kept', { error });
     const onTampered = () =>
       log.warn('What is kept of claims was changed by someone else: written again', { path });
     const claims = () => this.#ofFile();
-    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFailure, onTampered, claims });
+    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
     const stored = (name: string) => cluster.claim(name);
     const clock = systemClock;

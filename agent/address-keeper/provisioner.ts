@@ -3,6 +3,7 @@
 // Starts processes and owns their timers; what goes wrong is a Problem, never an exception.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { backoffMs } from '../base/backoff.ts';
 import { quote } from '../base/quote.ts';
 import type { Log } from '../host/log.ts';
 import type { Problem, Protocol } from '../model/load-balancer.ts';
@@ -46,13 +47,13 @@ interface Lane {
   timer: NodeJS.Timeout | undefined;
 }
 
-const DEADLINE = 30_000;
-const BACK_OFF = [1_000, 300_000] as const;
+const DEADLINE_MS = 30_000;
+const BACK_OFF_MS = [1_000, 300_000] as const;
 const CONCURRENCY = 4;
-/** Bytes of each output that are kept. */
-const MOST_OUTPUT = 4096;
-/** Milliseconds after its end in which what it has written still comes in. */
-const LAST_WORDS = 200;
+/** Of each output. */
+const MAX_OUTPUT_BYTES = 4096;
+/** After its end what it has written still comes in. */
+const LAST_OUTPUT_MS = 200;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class Provisioner {
@@ -167,9 +168,9 @@ export class Provisioner {
   }
 
   #retryLater(address: string, lane: Lane): void {
-    const [least, most] = this.#options.backOff ?? BACK_OFF;
+    const [firstMs, mostMs] = this.#options.backOff ?? BACK_OFF_MS;
     // Services of one address take turns: they share the schedule.
-    const wait = Math.min(most, least * 2 ** Math.min(30, lane.failures - 1));
+    const wait = backoffMs(lane.failures, { firstMs, mostMs });
     lane.timer = setTimeout(() => {
       lane.timer = undefined;
       this.#due.add(address);
@@ -187,7 +188,7 @@ export class Provisioner {
 
   /** Why it failed, to go after the name of the program; undefined where it did not. */
   #call(request: ProvisionRequest): Promise<string | undefined> {
-    const { program, log, deadline = DEADLINE } = this.#options;
+    const { program, log, deadline = DEADLINE_MS } = this.#options;
     const { action, address, pool, service, ports } = request;
     const others = this.#options.others?.(request) ?? [];
     return new Promise((resolve) => {
@@ -219,7 +220,7 @@ export class Provisioner {
       });
       child.on('exit', () => {
         // Whoever inherited the pipe must not keep us waiting.
-        setTimeout(() => child.stderr?.destroy(), LAST_WORDS).unref();
+        setTimeout(() => child.stderr?.destroy(), LAST_OUTPUT_MS).unref();
       });
       child.on('close', (code, signal) => {
         if (child.pid === undefined) return;
@@ -262,7 +263,7 @@ function tailOf(child: ChildProcess): () => string {
   child.stderr?.on('error', () => undefined);
   child.stderr?.on('data', (chunk: Buffer) => {
     const all = Buffer.concat([tail, chunk]);
-    tail = all.subarray(Math.max(0, all.length - MOST_OUTPUT));
+    tail = all.subarray(Math.max(0, all.length - MAX_OUTPUT_BYTES));
   });
   return () => tail.toString('utf8').trim();
 }

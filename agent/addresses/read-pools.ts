@@ -1,10 +1,10 @@
 // Pools from the settings: a list of pools, each as the `spec` of an AddressPool with its name beside it.
 // Pure: every fault comes back with its place.
 
-import { faultsOf, shownValue } from '../base/faults.ts';
 import { nearestHint } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
 import { isMapping } from '../base/validate.ts';
+import { faultsOf, shownValue } from '../base/validation-fault.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
 import { subdomain } from '../kubernetes/object-names.ts';
 

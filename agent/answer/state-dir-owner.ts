@@ -4,13 +4,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HeadgateError } from '../base/errors.ts';
-import { mappingOf, text } from '../base/validate.ts';
+import { object, string } from '../base/validate.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isAnswered } from './agent-socket.ts';
 
 /** `stateDir`: a folder that was copied speaks of another one. */
-const user = mappingOf({ stateDir: text(), socket: text() });
+const user = object({ stateDir: string(), socket: string() });
 
 /**
  * Names the agent of this socket as the one that uses the folder; where that cannot be written it goes on without.

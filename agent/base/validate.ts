@@ -3,21 +3,21 @@
 // every object of the cluster passes through here when the agent starts. Pure.
 // Every message of a rule begins with "is not", so that it reads on from the value: `70000 is not a whole number ...`.
 
-import type { Fault } from './faults.ts';
 import { quote } from './quote.ts';
+import type { ValidationFault } from './validation-fault.ts';
 
 /** Adds its faults, each with the path from `value`, and gives a value that is of no use where there are any. */
-type Read<T> = (value: unknown, faults: Fault[]) => T;
+type Read<T> = (value: unknown, faults: ValidationFault[]) => T;
 
 /** What is wrong, with the path from the value that was given. */
-type Refuse = (path: Fault['path'], message: string) => void;
+type Refuse = (path: ValidationFault['path'], message: string) => void;
 
 /** What the API server is told of it in a definition (OpenAPI 3.0). */
 type OpenApi = Readonly<Record<string, unknown>>;
 
 export type Judgement<T> =
   | { readonly success: true; readonly data: T }
-  | { readonly success: false; readonly faults: readonly Fault[] };
+  | { readonly success: false; readonly faults: readonly ValidationFault[] };
 
 /** What a rule gives. */
 export type Valid<R> = R extends Rule<infer T> ? T : never;
@@ -34,7 +34,7 @@ export class Rule<T> {
   }
 
   judge(value: unknown): Judgement<T> {
-    const faults: Fault[] = [];
+    const faults: ValidationFault[] = [];
     const data = this.read(value, faults);
     return faults.length === 0 ? { success: true, data } : { success: false, faults };
   }
@@ -66,7 +66,7 @@ export class Rule<T> {
   }
 
   /** Makes something else of a value that is right, or refuses it. */
-  as<U>(make: (value: T, refuse: Refuse) => U): Rule<U> {
+  transform<U>(make: (value: T, refuse: Refuse) => U): Rule<U> {
     const read: Read<U> = (value, faults) => {
       const before = faults.length;
       const right = this.read(value, faults);
@@ -77,8 +77,8 @@ export class Rule<T> {
   }
 
   /** Looks once more at a value that is right by itself. */
-  also(check: (value: T, refuse: Refuse) => void): Rule<T> {
-    return this.as((value, refuse) => {
+  refine(check: (value: T, refuse: Refuse) => void): Rule<T> {
+    return this.transform((value, refuse) => {
       check(value, refuse);
       return value;
     });
@@ -111,7 +111,7 @@ export function textReader<T>(read: (text: string) => T | undefined, not: string
   return leaf((value) => (typeof value === 'string' ? read(value) : undefined), not);
 }
 
-export function text(): Rule<string> {
+export function string(): Rule<string> {
   return textRule(() => true, 'is not a text');
 }
 
@@ -126,7 +126,7 @@ export function wholeNumber(from: number, to: number): Rule<number> {
   return leaf((value) => (isRight(value) ? value : undefined), not);
 }
 
-export function truth(): Rule<boolean> {
+export function boolean(): Rule<boolean> {
   return leaf((value) => (typeof value === 'boolean' ? value : undefined), 'is not true or false', {
     type: 'boolean',
   });
@@ -158,7 +158,7 @@ export function listOf<T>(item: Rule<T>): Rule<T[]> {
 
 /** `what`: of what there has to be one at least. */
 export function someOf<T>(item: Rule<T>, what: string): Rule<T[]> {
-  return listOf(item).also((list, refuse) => {
+  return listOf(item).refine((list, refuse) => {
     if (list.length === 0) refuse([], `is not a list of at least one ${what}`);
   });
 }
@@ -166,7 +166,7 @@ export function someOf<T>(item: Rule<T>, what: string): Rule<T[]> {
 type Shape = Readonly<Record<string, Rule<unknown>>>;
 
 /** Fields that the shape does not name are passed over. */
-export function mappingOf<S extends Shape>(
+export function object<S extends Shape>(
   shape: S,
 ): Rule<{ [K in keyof S]: Valid<S[K]> }> & { readonly keys: readonly string[] } {
   const fields = Object.entries(shape);
@@ -215,9 +215,9 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
 }
 
 /** The faults from `first` on were found at `step` of what is being read. */
-function place(faults: Fault[], first: number, step: string | number): void {
+function place(faults: ValidationFault[], first: number, step: string | number): void {
   for (let at = first; at < faults.length; at++) {
-    const { path, message } = faults[at] as Fault;
+    const { path, message } = faults[at] as ValidationFault;
     faults[at] = { path: [step, ...path], message };
   }
 }

@@ -3,7 +3,6 @@
 
 import { fstatSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import pino from 'pino';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
@@ -39,17 +38,7 @@ export interface LogOptions {
 
 /** Without a destination to stdout, in the format that suits what stdout is. */
 export function createLog({ level, destination = descriptor(1), format = formatOf(1) }: LogOptions): Log {
-  const root = pino(
-    {
-      level,
-      base: null,
-      messageKey: 'message',
-      timestamp: format === 'json' ? pino.stdTimeFunctions.isoTime : false,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write: (line: string) => destination.write(lineOf(line, format)) },
-  );
-  return logWith(root, {});
+  return logWith({ format, destination, least: LEVELS.indexOf(level) }, {});
 }
 
 /** What descriptor `fd` suggests; journald says which descriptor it reads: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/ */
@@ -63,13 +52,26 @@ export function formatOf(fd: number, env: NodeJS.ProcessEnv = process.env): LogF
   }
 }
 
-function logWith(root: pino.Logger, bound: LogFields): Log {
+/** From the least to the most urgent. */
+const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error'];
+
+/** What a log shares with its children. */
+interface Root {
+  readonly format: LogFormat;
+  readonly destination: LogDestination;
+  /** Index in LEVELS. */
+  least: number;
+}
+
+function logWith(root: Root, bound: LogFields): Log {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
+    if (LEVELS.indexOf(level) < root.least) return;
     try {
-      if (!root.isLevelEnabled(level)) return;
-      root[level]({ ...bound, ...readable(fields) }, blankKeys(message));
+      root.destination.write(
+        lineOf(root.format, level, blankKeys(message), { ...bound, ...readable(fields) }),
+      );
     } catch {
-      // A full disk, a closed pipe: the agent goes on without the line.
+      // The disk is full or the pipe is closed: the agent continues without the line.
     }
   };
   return {
@@ -80,7 +82,7 @@ function logWith(root: pino.Logger, bound: LogFields): Log {
     error: at('error'),
     child: (fields) => logWith(root, { ...bound, ...readable(fields) }),
     setLevel(level) {
-      root.level = level;
+      root.least = LEVELS.indexOf(level);
     },
   };
 }
@@ -138,20 +140,24 @@ function blankKeys(text: string): string {
 }
 
 // Syslog's severities, which journald strips from the line: sd-daemon(3).
-const PRIORITIES: Readonly<Record<string, number>> = { trace: 7, debug: 7, info: 6, warn: 4, error: 3 };
+const PRIORITIES = { trace: 7, debug: 7, info: 6, warn: 4, error: 3 } as const;
 
-function lineOf(json: string, format: LogFormat): string {
-  if (format === 'json') return json;
-  const { level, message, ...fields } = JSON.parse(json) as Record<string, unknown>;
-  if (format === 'journal') return `<${PRIORITIES[String(level)] ?? 6}>${json}`;
-  const details = Object.entries(fields).map(([name, value]) => `  ${name}=${wordOf(value)}`);
+function lineOf(format: LogFormat, level: LogLevel, message: string, fields: LogFields): string {
+  if (format === 'json') {
+    const time = new Date().toISOString();
+    return `${JSON.stringify({ level, time, ...fields, message })}\n`;
+  }
+  if (format === 'journal') return `<${PRIORITIES[level]}>${JSON.stringify({ level, ...fields, message })}\n`;
   const time = new Date().toTimeString().slice(0, 8);
-  return `${time} ${String(level).padEnd(5)} ${printable(String(message))}${details.join('')}\n`;
+  const details = Object.entries(fields).map(([name, value]) => detailOf(name, value));
+  return `${time} ${level.padEnd(5)} ${printable(message)}${details.join('')}\n`;
 }
 
-function wordOf(value: unknown): string {
-  if (typeof value === 'string' && /^[^\s"=\p{C}]+$/u.test(value)) return value;
-  return printable(JSON.stringify(value));
+/** '' for a value that JSON leaves out. */
+function detailOf(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[^\s"=\p{C}]+$/u.test(value)) return `  ${name}=${value}`;
+  const json: string | undefined = JSON.stringify(value);
+  return json === undefined ? '' : `  ${name}=${printable(json)}`;
 }
 
 /** Control characters would let an object's author write on the terminal of whoever watches. */

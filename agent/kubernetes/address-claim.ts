@@ -3,12 +3,12 @@
 
 import { parseAddress } from '../base/ip.ts';
 import {
+  boolean,
   listOf,
-  mappingOf,
+  object,
   oneOf,
   textReader,
   textRule,
-  truth,
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
@@ -80,7 +80,7 @@ const time = (description: string) =>
     .nullish();
 
 /** The `spec` of an AddressClaim. */
-export const claimSpecSchema = mappingOf({
+export const claimSpecSchema = object({
   address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
     type: 'string',
     maxLength: 45,
@@ -115,7 +115,7 @@ export const claimSpecSchema = mappingOf({
     })
     .nullish(),
   ports: listOf(
-    mappingOf({
+    object({
       protocol: oneOf('TCP', 'UDP', 'SCTP'),
       port: wholeNumber(1, 65535).meta({ type: 'integer', minimum: 1, maximum: 65535 }),
     }),
@@ -124,7 +124,7 @@ export const claimSpecSchema = mappingOf({
     .nullish(),
   since: time('When the Service got the address.'),
   heldUntil: time('Set once the Service is gone: until then the address is kept for it.'),
-  reserved: truth()
+  reserved: boolean()
     .meta({
       description:
         'True in what users make: keeps the address out of use, but for the Service or the namespace that it names.',
@@ -138,7 +138,7 @@ export const claimSpecSchema = mappingOf({
     })
     .nullish(),
 })
-  .also(({ reserved, service }, refuse) => {
+  .refine(({ reserved, service }, refuse) => {
     if (reserved || service) return;
     refuse(['service'], 'missing, only a claim with "reserved: true" may do without');
   })
@@ -151,8 +151,8 @@ export const claimSpecSchema = mappingOf({
     ],
   });
 
-export const claimSchema = mappingOf({
-  metadata: mappingOf({
+export const claimSchema = object({
+  metadata: object({
     name: textRule(subdomain.check, subdomain.not),
     uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
     resourceVersion: textRule((text) => text.length <= 128, 'is not a version').nullish(),

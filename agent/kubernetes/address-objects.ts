@@ -1,8 +1,8 @@
 // What the API takes for an AddressClaim and for the status of an AddressPool. Pure.
 
 import type { AddressClaim } from './address-claim.ts';
-import { ADDRESS_API_VERSION } from './address-group.ts';
 import type { AddressPool } from './address-pool.ts';
+import { ADDRESS_API_VERSION } from './object-names.ts';
 
 /** The whole object, to create it or to replace the one of that version; without a version, whichever is there. */
 export function claimManifest(claim: AddressClaim, resourceVersion = ''): Readonly<Record<string, unknown>> {

@@ -3,14 +3,14 @@
 
 import { type AddressRange, parseBlock } from '../base/ip-range.ts';
 import {
+  boolean,
   listOf,
-  mappingOf,
+  object,
   oneOf,
   someOf,
   textReader,
   textRule,
   textsByName,
-  truth,
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
@@ -81,11 +81,11 @@ const block = textReader((text) => {
 
 const labelText = () => textRule(labelValue.check, labelValue.not);
 
-const expression = mappingOf({
+const expression = object({
   key: textRule(qualifiedName.check, qualifiedName.not),
   operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist'),
   values: listOf(labelText()).nullish(),
-}).also(({ operator, values }, refuse) => {
+}).refine(({ operator, values }, refuse) => {
   const wantsValues = operator === 'In' || operator === 'NotIn';
   if (wantsValues !== (values ?? []).length > 0) {
     const message = wantsValues ? `missing, ${operator} needs at least one` : `${operator} takes none`;
@@ -95,13 +95,13 @@ const expression = mappingOf({
 
 const texts = { type: 'object', additionalProperties: { type: 'string' } } as const;
 
-const selector = mappingOf({
+const selector = object({
   matchLabels: textsByName(qualifiedName, labelValue).meta(texts).nullish(),
   matchExpressions: listOf(expression).nullish(),
 });
 
 /** The `spec` of an AddressPool; in the settings, the pool without its name. */
-export const poolSpecSchema = mappingOf({
+export const poolSpecSchema = object({
   blocks: someOf(block, 'block').meta({
     description:
       'What the pool may give: CIDRs, ranges of addresses as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
@@ -117,28 +117,28 @@ export const poolSpecSchema = mappingOf({
         'The pool with the highest number is asked first; of equal ones, the first by name. Default 0.',
     })
     .nullish(),
-  auto: truth()
+  auto: boolean()
     .meta({
       description:
         'False: only Services that ask for this pool by name, or for one of its addresses, get any. Default true.',
     })
     .nullish(),
-  draining: truth()
+  draining: boolean()
     .meta({ description: 'Gives nothing new; what it has given stays where it is. Default false.' })
     .nullish(),
-  avoidBuggyIPs: truth()
+  avoidBuggyIPs: boolean()
     .meta({
       description:
         'Leaves out the first and the last address (network and broadcast) of each IPv4 CIDR. Default false.',
     })
     .nullish(),
-  shareAcrossNamespaces: truth()
+  shareAcrossNamespaces: boolean()
     .meta({
       description:
         'Services of different namespaces may share an address by the same sharing key. Default false: of one namespace only.',
     })
     .nullish(),
-  serviceAllocation: mappingOf({
+  serviceAllocation: object({
     namespaces: listOf(textRule(label.check, label.not))
       .meta({ description: 'Only Services of these namespaces. Empty: of all.' })
       .nullish(),
@@ -150,8 +150,8 @@ export const poolSpecSchema = mappingOf({
     .nullish(),
 });
 
-export const poolSchema = mappingOf({
-  metadata: mappingOf({
+export const poolSchema = object({
+  metadata: object({
     name: textRule(subdomain.check, subdomain.not),
     uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
   }),

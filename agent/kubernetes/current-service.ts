@@ -1,6 +1,6 @@
 // A Service as it stands in the API, as far as those who write to it must know it. Pure: one reader of JSON.
 
-import { compactList, shared } from '../base/compact.ts';
+import { compactList, intern } from '../base/compact.ts';
 import { isMapping } from '../base/validate.ts';
 
 export interface CurrentService {
@@ -58,9 +58,9 @@ export function readCurrentService(json: unknown): CurrentService | undefined {
     uid,
     resourceVersion,
     generation: typeof generation === 'number' ? generation : 0,
-    type: typeof type === 'string' ? shared(type) : 'ClusterIP',
+    type: typeof type === 'string' ? intern(type) : 'ClusterIP',
     isDeleting: deletionTimestamp !== undefined && deletionTimestamp !== null,
-    finalizers: listOf<string>(finalizers, (item) => typeof item === 'string').map(shared),
+    finalizers: listOf<string>(finalizers, (item) => typeof item === 'string').map(intern),
     ingress: listOf(loadBalancer.ingress, isMapping),
     conditions: listOf<Condition>(status.conditions, isCondition).map(withSharedTexts),
   };
@@ -75,9 +75,9 @@ function withSharedTexts(condition: Condition): Condition {
   const { type, reason, lastTransitionTime } = condition;
   return {
     ...condition,
-    type: shared(type),
-    reason: shared(reason),
-    lastTransitionTime: shared(lastTransitionTime),
+    type: intern(type),
+    reason: intern(reason),
+    lastTransitionTime: intern(lastTransitionTime),
   };
 }
 

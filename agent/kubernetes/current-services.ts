@@ -21,7 +21,7 @@ export class CurrentServices {
   put(json: unknown): string | undefined {
     const service = readCurrentService(json);
     if (service === undefined) return undefined;
-    const key = [service.namespace, service.name].join('/');
+    const key = `${service.namespace}/${service.name}`;
     this.#services.set(key, service);
     return key;
   }

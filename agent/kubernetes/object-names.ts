@@ -1,5 +1,8 @@
 // The forms of names that Kubernetes demands (k8s.io/apimachinery/pkg/util/validation), each with the words for
-// a message. Pure.
+// a message; and the API group of our own kinds of object. Pure.
+
+export const ADDRESS_GROUP = 'headgate.io';
+export const ADDRESS_API_VERSION = `${ADDRESS_GROUP}/v1alpha1`;
 
 export interface NameForm {
   check(text: string): boolean;

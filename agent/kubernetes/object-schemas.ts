@@ -4,15 +4,15 @@
 
 import { parseAddress } from '../base/ip.ts';
 import {
+  boolean,
   listOf,
-  mappingOf,
+  object,
   oneOf,
   someOf,
-  text,
+  string,
   textReader,
   textRule,
   textsByName,
-  truth,
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
@@ -75,7 +75,7 @@ const clusterIP = () =>
     return parsed && { address: parsed.address, headless: false };
   }, 'is not an IP address, "None" or empty');
 
-const servicePort = mappingOf({
+const servicePort = object({
   name: portName(),
   protocol: protocol(),
   port: port(),
@@ -84,7 +84,7 @@ const servicePort = mappingOf({
 });
 
 /** Names and numbers are what listeners are told apart by. */
-const servicePorts = listOf(servicePort).also((ports, refuse) => {
+const servicePorts = listOf(servicePort).refine((ports, refuse) => {
   const seen = new Set<string>();
   const once = (index: number, field: string, text: string) => {
     if (seen.has(text)) refuse([index, field], `${text} is there twice`);
@@ -112,8 +112,8 @@ function hasPorts(spec: {
   return (spec.ports ?? []).length > 0 || spec.type === 'ExternalName' || spec.clusterIP?.headless === true;
 }
 
-export const serviceSchema = mappingOf({
-  metadata: mappingOf({
+export const serviceSchema = object({
+  metadata: object({
     name: named(label),
     namespace: maybeNamed(label),
     uid: uid(),
@@ -122,11 +122,11 @@ export const serviceSchema = mappingOf({
     labels: textsByName(qualifiedName, labelValue).nullish(),
     annotations: annotations.nullish(),
   }),
-  spec: mappingOf({
+  spec: object({
     type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName').nullish(),
     loadBalancerClass: maybeNamed(qualifiedName),
     // Of no rule in the API server: an unusable one is this Service's problem, which stays readable.
-    loadBalancerIP: text().nullish(),
+    loadBalancerIP: string().nullish(),
     loadBalancerSourceRanges: listOf(raw()).nullish(),
     externalIPs: listOf(raw()).nullish(),
     clusterIP: clusterIP().nullish(),
@@ -134,21 +134,21 @@ export const serviceSchema = mappingOf({
     externalTrafficPolicy: oneOf('Cluster', 'Local').nullish(),
     healthCheckNodePort: wholeNumber(0, 65535).nullish(),
     sessionAffinity: oneOf('None', 'ClientIP').nullish(),
-    sessionAffinityConfig: mappingOf({
-      clientIP: mappingOf({ timeoutSeconds: wholeNumber(1, 86400).nullish() }).nullish(),
+    sessionAffinityConfig: object({
+      clientIP: object({ timeoutSeconds: wholeNumber(1, 86400).nullish() }).nullish(),
     }).nullish(),
-    allocateLoadBalancerNodePorts: truth().nullish(),
-    publishNotReadyAddresses: truth().nullish(),
+    allocateLoadBalancerNodePorts: boolean().nullish(),
+    publishNotReadyAddresses: boolean().nullish(),
     ipFamilies: listOf(oneOf('IPv4', 'IPv6')).nullish(),
     ipFamilyPolicy: oneOf('SingleStack', 'PreferDualStack', 'RequireDualStack').nullish(),
     ports: servicePorts.nullish(),
-  }).also((spec, refuse) => {
+  }).refine((spec, refuse) => {
     if (!hasPorts(spec)) refuse(['ports'], 'is not a list of at least one port');
   }),
-  status: mappingOf({
-    loadBalancer: mappingOf({
+  status: object({
+    loadBalancer: object({
       ingress: listOf(
-        mappingOf({
+        object({
           ip: textReader(
             (text) => (text === '' ? { address: undefined } : parseAddress(text)),
             'is not an IP address',
@@ -159,39 +159,39 @@ export const serviceSchema = mappingOf({
   }).nullish(),
 });
 
-const triggerTime = mappingOf({
-  'endpoints.kubernetes.io/last-change-trigger-time': text().nullish(),
+const triggerTime = object({
+  'endpoints.kubernetes.io/last-change-trigger-time': string().nullish(),
 }).nullish();
 
-const targetRef = mappingOf({
-  kind: text().nullish(),
-  name: text().nullish(),
+const targetRef = object({
+  kind: string().nullish(),
+  name: string().nullish(),
 }).nullish();
 
 const sliceSchema = (family: Family) =>
-  mappingOf({
-    metadata: mappingOf({
+  object({
+    metadata: object({
       name: named(subdomain),
       namespace: maybeNamed(label),
       uid: uid(),
-      labels: mappingOf({ 'kubernetes.io/service-name': maybeNamed(label) }).nullish(),
+      labels: object({ 'kubernetes.io/service-name': maybeNamed(label) }).nullish(),
       annotations: triggerTime,
     }),
     addressType: oneOf('IPv4', 'IPv6', 'FQDN'),
-    ports: listOf(mappingOf({ name: portName(), protocol: protocol(), port: port().nullish() })).nullish(),
+    ports: listOf(object({ name: portName(), protocol: protocol(), port: port().nullish() })).nullish(),
     endpoints: listOf(
-      mappingOf({
+      object({
         addresses: someOf(memberAddress(family), 'address'),
-        conditions: mappingOf({
-          ready: truth().nullish(),
-          serving: truth().nullish(),
-          terminating: truth().nullish(),
+        conditions: object({
+          ready: boolean().nullish(),
+          serving: boolean().nullish(),
+          terminating: boolean().nullish(),
         }).nullish(),
         nodeName: maybeNamed(subdomain),
         targetRef,
-        hints: mappingOf({
-          forZones: listOf(mappingOf({ name: named(labelValue) })).nullish(),
-          forNodes: listOf(mappingOf({ name: named(subdomain) })).nullish(),
+        hints: object({
+          forZones: listOf(object({ name: named(labelValue) })).nullish(),
+          forNodes: listOf(object({ name: named(subdomain) })).nullish(),
         }).nullish(),
       }),
     ).nullish(),
@@ -201,43 +201,43 @@ const sliceSchema = (family: Family) =>
 export const sliceSchemas = { IPv4: sliceSchema('v4'), IPv6: sliceSchema('v6') } as const;
 
 const endpointsAddresses = listOf(
-  mappingOf({ ip: memberAddress(), nodeName: maybeNamed(subdomain), targetRef }),
+  object({ ip: memberAddress(), nodeName: maybeNamed(subdomain), targetRef }),
 ).nullish();
 
-export const endpointsSchema = mappingOf({
-  metadata: mappingOf({
+export const endpointsSchema = object({
+  metadata: object({
     name: named(subdomain),
     namespace: maybeNamed(label),
     uid: uid(),
     annotations: triggerTime,
   }),
   subsets: listOf(
-    mappingOf({
+    object({
       addresses: endpointsAddresses,
       notReadyAddresses: endpointsAddresses,
-      ports: listOf(mappingOf({ name: portName(), protocol: protocol(), port: port() })).nullish(),
+      ports: listOf(object({ name: portName(), protocol: protocol(), port: port() })).nullish(),
     }),
   ).nullish(),
 });
 
-export const nodeSchema = mappingOf({
-  metadata: mappingOf({
+export const nodeSchema = object({
+  metadata: object({
     name: named(subdomain),
     uid: uid(),
     deletionTimestamp: time(),
     labels: textsByName(qualifiedName, labelValue).nullish(),
   }),
-  spec: mappingOf({
+  spec: object({
     taints: listOf(
-      mappingOf({
-        key: text().nullish(),
+      object({
+        key: string().nullish(),
         effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute').nullish(),
       }),
     ).nullish(),
   }).nullish(),
-  status: mappingOf({
+  status: object({
     addresses: listOf(
-      mappingOf({ type: text(), address: text() }).as((entry, refuse) => {
+      object({ type: string(), address: string() }).transform((entry, refuse) => {
         if (entry.type !== 'InternalIP') return undefined;
         const parsed = parseAddress(entry.address);
         if (parsed === undefined) refuse(['address'], 'is not an IP address');

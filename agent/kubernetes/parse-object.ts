@@ -2,13 +2,12 @@
 // Nodes, AddressPools, AddressClaims and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
 // Pure: never throws, a fault is a Problem and costs only its own object.
 
-import { faultsOf, shownValue } from '../base/faults.ts';
 import { isMapping, type Judgement, type Rule } from '../base/validate.ts';
+import { faultsOf, shownValue } from '../base/validation-fault.ts';
 import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
-import { ADDRESS_API_VERSION } from './address-group.ts';
 import { poolSchema, storedPoolOf } from './address-pool.ts';
-import { label, subdomain } from './object-names.ts';
+import { ADDRESS_API_VERSION, label, subdomain } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
 import { endpointsOf, nodeOf, serviceOf, sliceOf } from './prune-object.ts';

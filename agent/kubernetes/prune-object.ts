@@ -1,7 +1,7 @@
 // Makes the flat values of objects.ts of objects that have passed their schema: fills in Kubernetes' defaults,
 // applies the nil rules of endpoint conditions, drops what nobody reads. Pure.
 
-import { compactList, compactMapping, shared } from '../base/compact.ts';
+import { compactList, intern } from '../base/compact.ts';
 import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
 import { labelValue, subdomain } from './object-names.ts';
@@ -29,12 +29,12 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
   return {
     kind: 'Service',
     key: keyOf(namespace, metadata.name),
-    namespace: shared(namespace),
+    namespace: intern(namespace),
     name: metadata.name,
     uid: metadata.uid ?? '',
     created: metadata.creationTimestamp ?? Number.POSITIVE_INFINITY,
-    labels: compactMapping(metadata.labels),
-    annotations: compactMapping(annotations),
+    labels: metadata.labels ?? {},
+    annotations: annotations,
     type: spec.type ?? 'ClusterIP',
     loadBalancerClass: spec.loadBalancerClass ?? undefined,
     loadBalancerIP: spec.loadBalancerIP || undefined,
@@ -67,7 +67,7 @@ export function sliceOf(slice: CheckedSlice): EndpointSlice {
   return {
     kind: 'EndpointSlice',
     key: keyOf(namespace, metadata.name),
-    namespace: shared(namespace),
+    namespace: intern(namespace),
     name: metadata.name,
     uid: metadata.uid ?? '',
     serviceName: metadata.labels?.['kubernetes.io/service-name'] ?? '',
@@ -86,8 +86,8 @@ function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoi
     ready,
     serving: conditions?.serving ?? ready,
     terminating: conditions?.terminating ?? false,
-    nodeName: shared(endpoint.nodeName ?? ''),
-    forZones: hints?.forZones?.map(({ name }) => shared(name)),
+    nodeName: intern(endpoint.nodeName ?? ''),
+    forZones: hints?.forZones?.map(({ name }) => intern(name)),
     forNodes: hints?.forNodes?.map(({ name }) => name),
     target: targetOf(endpoint.targetRef),
   };
@@ -103,7 +103,7 @@ export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>
   const namespace = metadata.namespace ?? 'default';
   const identity = {
     key: keyOf(namespace, metadata.name),
-    namespace: shared(namespace),
+    namespace: intern(namespace),
     name: metadata.name,
     uid: metadata.uid ?? '',
   };
@@ -127,7 +127,7 @@ function subsetEndpoints(subset: CheckedSubset, family: Family): Endpoint[] {
     ready,
     serving: ready,
     terminating: false,
-    nodeName: shared(address.nodeName ?? ''),
+    nodeName: intern(address.nodeName ?? ''),
     forZones: undefined,
     forNodes: undefined,
     target: targetOf(address.targetRef),
@@ -145,7 +145,7 @@ export function nodeOf({ metadata, spec, status }: Valid<typeof nodeSchema>): No
     key: metadata.name,
     name: metadata.name,
     uid: metadata.uid ?? '',
-    labels: compactMapping(metadata.labels),
+    labels: metadata.labels ?? {},
     internalIPs: compactList(status?.addresses?.flatMap((address) => address ?? [])),
     noExecute: (spec?.taints ?? []).some(
       ({ key, effect }) => effect === 'NoExecute' && !CONDITION_TAINTS.includes(key ?? ''),
@@ -161,7 +161,7 @@ function familyOf(family: 'IPv4' | 'IPv6'): Family {
 /** For people and metrics only: the API server does not check it, so what is no name at all counts as absent. */
 function targetOf(target: CheckedEndpoint['targetRef']): string {
   const { kind, name } = target ?? {};
-  return kind && name && labelValue.check(kind) && subdomain.check(name) ? [kind, name].join('/') : '';
+  return kind && name && labelValue.check(kind) && subdomain.check(name) ? `${kind}/${name}` : '';
 }
 
 /** For a metric only: what cannot be read counts as absent. */
@@ -170,7 +170,6 @@ function triggerTimeOf(annotations: CheckedSlice['metadata']['annotations']): nu
   return Number.isNaN(milliseconds) ? 0 : milliseconds;
 }
 
-/** Joined, because a template gives a text that V8 keeps in parts and as a whole. */
 function keyOf(namespace: string, name: string): string {
-  return [namespace, name].join('/');
+  return `${namespace}/${name}`;
 }

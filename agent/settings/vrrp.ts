@@ -1,9 +1,9 @@
 // The setting `vrrp`: a mapping in the file, the same as YAML text in a flag or a variable. Pure.
 
-import { faultsOf } from '../base/faults.ts';
 import { familyOf, parseAddress } from '../base/ip.ts';
 import { nearestHint } from '../base/nearest.ts';
-import { isMapping, listOf, mappingOf, textReader, textRule, wholeNumber } from '../base/validate.ts';
+import { isMapping, listOf, object, textReader, textRule, wholeNumber } from '../base/validate.ts';
+import { faultsOf } from '../base/validation-fault.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { duration as durationKind, SECOND } from '../translate/annotations/kinds.ts';
 import type { Kind, Reading } from './kinds.ts';
@@ -35,13 +35,13 @@ const INTERVAL = durationKind(100, 10 * SECOND);
 const PRIORITY = 200;
 
 const address = textReader((text) => parseAddress(text)?.address, 'is not an IP address');
-const instanceRules = mappingOf({
+const instanceRules = object({
   virtualRouterId: wholeNumber(1, 255),
   // The steps by which a host is lowered are larger than this span, so that they count more than any priority.
   priority: wholeNumber(200, 250).default(PRIORITY),
   anchors: listOf(address),
 });
-const rules = mappingOf({
+const rules = object({
   interface: textRule(
     (text) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/.test(text),
     'is not the name of a network interface',

@@ -1,43 +1,41 @@
 // The members of pools with `when-empty: keep-last`, on disk as well: an agent that starts while none of them is ready
-// goes on with them, as the one before it did.
-// Owns its file and a timer; a file that cannot be read or written costs nothing but that.
+// continues with them, as the one before it did.
+// Owns its file; a file that cannot be read or written costs nothing but that.
 
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BackgroundWrite } from '../base/background-write.ts';
 import { messageOf } from '../base/errors.ts';
 import { parseAddress } from '../base/ip.ts';
-import { listOf, mappingOf, oneOf, text, textReader, type Valid, wholeNumber } from '../base/validate.ts';
-import { writeAtomically } from '../host/atomic-file.ts';
+import { listOf, object, oneOf, string, textReader, type Valid, wholeNumber } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
+import { RecordLog } from '../host/record-log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
 import { membersAgain } from '../translate/service/members.ts';
 
-const lineSchema = mappingOf({
-  service: text(),
-  pools: listOf(
-    mappingOf({
-      listener: text(),
-      members: listOf(
-        mappingOf({
-          address: textReader(parseAddress, 'is not an IP address'),
-          port: wholeNumber(1, 65_535),
-          weight: wholeNumber(0, 256),
-          state: oneOf('ready', 'drain'),
-          target: text(),
-        }),
-      ),
-    }),
-  ),
-});
+/** Of each Service, by its key. */
+const poolsSchema = listOf(
+  object({
+    listener: string(),
+    members: listOf(
+      object({
+        address: textReader(parseAddress, 'is not an IP address'),
+        port: wholeNumber(1, 65_535),
+        weight: wholeNumber(0, 256),
+        state: oneOf('ready', 'drain'),
+        target: string(),
+      }),
+    ),
+  }),
+);
 
-/** Milliseconds in which changes are written together, at the least, and to the next attempt after a failure. */
-const LATER = 1_000;
-const RETRY = 30_000;
-/** The rest after each write, in times of the write. */
+/** Changes of so long are written together. */
+const DELAY_MS = 1_000;
+const RETRY_DELAY_MS = 30_000;
+/** Writing takes at most an eleventh of the time. */
 const REST = 10;
 /** After which what is known has long been translated. */
-const TRANSLATED = 60_000;
+const TRANSLATED_MS = 60_000;
 
 export interface KeptMembersOptions {
   readonly stateDir: string;
@@ -46,40 +44,39 @@ export interface KeptMembersOptions {
 }
 
 export class KeptMembers {
-  readonly #path: string;
   readonly #options: KeptMembersOptions;
-  /** Service → its line of the file: made once for each change of it, and never for one of another. */
-  readonly #lines = new Map<string, string>();
-  #isWritten = true;
-  /** Milliseconds to the next write, as the one before has left them. */
-  #pause = LATER;
-  #fault = '';
-  #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #file: RecordLog;
+  readonly #writing: BackgroundWrite;
+  /** Service → its pools as JSON. */
+  readonly #kept = new Map<string, string>();
+  /** Services whose record is to be written. */
+  readonly #changed = new Set<string>();
 
   constructor(options: KeptMembersOptions) {
-    this.#path = join(options.stateDir, 'last-members');
     this.#options = options;
+    this.#file = new RecordLog(join(options.stateDir, 'last-members'), () => this.#kept);
+    this.#writing = new BackgroundWrite({
+      write: () => this.#write(),
+      delayMs: DELAY_MS,
+      retryMs: RETRY_DELAY_MS,
+      rest: REST,
+      onFault: (error) => options.log.warn('The last members of pools cannot be written', { error }),
+    });
   }
 
-  /** Lets the model know what the agent before this one has kept; before anything is translated. */
-  async read(): Promise<void> {
+  /** Takes what the agent before this one has kept; before anything is translated. */
+  read(): void {
     const { desired, log } = this.#options;
-    const path = this.#path;
-    try {
-      for (const line of (await readFile(path, 'utf8')).split('\n')) {
-        if (line === '') continue;
-        try {
-          const { service, pools } = lineSchema.parse(JSON.parse(line));
-          desired.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
-        } catch (error) {
-          log.warn('The last members of a Service cannot be read', { path, error: messageOf(error) });
-        }
+    for (const [service, value] of this.#file.values()) {
+      try {
+        const pools = poolsSchema.parse(value);
+        desired.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
+      } catch (error) {
+        log.warn('The last members of a Service cannot be read', { service, error: messageOf(error) });
       }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        log.warn('The last members of pools cannot be read', { path, error: messageOf(error) });
     }
+    const { damage } = this.#file;
+    if (damage !== undefined) log.warn('Some last members of pools cannot be read', { error: damage });
   }
 
   began(keys: ReadonlySet<string>): void {
@@ -94,53 +91,34 @@ export class KeptMembers {
       // Without an address yet it has no pools.
       const pools = loadBalancer?.listeners.length === 0 ? remembered : poolsOf(loadBalancer);
       if (pools !== remembered) desired.remembered.delete(key);
-      const line = pools && lineOf(key, pools);
-      if (line === this.#lines.get(key)) continue;
-      if (line === undefined) this.#lines.delete(key);
-      else this.#lines.set(key, line);
-      this.#isWritten = false;
+      const json = pools && jsonOf(pools);
+      if (json === this.#kept.get(key)) continue;
+      if (json === undefined) this.#kept.delete(key);
+      else this.#kept.set(key, json);
+      this.#changed.add(key);
     }
-    this.#schedule();
+    if (this.#changed.size > 0) this.#writing.soon();
   }
 
   /** All objects are known: soon nothing counts of Services that went while no agent ran. */
   allKnown(): void {
-    setTimeout(() => this.#options.desired.remembered.clear(), TRANSLATED).unref();
+    setTimeout(() => this.#options.desired.remembered.clear(), TRANSLATED_MS).unref();
   }
 
   /** Resolves when all is written. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#write();
-    clearTimeout(this.#timer);
+    await this.#writing.close();
   }
 
-  #schedule(): void {
-    if (!this.#isWritten) this.#timer ??= setTimeout(() => void this.#write(), this.#pause).unref();
-  }
-
-  /** One at a time. */
-  #write(): Promise<void> {
-    this.#writing = this.#writing.then(async () => {
-      if (this.#isWritten) return;
-      const began = performance.now();
-      this.#isWritten = true;
-      try {
-        await writeAtomically(this.#path, this.#lines.values());
-        this.#fault = '';
-        this.#pause = Math.max(LATER, REST * (performance.now() - began));
-      } catch (error) {
-        this.#isWritten = false;
-        this.#pause = RETRY;
-        const fault = messageOf(error);
-        if (fault !== this.#fault)
-          this.#options.log.warn('The last members of pools cannot be written', { error: fault });
-        this.#fault = fault;
-      }
-      this.#timer = undefined;
-      this.#schedule();
-    });
-    return this.#writing;
+  async #write(): Promise<void> {
+    const keys = [...this.#changed];
+    this.#changed.clear();
+    try {
+      await this.#file.write(keys.map((key) => [key, this.#kept.get(key)]));
+    } catch (error) {
+      for (const key of keys) this.#changed.add(key);
+      throw error;
+    }
   }
 }
 
@@ -153,14 +131,14 @@ function poolsOf(loadBalancer: LoadBalancer | undefined): ReadonlyMap<string, re
 }
 
 /** What follows from the rest is left out. */
-function lineOf(service: string, pools: ReadonlyMap<string, readonly Member[]>): string {
+function jsonOf(pools: ReadonlyMap<string, readonly Member[]>): string {
   const written = [...pools].map(([listener, members]) => ({
     listener,
     members: members.map(({ id: _, name: __, ...own }) => own),
   }));
-  return `${JSON.stringify({ service, pools: written })}\n`;
+  return JSON.stringify(written);
 }
 
-function membersOf({ members }: Valid<typeof lineSchema>['pools'][number]): readonly Member[] {
+function membersOf({ members }: Valid<typeof poolsSchema>[number]): readonly Member[] {
   return membersAgain(members.map(({ address, ...own }) => ({ ...own, address: address.address })));
 }

@@ -3,7 +3,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../base/errors.ts';
 import { parseAddress } from '../base/ip.ts';
-import { listOf, mappingOf, number, text, truth } from '../base/validate.ts';
+import { boolean, listOf, number, object, string } from '../base/validate.ts';
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
 
@@ -15,10 +15,10 @@ export interface HostAddress {
 }
 
 const shown = listOf(
-  mappingOf({
-    ifname: text().nullish(),
+  object({
+    ifname: string().nullish(),
     addr_info: listOf(
-      mappingOf({ local: text().nullish(), prefixlen: number().nullish(), dynamic: truth().nullish() }),
+      object({ local: string().nullish(), prefixlen: number().nullish(), dynamic: boolean().nullish() }),
     ).nullish(),
   }),
 );

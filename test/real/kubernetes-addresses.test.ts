@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
 import { type RunningAgent, TestHost } from '../support/agent.ts';
 import { deployDefinitions } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';

@@ -3,12 +3,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { messageOf } from '../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../agent/kubernetes/api/client.ts';
 import { certificate } from '../support/certificate.ts';
-import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
 import { httpProxy, socksProxy } from '../support/proxies.ts';
 import { requires } from '../support/requirements.ts';
@@ -22,28 +20,18 @@ const NAME = 'kubernetes.default.svc';
 const REVIEW = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
 let directory: string;
-let idp: IdentityProvider;
 let kube: Kube;
 test.before(async (t) => {
   directory = await mkdtemp(join(tmpdir(), 'headgate-credentials-'));
-  idp = await startIdentityProvider(directory);
   const clients = await Promise.all(['first', 'second'].map((name) => certificate(directory, name)));
   await writeFile(join(directory, 'clients.crt'), clients.map(({ cert }) => cert).join(''));
   kube = await startKube(t, {
     users: { named: ['headgate:group'] },
-    flags: [
-      `--client-ca-file=${join(directory, 'clients.crt')}`,
-      `--oidc-issuer-url=${idp.issuer}`,
-      `--oidc-ca-file=${join(directory, 'issuer.crt')}`,
-      '--oidc-client-id=headgate',
-      '--oidc-username-claim=sub',
-      '--oidc-username-prefix=oidc:',
-    ],
+    flags: [`--client-ca-file=${join(directory, 'clients.crt')}`],
   });
 });
 test.after.always(async () => {
   await kube?.stop();
-  idp?.close();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -121,31 +109,6 @@ test('The certificate and the token of a credential plugin', async (t) => {
   const unknown = await plugin('unknown-plugin', { clientCertificateData: cert, clientKeyData: key });
   t.is(await who(await client(t, { user: unknown })), '401');
 });
-
-test('The identity token of an OpenID Connect provider, which is renewed when it is over', async (t) => {
-  const config = {
-    'idp-issuer-url': idp.issuer,
-    'idp-certificate-authority': 'issuer.crt',
-    'client-id': 'headgate',
-    'client-secret': 'of the client',
-    'id-token': idp.token(-10),
-    'refresh-token': idp.refreshToken(),
-  };
-  const asking = await client(t, { user: { 'auth-provider': { name: 'oidc', config } } });
-  // The API server asks the provider for its keys in its own time.
-  const end = performance.now() + BUSY;
-  while ((await who(asking)) === '401' && performance.now() < end) await delay(200);
-  t.is(await who(asking), 'oidc:from-the-issuer');
-  t.true(idp.grants.every(({ status }) => status === 200));
-});
-
-for (const name of ['gcp', 'azure'])
-  test(`The token that a command prints for the auth provider ${name}`, async (t) => {
-    const path = join(directory, `${name}-command`);
-    await writeFile(path, `#!/bin/sh\necho '{"access_token":"named-token"}'\n`, { mode: 0o700 });
-    const config = { 'access-token': 'old', expiry: '2020-01-01T00:00:00Z', 'cmd-path': path };
-    t.is(await who(await client(t, { user: { 'auth-provider': { name, config } } })), 'named');
-  });
 
 test('Who acts as another is seen as that one, with the groups that are said', async (t) => {
   const user = { token: kube.adminToken, as: 'other', 'as-groups': ['system:masters'] };

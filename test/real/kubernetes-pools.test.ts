@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
 import { TestHost } from '../support/agent.ts';
 import { deployDefinitions } from '../support/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';

@@ -3,8 +3,8 @@
 import { Addresses, type AddressRequest, type Assignment } from '../../agent/addresses/addresses.ts';
 import { readPools } from '../../agent/addresses/read-pools.ts';
 import type { AddressClaim } from '../../agent/kubernetes/address-claim.ts';
-import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
 import type { AddressPool } from '../../agent/kubernetes/address-pool.ts';
+import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import type { Family } from '../../agent/model/load-balancer.ts';
 

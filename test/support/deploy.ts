@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMapping } from '../../agent/base/validate.ts';
 import { parseYamlDocuments } from '../../agent/base/yaml.ts';
-import { ADDRESS_API_VERSION } from '../../agent/kubernetes/address-group.ts';
 import { ApiClient } from '../../agent/kubernetes/api/client.ts';
+import { ADDRESS_API_VERSION } from '../../agent/kubernetes/object-names.ts';
 import type { Kube } from './kube.ts';
 import { until } from './kube-objects.ts';
 

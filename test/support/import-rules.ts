@@ -40,7 +40,7 @@ const PLACES: readonly Place[] = [
   // What objects are, and the forms of those that are our own, which the settings and the allocation know, too.
   {
     name: 'objects',
-    files: /^agent\/kubernetes\/(objects|object-names|address-(pool|claim|group))\.ts$/,
+    files: /^agent\/kubernetes\/(objects|object-names|address-(pool|claim))\.ts$/,
     imports: ['base', 'model'],
   },
   { name: 'kubernetes', files: /^agent\/kubernetes\//, imports: ['objects', 'host', 'base', 'model'] },

@@ -4,7 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { BESIDE_TRAFFIC, Slice } from '../../base/slice.ts';
-import { listOf, mappingOf, number, text, truth, wholeNumber } from '../../base/validate.ts';
+import { boolean, listOf, number, object, string, wholeNumber } from '../../base/validate.ts';
 import { writeAtomically } from '../../host/atomic-file.ts';
 import { counterColumns } from './columns.ts';
 import { infoCounters } from './process-info.ts';
@@ -25,7 +25,7 @@ export interface Counts {
   readonly workers: ReadonlyMap<string, WorkerCounts>;
 }
 
-const count = number().also((value, refuse) => {
+const count = number().refine((value, refuse) => {
   if (value < 0) refuse([], 'is not a count');
 });
 /** The same to be written: series one by one, each as it is by then. */
@@ -34,15 +34,15 @@ export interface WrittenCounts extends Omit<Counts, 'series'> {
 }
 
 const numbers = listOf(count);
-const head = mappingOf({
+const head = object({
   version: wholeNumber(1, 1),
-  isClean: truth(),
-  columns: listOf(text()),
-  info: listOf(text()),
+  isClean: boolean(),
+  columns: listOf(string()),
+  info: listOf(string()),
   process: numbers,
-  workers: listOf(mappingOf({ id: text(), process: numbers })),
+  workers: listOf(object({ id: string(), process: numbers })),
 });
-const line = mappingOf({ key: text(), totals: numbers, readings: listOf(numbers) });
+const line = object({ key: string(), totals: numbers, readings: listOf(numbers) });
 
 /** Series between two looks at the clock. */
 const FEW = 32;

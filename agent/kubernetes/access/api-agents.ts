@@ -15,7 +15,7 @@ interface Agents {
 }
 
 /** TCP's own search for a peer that is gone without a word; the kernel then asks once a second, ten times. */
-const KEEP_ALIVE = 15_000;
+const KEEP_ALIVE_MS = 15_000;
 
 export class ApiAgents {
   readonly #env: Environment;
@@ -31,9 +31,9 @@ export class ApiAgents {
   for(url: URL, { tls, proxy }: Credentials): Agent {
     const through = proxy ?? proxyOfEnvironment(url, this.#env);
     let agents = this.#agents.get(through ?? '');
-    if (agents === undefined || !sameTls(agents.tls, tls)) {
+    if (agents === undefined || agents.tls !== tls) {
       for (const socket of Object.values(agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
-      const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE, scheduling: 'lifo' } as const;
+      const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, scheduling: 'lifo' } as const;
       const options = { ...kept, ...throughProxy(through) };
       agents = { tls, http: new http.Agent(options), https: new (https().Agent)({ ...options, ...tls }) };
       this.#agents.set(through ?? '', agents);
@@ -56,11 +56,4 @@ function proxyOfEnvironment(url: URL, env: Environment): string | undefined {
     const message = `Cannot go through the proxy of the environment: ${messageOf(error)}`;
     throw new HeadgateError('API_CREDENTIALS', message);
   }
-}
-
-function sameTls(a: Credentials['tls'], b: Credentials['tls']): boolean {
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((name) => {
-    const [one, other] = [a[name], b[name]];
-    return one === other || (Buffer.isBuffer(one) && Buffer.isBuffer(other) && one.equals(other));
-  });
 }

@@ -1,42 +1,55 @@
-// Who we are to the API server, and where it is: kubeconfig or the service account of a pod, with every kind of
-// credential that the Kubernetes client library knows. Follows files that rotate. The only file that imports
-// @kubernetes/client-node, and only for what plain-credentials.ts leaves to it (plugins, SOCKS): it costs 90 MB.
+// Who we are to the API server, and where it is: by a kubeconfig or the service account of a pod. Reads the files again
+// as they rotate, asks credential plugins, and keeps what it has while neither can be had.
 // No error here quotes a file, a plugin's output or a token.
 
-import { readFile, stat } from 'node:fs/promises';
-import type { Agent, RequestOptions } from 'node:https';
-import { dirname, join, resolve } from 'node:path';
-import type { KubeConfig } from '@kubernetes/client-node';
+import { readFile } from 'node:fs/promises';
+import type { Agent } from 'node:https';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
-import { isMapping } from '../../base/validate.ts';
-import { parseYamlDocuments } from '../../base/yaml.ts';
-import { type AuthProvider, AuthProviderTokens, readAuthProvider } from './auth-provider.ts';
-import { CredentialFault } from './credential-fault.ts';
-import { limitPlugins, PluginTooSlow } from './credential-plugin.ts';
-import { type Credentials, plainCredentials, podConfig, readPlainKubeconfig } from './plain-credentials.ts';
+import { ExecPlugins, type PluginCredential } from './exec-plugin.ts';
+import { type AccessConfig, podAccess, readKubeconfig, type Source } from './kubeconfig.ts';
 import { proxyUrl } from './proxy.ts';
-
-export type { Credentials } from './plain-credentials.ts';
+import { socksAgent } from './socks-agent.ts';
 
 export type CredentialsPlace =
   | { readonly kind: 'Kubeconfig'; readonly path: string }
   /** `root` stands for `/` in tests. */
   | { readonly kind: 'InCluster'; readonly root?: string };
 
-/** Milliseconds that credentials are used before the files are looked at again. */
-const FRESH = 30_000;
-/** Milliseconds that a credential plugin may take. */
-const PLUGIN_TIMEOUT = 15_000;
+/** What a request needs; a new value whenever anything of it may have changed. */
+export interface Credentials {
+  /** URL of the API server, as the configuration says it. */
+  readonly server: string;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  /** `name:password` of HTTP's basic authentication. */
+  readonly basic: string | undefined;
+  /** The same value until something of it changes. */
+  readonly tls: TlsOptions;
+  /** URL of the proxy that the configuration names; undefined: the environment says whether there is one. */
+  readonly proxy: string | undefined;
+  /** For a SOCKS proxy; Node knows the others itself. */
+  readonly proxyAgent: Agent | undefined;
+}
+
+export interface TlsOptions {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+/** Credentials are used so long before the files are read again. */
+const FRESH_MS = 30_000;
+const PLUGIN_TIMEOUT_MS = 15_000;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
-const TLS_FIELDS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized'] as const;
 
 export class CredentialsSource {
   readonly #place: CredentialsPlace;
-  readonly #pluginTimeoutMs: number;
   readonly #now: () => number;
-  readonly #tokens: AuthProviderTokens;
-  #config: (Loaded & { readonly stamp: string }) | undefined;
+  readonly #plugins: ExecPlugins;
   #current: { readonly credentials: Credentials; readonly since: number } | undefined;
   /** One at a time, for all who ask. */
   #reading: Promise<Credentials> | undefined;
@@ -44,22 +57,21 @@ export class CredentialsSource {
   /** `now`: a monotonic clock in milliseconds. */
   constructor(
     place: CredentialsPlace,
-    pluginTimeoutMs: number = PLUGIN_TIMEOUT,
+    pluginTimeoutMs: number = PLUGIN_TIMEOUT_MS,
     now: () => number = () => performance.now(),
   ) {
     this.#place = place;
-    this.#pluginTimeoutMs = pluginTimeoutMs;
-    this.#tokens = new AuthProviderTokens({ timeoutMs: pluginTimeoutMs });
+    this.#plugins = new ExecPlugins({ timeoutMs: pluginTimeoutMs });
     this.#now = now;
   }
 
   /**
-   * Read again when they are older than half a minute; where that fails, the old ones are used on.
-   * Errors: API_CREDENTIALS where there have never been any.
+   * Read again if they are older than half a minute; if that fails, the old ones stay in use.
+   * Errors: API_CREDENTIALS if there have never been any.
    */
   async current(): Promise<Credentials> {
     const current = this.#current;
-    if (current !== undefined && this.#now() - current.since < FRESH) return current.credentials;
+    if (current !== undefined && this.#now() - current.since < FRESH_MS) return current.credentials;
     try {
       return await this.#read(false);
     } catch (error) {
@@ -69,178 +81,119 @@ export class CredentialsSource {
     }
   }
 
-  /** After a 401: everything from the beginning, plugins too, unless someone has done so since `refused` was given. */
+  /** After a 401: read again, plugins asked again, unless that has happened since `refused` was given. */
   async renewed(refused: Credentials): Promise<Credentials> {
     const current = this.#current?.credentials;
     if (current !== undefined && current !== refused) return current;
     return this.#read(true);
   }
 
-  #read(anew: boolean): Promise<Credentials> {
-    this.#reading ??= this.#readNow(anew).finally(() => {
+  #read(isRefused: boolean): Promise<Credentials> {
+    this.#reading ??= this.#readNow(isRefused).finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
   }
 
-  async #readNow(anew: boolean): Promise<Credentials> {
+  async #readNow(isRefused: boolean): Promise<Credentials> {
     try {
-      const credentials = (await this.#plain(anew)) ?? (await this.#byLibrary(anew));
+      const config = await configOf(this.#place);
+      const credentials = await this.#withProxyAgent(await this.#credentialsOf(config, isRefused));
       this.#current = { credentials, since: this.#now() };
       return credentials;
     } catch (error) {
-      throw new HeadgateError('API_CREDENTIALS', `Cannot use ${this.#name()}: ${harmless(error)}`);
+      throw new HeadgateError('API_CREDENTIALS', `Cannot use ${nameOf(this.#place)}: ${harmless(error)}`);
     }
   }
 
-  /** undefined for a kubeconfig that takes the library. */
-  async #plain(anew: boolean): Promise<Credentials | undefined> {
-    if (this.#place.kind === 'InCluster') {
-      const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
-      if (!host || !port)
-        throw new CredentialFault('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
-      return plainCredentials(podConfig(host, port, join(this.#place.root ?? '/', SERVICE_ACCOUNT)));
-    }
-    const config = readPlainKubeconfig(await readFile(this.#place.path, 'utf8'), this.#place.path);
-    return config && plainCredentials(config, (provider) => this.#tokens.token(provider, anew));
-  }
-
-  async #byLibrary(anew: boolean): Promise<Credentials> {
-    const stamp = await this.#stamp();
-    if (anew || this.#config?.stamp !== stamp) this.#config = { ...(await this.#load()), stamp };
-    const { config, provider } = this.#config;
-    const token = provider && (await this.#tokens.token(provider, anew));
-    return credentialsOf(config, token);
-  }
-
-  async #load(): Promise<Loaded> {
-    const { KubeConfig } = await import('@kubernetes/client-node');
-    const config = new KubeConfig();
-    limitPlugins(config, this.#pluginTimeoutMs);
-    if (this.#place.kind === 'Kubeconfig') {
-      config.loadFromFile(this.#place.path);
-      await addTokenFiles(config, this.#place.path);
-    }
-    if (!config.getCurrentCluster()?.server) throw new CredentialFault('it names no API server');
-    if (config.getCurrentUser() === null) throw new CredentialFault('its current context names no user');
-    refuseUnusable(config);
+  async #credentialsOf(config: AccessConfig, isRefused: boolean): Promise<Credentials> {
+    const { server, basic, impersonation, plugin, proxy } = config;
+    const [ca, cert, key, token] = await Promise.all(
+      [config.ca, config.cert, config.key, config.token].map(contentOf),
+    );
+    const given = plugin && (await this.#plugins.credential(plugin, clusterInfo(config, ca), isRefused));
+    const bearer = token?.toString('utf8').trim() || given?.token;
     return {
-      config,
-      provider: this.#place.kind === 'Kubeconfig' ? takeProvider(config, this.#place.path) : undefined,
+      server,
+      headers: { ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}), ...impersonation },
+      basic,
+      tls: this.#known(tlsOf(config, { ca, cert, key }, given)),
+      proxy: proxy && (isSocks(proxy) ? proxy : proxyUrl(proxy, 'its "proxy-url"')),
+      proxyAgent: undefined,
     };
   }
 
-  /** Differs when a file has changed that the library reads only once. */
-  async #stamp(): Promise<string> {
-    const paths = this.#place.kind === 'Kubeconfig' ? [this.#place.path] : [];
-    const tokenFile = this.#tokenFile();
-    if (tokenFile !== undefined) paths.push(tokenFile);
-    const stamps = paths.map(async (path) => {
-      const { mtimeMs, size, ino } = await stat(path);
-      return `${path} ${ino} ${size} ${mtimeMs}`;
-    });
-    return (await Promise.all(stamps)).join('\n');
+  /** The last value as long as it says the same: connections are good for one value. */
+  #known(tls: TlsOptions): TlsOptions {
+    const last = this.#current?.credentials.tls;
+    return last !== undefined && isDeepStrictEqual(last, tls) ? last : tls;
   }
 
-  #tokenFile(): string | undefined {
-    const provider: unknown = this.#config?.config.getCurrentUser()?.authProvider;
-    const file = (provider as { config?: { tokenFile?: unknown } } | null | undefined)?.config?.tokenFile;
-    return typeof file === 'string' ? file : undefined;
-  }
-
-  #name(): string {
-    return this.#place.kind === 'Kubeconfig'
-      ? `the kubeconfig ${quote(this.#place.path)}`
-      : "the pod's service account";
+  async #withProxyAgent(credentials: Credentials): Promise<Credentials> {
+    const { server, proxy, tls } = credentials;
+    if (proxy === undefined || !isSocks(proxy)) return credentials;
+    const last = this.#current?.credentials;
+    const isSame = last?.server === server && last.proxy === proxy && last.tls === tls;
+    const proxyAgent = (isSame ? last.proxyAgent : undefined) ?? (await socksAgent(proxy, server, tls));
+    return { ...credentials, proxyAgent };
   }
 }
 
-interface Loaded {
-  readonly config: KubeConfig;
-  /** Taken out of the library's hands. */
-  readonly provider: AuthProvider | undefined;
-}
-
-/** What the library would say in words that we could not repeat, or would pass over without a word. */
-function refuseUnusable(config: KubeConfig): void {
-  const { server = '', skipTLSVerify } = config.getCurrentCluster() ?? {};
-  if (/^http:/i.test(server) && !skipTLSVerify) {
-    throw new CredentialFault(
-      'its server has no TLS, and "insecure-skip-tls-verify" does not say that this is meant',
-    );
+async function configOf(place: CredentialsPlace): Promise<AccessConfig> {
+  if (place.kind === 'Kubeconfig') return readKubeconfig(await readFile(place.path, 'utf8'), place.path);
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+  if (!host || !port) {
+    const message = 'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set';
+    throw new HeadgateError('API_CREDENTIALS', message);
   }
-  const { authProvider, exec } = config.getCurrentUser() ?? {};
-  if (!authProvider) return;
-  if (exec) throw new CredentialFault('its user has both "exec" and "auth-provider"');
-  const { name, config: own } = authProvider as { readonly name?: unknown; readonly config?: unknown };
-  const [isOurs, isPlugin] = [readAuthProvider(authProvider, '') !== undefined, name === 'exec'];
-  const isKnown = isOurs || isPlugin || (isMapping(own) && (own.exec || own.tokenFile));
-  if (!isKnown) throw new CredentialFault(`its auth provider ${quote(String(name))} is not known`);
+  return podAccess(host, port, join(place.root ?? '/', SERVICE_ACCOUNT));
 }
 
-/** The library's own ways with these are not ours, see auth-provider.ts. */
-function takeProvider(config: KubeConfig, path: string): AuthProvider | undefined {
-  const own = config.getCurrentUser();
-  const provider = readAuthProvider(own?.authProvider, dirname(path));
-  if (provider !== undefined)
-    config.users = config.users.map((user) => (user === own ? { ...user, authProvider: undefined } : user));
-  return provider;
+async function contentOf(source: Source | undefined): Promise<Buffer | undefined> {
+  return source !== undefined && 'file' in source ? readFile(source.file) : source?.content;
 }
 
-/** `tokenFile` of a user (client-go's api/v1, AuthInfo) is unknown to the library: we tell it in words it knows. */
-async function addTokenFiles(config: KubeConfig, path: string): Promise<void> {
-  const root: unknown = parseYamlDocuments(await readFile(path, 'utf8')).documents[0]?.value;
-  const entries = isMapping(root) && Array.isArray(root.users) ? root.users : [];
-  const files = new Map<unknown, string>();
-  for (const entry of entries) {
-    const file: unknown = entry?.user?.tokenFile ?? entry?.user?.['token-file'];
-    if (typeof file === 'string') files.set(entry.name, resolve(dirname(path), file));
-  }
-  config.users = config.users.map((user) => {
-    const tokenFile = files.get(user.name);
-    if (tokenFile === undefined) return user;
-    // The file has precedence over a token, as kubectl has it.
-    const { token: _, ...rest } = user;
-    return { ...rest, authProvider: { name: 'tokenFile', config: { tokenFile } } };
-  });
+function tlsOf(
+  { serverName, skipsVerification }: AccessConfig,
+  own: {
+    readonly ca?: Buffer | undefined;
+    readonly cert?: Buffer | undefined;
+    readonly key?: Buffer | undefined;
+  },
+  given: PluginCredential | undefined,
+): TlsOptions {
+  const options = {
+    ca: own.ca,
+    cert: given?.cert === undefined ? own.cert : Buffer.from(given.cert),
+    key: given?.key === undefined ? own.key : Buffer.from(given.key),
+    servername: serverName,
+    rejectUnauthorized: skipsVerification ? false : undefined,
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** `token`: counts where the library has none. */
-async function credentialsOf(config: KubeConfig, token = ''): Promise<Credentials> {
-  const options: RequestOptions = { headers: {} };
-  try {
-    await config.applyToHTTPSOptions(options);
-  } catch (error) {
-    const exec: unknown = config.getCurrentUser()?.exec;
-    const command = (exec as { command?: unknown } | null | undefined)?.command;
-    if (typeof command !== 'string' || isOfTheSystem(error)) throw error;
-    const what = error instanceof PluginTooSlow ? error.message : 'failed';
-    throw new CredentialFault(`the credential plugin ${quote(command)} ${what}`);
-  }
-  const cluster = config.getCurrentCluster();
-  const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value).trim()]);
-  const bearer = token === '' ? {} : { Authorization: `Bearer ${token}` };
-  const isSocks = cluster?.proxyUrl?.startsWith('socks') === true;
-  const tls = TLS_FIELDS.filter((field) => options[field] !== undefined).map((field) => [
-    field,
-    options[field],
-  ]);
+/** ExecCredentialSpec's `cluster`. */
+function clusterInfo({ server, serverName, skipsVerification, proxy }: AccessConfig, ca: Buffer | undefined) {
   return {
-    server: cluster?.server ?? '',
-    headers: { ...bearer, ...Object.fromEntries(headers) },
-    basic: options.auth ?? undefined,
-    tls: Object.fromEntries(tls),
-    proxy: cluster?.proxyUrl && !isSocks ? proxyUrl(cluster.proxyUrl, 'its "proxy-url"') : undefined,
-    proxyAgent: isSocks ? (options.agent as Agent) : undefined,
+    server,
+    'tls-server-name': serverName,
+    'insecure-skip-tls-verify': skipsVerification,
+    'certificate-authority-data': ca?.toString('base64'),
+    'proxy-url': proxy,
   };
 }
 
-/** Parsers and plugins quote what they read; the system does not. */
-function harmless(error: unknown): string {
-  if (error instanceof CredentialFault || isOfTheSystem(error)) return error.message;
-  return 'it cannot be read as one';
+function isSocks(proxy: string): boolean {
+  return /^socks/i.test(proxy);
 }
 
-function isOfTheSystem(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+function nameOf(place: CredentialsPlace): string {
+  return place.kind === 'Kubeconfig' ? `the kubeconfig ${quote(place.path)}` : "the pod's service account";
+}
+
+/** Our own words and the system's; others may quote what they read. */
+function harmless(error: unknown): string {
+  const isOfTheSystem =
+    error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+  return error instanceof HeadgateError || isOfTheSystem ? error.message : 'it cannot be read as one';
 }

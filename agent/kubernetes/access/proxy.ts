@@ -2,24 +2,24 @@
 // case), read as kubectl reads it: Go's golang.org/x/net/http/httpproxy. Pure.
 
 import type { AgentOptions } from 'node:https';
+import { HeadgateError } from '../../base/errors.ts';
 import { parseAddress, parseCidr } from '../../base/ip.ts';
 import { type AddressRange, addressNumber, parseBlock } from '../../base/ip-range.ts';
-import { CredentialFault } from './credential-fault.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** URL of the proxy, undefined where there is none on the way. Errors: CredentialFault, see `proxyUrl`. */
+/** URL of the proxy, undefined where there is none on the way. Errors: API_CREDENTIALS, see `proxyUrl`. */
 export function proxyOf(server: URL, env: Environment): string | undefined {
   const name = server.protocol === 'http:' ? 'HTTP_PROXY' : 'HTTPS_PROXY';
   const text = variable(env, name);
   return text === '' || isDirect(server, variable(env, 'NO_PROXY')) ? undefined : proxyUrl(text, name);
 }
 
-/** In full. Errors: CredentialFault where `text` is not the URL of an HTTP proxy; it may hold a password. */
+/** In full. Errors: API_CREDENTIALS where `text` is not the URL of an HTTP proxy; it may hold a password. */
 export function proxyUrl(text: string, name: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.href;
-  throw new CredentialFault(`${name} is not the URL of an HTTP proxy`);
+  throw new HeadgateError('API_CREDENTIALS', `${name} is not the URL of an HTTP proxy`);
 }
 
 /** For an agent whose connections all go through the proxy; undefined: none does, whatever Node has been told. */

@@ -141,7 +141,7 @@ export class ApiSource {
     this.#closed = true;
     clearTimeout(this.#patience);
     await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
-    await this.#snapshot?.flush();
+    await this.#snapshot?.close();
     this.#ready.resolve('nothing');
   }
 

@@ -1,6 +1,6 @@
 // The kinds of objects that are taken from the API server, and how each is asked for. Pure.
 
-import { ADDRESS_API_VERSION } from '../address-group.ts';
+import { ADDRESS_API_VERSION } from '../object-names.ts';
 import type { KubernetesObject } from '../objects.ts';
 import type { ReflectedResource } from './reflector-terms.ts';
 

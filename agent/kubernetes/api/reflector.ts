@@ -22,8 +22,7 @@ import {
   type WatchEnd,
 } from './reflector-terms.ts';
 import { cannot, resourceRequest } from './resource-request.ts';
-import { isOlder } from './resource-version.ts';
-import { apiObjectOf, parseWatchEvent, type WatchEvent } from './watch-events.ts';
+import { apiObjectOf, isOlder, parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
 export type { ReflectorObserver, ReflectorStatus } from './reflector-terms.ts';
 

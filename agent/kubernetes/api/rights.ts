@@ -3,7 +3,7 @@
 // https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/self-subject-access-review-v1/
 
 import { isMapping } from '../../base/validate.ts';
-import { ADDRESS_GROUP } from '../address-group.ts';
+import { ADDRESS_GROUP } from '../object-names.ts';
 import type { ApiRequest } from './kubernetes-api.ts';
 
 export interface Right {

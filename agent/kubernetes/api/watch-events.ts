@@ -45,7 +45,7 @@ export function apiObjectOf(json: unknown): ApiObject | undefined {
   const { name, namespace, uid, resourceVersion } = metadata;
   if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string')
     return undefined;
-  const key = typeof namespace === 'string' && namespace !== '' ? [namespace, name].join('/') : name;
+  const key = typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name;
   return { json, key, uid, resourceVersion };
 }
 
@@ -64,4 +64,10 @@ function parsed(line: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Whether one resource version is older than another: they are numbers that only grow (KEP-5504). Others cannot be compared. */
+export function isOlder(version: string, than: string | undefined): boolean {
+  if (than === undefined || !/^\d{1,30}$/.test(version) || !/^\d{1,30}$/.test(than)) return false;
+  return BigInt(version) < BigInt(than);
 }

@@ -2,6 +2,7 @@
 // answers in microseconds.
 
 import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs';
+import { HeadgateError } from '../../base/errors.ts';
 
 /** What tells that a file has changed without reading it. */
 export function stampOf(stat: Stats | string): string {
@@ -12,6 +13,23 @@ export function stampOf(stat: Stats | string): string {
 export function lastingIdentity(folder: string): string {
   const stat = statOf(folder);
   return isFolder(stat) ? `${stat.ino} ${stat.birthtimeMs}` : '';
+}
+
+/** Why a folder of the settings cannot be read; undefined if it can. */
+export function folderFault(path: string): HeadgateError | undefined {
+  const retry = 'never';
+  try {
+    if (statSync(path).isDirectory()) {
+      accessSync(path, constants.R_OK | constants.X_OK);
+      return undefined;
+    }
+  } catch (cause) {
+    const message = `Cannot read the folder of manifests "${path}"`;
+    return new HeadgateError('SETTINGS_INVALID', message, { retry, cause });
+  }
+  return new HeadgateError('SETTINGS_INVALID', `Cannot read manifests from "${path}": it is not a folder`, {
+    retry,
+  });
 }
 
 /** Nothing is in it but what is passed over by its name. */

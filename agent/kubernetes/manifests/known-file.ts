@@ -2,8 +2,8 @@
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
+import type { Loss } from './loss-policy.ts';
 import type { Manifest } from './manifest-file.ts';
-import type { Loss } from './patience.ts';
 import type { ManifestContent } from './read-manifest.ts';
 
 /** Two maps keyed by identity, as `Claimant` says. */

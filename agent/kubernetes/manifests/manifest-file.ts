@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
+import { splitYaml, type YamlPart } from '../../base/split-yaml.ts';
 import { parseYamlDocuments, type YamlError } from '../../base/yaml.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
@@ -34,14 +35,13 @@ export function parseManifest(path: string, bytes: Buffer, known?: Manifest['doc
     const problems = [fileProblem(path, 'The text is not UTF-8')];
     return { objects: new Map(), problems, broken: true, unfinished: false, documents: noDocuments };
   }
-  const text = withoutMark(bytes);
-  const parts = splitDocuments(text);
+  const parts = splitYaml(bytes);
   const documents = new Map<string, ParsedObjects>();
   const parsed = parts.map((part) => {
-    if (parts.length === 1 || (text.length < LONG && known === undefined))
-      return parseDocuments(path, text, part);
+    if (parts.length === 1 || (bytes.length < LONG_BYTES && known === undefined))
+      return parseDocuments(path, bytes, part);
     const digest = hash('sha256', part.bytes, 'base64');
-    const now = known?.get(digest) ?? parseDocuments(path, text, part);
+    const now = known?.get(digest) ?? parseDocuments(path, bytes, part);
     // Faults are not taken over: another document's edit may move their lines.
     if (now.problems.length === 0) documents.set(digest, now);
     return now;
@@ -57,7 +57,8 @@ export function parseManifest(path: string, bytes: Buffer, known?: Manifest['doc
       problems.push({ object: identity, reason: 'DuplicateObject', message });
     }
   }
-  const unfinished = !broken && !looksLikeJson(text) && text.length > 0 && text.at(-1) !== NEWLINE;
+  const last = parts.at(-1)?.bytes;
+  const unfinished = !broken && last !== undefined && last.at(-1) !== NEWLINE && !looksLikeJson(last);
   return { objects, problems, broken, unfinished, documents: documents.size === 0 ? noDocuments : documents };
 }
 
@@ -70,59 +71,16 @@ export function fileProblem(path: string, message: string): Problem {
   return { object: path, reason: 'InvalidFile', message: `${path}: ${message}` };
 }
 
-/** Bytes, from which on a document is known again at the first change of the file: to parse it costs some hundred microseconds. */
-const LONG = 32 * 1024;
+/** From this size on a document that has not changed is recognized at the first change of its file. */
+const LONG_BYTES = 32 * 1024;
 
-const NEWLINE = 0x0a;
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
-
-function withoutMark(bytes: Buffer): Buffer {
-  const hasMark = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  return hasMark ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
-}
-
-interface Part {
-  readonly bytes: Buffer;
-  /** In the bytes of the file. */
-  readonly begin: number;
-}
-
-/**
- * At the lines that begin with `---`: those end a document wherever they stand, even in a quoted text
- * (YAML 1.2.2, 9.1.2 and `c-forbidden`). Directives and `...` bind documents together, a text with those stays whole.
- */
-function splitDocuments(text: Buffer): readonly Part[] {
-  if (BINDING.some((mark) => text.includes(`\n${mark}`) || text.toString('latin1', 0, mark.length) === mark))
-    return [{ bytes: text, begin: 0 }];
-  const parts: Part[] = [];
-  let begin = 0;
-  for (let at = nextMark(text, 0); at > 0; at = nextMark(text, at)) {
-    parts.push({ bytes: text.subarray(begin, at), begin });
-    begin = at;
-  }
-  parts.push({ bytes: text.subarray(begin), begin });
-  return parts;
-}
-
-const BINDING = ['%', '...'];
-
-/** Where the next line with the mark begins behind `from`; 0 where there is none. */
-function nextMark(text: Buffer, from: number): number {
-  for (let at = text.indexOf('\n---', from); at >= 0; at = text.indexOf('\n---', at + 1)) {
-    const after = text[at + 4];
-    if (after === undefined || after === 0x20 || after === 0x09 || after === 0x0a || after === 0x0d)
-      return at + 1;
-  }
-  return 0;
-}
-
-function parseDocuments(path: string, text: Buffer, part: Part): ParsedObjects {
+function parseDocuments(path: string, text: Buffer, part: YamlPart): ParsedObjects {
   const { bytes, begin } = part;
   if (looksLikeJson(bytes)) {
     const parsed = parseJson(bytes.toString('utf8'));
     if ('value' in parsed) return parseObject(parsed.value, path);
-    // The YAML parser takes what people write by hand for JSON, and is slow on what machines write.
-    if (bytes.length > LONGEST_LOOSE_JSON) return syntaxErrors(path, text, begin, [parsed.error]);
+    // YAML takes what people write by hand for JSON. What machines write is long, and half of it is no YAML either.
+    if (bytes.length > LONGEST_LOOSE_JSON_BYTES) return syntaxErrors(path, text, begin, [parsed.error]);
   }
   const { documents, errors } = parseYamlDocuments(bytes);
   if (errors.length > 0) return syntaxErrors(path, text, begin, errors.slice(0, 1));
@@ -133,8 +91,7 @@ function parseDocuments(path: string, text: Buffer, part: Part): ParsedObjects {
   };
 }
 
-/** Bytes. */
-const LONGEST_LOOSE_JSON = 256 * 1024;
+const LONGEST_LOOSE_JSON_BYTES = 256 * 1024;
 
 function looksLikeJson(text: Buffer): boolean {
   let at = 0;
@@ -142,8 +99,9 @@ function looksLikeJson(text: Buffer): boolean {
   return text[at] === 0x7b || text[at] === 0x5b;
 }
 
+const NEWLINE = 0x0a;
 /** Blank, tab, newline, carriage return. */
-const BLANKS: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
+const BLANKS: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d];
 
 function parseJson(text: string): { readonly value: unknown } | { readonly error: YamlError } {
   try {

@@ -3,10 +3,10 @@
 // where it should have (lost events).
 // Reads directories and the times of files, never their content; all of it synchronous and cut into short slices.
 
-import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import { Rounds } from '../../base/rounds.ts';
 import {
   entriesIn,
   identityOf,
@@ -17,6 +17,7 @@ import {
   stampOf,
   statOf,
 } from './folder-facts.ts';
+import { FolderWatchers } from './folder-watchers.ts';
 
 export interface FolderReports {
   /** The file may have changed, appeared or gone. Once a folder is gone, each of its files is named. */
@@ -46,16 +47,15 @@ interface Folder {
   /** Tells the directory behind the path from another one that takes its place. */
   readonly identity: string;
   readonly parent: Folder | undefined;
-  readonly watcher: FSWatcher | undefined;
   readonly files: Set<string>;
   readonly subfolders: Set<string>;
   /** The kernel tells of all that changes in it. */
   isTold: boolean;
 }
 
-/** Milliseconds that a look at the folders may hold up everything else. */
-const SLICE = 4;
-/** Looks after which there is one at everything. */
+/** A look at the folders may hold up everything else for so long. */
+const SLICE_MS = 4;
+/** Of so many looks one is at everything. */
 const THOROUGH = 6;
 /** So many events at once may be more than the kernel's queue holds (16384): then look at everything. */
 const BURST = 4096;
@@ -65,16 +65,18 @@ export class ManifestFolders {
   readonly #reports: FolderReports;
   readonly #times: FolderTimes;
   readonly #folders = new Map<string, Folder>();
-  readonly #rootWatchers: FSWatcher[] = [];
+  readonly #watchers: FolderWatchers;
+  /** Of the folders that the roots are in: they tell of a root that is a link being swapped, or is made again. */
+  readonly #aboveRoots: FolderWatchers;
+  readonly #looks: Rounds;
   /** Of each root, as it was when last looked at. */
   readonly #states = new Map<string, FolderState>();
   /** Folders to look through, with the folder each was found in. */
   readonly #queue = new Map<string, Folder | undefined>();
   #scan: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #looks = 0;
+  #lookCount = 0;
   #events = 0;
-  #closed = false;
+  #isClosed = false;
 
   constructor(
     roots: readonly string[],
@@ -84,13 +86,33 @@ export class ManifestFolders {
     this.#roots = roots;
     this.#reports = reports;
     this.#times = times;
+    this.#watchers = new FolderWatchers({
+      onEvent: (path, event, name) => this.#onEvent(path, event, name),
+      onLost: (path, cause) => this.#onLost(path, cause),
+    });
+    this.#aboveRoots = new FolderWatchers({
+      onEvent: (above, _, name) => {
+        for (const root of roots)
+          if (dirname(root) === above && basename(root) === name) this.#look(root, undefined);
+      },
+      // The next look at everything sees it, too.
+      onLost: () => undefined,
+    });
+    this.#looks = new Rounds({
+      intervalMs: () => (this.#isWatched() ? times.interval : times.unwatchedInterval),
+      work: () => (++this.#lookCount % THOROUGH === 0 ? this.scan() : this.#scanUntold()),
+      onFailed: (cause) => {
+        const message = 'Cannot look through the folders of manifests';
+        reports.onFailure(new HeadgateError('FILE_READ', message, { retry: 'later', cause }));
+      },
+    });
   }
 
   /** Resolves when every file has been named once. */
   async open(): Promise<void> {
-    for (const root of this.#roots) this.#watchRoot(root);
+    for (const above of new Set(this.#roots.map((root) => dirname(root)))) this.#aboveRoots.watch(above);
     await this.scan();
-    this.#scheduleScan();
+    if (!this.#isClosed) this.#looks.start();
   }
 
   /** Looks through everything; resolves when done. */
@@ -100,16 +122,16 @@ export class ManifestFolders {
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    for (const watcher of this.#rootWatchers) watcher.close();
-    for (const { watcher } of this.#folders.values()) watcher?.close();
+    this.#isClosed = true;
+    this.#looks.close();
+    this.#aboveRoots.close();
+    this.#watchers.close();
   }
 
   #drain(): Promise<void> {
     this.#scan ??= this.#lookThroughQueue().finally(() => {
       this.#scan = undefined;
-      if (this.#queue.size > 0 && !this.#closed) void this.#drain();
+      if (this.#queue.size > 0 && !this.#isClosed) void this.#drain();
     });
     return this.#scan;
   }
@@ -119,30 +141,20 @@ export class ManifestFolders {
     for (const [path, parent] of this.#queue) {
       this.#queue.delete(path);
       for (const _ of this.#lookThrough(path, parent)) {
-        if (this.#closed) return;
-        if (performance.now() - begin < SLICE) continue;
+        if (this.#isClosed) return;
+        if (performance.now() - begin < SLICE_MS) continue;
         await nextTurn();
         begin = performance.now();
       }
     }
   }
 
-  #scheduleScan(): void {
-    if (this.#closed) return;
-    const { interval, unwatchedInterval } = this.#times;
-    const look = async () => {
-      await (++this.#looks % THOROUGH === 0 ? this.scan() : this.#scanUntold());
-      this.#scheduleScan();
-    };
-    this.#timer = setTimeout(() => void look(), this.#isWatched() ? interval : unwatchedInterval).unref();
-  }
-
   /** Looks through those folders in which something may have changed that nobody has told. */
   #scanUntold(): Promise<void> {
     for (const root of this.#roots) if (!this.#folders.has(root)) this.#queue.set(root, undefined);
-    for (const { path, parent, identity, isTold, watcher } of this.#folders.values()) {
+    for (const { path, parent, identity, isTold } of this.#folders.values()) {
       const stat = statOf(path);
-      const isSame = isTold && watcher !== undefined && isFolder(stat) && identityOf(stat) === identity;
+      const isSame = isTold && this.#watchers.has(path) && isFolder(stat) && identityOf(stat) === identity;
       if (!isSame) this.#queue.set(path, parent);
     }
     return this.#drain();
@@ -150,7 +162,7 @@ export class ManifestFolders {
 
   #isWatched(): boolean {
     if (this.#roots.some((root) => this.#states.get(root) !== 'there')) return false;
-    return [...this.#folders.values()].every(({ watcher }) => watcher !== undefined);
+    return [...this.#folders.keys()].every((path) => this.#watchers.has(path));
   }
 
   /** Yields after each entry, so that others get their turn. */
@@ -195,18 +207,18 @@ export class ManifestFolders {
       if (before !== undefined && before !== now) this.#reports.onFolder(path, now);
       return undefined;
     }
-    if (known?.identity === identity && known.watcher !== undefined) return known;
-    known?.watcher?.close();
+    if (known?.identity === identity && this.#watchers.has(path)) return known;
     const folder: Folder = {
       path,
       identity,
       parent,
-      watcher: this.#watch(path),
       files: known?.files ?? new Set(),
       subfolders: known?.subfolders ?? new Set(),
       isTold: false,
     };
     this.#folders.set(path, folder);
+    const cause = this.#watchers.watch(path);
+    if (cause !== undefined) this.#reportUnwatched(path, cause);
     if (isNewRoot) {
       this.#states.set(path, 'there');
       this.#reports.onFolder(path, 'there');
@@ -216,45 +228,21 @@ export class ManifestFolders {
 
   #leave(folder: Folder | undefined): void {
     if (folder === undefined) return;
-    folder.watcher?.close();
+    this.#watchers.forget(folder.path);
     this.#folders.delete(folder.path);
     for (const file of folder.files) this.#reports.onFile(file);
     for (const subfolder of folder.subfolders) this.#leave(this.#folders.get(subfolder));
   }
 
-  #watch(path: string): FSWatcher | undefined {
-    try {
-      const watcher = watch(path, (event, name) => this.#onEvent(path, event, name));
-      watcher.on('error', (cause) => this.#onWatchError(path, watcher, cause));
-      return watcher;
-    } catch (cause) {
-      this.#reportUnwatched(path, cause);
-      return undefined;
-    }
-  }
-
-  /** Tells of a root that is a symbolic link being swapped, or of one that is made anew. */
-  #watchRoot(root: string): void {
-    try {
-      const watcher = watch(dirname(root), (_, name) => {
-        if (name === basename(root)) this.#look(root, undefined);
-      });
-      watcher.on('error', () => watcher.close());
-      this.#rootWatchers.push(watcher);
-    } catch {
-      // The next look at everything sees it too.
-    }
-  }
-
   #onEvent(path: string, event: string, name: string | null): void {
     const folder = this.#folders.get(path);
-    if (this.#closed || folder === undefined) return;
+    if (this.#isClosed || folder === undefined) return;
     if (++this.#events % BURST === 0) void this.scan();
     if (name === null) {
       this.#look(path, folder.parent);
     } else if (event === 'rename' && name === basename(path)) {
       // The folder itself has been moved or removed, and its watcher with it.
-      this.#forget(folder);
+      this.#watchers.forget(path);
       this.#look(path, folder.parent);
     } else if (name.startsWith('.')) {
       // Kubernetes swaps this link to replace all files of a mounted ConfigMap at once.
@@ -269,29 +257,23 @@ export class ManifestFolders {
     }
   }
 
-  #onWatchError(path: string, watcher: FSWatcher, cause: Error): void {
+  #onLost(path: string, cause: unknown): void {
     const folder = this.#folders.get(path);
-    watcher.close();
-    if (this.#closed || folder?.watcher !== watcher) return;
+    if (folder === undefined) return;
     this.#reportUnwatched(path, cause);
-    this.#forget(folder);
     this.#look(path, folder.parent);
-  }
-
-  #forget(folder: Folder): void {
-    folder.watcher?.close();
-    this.#folders.set(folder.path, { ...folder, watcher: undefined });
-  }
-
-  #look(path: string, parent: Folder | undefined): void {
-    if (this.#closed) return;
-    this.#queue.set(path, parent);
-    void this.#drain();
   }
 
   #reportUnwatched(path: string, cause: unknown): void {
     const message = `Cannot watch folder "${path}", it is looked through every ${this.#times.unwatchedInterval} ms`;
     this.#reports.onFailure(new HeadgateError('FILE_READ', message, { retry: 'later', cause }));
+    this.#looks.retime();
+  }
+
+  #look(path: string, parent: Folder | undefined): void {
+    if (this.#isClosed) return;
+    this.#queue.set(path, parent);
+    void this.#drain();
   }
 }
 

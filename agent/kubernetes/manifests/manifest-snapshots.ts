@@ -1,16 +1,11 @@
-// Keeps the last good bytes of each manifest in a folder of the agent's own, so that a manifest that is broken when
-// the agent starts is no loss, and which folders they were in. Written in the background, what has gathered in the
-// meantime at once; a full disk harms nothing but this.
+// Keeps the last good text of each manifest, so that a manifest that is broken when the agent starts is no loss, and
+// which folders they were in. Written in the background, what has gathered in the meantime at once; a full disk harms
+// nothing but this.
 
 import { basename, join } from 'node:path';
+import { BackgroundWrite } from '../../base/background-write.ts';
 import { HeadgateError } from '../../base/errors.ts';
-import { SnapshotLog } from './snapshot-log.ts';
-
-interface Snapshot {
-  readonly bytes: Buffer;
-  /** Of the manifest, milliseconds since the epoch. */
-  readonly modified: number;
-}
+import { RecordLog } from '../../host/record-log.ts';
 
 export interface SnapshotTimes {
   /** Milliseconds from a change to its snapshot: changes of one file in between cost one write. */
@@ -21,51 +16,52 @@ export interface SnapshotTimes {
 
 /** In the place of a manifest's name; those begin with no dot. */
 const FOLDER = '.folder';
-
-/** Bytes that are not kept in memory for longer than it takes to write them: a start reads all manifests within a second. */
-const MOST_WAITING = 4 * 1024 * 1024;
-const NOTHING: Snapshot = { bytes: Buffer.alloc(0), modified: 0 };
+/** Kept in memory no longer than it takes to write them: a start reads all manifests within a second. */
+const MAX_WAITING_CHARACTERS = 4 * 1024 * 1024;
 
 export class ManifestSnapshots {
-  readonly #directory: string;
+  readonly #log: RecordLog;
   readonly #onFailure: (error: HeadgateError) => void;
-  readonly #times: SnapshotTimes;
-  readonly #log: SnapshotLog;
-  /** Manifest's path → what is to be written; `NOTHING`: the snapshot has to go. */
-  readonly #waiting = new Map<string, Snapshot>();
-  /** Bytes that were given since the last write. */
-  #waitingBytes = 0;
-  #timer: NodeJS.Timeout | undefined;
-  /** The end of what is being done; one thing at a time. */
-  #done: Promise<void> = Promise.resolve();
+  readonly #writing: BackgroundWrite;
+  /** Manifest's path → its text as JSON, to be written; undefined: the snapshot has to go. */
+  readonly #waiting = new Map<string, string | undefined>();
+  /** Of what was given since the last write. */
+  #waitingCharacters = 0;
 
   constructor(
     directory: string,
     onFailure: (error: HeadgateError) => void,
     times: SnapshotTimes = { delay: 2_000, retry: 10_000 },
   ) {
-    this.#directory = directory;
+    this.#log = new RecordLog(join(directory, 'snapshots'));
     this.#onFailure = onFailure;
-    this.#times = times;
-    this.#log = new SnapshotLog(join(directory, 'snapshots'));
+    this.#writing = new BackgroundWrite({
+      write: () => this.#write(),
+      delayMs: times.delay,
+      retryMs: times.retry,
+      onFault: (cause) =>
+        onFailure(new HeadgateError('FILE_WRITE', `Cannot keep manifests in "${directory}"`, { cause })),
+    });
   }
 
-  /** undefined where there is none, or one of no use, as a power loss may have left it. */
+  /** undefined if there is none, or one that a crash or a disk has damaged. */
   load(path: string): Buffer | undefined {
-    const waiting = this.#waiting.get(path)?.bytes;
-    if (waiting !== undefined) return waiting.length === 0 ? undefined : waiting;
-    return this.#log.read(path)?.subarray(titleOf(path).length);
+    const waiting = this.#waiting.get(path);
+    if (waiting === undefined && this.#waiting.has(path)) return undefined;
+    const text = waiting === undefined ? this.#log.read(path) : JSON.parse(waiting);
+    return typeof text === 'string' ? Buffer.from(text) : undefined;
   }
 
-  /** Whether the snapshot that was written last is of a manifest of this size and time. */
-  has(path: string, size: number, modified: number): boolean {
-    return this.#log.has(path, titleOf(path).length + size, modified);
+  /** Whether the snapshot on the disk says the same. */
+  has(path: string, bytes: Buffer): boolean {
+    return this.#log.has(path, jsonOf(bytes));
   }
 
   /** The manifests in a folder, or below it, of which there are snapshots on the disk; `others` than these. */
   pathsIn(folder: string, others: Iterable<string> = []): readonly string[] {
-    const paths = this.#log.contents(others).map((bytes) => bytes.toString('utf8', 0, bytes.indexOf('\n')));
-    return paths.filter((path) => path.startsWith(join(folder, '/')) && basename(path) !== FOLDER).sort();
+    const known = new Set(others);
+    const isIn = (path: string) => path.startsWith(join(folder, '/')) && basename(path) !== FOLDER;
+    return [...this.#log.keys()].filter((path) => isIn(path) && !known.has(path)).sort();
   }
 
   /** Whether the folder was this one when it was last kept. */
@@ -74,67 +70,51 @@ export class ManifestSnapshots {
   }
 
   saveFolder(folder: string, identity: string): void {
-    if (!this.hadFolder(folder, identity)) this.save(join(folder, FOLDER), Buffer.from(identity), 0);
+    if (!this.hadFolder(folder, identity)) this.save(join(folder, FOLDER), Buffer.from(identity));
   }
 
-  save(path: string, bytes: Buffer, modified: number): void {
-    this.#waiting.set(path, { bytes, modified });
-    this.#waitingBytes += bytes.length;
-    if (this.#waitingBytes > MOST_WAITING) void this.#next(() => this.#write());
-    else this.#schedule(this.#times.delay);
+  /** `bytes`: in UTF-8; an empty manifest needs no snapshot. */
+  save(path: string, bytes: Buffer): void {
+    const json = bytes.length === 0 ? undefined : jsonOf(bytes);
+    const isKept = json !== undefined && !this.#waiting.has(path) && this.#log.has(path, json);
+    if (isKept) return;
+    this.#waiting.set(path, json);
+    this.#waitingCharacters += bytes.length;
+    if (this.#waitingCharacters > MAX_WAITING_CHARACTERS) void this.#writing.now();
+    else this.#writing.soon();
   }
 
   remove(path: string): void {
-    this.#waiting.set(path, NOTHING);
-    this.#schedule(this.#times.delay);
+    this.#waiting.set(path, undefined);
+    this.#writing.soon();
   }
 
   /** Forgets the snapshots of all other manifests and folders. */
   keepOnly(paths: Iterable<string>, folders: readonly string[] = []): void {
-    const kept = [...paths, ...folders.map((folder) => join(folder, FOLDER))];
-    void this.#next(() => this.#log.keepOnly(kept));
+    const { damage } = this.#log;
+    if (damage !== undefined) this.#onFailure(damage);
+    const kept = new Set([...paths, ...folders.map((folder) => join(folder, FOLDER))]);
+    for (const path of this.#log.keys()) if (!kept.has(path)) this.remove(path);
   }
 
-  /** Writes what waits, whether its time has come or not; resolves when that has been tried once. */
+  /** Writes what waits; resolves when that has been tried once. */
   async flush(): Promise<void> {
-    await this.#next(() => this.#write());
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    await this.#writing.now();
   }
 
-  #schedule(delay: number): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      void this.#next(() => this.#write());
-    }, delay).unref();
-  }
-
-  /** After what is being done already. Never rejects. */
-  #next(work: () => Promise<void>): Promise<void> {
-    this.#done = this.#done.then(work).catch((cause: unknown) => {
-      const message = `Cannot keep manifests in "${this.#directory}"`;
-      this.#onFailure(new HeadgateError('FILE_WRITE', message, { retry: 'later', cause }));
-      if (this.#waiting.size > 0) this.#schedule(this.#times.retry);
-    });
-    return this.#done;
+  async close(): Promise<void> {
+    await this.#writing.close();
   }
 
   async #write(): Promise<void> {
-    this.#waitingBytes = 0;
+    this.#waitingCharacters = 0;
     const some = [...this.#waiting];
-    await this.#log.append(
-      some.map(([path, { bytes, modified }]) => ({
-        path,
-        bytes: bytes.length === 0 ? bytes : Buffer.concat([titleOf(path), bytes]),
-        modified,
-      })),
-    );
+    await this.#log.write(some);
     // Unless it has changed meanwhile.
-    for (const [path, snapshot] of some) if (this.#waiting.get(path) === snapshot) this.#waiting.delete(path);
+    for (const [path, json] of some) if (this.#waiting.get(path) === json) this.#waiting.delete(path);
   }
 }
 
-/** Comes before the bytes of a manifest, which the log knows by its hash only. */
-function titleOf(path: string): Buffer {
-  return Buffer.from(`${path}\n`);
+function jsonOf(bytes: Buffer): string {
+  return JSON.stringify(bytes.toString('utf8'));
 }

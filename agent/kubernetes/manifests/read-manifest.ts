@@ -15,8 +15,6 @@ export interface ManifestContent {
   readonly kind: 'Content';
   readonly bytes: Buffer;
   readonly stamp: string;
-  /** Milliseconds since the epoch. */
-  readonly modified: number;
 }
 
 /** Bytes. */
@@ -34,7 +32,7 @@ export function readManifest(path: string): Reading {
     if (stat.size > LARGEST) {
       return { kind: 'Unreadable', stamp, message: `The file is larger than ${LARGEST} bytes` };
     }
-    return { kind: 'Content', bytes: readFileSync(file), stamp, modified: stat.mtimeMs };
+    return { kind: 'Content', bytes: readFileSync(file), stamp };
   } catch (error) {
     const stamp = (error as NodeJS.ErrnoException).code ?? 'error';
     if (stamp === 'ENOENT' || stamp === 'ENOTDIR' || stamp === 'ENXIO') return { kind: 'Absent', stamp };

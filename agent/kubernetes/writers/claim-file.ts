@@ -1,11 +1,13 @@
 // Keeps AddressClaims in a file, on hosts without a cluster that could: a List of the manifests that the cluster would
 // hold, so that `kubectl apply` takes it. Changes that come while it is written are written together after it, and what
-// somebody else makes of the file does not last. Owns one file and two timers.
+// another process makes of the file does not last. Owns one file.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { HeadgateError } from '../../base/errors.ts';
+import { BackgroundWrite } from '../../base/background-write.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { Rounds } from '../../base/rounds.ts';
 import { isMapping } from '../../base/validate.ts';
 import { copyAtomically, syncFolder, writeAtomically } from '../../host/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
@@ -20,96 +22,83 @@ export interface ClaimFileOptions extends ClaimStoreOptions {
   readonly path: string;
   /** All that the file is to hold. */
   readonly claims: () => Iterable<AddressClaim>;
-  readonly onFailure: (error: HeadgateError) => void;
-  /** The file was written again because of what someone else had made of it. */
+  /** Called once for a fault that lasts. */
+  readonly onFault: (message: string) => void;
+  /** The file was written again because of what another process had made of it. */
   readonly onTampered?: () => void;
   /** Milliseconds to the next attempt after a failure. */
-  readonly retry?: number;
+  readonly retryMs?: number;
   /** Milliseconds between two looks whether the file is as it was left. */
-  readonly look?: number;
+  readonly lookMs?: number;
 }
+
+const RETRY_MS = 5_000;
+const LOOK_MS = 5_000;
 
 export class ClaimFile implements ClaimStore {
   readonly #options: ClaimFileOptions;
+  readonly #writing: BackgroundWrite;
+  readonly #looks: Rounds;
+  /** Names of claims that are not in the file as they are to be. */
   readonly #waiting = new Set<string>();
-  #fault = '';
-  #timer: NodeJS.Timeout | undefined;
-  /** Since this agent has written the file for the first time. */
-  #looking: NodeJS.Timeout | undefined;
+  /** undefined until this agent has written the file. */
   #written: FileIdentity | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #isWriting = false;
-  #isClosed = false;
+  #isTampered = false;
 
   constructor(options: ClaimFileOptions) {
+    const { retryMs = RETRY_MS, lookMs = LOOK_MS, onFault } = options;
     this.#options = options;
+    this.#writing = new BackgroundWrite({ write: () => this.#write(), delayMs: 0, retryMs, onFault });
+    this.#looks = new Rounds({
+      intervalMs: () => lookMs,
+      work: () => this.#look(),
+      onFailed: (error) => onFault(messageOf(error)),
+    });
+    this.#looks.start();
   }
 
-  /** Why the last write failed, '' where it did not. */
+  /** Why the last write failed, '' if it did not. */
   get fault(): string {
-    return this.#fault;
+    return this.#writing.fault;
   }
 
   write(names: Iterable<string>): void {
     for (const name of names) this.#waiting.add(name);
-    if (this.#waiting.size === 0 || this.#isWriting || this.#timer !== undefined || this.#isClosed) return;
-    this.#writing = this.#writeAll();
+    if (this.#waiting.size > 0) this.#writing.soon();
   }
 
   /** Writes what waits. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    clearInterval(this.#looking);
-    await this.#writing;
-    if (this.#waiting.size > 0) await this.#writeAll();
+    this.#looks.close();
+    await this.#writing.close();
   }
 
-  async #writeAll(): Promise<void> {
-    this.#isWriting = true;
-    const { path, claims, wanted, onKept, onFailure, retry = 5_000 } = this.#options;
-    const names = [...this.#waiting];
+  async #write(): Promise<void> {
+    const { path, claims, wanted, onKept, onTampered } = this.#options;
+    // The file may hold later values of some, which are written once more.
+    const names = [...this.#waiting].map((name) => [name, wanted(name)] as const);
     this.#waiting.clear();
     try {
-      // The file may hold later values of some, which are written once more.
-      const kept = names.map((name) => [name, wanted(name)] as const);
       const folder = dirname(path);
       const isNew = !existsSync(folder);
       await makeFolder(folder, 0o700);
-      const written = await writeAtomically(path, linesOf([...claims()]));
+      this.#written = await writeAtomically(path, linesOf([...claims()]));
       if (isNew) await syncFolder(dirname(folder));
-      this.#written = written;
-      this.#watch();
-      this.#fault = '';
-      for (const [name, claim] of kept) onKept(name, claim);
     } catch (cause) {
-      const error = new HeadgateError('FILE_WRITE', `Cannot keep claims on addresses in "${path}"`, {
-        cause,
-      });
-      this.#fault = error.message;
-      onFailure(error);
-      for (const name of names) this.#waiting.add(name);
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        this.write([]);
-      }, retry).unref();
+      for (const [name] of names) this.#waiting.add(name);
+      throw new HeadgateError('FILE_WRITE', `Cannot keep claims on addresses in "${path}"`, { cause });
     }
-    this.#isWriting = false;
-    this.write([]);
-  }
-
-  #watch(): void {
-    if (this.#isClosed) return;
-    this.#looking ??= setInterval(() => this.#lookAgain(), this.#options.look ?? 5_000).unref();
+    for (const [name, claim] of names) onKept(name, claim);
+    if (this.#isTampered) onTampered?.();
+    this.#isTampered = false;
   }
 
   /** What is gone from the disk would be gone with the next agent, which would give other addresses. */
-  #lookAgain(): void {
-    const { path, onTampered } = this.#options;
-    if (this.#isWriting || this.#timer !== undefined || isSameFile(identityOf(path), this.#written)) return;
-    this.#writing = this.#writeAll().then(() => {
-      if (this.#fault === '') onTampered?.();
-    });
+  async #look(): Promise<void> {
+    await this.#writing.idle();
+    if (this.#written === undefined || isSameFile(identityOf(this.#options.path), this.#written)) return;
+    this.#isTampered = true;
+    this.#writing.soon();
   }
 }
 

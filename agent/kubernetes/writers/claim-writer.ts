@@ -5,13 +5,14 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { sameValue } from '../../base/same-value.ts';
 import type { Log } from '../../host/log.ts';
 import type { AddressClaim, StoredClaim } from '../address-claim.ts';
-import { ADDRESS_API_VERSION } from '../address-group.ts';
 import { claimManifest } from '../address-objects.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { parseObject } from '../parse-object.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
@@ -56,7 +57,7 @@ export class ClaimWriter implements ClaimStore {
   readonly #options: ClaimWriterOptions;
   readonly #queue: WriteQueue;
   readonly #known = new Map<string, Known>();
-  #fault = '';
+  readonly #fault = new Fault();
 
   constructor(options: ClaimWriterOptions) {
     this.#options = options;
@@ -78,7 +79,7 @@ export class ClaimWriter implements ClaimStore {
 
   /** Why the last write failed, '' where it did not. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
   write(names: Iterable<string>): void {
@@ -92,7 +93,7 @@ export class ClaimWriter implements ClaimStore {
 
   /** This agent begins or ceases to lead. */
   lead(isLeader: boolean): void {
-    this.#fault = '';
+    this.#fault.clear();
     if (!isLeader) {
       this.#queue.pause();
       return;
@@ -215,9 +216,8 @@ export class ClaimWriter implements ClaimStore {
 
   #note(result: 'done' | 'conflict' | 'failed', fault: string): void {
     this.#options.metrics?.claimWritten(result);
-    if (result === 'conflict' || fault === this.#fault) return;
-    this.#fault = fault;
-    if (fault !== '') this.#options.log.warn(`Cannot write a claim on an address: ${fault}`);
+    if (result !== 'conflict' && this.#fault.set(fault) && fault !== '')
+      this.#options.log.warn(`Cannot write a claim on an address: ${fault}`);
   }
 }
 

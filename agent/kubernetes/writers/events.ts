@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { isMapping } from '../../base/validate.ts';
 import type { Log } from '../../host/log.ts';
 import { refusalText } from '../api/api-answer.ts';
@@ -85,7 +86,7 @@ export class EventRecorder {
   readonly #told = new Map<string, Told>();
   /** UID of an object → what it may still say. */
   readonly #allowances = new Map<string, Allowance>();
-  #fault = '';
+  readonly #fault = new Fault();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -107,7 +108,7 @@ export class EventRecorder {
 
   /** Why the API server did not take the last one, '' where it did. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
   /** `isStanding`: it is no news, and is told only where no Event of it is there. */
@@ -207,9 +208,7 @@ export class EventRecorder {
   }
 
   #note(fault: string): void {
-    if (fault === this.#fault) return;
-    this.#fault = fault;
-    if (fault !== '') this.#options.log.warn(`Cannot tell an Event: ${fault}`);
+    if (this.#fault.set(fault) && fault !== '') this.#options.log.warn(`Cannot tell an Event: ${fault}`);
   }
 
   #drop({ kind, namespace, name }: EventSubject, why: string): void {

@@ -4,6 +4,7 @@
 
 import { type Clock, microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
 import { accept } from '../api/api-answer.ts';
 import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
@@ -62,7 +63,7 @@ export class Lease {
   #told = false;
   /** It was so at an attempt since the Lease was offered to others last. */
   #wasFit = false;
-  #fault = '';
+  readonly #fault = new Fault();
   #isBarred = false;
   /** Of the last answer, 0 before any. */
   #status = 0;
@@ -102,7 +103,7 @@ export class Lease {
 
   /** What keeps us from taking part, '' where nothing does. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
   /** The API server does not let us take part, and so no agent with our rights. */
@@ -275,16 +276,15 @@ export class Lease {
 
   /** No answer, or one that says to come again, says nothing of it. */
   #tellBarred(): void {
-    const isBarred = this.#fault !== '' && (BARRED.includes(this.#status) || this.#isBarred);
+    const isBarred = this.#fault.text !== '' && (BARRED.includes(this.#status) || this.#isBarred);
     if (isBarred === this.#isBarred) return;
     this.#isBarred = isBarred;
     this.#options.onBarred();
   }
 
   #note(fault: string): void {
-    if (fault === this.#fault) return;
-    this.#fault = fault;
-    if (fault !== '') this.#options.log.warn(`Cannot take part in the election: ${fault}`);
+    if (this.#fault.set(fault) && fault !== '')
+      this.#options.log.warn(`Cannot take part in the election: ${fault}`);
   }
 }
 

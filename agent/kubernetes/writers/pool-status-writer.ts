@@ -4,10 +4,11 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
-import { ADDRESS_API_VERSION } from '../address-group.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
 import type { KubernetesApi } from '../api/kubernetes-api.ts';
+import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { type WriteOutcome, WriteQueue } from './write-queue.ts';
 
 export interface PoolStatusWriterOptions {
@@ -32,7 +33,7 @@ export class PoolStatusWriter {
   readonly #queue: WriteQueue;
   /** Name → what was written last. */
   readonly #written = new Map<string, string>();
-  #fault = '';
+  readonly #fault = new Fault();
 
   constructor(options: PoolStatusWriterOptions) {
     this.#options = options;
@@ -50,7 +51,7 @@ export class PoolStatusWriter {
 
   /** Why the last write failed, '' where it did not. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
   /** Something about these pools has changed. */
@@ -66,7 +67,7 @@ export class PoolStatusWriter {
   lead(isLeader: boolean): void {
     // Another may have written meanwhile.
     this.#written.clear();
-    this.#fault = '';
+    this.#fault.clear();
     if (isLeader) this.#queue.resume();
     else this.#queue.pause();
   }
@@ -114,8 +115,7 @@ export class PoolStatusWriter {
   }
 
   #note(fault: string): void {
-    if (fault === this.#fault) return;
-    this.#fault = fault;
-    if (fault !== '') this.#options.log.warn(`Cannot write the status of an AddressPool: ${fault}`);
+    if (this.#fault.set(fault) && fault !== '')
+      this.#options.log.warn(`Cannot write the status of an AddressPool: ${fault}`);
   }
 }

@@ -4,6 +4,7 @@
 
 import { type Clock, secondTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { sameValue } from '../../base/same-value.ts';
 import type { Log } from '../../host/log.ts';
 import { refusalText, waitAsked } from '../api/api-answer.ts';
@@ -73,7 +74,7 @@ export class StatusWriter {
   /** Keys whose cached Service has proved old. */
   readonly #stale = new Set<string>();
   readonly #waiting = new Map<string, Waiting[]>();
-  #fault = '';
+  readonly #fault = new Fault();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -96,7 +97,7 @@ export class StatusWriter {
 
   /** Why the last write failed, '' where it did not. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
   /** What is wanted of a Service from now on; undefined: nothing, it is gone or was never ours. */
@@ -151,7 +152,7 @@ export class StatusWriter {
 
   /** This agent begins or ceases to lead. All wishes are looked at again: another may have written meanwhile. */
   lead(isLeader: boolean): void {
-    this.#fault = '';
+    this.#fault.clear();
     if (!isLeader) {
       this.#queue.pause();
       for (const key of [...this.#waiting.keys()]) this.#answer(key, undefined);
@@ -330,9 +331,8 @@ export class StatusWriter {
 
   #note(result: 'done' | 'conflict' | 'failed' | 'dropped', fault: string): void {
     this.#options.metrics?.statusWritten(result);
-    if (result === 'conflict' || fault === this.#fault) return;
-    this.#fault = fault;
-    if (fault !== '') this.#options.log.warn(`Cannot write the status of a Service: ${fault}`);
+    if (result !== 'conflict' && this.#fault.set(fault) && fault !== '')
+      this.#options.log.warn(`Cannot write the status of a Service: ${fault}`);
   }
 }
 

@@ -4,7 +4,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { parseAddress } from '../../base/ip.ts';
-import { listOf, mappingOf, number, text, truth } from '../../base/validate.ts';
+import { boolean, listOf, number, object, string } from '../../base/validate.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import type { Link } from '../peers/handover-report.ts';
@@ -137,14 +137,14 @@ function single(vip: string): string {
 }
 
 const shownInterfaces = listOf(
-  mappingOf({
-    address: text().nullish(),
+  object({
+    address: string().nullish(),
     addr_info: listOf(
-      mappingOf({
-        local: text().nullish(),
+      object({
+        local: string().nullish(),
         prefixlen: number().nullish(),
-        scope: text().nullish(),
-        dynamic: truth().nullish(),
+        scope: string().nullish(),
+        dynamic: boolean().nullish(),
       }),
     ).nullish(),
   }),

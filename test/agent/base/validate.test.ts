@@ -1,23 +1,23 @@
 import test from 'ava';
-import { faultsOf } from '../../../agent/base/faults.ts';
 import {
+  boolean,
   listOf,
-  mappingOf,
   number,
+  object,
   oneOf,
   type Rule,
   someOf,
-  text,
+  string,
   textReader,
   textsByName,
-  truth,
   wholeNumber,
 } from '../../../agent/base/validate.ts';
+import { faultsOf } from '../../../agent/base/validation-fault.ts';
 
-const wanted = mappingOf({
-  name: text(),
+const wanted = object({
+  name: string(),
   size: wholeNumber(1, 9).nullish(),
-  parts: listOf(mappingOf({ kind: oneOf('a', 'b'), on: truth().default(true) })),
+  parts: listOf(object({ kind: oneOf('a', 'b'), on: boolean().default(true) })),
 });
 
 function wordsOf(rule: Rule<unknown>, value: unknown): string {
@@ -60,12 +60,12 @@ test('judge() finds every fault, each with its place, its value and what is allo
 
 test('A rule about the whole is asked only where its parts are right', (t) => {
   const asked: unknown[] = [];
-  const rule = listOf(number()).also((list, refuse) => {
+  const rule = listOf(number()).refine((list, refuse) => {
     asked.push(list);
     if (list.length > 1) refuse([1], 'is not wanted');
   });
   t.is(wordsOf(rule, ['1', 2]), '[0]: "1" is not a number');
-  t.is(wordsOf(mappingOf({ list: rule }), { list: [1, 2] }), 'list[1]: 2 is not wanted');
+  t.is(wordsOf(object({ list: rule }), { list: [1, 2] }), 'list[1]: 2 is not wanted');
   t.deepEqual(asked, [[1, 2]]);
 });
 
@@ -75,14 +75,14 @@ test('Numbers that JSON does not have are no numbers', (t) => {
 });
 
 test('A list that needs entries refuses none of them', (t) => {
-  t.is(wordsOf(someOf(text(), 'name'), []), '[] is not a list of at least one name');
+  t.is(wordsOf(someOf(string(), 'name'), []), '[] is not a list of at least one name');
 });
 
 test('A reader gives something else than it was given, or refuses it', (t) => {
   const length = textReader((given) => given.length || undefined, 'is not a long text');
   t.is(length.parse('four'), 4);
   t.is(wordsOf(length, ''), '"" is not a long text');
-  t.throws(() => mappingOf({ a: length }).parse({ a: 1 }), { message: 'a is not a long text' });
+  t.throws(() => object({ a: length }).parse({ a: 1 }), { message: 'a is not a long text' });
 });
 
 test('Names and texts have a rule each, and no name reaches into JavaScript', (t) => {

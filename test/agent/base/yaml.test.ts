@@ -18,8 +18,8 @@ test('parseYamlDocuments() gives each document with the line it begins at', (t) 
 });
 
 test('parseYamlDocuments() reads what Kubernetes reads: merge keys, keys that look like numbers, times as texts', (t) => {
-  t.deepEqual(values('x: &x {a: 1}\ny:\n  <<: *x\n  b: 2'), [{ x: { a: 1 }, y: { a: 1, b: 2 } }]);
-  t.deepEqual(values('1: x\ntrue: y'), [{ '1': 'x', true: 'y' }]);
+  t.deepEqual(values('x: &x {a: 1}\nz:\n  <<: *x\n  b: 2'), [{ x: { a: 1 }, z: { a: 1, b: 2 } }]);
+  t.deepEqual(values('1: x\ntrue: z'), [{ '1': 'x', true: 'z' }]);
   t.deepEqual(values('at: 2026-01-31T12:00:00Z'), [{ at: '2026-01-31T12:00:00Z' }]);
 });
 
@@ -33,12 +33,12 @@ const refused = test.macro({
   title: (title) => `parseYamlDocuments() refuses ${title}`,
 });
 
-test('a key that is there twice', refused, 'a: 1\nb: 2\na: 3\n', 3, /unique/);
-test('a list without end, where it should end', refused, 'a: 1\n---\nb: [1, 2\n', 4, /sequence/);
+test('a key that is there twice', refused, 'a: 1\nb: 2\na: 3\n', 3, /duplicated mapping key/i);
+test('a list without end, where it should end', refused, 'a: 1\n---\nb: [1, 2\n', 4, /indentation/);
 test('a tab as indent', refused, 'a:\n\t- b', 2, /[Tt]ab/);
 test('a tag of its own', refused, 'a: !shell rm', 1, /tag/);
 test('binary data', refused, 'a: !!binary aGk=', 1, /tag/);
-test('a list as a key', refused, '? [a]\n: b', 1, /keys must be strings/);
+test('a list as a key', refused, '? [a]\n: b', 1, /is no key/);
 test('an alias inside its own anchor', refused, 'a: &a [*a]', 1, /alias/i);
 test('aliases of aliases of aliases', refused, billionLaughs(), 1, /[Ee]xcessive alias/);
 test('more nesting than the stack holds', refused, '['.repeat(20_000), 1, /./);

@@ -59,7 +59,13 @@ test('For journald a line has its priority in front and no time', (t) => {
 
 test('On a terminal a line is short, and an object can neither forge a line nor paint', (t) => {
   const [line = '', ...others] = lines(
-    (log) => log.info('Bad\u001b[31m\nname', { service: 'default/web', text: 'two words', list: [1] }),
+    (log) =>
+      log.info('Bad\u001b[31m\nname', {
+        service: 'default/web',
+        text: 'two words',
+        list: [1],
+        none: undefined,
+      }),
     'info',
     'terminal',
   );

@@ -229,7 +229,7 @@ test('Every field of a pool counts when two readings are compared, and every fau
   t.deepEqual(
     faults({ file: 'pools: [{ name: a, blocks: [192.0.2.1], prio: 1 }]', env: { HEADGATE_POOLS: '[' } }),
     [
-      'HEADGATE_POOLS: 1:2: Flow sequence must end with a ]',
+      'HEADGATE_POOLS: 1:2: Unexpected end of the stream within a flow collection',
       '/etc/headgate.yaml: pools: pool "a": prio: there is no such key',
     ],
   );
@@ -356,7 +356,7 @@ test(
   'a file with a key twice',
   refused,
   { file: 'zone: a\nzone: b' },
-  /^\/etc\/headgate\.yaml:2:1: .*unique/,
+  /^\/etc\/headgate\.yaml:2:1: Duplicated mapping key$/,
 );
 test(
   'a file that is a list',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
+import { RecordLog } from '../../../agent/host/record-log.ts';
 import { KeptMembers } from '../../../agent/state/kept-members.ts';
 import { clusterOf } from '../../support/build.ts';
 import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/kubernetes-json.ts';
@@ -22,7 +23,7 @@ async function started(stateDir: string, objects: readonly Json[], log: string[]
     log: createLog({ level: 'warn', format: 'json', destination }),
   };
   const last = new KeptMembers(options);
-  await last.read();
+  last.read();
   change(state, last, objects);
   return { state, desired, last };
 }
@@ -100,18 +101,21 @@ test('Of other pools, and of Services that are gone, nothing is kept', async (t)
   await second.last.close();
 });
 
-test('A line that is none, or says what cannot be, costs only itself and is told of', async (t) => {
-  const directory = folder(t);
+test('A record that says what cannot be costs only itself and is told of', async (t) => {
   const good = { address: '10.0.0.1', port: 80, weight: 16, state: 'ready', target: '' };
-  const line = (member: Json, service = KEY): string =>
-    JSON.stringify({ service, pools: [{ listener: 'default:web:tcp:80:v4', members: [member] }] });
-  for (const [text, said] of [
-    ['{', 'JSON'],
-    ['{"service":1,"pools":[]}', 'service'],
-    [line({ ...good, address: '10.0.0.1 weight 0' }), 'address is not an IP address'],
-    [line({ ...good, port: 0 }), 'port is not a whole number'],
+  const pools = (member: Json): string =>
+    JSON.stringify([{ listener: 'default:web:tcp:80:v4', members: [member] }]);
+  for (const [json, said] of [
+    ['1', 'is not a list'],
+    ['[{"listener":1,"members":[]}]', 'listener is not a text'],
+    [pools({ ...good, address: '10.0.0.1 weight 0' }), 'address is not an IP address'],
+    [pools({ ...good, port: 0 }), 'port is not a whole number'],
   ] as const) {
-    writeFileSync(join(directory, 'last-members'), `${text}\n${line(good, 'default/other')}\n`);
+    const directory = folder(t);
+    await new RecordLog(join(directory, 'last-members')).write([
+      [KEY, json],
+      ['default/other', pools(good)],
+    ]);
     const log: string[] = [];
     const { desired, last } = await started(directory, [web(), unready('10.0.0.1')], log);
     t.deepEqual(membersOf(desired), []);
@@ -120,6 +124,20 @@ test('A line that is none, or says what cannot be, costs only itself and is told
     t.is(desired.remembered.get('default/other')?.size, 1);
     await last.close();
   }
+});
+
+test('A file of another version is named, and written anew', async (t) => {
+  const directory = folder(t);
+  writeFileSync(join(directory, 'last-members'), '{"service":"default/web","pools":[]}\n');
+  const log: string[] = [];
+  const first = await started(directory, [web(), endpoints('10.0.0.1')], log);
+  t.is(log.length, 1);
+  t.true(log[0]?.includes('1 lines of'), log[0]);
+  await first.last.close();
+  const second = await started(directory, [web(), unready('10.0.0.1')], log);
+  t.deepEqual(membersOf(second.desired), ['10.0.0.1:8080 ready']);
+  t.is(log.length, 1);
+  await second.last.close();
 });
 
 test('A change of what others have writes nothing, and what could not be written is tried again', async (t) => {
@@ -132,11 +150,11 @@ test('A change of what others have writes nothing, and what could not be written
   t.is(log.length, 1);
   rmSync(`${file}.tmp`, { recursive: true });
   await last.close();
-  const { ino } = statSync(file);
+  const { mtimeMs } = statSync(file);
   change(state, last, [web(), endpoints('10.0.0.1')]);
   await last.close();
-  t.is(statSync(file).ino, ino);
+  t.is(statSync(file).mtimeMs, mtimeMs);
   change(state, last, [web(), endpoints('10.0.0.2')]);
   await last.close();
-  t.not(statSync(file).ino, ino);
+  t.true(readFileSync(file, 'utf8').includes('10.0.0.2'));
 });

@@ -1,7 +1,7 @@
 // What keepalived tells of itself: the JSON that it writes on a signal, and the lines that it writes to its FIFO.
 // Pure; all versions from 2.2.
 
-import { isMapping, listOf, mappingOf, number, text } from '../../../base/validate.ts';
+import { isMapping, listOf, number, object, string } from '../../../base/validate.ts';
 import type { VrrpStateName } from '../../vrrp.ts';
 
 export interface InstanceDump {
@@ -24,18 +24,18 @@ export interface InstanceDump {
 }
 
 const dump = listOf(
-  mappingOf({
-    data: mappingOf({
-      iname: text(),
+  object({
+    data: object({
+      iname: string(),
       state: number(),
       last_transition: number(),
       base_priority: number(),
       effective_priority: number(),
       adver_int: number(),
-      vips: listOf(text()).nullish(),
-      evips: listOf(text()).nullish(),
+      vips: listOf(string()).nullish(),
+      evips: listOf(string()).nullish(),
     }),
-    stats: mappingOf({ advert_rcvd: number(), advert_sent: number(), become_master: number() }),
+    stats: object({ advert_rcvd: number(), advert_sent: number(), become_master: number() }),
   }),
 );
 

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { listOf, mappingOf, number, oneOf, text, wholeNumber } from '../../../base/validate.ts';
+import { listOf, number, object, oneOf, string, wholeNumber } from '../../../base/validate.ts';
 import { writeAtomically } from '../../../host/atomic-file.ts';
 import { makeFolder } from '../../../host/make-directory.ts';
 import { VRRP_STATES, type VrrpStateName } from '../../vrrp.ts';
@@ -24,16 +24,16 @@ export interface InstanceCounts {
   readonly reached: Readonly<Record<VrrpStateName, number>>;
 }
 
-const adverts = mappingOf({ sent: number(), received: number() });
-const counts = mappingOf({
+const adverts = object({ sent: number(), received: number() });
+const counts = object({
   version: wholeNumber(1, 1),
   instances: listOf(
-    mappingOf({
-      name: text(),
+    object({
+      name: string(),
       state: oneOf(...VRRP_STATES),
       adverts,
       counted: adverts,
-      reached: mappingOf({ master: number(), backup: number(), fault: number(), unknown: number() }),
+      reached: object({ master: number(), backup: number(), fault: number(), unknown: number() }),
     }),
   ),
 });

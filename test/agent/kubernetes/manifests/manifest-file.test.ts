@@ -42,12 +42,12 @@ const faulty = test.macro<[text: string, message: RegExp, path?: string]>({
   },
   title: (title) => `parseManifest() names file, line and column of ${title}`,
 });
-test('a syntax error', faulty, `${yaml('a')}a: b: c\n`, /^\/m\/web\.yaml:8:4: /);
+test('a syntax error', faulty, `${yaml('a')}a: b: c\n`, /^\/m\/web\.yaml:8:5: /);
 test(
   'a syntax error in a later document',
   faulty,
   `${yaml('a')}---\n${yaml('b')}a: b: c\n`,
-  /^\/m\/web\.yaml:16:4: /,
+  /^\/m\/web\.yaml:16:5: /,
 );
 test('half of a JSON file', faulty, '{\n  "a": [1,\n', /^\/m\/web\.json:3:1: /, '/m/web.json');
 test(

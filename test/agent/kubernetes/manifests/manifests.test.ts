@@ -362,7 +362,7 @@ test('A broken file keeps its last good content whole, and all other files go on
   ]);
   t.deepEqual([portOf(watched, 'a'), portOf(watched, 'b')], [80, 80]);
   write(file, `${yaml('a', 82)}a: b: c\n`);
-  await watched.until(() => watched.problems[0]?.startsWith(`${file}:8:4: `) === true);
+  await watched.until(() => watched.problems[0]?.startsWith(`${file}:8:5: `) === true);
   t.deepEqual(names(watched), ['a', 'b', 'c']);
   write(file, yaml('a', 83));
   await watched.until(() => watched.problems.length === 0);

@@ -1,5 +1,5 @@
-// Credentials that are left to the client library, against a server of the test's own that says who came: plugins with
-// certificates and plugins that hang, who act as another, or go through a proxy; and what cannot be used.
+// Credential plugins against a server of the test's own that says who came: with certificates, that hang, for users who
+// act as another, through a proxy; and what cannot be used.
 
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,9 +14,6 @@ import { HeadgateError, messageOf } from '../../../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
 import { certificate } from '../../../support/certificate.ts';
 import { httpProxy, socksProxy } from '../../../support/proxies.ts';
-
-// To load it holds up everything for as long as a connection may take, on a busy machine.
-test.before(async () => void (await import('@kubernetes/client-node')));
 
 /** Milliseconds that a connection or a plugin may take on a machine that has much else to do. */
 const BUSY = 60_000;
@@ -42,7 +39,7 @@ test('A plugin gets its arguments and variables, and is asked again when what it
   );
   const exec = { apiVersion: API_VERSION, command, args: ['get'], env: [{ name: 'WHO', value: 'me' }] };
   const count = async () => (await readFile(calls, 'utf8')).split('\n').filter(Boolean).length;
-  // The library asks when the time is over; we look at most every half minute, and at once after a 401.
+  // When its time is over; the agent looks at most every half minute, and at once after a 401.
   await writeFile(join(place.directory, 'answer'), over(Date.now() - 1_000));
   t.is((await place.ask({ exec })).authorization, 'Bearer me');
   t.is((await place.ask({ exec })).authorization, 'Bearer me');
@@ -119,18 +116,11 @@ const refused = test.macro({
 });
 
 test(
-  'an auth provider that nobody knows',
+  'an auth provider',
   refused,
   { 'auth-provider': { name: 'openstack' } },
   {},
-  /"openstack" is not known/,
-);
-test(
-  'a plugin beside an auth provider',
-  refused,
-  { exec: { apiVersion: API_VERSION, command: 'true' }, 'auth-provider': { name: 'gcp', config: {} } },
-  {},
-  /both "exec" and "auth-provider"/,
+  /user "u": "auth-provider" "openstack" is not read/,
 );
 test(
   'a server without TLS',
@@ -139,6 +129,78 @@ test(
   { server: 'http://127.0.0.1:1' },
   /has no TLS, and "insecure-skip-tls-verify" does not say/,
 );
+test(
+  'a proxy of another kind',
+  refused,
+  { token: 'secret' },
+  { 'proxy-url': 'ftp://a' },
+  /its "proxy-url" is not/,
+);
+
+const useless = test.macro({
+  async exec(t, body: string, why: RegExp) {
+    const place = await placeOf(t);
+    const command = await place.program('plugin', body);
+    const client = await place.client({ exec: { apiVersion: API_VERSION, command } });
+    const error = await client.request({ method: 'GET', path: '/' }).then(() => undefined, asFailure);
+    t.is(error?.code, 'API_CREDENTIALS');
+    t.regex(messageOf(error), why);
+    t.notRegex(messageOf(error), /secret/);
+  },
+  title: (what) => `A plugin is named that ${what}`,
+});
+
+const printing = (status: object) => `echo '${credential(status)}'`;
+test('fails', useless, 'echo secret >&2; exit 3', /the credential plugin ".*plugin" failed with status 3$/);
+test('prints something else', useless, 'echo secret', /printed no ExecCredential with a status$/);
+test('prints nothing of use', useless, printing({}), /printed neither a token nor a certificate$/);
+test(
+  'prints half',
+  useless,
+  printing({ clientKeyData: 'secret' }),
+  /printed a certificate or a key, not both$/,
+);
+test(
+  'prints no time',
+  useless,
+  printing({ token: 'secret', expirationTimestamp: 'soon' }),
+  /printed an expirationTimestamp that is no time$/,
+);
+test('prints no end', useless, 'yes secret', /printed too much$/);
+test(
+  'speaks another version',
+  useless,
+  printing({ token: 'secret' }).replace(API_VERSION, `${API_VERSION}beta1`),
+  /printed "client.authentication.k8s.io\/v1beta1", the kubeconfig names "client.authentication.k8s.io\/v1"$/,
+);
+
+test('A plugin that is not there is named', async (t) => {
+  const place = await placeOf(t);
+  const client = await place.client({ exec: { apiVersion: API_VERSION, command: './nowhere' } });
+  const error = await client.request({ method: 'GET', path: '/' }).then(() => undefined, asFailure);
+  t.regex(messageOf(error), /the credential plugin ".*nowhere" cannot be started: ENOENT$/);
+});
+
+test('A plugin learns that nobody answers it, and of the cluster if the kubeconfig says so', async (t) => {
+  const place = await placeOf(t);
+  const info = join(place.directory, 'info');
+  const command = await place.program(
+    'plugin',
+    `printf %s "$KUBERNETES_EXEC_INFO" >${info}; ${printing({ token: 'a' })}`,
+  );
+  const exec = { apiVersion: API_VERSION, command };
+  await place.ask({ exec });
+  const spec = { interactive: false };
+  t.deepEqual(JSON.parse(await readFile(info, 'utf8')), {
+    apiVersion: API_VERSION,
+    kind: 'ExecCredential',
+    spec,
+  });
+  await place.ask({ exec: { ...exec, provideClusterInfo: true } });
+  const { cluster } = JSON.parse(await readFile(info, 'utf8')).spec;
+  t.like(cluster, { server: place.url, 'insecure-skip-tls-verify': false });
+  t.regex(Buffer.from(cluster['certificate-authority-data'], 'base64').toString(), /BEGIN CERTIFICATE/);
+});
 
 interface Seen {
   readonly authorization: string | undefined;

@@ -14,7 +14,7 @@ export const MANY = 10;
 /** How much later what is doubted is believed. */
 const DOUBT = 20;
 
-export class Patience {
+export class LossPolicy {
   /** Milliseconds. */
   readonly short: number;
   /** When something came back last that had been doubted. */

@@ -1,4 +1,4 @@
-// Credentials that are read without the client library, compared with what the library makes of the same files.
+// Kubeconfigs and a pod's account, compared with what the client library makes of the same files.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import ava, { type TestFn } from 'ava';
-import { parse as parseYaml } from 'yaml';
+import { parseYamlDocuments } from '../../../../agent/base/yaml.ts';
 import {
   type Credentials,
-  plainCredentials,
-  podConfig,
-  readPlainKubeconfig,
-} from '../../../../agent/kubernetes/access/plain-credentials.ts';
+  type CredentialsPlace,
+  CredentialsSource,
+} from '../../../../agent/kubernetes/access/credentials.ts';
+import { readKubeconfig } from '../../../../agent/kubernetes/access/kubeconfig.ts';
 
 const test = ava as TestFn<{ readonly directory: string }>;
 const SERVER = 'https://192.0.2.1:6443';
@@ -63,18 +63,18 @@ async function byLibrary(config: KubeConfig): Promise<Credentials> {
   };
 }
 
+const credentialsOf = (place: CredentialsPlace) => new CredentialsSource(place).current();
+
 const asTheLibrary = test.macro({
   async exec(t, cluster: object, user: object) {
     const path = join(t.context.directory, 'kubeconfig');
     const text = kubeconfig({ server: SERVER, ...cluster }, user);
     await writeFile(path, text);
-    const config = readPlainKubeconfig(text, path);
-    if (config === undefined) return t.fail('It is not plain');
     const library = new KubeConfig();
     library.loadFromFile(path);
-    t.deepEqual(await plainCredentials(config), await byLibrary(library));
+    t.deepEqual(await credentialsOf({ kind: 'Kubeconfig', path }), await byLibrary(library));
   },
-  title: (what) => `Without the library the same comes of ${what}`,
+  title: (what) => `Credentials are what the client library makes of ${what}`,
 });
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -109,9 +109,9 @@ test('The groups and more of whom a user acts as are said, too, as client-go say
     'as-groups': ['a', 'b'],
     'as-user-extra': { 'x/y': ['1', '2'] },
   };
-  const config = readPlainKubeconfig(kubeconfig({ server: SERVER }, user), '/kubeconfig');
-  if (config === undefined) return t.fail('It is not plain');
-  t.deepEqual((await plainCredentials(config)).headers, {
+  const path = join(t.context.directory, 'kubeconfig');
+  await writeFile(path, kubeconfig({ server: SERVER }, user));
+  t.deepEqual((await credentialsOf({ kind: 'Kubeconfig', path })).headers, {
     'Impersonate-User': 'other',
     'Impersonate-Uid': '7',
     'Impersonate-Group': ['a', 'b'],
@@ -120,11 +120,11 @@ test('The groups and more of whom a user acts as are said, too, as client-go say
 });
 
 test('The token file of a user has precedence over a token, and a relative one is beside the kubeconfig', async (t) => {
-  const text = kubeconfig({ server: SERVER }, { token: 'other', tokenFile: 'token' });
-  const config = readPlainKubeconfig(text, join(t.context.directory, 'kubeconfig'));
-  if (config === undefined) return t.fail('It is not plain');
-  const { headers } = await plainCredentials(config);
-  t.deepEqual(headers, { Authorization: 'Bearer from-a-file' });
+  const path = join(t.context.directory, 'kubeconfig');
+  await writeFile(path, kubeconfig({ server: SERVER }, { token: 'other', tokenFile: 'token' }));
+  t.deepEqual((await credentialsOf({ kind: 'Kubeconfig', path })).headers, {
+    Authorization: 'Bearer from-a-file',
+  });
 });
 
 /** As kubeadm writes it. */
@@ -148,14 +148,16 @@ users:
     token: secret
 `;
 
-test('A kubeconfig is read the same in YAML, in JSON and in YAML that is not plain', (t) => {
-  const config = readPlainKubeconfig(YAML, '/kubeconfig');
+test('A kubeconfig is read the same in YAML and in JSON', (t) => {
+  const config = readKubeconfig(YAML, '/kubeconfig');
   t.like(config, { server: SERVER, token: { content: Buffer.from('secret') } });
-  t.deepEqual(readPlainKubeconfig(JSON.stringify(parseYaml(YAML)), '/kubeconfig'), config);
-  t.deepEqual(readPlainKubeconfig(YAML.replace('token: secret', 'token: &t secret'), '/kubeconfig'), config);
+  t.deepEqual(
+    readKubeconfig(JSON.stringify(parseYamlDocuments(YAML).documents[0]?.value), '/kubeconfig'),
+    config,
+  );
 });
 
-test("A pod's service account gives the same as by the library, also over IPv6", async (t) => {
+test("Credentials are what the client library makes of a pod's service account, also over IPv6", async (t) => {
   const root = t.context.directory;
   const account = join(root, 'var/run/secrets/kubernetes.io/serviceaccount');
   await mkdir(account, { recursive: true });
@@ -169,8 +171,9 @@ test("A pod's service account gives the same as by the library, also over IPv6",
     const { KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT } = process.env;
     Object.assign(process.env, { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port });
     library.loadFromCluster(root);
+    const own = await credentialsOf({ kind: 'InCluster', root });
     restore({ KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT });
-    t.deepEqual(await plainCredentials(podConfig(host, port, account)), await byLibrary(library));
+    t.deepEqual(own, await byLibrary(library));
   }
 });
 
@@ -181,32 +184,128 @@ function restore(variables: Readonly<Record<string, string | undefined>>): void 
   }
 }
 
-const left = test.macro({
-  exec(t, text: string) {
-    t.is(readPlainKubeconfig(text, '/etc/headgate/kubeconfig'), undefined);
+test('An auth provider is refused, with the user and what is read instead', (t) => {
+  const user = { 'auth-provider': { name: 'gcp', config: { 'access-token': 'secret' } } };
+  t.throws(() => readKubeconfig(kubeconfig({ server: SERVER }, user), '/kubeconfig'), {
+    message:
+      'user "u": "auth-provider" "gcp" is not read, only "token", "tokenFile", "client-certificate", "username" and "exec" are',
+  });
+});
+
+const refused = test.macro({
+  exec(t, text: string, why: RegExp) {
+    const error = t.throws(() => readKubeconfig(text, '/etc/headgate/kubeconfig'));
+    t.regex(error?.message ?? '', why);
+    t.notRegex(error?.message ?? '', /secret/);
   },
-  title: (what) => `Left to the library is ${what}`,
+  title: (what) => `readKubeconfig() refuses ${what}, and names it`,
 });
 
 const cluster = { server: SERVER };
 const user = { token: 'secret' };
+const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'login' };
 
-test('a credential plugin', left, kubeconfig(cluster, { exec: { command: 'login' } }));
-test('an auth provider of another kind', left, kubeconfig(cluster, { 'auth-provider': { name: 'other' } }));
-test('groups without the user who has them', left, kubeconfig(cluster, { ...user, 'as-groups': ['a'] }));
-test('a SOCKS proxy', left, kubeconfig({ ...cluster, 'proxy-url': 'socks5://192.0.2.7:1080' }, user));
-test('a token that is a number', left, kubeconfig(cluster, { token: 1 }));
-test('a name without a password', left, kubeconfig(cluster, { username: 'one' }));
-test('a switch that is a text', left, kubeconfig({ ...cluster, 'insecure-skip-tls-verify': 'true' }, user));
-test('a cluster without a server', left, kubeconfig({ server: '' }, user));
-test('a server without TLS', left, kubeconfig({ server: 'http://192.0.2.1:8080' }, user));
-test('a user that is null', left, kubeconfig(cluster, null));
-test('a context that is not there', left, kubeconfig(cluster, user, { 'current-context': 'nowhere' }));
+test(
+  'groups without the user who has them',
+  refused,
+  kubeconfig(cluster, { ...user, 'as-groups': ['a'] }),
+  /"as" is/,
+);
+test(
+  'groups that are no list',
+  refused,
+  kubeconfig(cluster, { ...user, as: 'a', 'as-groups': 'secret' }),
+  /^user "u": as-groups is not a list$/,
+);
+test(
+  'more of a user that is no list',
+  refused,
+  kubeconfig(cluster, { ...user, as: 'a', 'as-user-extra': { x: 'secret' } }),
+  /^user "u": as-user-extra.x is not a list of texts$/,
+);
+test(
+  'a token that is a number',
+  refused,
+  kubeconfig(cluster, { token: 1 }),
+  /^user "u": token is not a text$/,
+);
+test(
+  'a name without a password',
+  refused,
+  kubeconfig(cluster, { username: 'one' }),
+  /"username" is there without/,
+);
+test(
+  'a switch that is a text',
+  refused,
+  kubeconfig({ ...cluster, 'insecure-skip-tls-verify': 'true' }, user),
+  /^cluster "c": insecure-skip-tls-verify is not true or false$/,
+);
+test(
+  'a cluster without a server',
+  refused,
+  kubeconfig({ server: '' }, user),
+  /^cluster "c" names no API server$/,
+);
+test(
+  'a server without TLS',
+  refused,
+  kubeconfig({ server: 'http://192.0.2.1:8080' }, user),
+  /^its server has no TLS/,
+);
+test('a user that is null', refused, kubeconfig(cluster, null), /^user "u" is not a mapping$/);
+test(
+  'a context that is not there',
+  refused,
+  kubeconfig(cluster, user, { 'current-context': 'nowhere' }),
+  /^it has no context "nowhere"$/,
+);
+test(
+  'no context',
+  refused,
+  kubeconfig(cluster, user, { 'current-context': '' }),
+  /^its current context names no context$/,
+);
 test(
   'a name that two have',
-  left,
+  refused,
   kubeconfig(cluster, user, { clusters: [0, 1].map(() => ({ name: 'c', cluster })) }),
+  /^it has cluster "c" 2 times$/,
 );
-test('two documents', left, `${kubeconfig(cluster, user)}\n---\n${kubeconfig(cluster, user)}`);
-test('what is no YAML', left, 'users: [{token: secret');
-test('what is no mapping', left, 'secret');
+test(
+  'two documents',
+  refused,
+  `${kubeconfig(cluster, user)}\n---\n${kubeconfig(cluster, user)}`,
+  /^it is not one/,
+);
+test('what is no YAML', refused, 'users:\n[{token: secret', /^it is not YAML: line \d, column \d+$/);
+test('what is no mapping', refused, 'secret', /^it is not one mapping$/);
+test(
+  'a plugin of an API that is gone',
+  refused,
+  kubeconfig(cluster, { exec: { ...exec, apiVersion: 'client.authentication.k8s.io/v1alpha1' } }),
+  /^user "u": exec.apiVersion is not one of client.authentication.k8s.io\/v1, client.authentication.k8s.io\/v1beta1$/,
+);
+test(
+  'a plugin that asks a person',
+  refused,
+  kubeconfig(cluster, { exec: { ...exec, interactiveMode: 'Always' } }),
+  /^user "u": exec.interactiveMode is not one of Never, IfAvailable$/,
+);
+
+test('readKubeconfig() gives a credential plugin with its path beside the kubeconfig, to a user who has nothing else', (t) => {
+  const read = (more: object) => readKubeconfig(kubeconfig(cluster, more), '/etc/headgate/kubeconfig').plugin;
+  t.deepEqual(
+    read({ exec: { ...exec, command: './login', env: [{ name: 'A', value: 'b' }], args: ['c'] } }),
+    {
+      apiVersion: exec.apiVersion,
+      command: '/etc/headgate/login',
+      args: ['c'],
+      env: { A: 'b' },
+      wantsCluster: false,
+    },
+  );
+  t.is(read({ exec, interactiveMode: 'Never' })?.command, 'login');
+  t.is(read({ exec, token: 'secret' }), undefined);
+  t.is(read({ exec, 'client-certificate': 'a.crt', 'client-key': 'a.key' }), undefined);
+});

@@ -3,20 +3,20 @@
 
 import { quote } from './quote.ts';
 
-export interface Fault {
+export interface ValidationFault {
   /** From the outermost value inwards: names of fields, and places in lists from 0. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
 /** One line for people: `spec.ports[0].port: 70000 is not a whole number from 1 to 65535; ...`, the first three faults. */
-export function faultsOf(faults: readonly Fault[], input: unknown): string {
+export function faultsOf(faults: readonly ValidationFault[], input: unknown): string {
   const shown = faults.slice(0, 3).map((fault) => faultOf(fault, input));
   const more = faults.length - shown.length;
   return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
 
-function faultOf({ path, message }: Fault, input: unknown): string {
+function faultOf({ path, message }: ValidationFault, input: unknown): string {
   const place = path.length === 0 ? '' : `${pathText(path)}: `;
   if (!message.startsWith('is not ')) return `${place}${message}`;
   const value = valueAt(input, path);
@@ -24,7 +24,7 @@ function faultOf({ path, message }: Fault, input: unknown): string {
   return `${place}${shownValue(value)} ${message}`;
 }
 
-function pathText(path: Fault['path']): string {
+function pathText(path: ValidationFault['path']): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
@@ -34,7 +34,7 @@ function pathText(path: Fault['path']): string {
   return text;
 }
 
-function valueAt(input: unknown, path: Fault['path']): unknown {
+function valueAt(input: unknown, path: ValidationFault['path']): unknown {
   let value = input;
   for (const step of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;

@@ -1,0 +1,247 @@
+// A file of records by key that outlives the agent: changes are appended, the last record of a key counts, and the file
+// is written anew once more than half of it is out of date. Each record has a checksum, so that what a crash has torn or
+// a disk has damaged costs only itself. Owns that one file; the caller writes one thing at a time.
+
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { HeadgateError } from '../base/errors.ts';
+import { writeAtomically, writeChunks } from './atomic-file.ts';
+import { type FileIdentity, identityOf, identityOfOpen, isSameFile } from './file-identity.ts';
+import { makeFolder } from './make-directory.ts';
+
+/** Key → value as JSON on one line; undefined: nothing is kept under the key any more. */
+export type RecordChange = readonly [key: string, json: string | undefined];
+
+/** Of a record's line in the file, its newline included. */
+interface Place {
+  readonly at: number;
+  readonly length: number;
+  readonly sum: number;
+}
+
+const { O_WRONLY, O_APPEND, O_CREAT } = constants;
+const NEWLINE = 0x0a;
+const BLANK = 0x20;
+/** Bytes out of date that are left alone however few the others are. */
+const SLACK_BYTES = 1024 * 1024;
+
+export class RecordLog {
+  readonly path: string;
+  readonly #all: (() => Iterable<RecordChange>) | undefined;
+  #places: Map<string, Place> | undefined;
+  /** Where the last whole line ends. */
+  #end = 0;
+  /** Bytes of the records that count. */
+  #live = 0;
+  #damaged = 0;
+  /** The file as it was left. */
+  #written: FileIdentity | undefined;
+
+  /**
+   * `all`: everything that is to be kept. With it the first write makes the file that, whatever it was before, and so
+   * does the next write after somebody else has changed the file. Without it what the file holds counts.
+   */
+  constructor(path: string, all?: () => Iterable<RecordChange>) {
+    this.path = path;
+    this.#all = all;
+  }
+
+  /** What to log if some of the file was left out: what a disk has damaged, or another version has written. */
+  get damage(): HeadgateError | undefined {
+    this.#index();
+    if (this.#damaged === 0) return undefined;
+    const message = `${this.#damaged} lines of "${this.path}" are damaged and left out`;
+    return new HeadgateError('FILE_READ', message, { retry: 'never' });
+  }
+
+  keys(): Iterable<string> {
+    return this.#index().keys();
+  }
+
+  /** Whether the record of the key is this one; reads no file. */
+  has(key: string, json: string): boolean {
+    const place = this.#index().get(key);
+    return place !== undefined && place.sum === crc32(contentOf(key, json));
+  }
+
+  /** undefined if there is none, or if it has been damaged meanwhile. */
+  read(key: string): unknown {
+    const place = this.#index().get(key);
+    return place && withFile(this.path, (file) => valueIn(lineAt(file, place)));
+  }
+
+  /** All records, in the order in which they were written; the file is read once. */
+  *values(): Generator<readonly [key: string, value: unknown], void, void> {
+    const places = [...this.#index()];
+    const bytes = this.#bytes();
+    for (const [key, { at, length }] of places) {
+      const value = valueIn(bytes.subarray(at, at + length));
+      if (value !== undefined) yield [key, value];
+    }
+  }
+
+  /** Appends the changes. Errors: FILE_WRITE and those of the file system; the records before them are kept. */
+  async write(changes: Iterable<RecordChange>): Promise<void> {
+    const isOurs = isSameFile(identityOf(this.path), this.#written);
+    if (this.#all !== undefined && (!isOurs || this.#written === undefined))
+      return this.#rewrite(this.#all());
+    if (!isOurs) this.#places = undefined;
+    const places = this.#index();
+    const news = [...changes].filter(([key, json]) => json !== undefined || places.has(key));
+    if (news.length > 0) await this.#append(news);
+    if (this.#end - this.#live <= Math.max(this.#live, SLACK_BYTES)) return;
+    if (this.#all === undefined) await this.#compact(places);
+    else await this.#rewrite(this.#all());
+  }
+
+  async #append(changes: readonly RecordChange[]): Promise<void> {
+    const lines = changes.map(([key, json]) => lineOf(key, json));
+    // Until it is known what has become of the file.
+    this.#written = undefined;
+    await makeFolder(dirname(this.path), 0o700);
+    const file = await open(this.path, O_WRONLY | O_APPEND | O_CREAT, 0o600);
+    try {
+      // What a crash has torn.
+      await file.truncate(this.#end);
+      await writeChunks(file, lines);
+      await file.datasync();
+      this.#written = await identityOfOpen(file);
+    } finally {
+      await file.close();
+    }
+    for (const [at, [key]] of changes.entries()) this.#put(key, lines[at] as Buffer);
+  }
+
+  async #rewrite(records: Iterable<RecordChange>): Promise<void> {
+    await makeFolder(dirname(this.path), 0o700);
+    await this.#replace(records, ([key, json]) => [key, lineOf(key, json)]);
+  }
+
+  /** Copies the lines that count. */
+  async #compact(places: ReadonlyMap<string, Place>): Promise<void> {
+    const file = openSync(this.path, 'r');
+    try {
+      await this.#replace([...places], ([key, place]) => [key, lineAt(file, place)]);
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  /** Another file in its place; what it held is forgotten. */
+  async #replace<T>(items: Iterable<T>, lineOfItem: (item: T) => readonly [string, Buffer]): Promise<void> {
+    this.#written = undefined;
+    this.#forget();
+    const put = (key: string, line: Buffer): void => this.#put(key, line);
+    const lines = function* (): Generator<Buffer, void, void> {
+      for (const item of items) {
+        const [key, line] = lineOfItem(item);
+        put(key, line);
+        yield line;
+      }
+    };
+    try {
+      this.#written = await writeAtomically(this.path, lines());
+    } catch (error) {
+      this.#places = undefined;
+      throw error;
+    }
+  }
+
+  #forget(): Map<string, Place> {
+    this.#places = new Map();
+    this.#end = this.#live = this.#damaged = 0;
+    return this.#places;
+  }
+
+  /** The line comes next in the file. */
+  #put(key: string, line: Buffer): void {
+    const places = this.#index();
+    this.#live -= places.get(key)?.length ?? 0;
+    // The new place is behind all others, also in the order of the map.
+    places.delete(key);
+    if (line.includes(BLANK, CONTENT)) {
+      places.set(key, { at: this.#end, length: line.length, sum: sumIn(line) });
+      this.#live += line.length;
+    }
+    this.#end += line.length;
+  }
+
+  /** Read from the file when first needed. */
+  #index(): Map<string, Place> {
+    if (this.#places !== undefined) return this.#places;
+    const places = this.#forget();
+    if (this.#all === undefined) this.#written = identityOf(this.path);
+    const bytes = this.#bytes();
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, this.#end)) {
+      const line = bytes.subarray(this.#end, end + 1);
+      const key = keyIn(line);
+      if (key !== undefined) this.#put(key, line);
+      else {
+        this.#damaged++;
+        this.#end += line.length;
+      }
+    }
+    return places;
+  }
+
+  #bytes(): Buffer {
+    return withFile(this.path, (file) => readFileSync(file)) ?? Buffer.alloc(0);
+  }
+}
+
+/** A line is a checksum of what follows the blank behind it, the key, a blank and the value; without a value it removes. */
+const CONTENT = 'xxxxxxxx '.length;
+
+function contentOf(key: string, json: string | undefined): string {
+  // The first blank ends the key.
+  const name = JSON.stringify(key).replaceAll(' ', '\\u0020');
+  return json === undefined ? name : `${name} ${json}`;
+}
+
+function lineOf(key: string, json: string | undefined): Buffer {
+  const content = contentOf(key, json);
+  return Buffer.from(`${crc32(content).toString(16).padStart(8, '0')} ${content}\n`);
+}
+
+function sumIn(line: Buffer): number {
+  return Number.parseInt(line.toString('latin1', 0, CONTENT - 1), 16);
+}
+
+/** undefined if the line is damaged, or none of ours. */
+function keyIn(line: Buffer): string | undefined {
+  if (crc32(line.subarray(CONTENT, -1)) !== sumIn(line)) return undefined;
+  const blank = line.indexOf(BLANK, CONTENT);
+  try {
+    const key: unknown = JSON.parse(line.toString('utf8', CONTENT, blank < 0 ? line.length : blank));
+    return typeof key === 'string' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** undefined if the line is damaged. */
+function valueIn(line: Buffer): unknown {
+  return keyIn(line) === undefined
+    ? undefined
+    : JSON.parse(line.toString('utf8', line.indexOf(BLANK, CONTENT)));
+}
+
+function lineAt(file: number, { at, length }: Place): Buffer {
+  const line = Buffer.allocUnsafe(length);
+  return line.subarray(0, readSync(file, line, 0, length, at));
+}
+
+/** undefined if the file cannot be read. */
+function withFile<T>(path: string, use: (file: number) => T): T | undefined {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    return use(file);
+  } catch {
+    return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}

@@ -1,0 +1,134 @@
+// Runs the credential plugin of a kubeconfig (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/)
+// and keeps what it gave until that is over. A plugin gets no input, so that none waits for a person, and is killed with
+// all that it has started when its time is over. No error quotes its output.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
+import { object, string } from '../../base/validate.ts';
+import type { ExecPlugin } from './kubeconfig.ts';
+
+/** What a plugin gave; of a certificate both parts or neither. */
+export interface PluginCredential {
+  readonly token: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+export interface ExecPluginsOptions {
+  readonly timeoutMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+interface Given {
+  readonly credential: PluginCredential;
+  /** Milliseconds since the epoch; Infinity if the plugin names no end. */
+  readonly end: number;
+}
+
+/** Credentials are used for half a minute before the kubeconfig is read again. */
+const RENEWAL_MARGIN_MS = 30_000;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+
+export class ExecPlugins {
+  readonly #options: ExecPluginsOptions;
+  /** Of the plugin that was run last: its words in the kubeconfig, and what it gave. */
+  #last: (Given & { readonly plugin: string }) | undefined;
+
+  constructor(options: ExecPluginsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * `cluster`: what the plugin may know of the cluster. `isRefused`: the API server did not take the last credential.
+   * Errors: API_CREDENTIALS.
+   */
+  async credential(plugin: ExecPlugin, cluster: object, isRefused: boolean): Promise<PluginCredential> {
+    const { timeoutMs, now = Date.now } = this.#options;
+    const words = JSON.stringify(plugin);
+    const isGood = this.#last?.plugin === words && now() < this.#last.end - RENEWAL_MARGIN_MS;
+    if (this.#last !== undefined && isGood && !isRefused) return this.#last.credential;
+    try {
+      const given = givenBy(await outputOf(plugin, cluster, timeoutMs), plugin.apiVersion);
+      this.#last = { ...given, plugin: words };
+      return given.credential;
+    } catch (error) {
+      const message = `the credential plugin ${quote(plugin.command)} ${messageOf(error)}`;
+      throw new HeadgateError('API_CREDENTIALS', message);
+    }
+  }
+}
+
+/** Rejects with what follows the plugin's name in a message. */
+async function outputOf(plugin: ExecPlugin, cluster: object, timeoutMs: number): Promise<string> {
+  const { apiVersion, command, args, env, wantsCluster } = plugin;
+  const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
+  const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
+  // A group of its own, so that the deadline ends what the plugin has started, too.
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env, KUBERNETES_EXEC_INFO: info },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const end = (why: string) => {
+    reject(new Error(why));
+    killGroup(child);
+    child.stdout.destroy();
+  };
+  const timer = setTimeout(() => end(`did not end within ${timeoutMs} ms`), timeoutMs);
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+    if (output.length > MAX_OUTPUT_BYTES) end('printed too much');
+  });
+  child.on('error', ({ code }: NodeJS.ErrnoException) => reject(new Error(`cannot be started: ${code}`)));
+  child.on('close', (status, signal) => {
+    if (status === 0) resolve(output);
+    else reject(new Error(signal === null ? `failed with status ${status}` : `was ended by ${signal}`));
+  });
+  return promise.finally(() => clearTimeout(timer));
+}
+
+const optionalText = string().nullish();
+const answerSchema = object({
+  apiVersion: string(),
+  status: object({
+    token: optionalText,
+    clientCertificateData: optionalText,
+    clientKeyData: optionalText,
+    expirationTimestamp: optionalText,
+  }),
+});
+
+/** Throws what follows the plugin's name in a message. */
+function givenBy(output: string, apiVersion: string): Given {
+  const answer = answerSchema.judge(jsonOf(output));
+  if (!answer.success) throw new Error('printed no ExecCredential with a status');
+  if (answer.data.apiVersion !== apiVersion)
+    throw new Error(`printed ${quote(answer.data.apiVersion)}, the kubeconfig names ${quote(apiVersion)}`);
+  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = answer.data.status;
+  if (!cert !== !key) throw new Error('printed a certificate or a key, not both');
+  if (!token && !cert) throw new Error('printed neither a token nor a certificate');
+  const end = expirationTimestamp ? Date.parse(expirationTimestamp) : Number.POSITIVE_INFINITY;
+  if (Number.isNaN(end)) throw new Error('printed an expirationTimestamp that is no time');
+  return { credential: { token, cert, key }, end };
+}
+
+function jsonOf(output: string): unknown {
+  try {
+    return JSON.parse(output);
+  } catch {
+    return undefined;
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has just ended.
+  }
+}
