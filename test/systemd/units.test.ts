@@ -14,7 +14,6 @@ import { readVariables } from '../../agent/settings/sources.ts';
 import { loweredBy } from '../../agent/vips/keepalived/vrrp.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
 import { requires } from '../support/requirements.ts';
-import { shortestSlice, sliceIn } from '../support/slices.ts';
 
 const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', 'systemd-sysusers'] });
 
@@ -138,13 +137,6 @@ test('The unit of HAProxy starts it with as much room for descriptors as the age
   t.is(Number(highest), haproxyDescriptors - 1);
 });
 
-test('The unit of HAProxy gives it the shortest slice, as the agent does', async (t) => {
-  const { start } = await startOfHaproxy(t, 'cat /proc/$$/sched');
-  const { exitCode, output } = await run('/bin/sh', ['-c', start]);
-  t.is(exitCode, 0, output);
-  t.is(sliceIn(output), shortestSlice());
-});
-
 test('What the units say to the agent are settings that it has', (t) => {
   const variables = [...read('headgate.service').matchAll(/HEADGATE_\w+=\S+/g)].map(([text]) =>
     text.split('='),
@@ -200,7 +192,6 @@ async function startOfHaproxy(
     root,
     start: start
       .replaceAll('$$', '$')
-      .replace('/usr/lib/headgate', home)
       .replace('/usr/sbin/haproxy', program)
       .replaceAll(haproxyLog, join(root, 'haproxy.log')),
   };
