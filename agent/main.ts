@@ -5,7 +5,7 @@
 import { type Answering, startAnswering } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
-import { compileLittle } from './host/compact-heap.ts';
+import { compactHeap } from './host/compact-heap.ts';
 import { loop } from './loop.ts';
 import { ProgrammingLatency } from './report/programming-latency.ts';
 import { isServed } from './report/status.ts';
@@ -18,9 +18,8 @@ import { standAlone } from './wiring/vrrp-without-peer.ts';
 async function run(argv: readonly string[]): Promise<number> {
   // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
   for (const name of Object.keys(process.env)) if (name.startsWith('MALLOC_')) delete process.env[name];
-  compileLittle();
   const parts = await agentParts(argv);
-  const { settings, log, metrics, cluster, changes, model, compaction, addresses, sources } = parts;
+  const { settings, log, metrics, cluster, changes, model, addresses, sources } = parts;
   const { haproxy, keepalived, pair, reporter, known, telling, lastMembers } = parts;
 
   const answering = await startAnswering(parts);
@@ -56,7 +55,7 @@ async function run(argv: readonly string[]): Promise<number> {
   lastMembers.note(model.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => lastMembers.allKnown());
   await Promise.race([haproxy.start(), stopping]);
-  compaction.once(); // where HAProxy ran already
+  compactHeap();
   keepalived?.follow(model.loadBalancers.keys(), model.loadBalancers);
   void keepalived?.start();
   const standing = keepalived && pair === undefined ? standAlone(haproxy, keepalived) : undefined;

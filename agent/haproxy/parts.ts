@@ -132,7 +132,6 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     fileIdle: () => persister.idle(),
     onRepair,
     onUnwritten: (error) => persister.failed(error),
-    onBoot: () => options.onBoot?.(),
     log,
   });
   const serving: Serving = new Serving({

@@ -6,7 +6,6 @@ import { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import { version } from '../base/version.ts';
 import { Changes } from '../changes.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import { HeapCompaction } from '../host/compact-heap.ts';
 import { createLog, type Log } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
@@ -35,7 +34,6 @@ export interface AgentParts {
   readonly changes: Changes;
   /** The desired state; only the loop changes it. */
   readonly model: Model;
-  readonly compaction: HeapCompaction;
   readonly haproxy: HaproxyDataplane;
   /** undefined where this host has no VRRP. */
   readonly keepalived: KeepalivedDataplane | undefined;
@@ -68,14 +66,12 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
 
   // What carries the traffic: HAProxy here, the VIPs by keepalived, and the other host of a pair.
-  const compaction = new HeapCompaction();
   const haproxy = new HaproxyDataplane({
     settings: settings.now,
     wanted: loadBalancers,
     replan,
     onKnown: () => replan(cluster.serviceKeys()),
     onChecked: (keys) => telling.checked(keys),
-    onBoot: () => compaction.once(),
     metrics: metrics.dataplane,
     log,
   });
@@ -191,7 +187,6 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     cluster,
     changes,
     model,
-    compaction,
     haproxy,
     keepalived,
     pair,

@@ -68,7 +68,6 @@ export function haproxyPaths(
 /**
  * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,
  * HAPROXY_START with HAProxy's own words where it ends or is not serving before the deadline (milliseconds).
- * `meanwhile` is called while HAProxy boots, when there is nothing else to do.
  */
 export async function startHaproxy(
   executable: string,
@@ -76,7 +75,6 @@ export async function startHaproxy(
   isServing: () => Promise<boolean>,
   deadline: number,
   netns = '',
-  meanwhile = (): void => undefined,
 ): Promise<void> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
   const env = { ...haproxyVariables(), ...process.env };
@@ -87,7 +85,6 @@ export async function startHaproxy(
     missing: 'HAPROXY_MISSING',
     descriptors: descriptorsWithin(fileLimit()),
   });
-  meanwhile();
   const until = performance.now() + deadline;
   while (!(await isServing())) {
     const end = ended();

@@ -39,8 +39,6 @@ export interface SupervisorOptions {
   readonly onRepair: (what: 'process' | 'socket') => void;
   /** The file could not be written: what HAProxy starts with is older. */
   readonly onUnwritten: (error: unknown) => void;
-  /** HAProxy boots: until it is there nobody waits for the agent. */
-  readonly onBoot: () => void;
   readonly log: Log;
 }
 
@@ -324,13 +322,13 @@ export class Supervisor {
   }
 
   async #start(candidate: Candidate): Promise<ServingWorker> {
-    const { executable, netns, paths, maker, onBoot } = this.#options;
+    const { executable, netns, paths, maker } = this.#options;
     let found: ServingWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       found = await this.find(candidate, 'starting');
       return found !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns, onBoot);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
     if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     maker.accept(candidate.loadBalancers);
     return found;
