@@ -16,8 +16,6 @@ import { standAlone } from './wiring/vrrp-without-peer.ts';
 
 /** Runs until SIGTERM or SIGINT; unless told otherwise traffic goes on without it. */
 async function run(argv: readonly string[]): Promise<number> {
-  // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
-  for (const name of Object.keys(process.env)) if (name.startsWith('MALLOC_')) delete process.env[name];
   const parts = await agentParts(argv);
   const { settings, log, metrics, cluster, changes, model, addresses, sources } = parts;
   const { haproxy, keepalived, pair, reporter, known, telling, lastMembers } = parts;
