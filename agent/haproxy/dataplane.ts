@@ -62,9 +62,8 @@ export class HaproxyDataplane {
    * in the background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
-    const { hostPart, persister, caretaker, statistics, checkWatch, serving } = this.#parts;
+    const { caretaker, statistics, checkWatch, serving } = this.#parts;
     await this.#prepare();
-    await hostPart.writeStartScript().catch((error: unknown) => persister.failed(error));
     caretaker.start();
     await statistics.start();
     checkWatch.start();

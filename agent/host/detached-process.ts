@@ -1,7 +1,7 @@
 // Starts a daemon detached: it is nobody's child in spirit, outlives the agent, and writes its messages to a file of its
 // own. Finds it again by the pid file that it writes.
 
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { type ErrorCode, HeadgateError } from '../base/errors.ts';
@@ -14,8 +14,6 @@ export interface DetachedOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The code of the error where the program cannot be started. */
   readonly missing: ErrorCode;
-  /** For so many descriptors the kernel's table of them has room from the start, and stays as large in its children. */
-  readonly descriptors?: number;
 }
 
 export interface DetachedProcess {
@@ -29,11 +27,11 @@ export interface DetachedProcess {
 /** Returns once the program runs; it may still end at once. Errors: `missing`. */
 export async function startDetached(
   [program, args]: readonly [program: string, args: readonly string[]],
-  { log: path, env, missing, descriptors = 0 }: DetachedOptions,
+  { log: path, env, missing }: DetachedOptions,
 ): Promise<DetachedProcess> {
   const log = await open(path, 'a', 0o600);
   const from = (await log.stat()).size;
-  const child = spawn(program, args, { detached: true, stdio: stdioOf(log.fd, descriptors), env });
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
   let ended: string | undefined;
   child.once('exit', (code, signal) => {
     ended = signal === null ? `exit status ${code}` : `signal ${signal}`;
@@ -47,14 +45,6 @@ export async function startDetached(
   }
   child.unref();
   return { child, ended: () => ended, said: () => logSince(path, from) };
-}
-
-/** A table reaches as far as its highest descriptor, so the log is that one, too; those between them are free. */
-function stdioOf(log: number, descriptors: number): StdioOptions {
-  const own = ['ignore', log, log] as const;
-  if (descriptors <= own.length) return [...own];
-  const free = new Array<'ignore'>(descriptors - own.length - 1).fill('ignore');
-  return [...own, ...free, log];
 }
 
 /**

@@ -6,23 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { pidIn, startDetached } from '../../host/detached-process.ts';
 import { inNamespace } from '../../host/namespace.ts';
-import { fileLimit } from '../config/limits.ts';
-import { haproxyVariables } from './haproxy-variables.ts';
 
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';
-
-/**
- * Room in HAProxy's table of descriptors, from its start on: as much as this, but half of what it may open. The kernel
- * doubles a table that is full, and lets the connection that has filled it wait for 7 to 20 ms where several threads
- * share it (docs/design/haproxy-versions.md).
- */
-export const haproxyDescriptors = 8_192;
-
-/** `limit`: of open files. Node needs some above those that it hands on, without which it cannot start the program. */
-export function descriptorsWithin(limit: number): number {
-  return Math.min(haproxyDescriptors, Math.floor(limit / 2));
-}
 
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
@@ -31,8 +17,6 @@ export interface HaproxyPaths {
   /** That of its sockets, as HAProxy is told it. */
   readonly socketMode: string;
   readonly config: string;
-  /** What an old HAProxy loads at its start, see start-script.ts. */
-  readonly startScript: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly peersSocket: string;
@@ -54,7 +38,6 @@ export function haproxyPaths(
     fileMode: access === 'group' ? 0o640 : 0o600,
     socketMode: access === 'group' ? '660' : '600',
     config: join(stateDir, 'haproxy', 'haproxy.cfg'),
-    startScript: join(stateDir, 'haproxy', 'start.lua'),
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),
@@ -77,13 +60,11 @@ export async function startHaproxy(
   netns = '',
 ): Promise<void> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
-  const env = { ...haproxyVariables(), ...process.env };
   const program = inNamespace(netns, executable, words);
   const { ended, said } = await startDetached(program, {
     log: paths.log,
-    env,
+    env: process.env,
     missing: 'HAPROXY_MISSING',
-    descriptors: descriptorsWithin(fileLimit()),
   });
   const until = performance.now() + deadline;
   while (!(await isServing())) {
