@@ -13,7 +13,6 @@ import { inFileOrder } from '../config/config-text.ts';
 import { placesOf } from '../config/listener-config.ts';
 import type { RenderContext } from '../config/render-context.ts';
 import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
-import { keepSocket } from '../process/kept-socket.ts';
 import { type HaproxyPaths, startHaproxy } from '../process/process.ts';
 import { readRunning } from '../readback.ts';
 import { descriptionOf, structureHash } from '../render.ts';
@@ -191,8 +190,6 @@ export class Supervisor {
   async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
     const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
     const isStarting = phase === 'starting';
-    if (phase === 'running' && !existsSync(socketPath) && (await keepSocket(socketPath)))
-      this.#options.onRepair('socket');
     if (!existsSync(socketPath) && (isStarting || !existsSync(masterSocketPath))) return undefined;
     try {
       return await Runtime.connect({
