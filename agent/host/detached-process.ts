@@ -48,17 +48,26 @@ export async function startDetached(
 }
 
 /**
- * The pid in a pid file, if that process was started with this configuration file. Errors: FILE_READ where a shortage
- * leaves it unknown: one that lives must not be taken for gone.
+ * The pid in a pid file, if that process was started with this configuration file. Errors: FILE_READ if a shortage
+ * leaves it unknown: a live process must not be taken for gone.
  */
 export async function pidIn(pidFile: string, config: string): Promise<number | undefined> {
   try {
     const pid = Number.parseInt(await readFile(pidFile, 'utf8'), 10);
-    if (!(pid > 1)) return undefined;
-    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-    return words.includes(config) ? pid : undefined;
+    return (await runsWith(pid, config)) ? pid : undefined;
   } catch (cause) {
     if (!isShortage(cause)) return undefined;
     throw new HeadgateError('FILE_READ', `Cannot tell which process "${pidFile}" names`, { cause });
+  }
+}
+
+/** Whether this process runs and was started with this configuration file. Errors: FILE_READ, as pidIn(). */
+export async function runsWith(pid: number, config: string): Promise<boolean> {
+  if (!(pid > 1)) return false;
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(config);
+  } catch (cause) {
+    if (!isShortage(cause)) return false;
+    throw new HeadgateError('FILE_READ', `Cannot tell whether process ${pid} runs`, { cause });
   }
 }

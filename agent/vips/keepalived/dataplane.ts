@@ -4,6 +4,7 @@
 import { type HeadgateError, messageOf } from '../../base/errors.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';
 import { Reconciler } from '../../base/reconciler.ts';
+import type { OwnFile } from '../../host/own-files.ts';
 import type { Family, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { VipBook } from '../vip-book.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -17,7 +18,7 @@ import { NotifyFifo } from './process/fifo.ts';
 import { Caretaker } from './process/keepalived-monitor.ts';
 import { Notices } from './process/notices.ts';
 import { renderKeepalived } from './render.ts';
-import { RuntimeFiles } from './runtime-files.ts';
+import { makeRuntimeFiles, runtimeFiles } from './runtime-files.ts';
 import { StandingFile } from './standing-file.ts';
 import { RivalWatch } from './states/rival-watch.ts';
 import { VrrpCounters } from './states/vrrp-counters.ts';
@@ -45,6 +46,8 @@ const RELOAD_SPACING_MS = 100;
 const RETRY = { firstMs: 100, mostMs: 5_000 } as const;
 
 export class KeepalivedDataplane {
+  /** Files that another process may remove. */
+  readonly ownFiles: readonly OwnFile[];
   readonly #options: KeepalivedOptions;
   readonly #paths: KeepalivedPaths;
   readonly #book = new VipBook();
@@ -54,7 +57,6 @@ export class KeepalivedDataplane {
   readonly #fifo: NotifyFifo;
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
-  readonly #files: RuntimeFiles;
   readonly #daemon: Daemon;
   readonly #betweenAdverts: BetweenAdverts;
   readonly #choice: VipChoice;
@@ -132,13 +134,20 @@ export class KeepalivedDataplane {
     this.#standing = new StandingFile(paths.standing, () => {
       if (this.#isOpen) this.#notices.askSoon();
     });
-    const [fifo, standing] = [this.#fifo, this.#standing];
-    this.#files = new RuntimeFiles({ paths, fifo, standing, metrics, log });
+    this.ownFiles = runtimeFiles({
+      paths,
+      fifo: this.#fifo,
+      standing: this.#standing,
+      onNewFifo: () => {
+        this.#daemon.doubt();
+        void this.#reconciler.reconcile();
+      },
+      canRestore: () => this.#isOpen && this.#daemon.version !== '' && !this.#reconciler.isUnderWay,
+    });
     this.#caretaker = new Caretaker({
       paths,
       daemon: this.#daemon,
       file: this.#file,
-      files: this.#files,
       reconciler: this.#reconciler,
       advertInterval,
       auditInterval: () => this.#auditInterval,
@@ -278,7 +287,7 @@ export class KeepalivedDataplane {
   /** Brings keepalived to what is wanted: file, reload or start; true where anything was changed. */
   async #step(): Promise<boolean> {
     const daemon = this.#daemon;
-    const areFilesNew = await (daemon.version === '' ? this.#prepare() : this.#files.restore());
+    const areFilesNew = daemon.version === '' && (await this.#prepare());
     await this.#standing.write();
     await daemon.notice(this.#file.text);
     if (areFilesNew) daemon.doubt();
@@ -297,9 +306,9 @@ export class KeepalivedDataplane {
     return isStarted || isReloaded;
   }
 
-  /** Everything that is needed before keepalived can be spoken to; as RuntimeFiles.make(). Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
+  /** Everything that is needed before keepalived can be spoken to; as makeRuntimeFiles(). Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<boolean> {
-    const areNew = await this.#files.make();
+    const areNew = await makeRuntimeFiles({ paths: this.#paths, fifo: this.#fifo, standing: this.#standing });
     this.#file.take(await this.#file.read());
     await this.#daemon.find();
     void this.#warn();

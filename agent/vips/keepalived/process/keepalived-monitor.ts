@@ -1,5 +1,5 @@
-// Looks after keepalived between one change and the next: that it is there, alone, and does something, that it, its
-// file and what it shares with the agent are as they should be. What is not is left to the next step.
+// Looks after keepalived between one change and the next: that it is there, alone, and does something, that it and its
+// file are as they should be. What is not is left to the next step.
 
 import type { Reconciler } from '../../../base/reconciler.ts';
 import { trimLog } from '../../../host/daemon-output.ts';
@@ -7,7 +7,6 @@ import type { Log } from '../../../host/log.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { KeepalivedMetrics } from '../metrics.ts';
 import type { KeepalivedPaths } from '../paths.ts';
-import type { RuntimeFiles } from '../runtime-files.ts';
 import type { Daemon } from './daemon.ts';
 import { Pulse } from './pulse.ts';
 
@@ -15,7 +14,6 @@ export interface CaretakerOptions {
   readonly paths: KeepalivedPaths;
   readonly daemon: Daemon;
   readonly file: ConfigFile;
-  readonly files: RuntimeFiles;
   readonly reconciler: Reconciler;
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
@@ -42,7 +40,7 @@ export class Caretaker {
 
   constructor(options: CaretakerOptions) {
     this.#options = options;
-    this.#pulse = new Pulse(options.paths, options.advertInterval);
+    this.#pulse = new Pulse(options.daemon.vrrpProcess, options.advertInterval);
   }
 
   start(): void {
@@ -110,13 +108,8 @@ export class Caretaker {
   /** Compares what keepalived and its files are with what they should be. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, files, reconciler, lacksVips, metrics, log } = this.#options;
+    const { paths, daemon, file, reconciler, lacksVips, metrics, log } = this.#options;
     await trimLog(paths.log, LOG_SIZE);
-    if (!(await files.areIntact())) {
-      void reconciler.reconcile();
-      return;
-    }
-    await daemon.mendPidFiles();
     await daemon.lookForSecond();
     const found = await file.read();
     if (reconciler.isUnderWay) return;

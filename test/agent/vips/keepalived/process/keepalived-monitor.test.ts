@@ -8,7 +8,7 @@ import { silentLog } from '../../../../support/silent-log.ts';
 /** A caretaker that finds nothing to repair, until the test is over. */
 function started(t: ExecutionContext, options: object): Caretaker {
   const caretaker = new Caretaker({
-    paths: { log: '/nowhere/log', vrrpPidFile: '/nowhere/pid' },
+    paths: { log: '/nowhere/log' },
     advertInterval: () => 1_000,
     onLook: () => undefined,
     metrics: { repaired: () => t.fail() },
@@ -34,16 +34,10 @@ test('An audit that is an hour away comes at once where the settings have it mor
     daemon: {
       pid: 0,
       isAnother: async () => false,
-      mendPidFiles: async () => undefined,
-      lookForSecond: async () => undefined,
+      vrrpProcess: async () => undefined,
+      lookForSecond: async () => audited.resolve(),
     },
     file: { text: '', read: async () => '', disown: () => false },
-    files: {
-      areIntact: async () => {
-        audited.resolve();
-        return true;
-      },
-    },
     reconciler: { isUnderWay: false },
     auditInterval: () => interval,
   });
@@ -59,9 +53,8 @@ test('What cannot be looked at is a fault, and the next look comes all the same'
     daemon: {
       pid: 0,
       isAnother: () => Promise.reject(new Error('no pid')),
-      mendPidFiles: () => Promise.reject(new Error('no /proc')),
+      lookForSecond: () => Promise.reject(new Error('no /proc')),
     },
-    files: { areIntact: async () => true },
     reconciler: {
       isUnderWay: false,
       fail: ({ message }: Error) => {
