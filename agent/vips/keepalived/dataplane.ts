@@ -11,8 +11,6 @@ import { ConfigFile } from './config/config-file.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { preflight } from './preflight.ts';
-import { AdvertAges } from './process/advert-ages.ts';
-import { BetweenAdverts } from './process/between-adverts.ts';
 import { Daemon } from './process/daemon.ts';
 import { NotifyFifo } from './process/fifo.ts';
 import { Caretaker } from './process/keepalived-monitor.ts';
@@ -58,7 +56,6 @@ export class KeepalivedDataplane {
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
   readonly #daemon: Daemon;
-  readonly #betweenAdverts: BetweenAdverts;
   readonly #choice: VipChoice;
   readonly #reconciler: Reconciler;
   readonly #notices: Notices;
@@ -105,8 +102,6 @@ export class KeepalivedDataplane {
       metrics,
       log,
     });
-    const ages = new AdvertAges(netns, vrrp);
-    this.#betweenAdverts = new BetweenAdverts({ ages, vrrp: () => this.#vrrp, states: this.#states, log });
     this.#choice = new VipChoice({
       netns,
       file: this.#file,
@@ -301,7 +296,7 @@ export class KeepalivedDataplane {
     const isStarted = daemon.pid === 0;
     const isReloaded = !isStarted && !daemon.isVerified;
     if (isStarted) await this.#start(text);
-    else if (isReloaded) await this.#betweenAdverts.run(() => daemon.reload(text));
+    else if (isReloaded) await daemon.reload(text);
     if (refusal !== undefined) throw refusal;
     return isStarted || isReloaded;
   }
