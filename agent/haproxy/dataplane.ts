@@ -120,8 +120,8 @@ export class HaproxyDataplane {
    * with one. Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on.
    */
   async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
-    const { hostPart, serving } = this.#parts;
-    await hostPart.shareTables(settings, credentials);
+    const { globalSection, serving } = this.#parts;
+    await globalSection.shareTables(settings, credentials);
     if (this.#isStarted) serving.globalChanged();
   }
 
@@ -135,12 +135,12 @@ export class HaproxyDataplane {
    * where one is there that does not say. Reads only.
    */
   async runningListeners(): Promise<readonly string[] | undefined> {
-    const { supervisor, hostPart } = this.#parts;
+    const { supervisor, globalSection } = this.#parts;
     let runtime: Runtime | undefined;
     try {
       runtime = await supervisor.connect();
       if (runtime === undefined) return [];
-      const names = (await readRunning(runtime, [], false, hostPart.aclIds.idOf)).names();
+      const names = (await readRunning(runtime, [], false, globalSection.aclIds.idOf)).names();
       return [...new Set([...names].map(listenerOfBackend))];
     } catch {
       return undefined;
@@ -236,7 +236,7 @@ export class HaproxyDataplane {
   }
 
   status(): HaproxyStatus {
-    const { serving, arbiter, quarantine, supervisor, reloader, persister, hostPart } = this.#parts;
+    const { serving, arbiter, quarantine, supervisor, reloader, persister, globalSection } = this.#parts;
     const worker = serving.worker?.runtime.worker;
     return {
       version: worker?.version.text ?? '',
@@ -246,9 +246,9 @@ export class HaproxyDataplane {
       serversToDelete: serving.serversToDelete,
       rejected: quarantine.rejected,
       blocked: quarantine.blocked.map(({ address, port, reason }) => `${address} port ${port}: ${reason}`),
-      fault: (worker === undefined ? supervisor.fault : '') || reloader.fault || hostPart.fault,
+      fault: (worker === undefined ? supervisor.fault : '') || reloader.fault || globalSection.fault,
       persistFault: persister.fault,
-      maxConnections: hostPart.maxConnections,
+      maxConnections: globalSection.maxConnections,
     };
   }
 

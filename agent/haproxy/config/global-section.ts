@@ -21,7 +21,7 @@ import {
   type TablesSettings,
 } from './shared-tables.ts';
 
-export interface HostPartOptions {
+export interface GlobalSectionOptions {
   readonly paths: HaproxyPaths;
   /** As they are now. */
   readonly settings: () => RenderSettings & { readonly maxConnections: number; readonly netns: string };
@@ -30,9 +30,9 @@ export interface HostPartOptions {
   readonly log: Log;
 }
 
-export class HostPart {
+export class GlobalSection {
   readonly aclIds = new AclIds();
-  readonly #options: HostPartOptions;
+  readonly #options: GlobalSectionOptions;
   /** Nobody changes it while we run. */
   readonly #fileLimit = fileLimit();
   #tables: SharedTables | undefined;
@@ -40,7 +40,7 @@ export class HostPart {
   #credentials: readonly KeptFile[] = [];
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
 
-  constructor(options: HostPartOptions) {
+  constructor(options: GlobalSectionOptions) {
     this.#options = options;
   }
 

@@ -13,7 +13,7 @@ import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { preflight } from './preflight.ts';
 import { Daemon } from './process/daemon.ts';
 import { NotifyFifo } from './process/fifo.ts';
-import { Caretaker } from './process/keepalived-monitor.ts';
+import { KeepalivedMonitor } from './process/keepalived-monitor.ts';
 import { Notices } from './process/notices.ts';
 import { renderKeepalived } from './render.ts';
 import { makeRuntimeFiles, runtimeFiles } from './runtime-files.ts';
@@ -59,7 +59,7 @@ export class KeepalivedDataplane {
   readonly #choice: VipChoice;
   readonly #reconciler: Reconciler;
   readonly #notices: Notices;
-  readonly #caretaker: Caretaker;
+  readonly #monitor: KeepalivedMonitor;
   /** The settings that keepalived was given last; others are asked for where they have changed since. */
   #vrrp: VrrpSettings;
   #asked: VrrpSettings;
@@ -98,7 +98,7 @@ export class KeepalivedDataplane {
       netns,
       paths,
       states: this.#states,
-      onExit: () => void this.#caretaker.look(),
+      onExit: () => void this.#monitor.look(),
       metrics,
       log,
     });
@@ -139,7 +139,7 @@ export class KeepalivedDataplane {
       },
       canRestore: () => this.#isOpen && this.#daemon.version !== '' && !this.#reconciler.isUnderWay,
     });
-    this.#caretaker = new Caretaker({
+    this.#monitor = new KeepalivedMonitor({
       paths,
       daemon: this.#daemon,
       file: this.#file,
@@ -160,14 +160,14 @@ export class KeepalivedDataplane {
   async start(): Promise<void> {
     this.#isOpen = true;
     await this.#reconciler.reconcile();
-    if (this.#isOpen) this.#caretaker.start();
+    if (this.#isOpen) this.#monitor.start();
   }
 
   /** Other settings: keepalived has them as soon as it takes them; those that it refuses are a fault, and change nothing. */
   configure({ vrrp, auditInterval }: Pick<KeepalivedSettings, 'vrrp' | 'auditInterval'>): void {
     if (auditInterval !== this.#auditInterval) {
       this.#auditInterval = auditInterval;
-      this.#caretaker.retime();
+      this.#monitor.retime();
     }
     if (JSON.stringify(vrrp) === JSON.stringify(this.#asked)) return;
     this.#asked = vrrp;
@@ -255,7 +255,7 @@ export class KeepalivedDataplane {
   /** Lets go of keepalived, which goes on. */
   async close(): Promise<void> {
     this.#isOpen = false;
-    this.#caretaker.close();
+    this.#monitor.close();
     this.#notices.close();
     await this.#reconciler.close();
     this.#fifo.close();
