@@ -5,7 +5,7 @@
 import { type Servers, startServers } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
-import { compileLittle } from './host/compact-heap.ts';
+import { compactHeap } from './host/compact-heap.ts';
 import { loop } from './loop.ts';
 import { ProgrammingLatency } from './report/programming-latency.ts';
 import { translateInitialState } from './sources/initial-state.ts';
@@ -15,12 +15,9 @@ import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 
 /** Runs until SIGTERM or SIGINT; traffic continues without it, unless the settings say otherwise. */
 async function run(argv: readonly string[]): Promise<number> {
-  // bin/headgate sets them for the agent alone: HAProxy's threads shall not wait for one another.
-  for (const name of Object.keys(process.env)) if (name.startsWith('MALLOC_')) delete process.env[name];
-  compileLittle();
   const parts = await agentParts(argv);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
-  const { dataplane, announcer, pair, writers, observers, keptMembers, compaction } = parts;
+  const { dataplane, announcer, pair, writers, observers, keptMembers } = parts;
 
   const servers = await startServers(parts);
   log.info('Headgate runs', { version, listen: servers.address, stateDir: settings.now.stateDir });
@@ -52,7 +49,7 @@ async function run(argv: readonly string[]): Promise<number> {
   observers.began(desired.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => keptMembers.allKnown());
   await Promise.race([dataplane.start(), stopping]);
-  compaction.once(); // if HAProxy ran already
+  compactHeap();
   announcer?.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcer?.start();
   const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;

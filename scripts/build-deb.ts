@@ -74,8 +74,7 @@ function putProgram(): void {
   const home = join(tree, 'usr/lib/headgate');
   for (const part of ['agent', 'health', 'templates', 'package.json'])
     cpSync(join(root, part), join(home, part), { recursive: true });
-  for (const name of ['headgate', 'short-slice'])
-    put(`usr/lib/headgate/bin/${name}`, readFileSync(join(root, 'bin', name)));
+  put('usr/lib/headgate/bin/headgate', readFileSync(join(root, 'bin/headgate')));
   for (const [path] of packages())
     cpSync(join(root, path), join(home, path), {
       recursive: true,
@@ -229,7 +228,7 @@ function zipped(text: string): Buffer {
 }
 
 function modeOf(path: string): number {
-  const isProgram = /\/(bin\/(headgate|short-slice|node)|DEBIAN\/(postinst|prerm|postrm))$/.test(path);
+  const isProgram = /\/(bin\/(headgate|node)|DEBIAN\/(postinst|prerm|postrm))$/.test(path);
   return isProgram || lstatSync(path).isDirectory() ? 0o755 : 0o644;
 }
 

@@ -27,7 +27,6 @@ const CONTEXT: RenderContext = {
   adminSocket: '/run/headgate/haproxy/admin.sock',
   peersSocket: '/run/headgate/haproxy/peers.sock',
   serverState: '/run/headgate/haproxy/servers.state',
-  startScript: '/var/lib/headgate/haproxy/start.lua',
   socketMode: '600',
   maxConnections: 2_000,
   threads: 0,

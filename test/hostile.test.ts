@@ -39,7 +39,6 @@ const CONTEXT = renderContext(
     peersSocket: '/run/headgate/peers.sock',
     counters: '/var/lib/headgate/haproxy/counters',
     serverState: '/run/headgate/servers.state',
-    startScript: '/var/lib/headgate/haproxy/start.lua',
     pidFile: '',
     log: '',
   },

@@ -6,6 +6,7 @@ import { ServiceNotifier } from '../../health/service-notifier.ts';
 import { messageOf } from '../base/errors.ts';
 import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
 import type { Log } from '../host/log.ts';
+import { OwnFiles } from '../host/own-files.ts';
 import { explainService } from '../report/explain.ts';
 import { OperatingMetrics } from '../report/operating-metrics.ts';
 import type { Overview } from '../report/overview.ts';
@@ -13,8 +14,8 @@ import { agentStatus, type StatusSources } from '../report/status.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
 import type { Sources } from '../sources/sources.ts';
 import { agentSocketPath } from './agent-socket.ts';
+import { AgentSocketFile } from './agent-socket-file.ts';
 import { pairOrders } from './pair-orders.ts';
-import { SocketKeeper } from './socket-keeper.ts';
 import { useStateDir } from './state-dir-owner.ts';
 
 export interface ServersOptions {
@@ -54,14 +55,14 @@ export async function startServers({
   };
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
-  const agentSocket = new SocketKeeper({
-    path,
-    answers,
-    orders: pairOrders(pair),
-    onRepair: () => metrics.dataplane.repaired('socket'),
+  const agentSocket = new AgentSocketFile(path, answers, pairOrders(pair));
+  await agentSocket.open();
+  const ownFiles = new OwnFiles({
+    files: [agentSocket, ...(announcer?.ownFiles ?? [])],
+    onRestored: (kind) => metrics.dataplane.repaired(kind),
     log,
   });
-  await agentSocket.open();
+  ownFiles.start();
   const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : dataplane.status().fault;
@@ -96,6 +97,7 @@ export async function startServers({
     stopping: () => notifier.close(),
     close: () => {
       health.server.close();
+      ownFiles.close();
       agentSocket.close();
     },
   };

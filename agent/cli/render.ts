@@ -1,13 +1,12 @@
 // `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
 
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { HeadgateError } from '../base/errors.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
-import { startScript } from '../haproxy/config/start-script.ts';
 import { haproxyPaths } from '../haproxy/process/process.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import { makeFolder } from '../host/make-directory.ts';
@@ -38,10 +37,8 @@ export async function render(argv: readonly string[]): Promise<number> {
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
   await writeFolder(path, chunks);
-  const script = join(output, 'haproxy', basename(paths.startScript));
-  await writeFolder(script, [startScript]);
 
-  const files = [path, script];
+  const files = [path];
   if (settings.vrrp !== undefined) {
     const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());

@@ -65,9 +65,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
    * in the background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
-    const { hostPart, persister, monitor, statistics, checkWatch, active } = this.#parts;
+    const { monitor, statistics, checkWatch, active } = this.#parts;
     await this.#prepare();
-    await hostPart.writeStartScript().catch((error: unknown) => persister.failed(error));
     monitor.start();
     await statistics.start();
     checkWatch.start();
@@ -112,19 +111,19 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
    * with one. Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on.
    */
   async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
-    const { hostPart, active } = this.#parts;
-    await hostPart.shareTables(settings, credentials);
+    const { globalSection, active } = this.#parts;
+    await globalSection.shareTables(settings, credentials);
     if (this.#isStarted) active.globalChanged();
   }
 
   /** Reads only; of whatever HAProxy answers at the sockets. */
   async runningListeners(): Promise<readonly string[] | undefined> {
-    const { supervisor, hostPart } = this.#parts;
+    const { supervisor, globalSection } = this.#parts;
     let runtime: Runtime | undefined;
     try {
       runtime = await supervisor.connect();
       if (runtime === undefined) return [];
-      const names = (await readRunning(runtime, [], false, hostPart.aclIds.idOf)).names();
+      const names = (await readRunning(runtime, [], false, globalSection.aclIds.idOf)).names();
       return [...new Set([...names].map(listenerOfBackend))];
     } catch {
       return undefined;
@@ -191,7 +190,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   status(): DataplaneStatus {
-    const { active, arbiter, quarantine, supervisor, reloader, persister, hostPart } = this.#parts;
+    const { active, arbiter, quarantine, supervisor, reloader, persister, globalSection } = this.#parts;
     const worker = active.worker?.runtime.worker;
     return {
       version: worker?.version.text ?? '',
@@ -203,9 +202,9 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       serversToDelete: active.serversToDelete,
       rejected: quarantine.rejected,
       blocked: quarantine.blocked.map(({ address, port, reason }) => `${address} port ${port}: ${reason}`),
-      fault: (worker === undefined ? supervisor.fault : '') || reloader.fault || hostPart.fault,
+      fault: (worker === undefined ? supervisor.fault : '') || reloader.fault || globalSection.fault,
       persistFault: persister.fault,
-      maxConnections: hostPart.maxConnections,
+      maxConnections: globalSection.maxConnections,
     };
   }
 

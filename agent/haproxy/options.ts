@@ -45,8 +45,6 @@ export interface HaproxyOptions {
   readonly onKnown?: () => void;
   /** Checks have found something else of members of these load balancers. */
   readonly onChecked?: (keys: readonly string[]) => void;
-  /** HAProxy boots: until it is there nobody waits for the agent. */
-  readonly onBoot?: () => void;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;
 }

@@ -2,7 +2,7 @@
 
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
-import { HostPart } from './config/global-section.ts';
+import { GlobalSection } from './config/global-section.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
@@ -24,7 +24,7 @@ export interface HaproxyParts {
   readonly quarantine: Quarantine;
   readonly rejectionFile: RejectionFile;
   /** What stands in haproxy.cfg beside the load balancers. */
-  readonly hostPart: HostPart;
+  readonly globalSection: GlobalSection;
   /** Prepares the file for a start or a reload. */
   readonly maker: CandidateMaker;
   /** Keeps the file at desired. */
@@ -60,8 +60,8 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   // What stands in the file.
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
-  const hostPart = new HostPart({ paths, settings, isRunning: () => supervisor.isRunning(), log });
-  const { context, aclIds, keepFiles } = hostPart;
+  const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
+  const { context, aclIds, keepFiles } = globalSection;
   const file = new ConfigFile(paths.config, {
     mode: paths.fileMode,
     keepBeside: keepFiles,
@@ -132,7 +132,6 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     fileIdle: () => persister.idle(),
     onRepair,
     onUnwritten: (error) => persister.failed(error),
-    onBoot: () => options.onBoot?.(),
     log,
   });
   const active: ActiveWorker = new ActiveWorker({
@@ -196,7 +195,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     paths,
     quarantine,
     rejectionFile,
-    hostPart,
+    globalSection,
     maker,
     persister,
     supervisor,

@@ -1,7 +1,7 @@
 // Starts a daemon detached: it is nobody's child in spirit, outlives the agent, and writes its messages to a file of its
 // own. Finds it again by the pid file that it writes.
 
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { type ErrorCode, HeadgateError } from '../base/errors.ts';
@@ -14,8 +14,6 @@ export interface DetachedOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The code of the error where the program cannot be started. */
   readonly missing: ErrorCode;
-  /** For so many descriptors the kernel's table of them has room from the start, and stays as large in its children. */
-  readonly descriptors?: number;
 }
 
 export interface DetachedProcess {
@@ -29,11 +27,11 @@ export interface DetachedProcess {
 /** Returns once the program runs; it may still end at once. Errors: `missing`. */
 export async function startDetached(
   [program, args]: readonly [program: string, args: readonly string[]],
-  { log: path, env, missing, descriptors = 0 }: DetachedOptions,
+  { log: path, env, missing }: DetachedOptions,
 ): Promise<DetachedProcess> {
   const log = await open(path, 'a', 0o600);
   const from = (await log.stat()).size;
-  const child = spawn(program, args, { detached: true, stdio: stdioOf(log.fd, descriptors), env });
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
   let ended: string | undefined;
   child.once('exit', (code, signal) => {
     ended = signal === null ? `exit status ${code}` : `signal ${signal}`;
@@ -49,26 +47,27 @@ export async function startDetached(
   return { child, ended: () => ended, said: () => logSince(path, from) };
 }
 
-/** A table reaches as far as its highest descriptor, so the log is that one, too; those between them are free. */
-function stdioOf(log: number, descriptors: number): StdioOptions {
-  const own = ['ignore', log, log] as const;
-  if (descriptors <= own.length) return [...own];
-  const free = new Array<'ignore'>(descriptors - own.length - 1).fill('ignore');
-  return [...own, ...free, log];
-}
-
 /**
- * The pid in a pid file, if that process was started with this configuration file. Errors: FILE_READ where a shortage
- * leaves it unknown: one that lives must not be taken for gone.
+ * The pid in a pid file, if that process was started with this configuration file. Errors: FILE_READ if a shortage
+ * leaves it unknown: a live process must not be taken for gone.
  */
 export async function pidIn(pidFile: string, config: string): Promise<number | undefined> {
   try {
     const pid = Number.parseInt(await readFile(pidFile, 'utf8'), 10);
-    if (!(pid > 1)) return undefined;
-    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-    return words.includes(config) ? pid : undefined;
+    return (await runsWith(pid, config)) ? pid : undefined;
   } catch (cause) {
     if (!isShortage(cause)) return undefined;
     throw new HeadgateError('FILE_READ', `Cannot tell which process "${pidFile}" names`, { cause });
+  }
+}
+
+/** Whether this process runs and was started with this configuration file. Errors: FILE_READ, as pidIn(). */
+export async function runsWith(pid: number, config: string): Promise<boolean> {
+  if (!(pid > 1)) return false;
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(config);
+  } catch (cause) {
+    if (!isShortage(cause)) return false;
+    throw new HeadgateError('FILE_READ', `Cannot tell whether process ${pid} runs`, { cause });
   }
 }

@@ -2,6 +2,7 @@
 // traffic; keepalived (VRRP) is one.
 
 import type { MetricFamily } from '../base/metric-family.ts';
+import type { OwnFile } from '../host/own-files.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 
 /**
@@ -16,6 +17,8 @@ export const standingReasons = ['haproxy', 'listeners', 'maintenance', 'failover
 export type StandingReason = (typeof standingReasons)[number];
 
 export interface Announcer {
+  /** Files shared with the daemon that another process may remove. */
+  readonly ownFiles: readonly OwnFile[];
   /** Never rejects: what cannot be done is a fault, and is retried. */
   start(): Promise<void>;
   /** Lets go of the daemon, which continues. */

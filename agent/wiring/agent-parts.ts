@@ -7,7 +7,6 @@ import { version } from '../base/version.ts';
 import { Changes } from '../changes.ts';
 import { Dataplanes } from '../dataplane/dataplanes.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import { HeapCompaction } from '../host/compact-heap.ts';
 import { createLog, type Log } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
@@ -58,7 +57,6 @@ export interface AgentParts {
   readonly overview: Overview;
   /** What `status`, `why` and the metrics read. */
   readonly statusSources: StatusSources;
-  readonly compaction: HeapCompaction;
 }
 
 /** Nothing runs yet. Errors: SETTINGS_INVALID. */
@@ -81,14 +79,12 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
   const changed = (keys: Iterable<string>): void => observers.changed(keys);
 
   // What carries the traffic, and what makes its addresses reachable.
-  const compaction = new HeapCompaction();
   const haproxy = new HaproxyDataplane({
     settings: now,
     desired: loadBalancers,
     replan,
     onKnown: () => replan(cluster.serviceKeys()),
     onChecked: changed,
-    onBoot: () => compaction.once(),
     metrics: metrics.dataplane,
     log,
   });
@@ -211,6 +207,5 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     keptMembers,
     overview,
     statusSources,
-    compaction,
   };
 }

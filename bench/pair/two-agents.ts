@@ -4,6 +4,7 @@ import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
 import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
 import { Question } from '../../agent/vips/keepalived/process/ask.ts';
+import { findKeepalived } from '../../agent/vips/keepalived/process/find-keepalived.ts';
 import { keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
 import type { InstanceDump } from '../../agent/vips/keepalived/states/dump.ts';
 import { makeCredentials } from '../../test/support/pair-credentials.ts';
@@ -119,7 +120,9 @@ export class TwoAgents {
   async vrrp(host: HostName): Promise<InstanceDump> {
     const { state, runtime } = this.agent(host);
     const { dumpSignal } = await keepalivedProgram('keepalived');
-    const [dump] = (await new Question(keepalivedPaths(state, runtime)).ask(dumpSignal)) ?? [];
+    const paths = keepalivedPaths(state, runtime);
+    const pid = (await findKeepalived(paths)) ?? 0;
+    const [dump] = (await new Question(paths).ask(pid, dumpSignal)) ?? [];
     if (dump === undefined) throw new Error(`keepalived on ${host} does not answer`);
     return dump;
   }

@@ -52,7 +52,7 @@ test.serial('`render` names what it refuses, and fails only for settings that ca
   t.true(lines.some((line) => line.startsWith('Service default/web: ') && line.includes('999.1.1.1')));
   const json = await host.command('render', ['--output', output, '--json']);
   const { files, loadBalancers, problems } = JSON.parse(json.stdout);
-  const written = ['haproxy.cfg', 'start.lua'].map((name) => join(output, 'haproxy', name));
+  const written = [join(output, 'haproxy', 'haproxy.cfg')];
   t.deepEqual([files, loadBalancers], [written, 1]);
   t.is(problems.length, lines.length);
   for (const wrong of [

@@ -1,14 +1,10 @@
 // The agent comes and goes, traffic and HAProxy stay: what a restart may cost, and what it must catch up on.
 
-import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { getPriority, setPriority } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
 import { TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
 import { requires } from '../support/requirements.ts';
-import { shortestSlice, sliceOf } from '../support/slices.ts';
 import { ask, Load } from '../support/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -52,38 +48,6 @@ test.serial('Members that are kept while none is ready are kept over a restart o
   t.deepEqual([await host.worker(), await host.reloads()], [before, 0]);
   t.is((await second.metrics())('headgate_haproxy_commands_total'), Number.NaN);
 });
-
-test.serial('HAProxy comes before the agent, after a reload, too, where this user may say so', async (t) => {
-  const host = await served(t);
-  await host.start();
-  const first = await host.worker();
-  await host.serve({ annotations: { mode: 'http' } });
-  await host.until('it is reloaded', async () => (await host.worker()) !== first);
-  const isRaised = mayRaise();
-  const nice = isRaised ? -10 : getPriority();
-  const pids = [await host.master(), await host.worker()];
-  t.deepEqual(pids.map(getPriority), [nice, nice]);
-  // A kernel that does not share processors out among sessions has no such file, or nothing in it.
-  for (const pid of pids) {
-    const file = `/proc/${pid}/autogroup`;
-    const session = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-    if (session !== '') t.is(session.split(' nice ')[1], isRaised ? '-10' : '0');
-    t.is(sliceOf(pid), shortestSlice());
-  }
-});
-
-/** Whether a process of this user may have a higher priority than this one. */
-function mayRaise(): boolean {
-  const { pid = 0 } = spawn('sleep', ['10']);
-  try {
-    setPriority(pid, -10);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    process.kill(pid);
-  }
-}
 
 test.serial('What changed while the agent was down is caught up on by commands alone', async (t) => {
   const host = await served(t);

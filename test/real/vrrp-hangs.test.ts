@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/host/namespace.ts';
-import { findKeepalived } from '../../agent/vips/keepalived/process/pid-files.ts';
+import { findKeepalived, vrrpProcess } from '../../agent/vips/keepalived/process/find-keepalived.ts';
 import { signal } from '../support/agent.ts';
 import { keepalivedExecutable } from '../support/keepalived.ts';
 import { removeFolder } from '../support/remove-folder.ts';
@@ -16,8 +16,8 @@ import { createPair, type Pair, type PairHost, startPair, until, vip, vips } fro
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 
-/** How often the pid files are put right in the test of that. */
-const MENDED = 100;
+/** How often keepalived is looked for while its pid file comes and goes. */
+const LOOKS = 200;
 
 test.serial('keepalived that goes on hanging is ended, and what it held is taken away', async (t) => {
   const pair = await startPair(t, vips(0, 50));
@@ -46,52 +46,54 @@ test.serial('keepalived that hangs on the standby is ended, and the master stays
   t.is(b.state(), 'master');
 });
 
-test.serial('keepalived whose pid files are lost is found, and gets no other one beside it', async (t) => {
-  const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 500 } });
-  const { b } = pair;
-  const [parent, child] = [await b.pid(), await b.vrrpPid()];
-  const { pidFile, vrrpPidFile } = b.paths;
-  const isKnown = async () => (await b.pid()) === parent && (await b.vrrpPid()) === child;
-  for (const lose of [
-    () => Promise.all([unlink(pidFile), unlink(vrrpPidFile)]),
-    () => writeFile(pidFile, `${process.pid}\n`),
-    () => unlink(vrrpPidFile),
-  ]) {
-    await lose();
-    await until('it is known', () => isKnown().catch(() => false), pair);
-  }
-  await until('it is not taken for another one', async () => b.dataplane.status().pid === parent, pair);
-  t.is(b.state(), 'master');
-  t.false(b.log.includes('Started keepalived', b.log.indexOf('Started keepalived') + 1));
-});
+test.serial(
+  'keepalived whose pid files are lost or wrong stays known, and gets no other one beside it',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 3));
+    const { b } = pair;
+    const parent = await b.pid();
+    const { pidFile, vrrpPidFile } = b.paths;
+    const losses = [
+      () => unlink(vrrpPidFile),
+      () => writeFile(pidFile, `${process.pid}\n`),
+      () => unlink(pidFile),
+    ];
+    for (const [at, lose] of losses.entries()) {
+      await lose();
+      b.want(vips(0, 4 + at));
+      await until('it is reloaded', async () => (await b.held()).length === 2 + 4 + at, pair);
+    }
+    // An agent that starts finds it, too.
+    await b.restart(vips(0, 3));
+    await until('it is reloaded', async () => (await b.held()).length === 5, pair);
+    t.is(b.dataplane.status().pid, parent);
+    t.is(b.state(), 'master');
+    t.notRegex(b.log, /has ended|Started keepalived.*Started keepalived/s);
+    // And one that hangs is ended without them.
+    const hung = await vrrpProcess(parent);
+    process.kill(hung ?? 0, 'SIGSTOP');
+    await until('it is ended', async () => /keepalived hangs: it is ended/.test(b.log), pair);
+    await until('b is backup', async () => b.state() === 'backup' && (await b.held()).length === 0, pair);
+  },
+);
 
-test.serial('keepalived whose pid files are lost again and again is never taken for gone', async (t) => {
-  const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 30 } });
+test.serial('keepalived whose pid files come and go is never taken for gone', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
   const { b } = pair;
   const parent = await b.pid();
-  const { pidFile, vrrpPidFile } = b.paths;
-  let mended = 0;
+  const { pidFile } = b.paths;
   let isOver = false;
-  t.teardown(() => {
-    isOver = true;
-  });
-  const losing = (async () => {
-    for (let lost = 0; mended < MENDED && !isOver; lost++) {
-      await rm([pidFile, vrrpPidFile][lost % 2] ?? '', { force: true });
-      await delay(lost % 7);
+  const coming = (async () => {
+    for (let turn = 0; !isOver; turn++) {
+      await rm(pidFile, { force: true });
+      await delay(turn % 7);
+      await writeFile(pidFile, `${parent}\n`);
+      await delay(turn % 5);
     }
   })();
-  // As the dataplane does at each step, with others that mend at the same time.
-  while (mended < MENDED) {
-    const found = await Promise.all([0, 1].map(() => findKeepalived(b.paths, parent)));
-    t.deepEqual(
-      found.map(({ pid }) => pid),
-      [parent, parent],
-    );
-    mended += found.filter(({ isMended }) => isMended).length;
-  }
-  await losing;
-  await until('it is known', async () => (await b.pid().catch(() => 0)) === parent, pair);
+  for (let look = 0; look < LOOKS; look++) t.is(await findKeepalived(b.paths), parent);
+  isOver = true;
+  await coming;
   t.is(b.dataplane.status().pid, parent);
   t.is(b.state(), 'master');
   t.notRegex(b.log, /has ended|Started keepalived.*Started keepalived/s);
@@ -104,18 +106,8 @@ test.serial('A second keepalived with the same files is said, and that it is gon
   const { pidFile, vrrpPidFile } = b.paths;
   const names = new Map<string, string>();
   for (const file of [pidFile, vrrpPidFile]) names.set(file, await readFile(file, 'utf8'));
-  const isSaid = (): boolean => /^A second keepalived runs/.test(b.dataplane.status().fault);
-  let second = await startWithoutPidFiles(t, b);
-  await until(
-    'it names itself',
-    async () => {
-      // The audit was faster: it has found the pid files of the first one, and has ended.
-      if (second.exitCode !== null) second = await startWithoutPidFiles(t, b);
-      // The audit may have put the files right before anybody looks.
-      return isSaid() || (await b.pid().catch(() => pid)) !== pid;
-    },
-    pair,
-  );
+  await startWithoutPidFiles(t, b);
+  await until('it names itself', async () => (await b.pid().catch(() => pid)) !== pid, pair);
   await until('and its child', async () => (await b.vrrpPid().catch(() => 0)) > 0, pair);
   for (const [file, text] of names) await writeFile(file, text);
   const said = (): readonly number[] =>
@@ -142,7 +134,7 @@ test.serial('A second keepalived with the same files is said, and that it is gon
 });
 
 test.serial('How a host stands is told again where somebody changes it', async (t) => {
-  const pair = await startPair(t, vips(0, 3), { a: { auditInterval: 500 } });
+  const pair = await startPair(t, vips(0, 3));
   const { a, b } = pair;
   await until('it is told', async () => (await a.ask()).priority === 200, pair);
   const changes = [() => unlink(a.paths.standing), () => writeFile(a.paths.standing, '153\n')];
@@ -159,12 +151,12 @@ test.serial('How a host stands is told again where somebody changes it', async (
 test.serial(
   'Where all files of keepalived at run time are deleted it goes on, and is heard again',
   async (t) => {
-    const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 500 } });
+    const pair = await startPair(t, vips(0, 3));
     const { a, b } = pair;
     const pid = await b.pid();
     await removeFolder(b.paths.directory);
     await until('it is reloaded', async () => b.counted.get('reload done') === 1, pair);
-    t.is(await b.pid(), pid);
+    t.is(await findKeepalived(b.paths), pid);
     t.is(b.state(), 'master');
     a.dataplane.standing([]);
     b.dataplane.standing(['maintenance']);
@@ -177,7 +169,7 @@ test.serial(
     b.dataplane.standing([]);
     a.dataplane.standing(['maintenance']);
     await until('b takes over', async () => b.state() === 'master', pair);
-    t.is(await b.pid(), pid);
+    t.is(await findKeepalived(b.paths), pid);
   },
 );
 
@@ -278,7 +270,7 @@ async function unit(t: ExecutionContext<unknown>, host: PairHost): Promise<Child
 }
 
 /** As one that is started in the same moment as the agent's, which finds no pid files yet. */
-async function startWithoutPidFiles(t: ExecutionContext, host: PairHost): Promise<ChildProcess> {
+async function startWithoutPidFiles(t: ExecutionContext, host: PairHost): Promise<void> {
   for (const file of [host.paths.pidFile, host.paths.vrrpPidFile]) await unlink(file).catch(() => undefined);
   const [program, args] = startOf(host);
   const child = spawn(program, args, {
@@ -289,7 +281,6 @@ async function startWithoutPidFiles(t: ExecutionContext, host: PairHost): Promis
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   });
-  return child;
 }
 
 /** keepalived with the agent's files, as somebody else starts it. */

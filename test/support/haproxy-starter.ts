@@ -13,7 +13,6 @@ export async function startStarter({ directory, haproxyProgram, paths }: TestHos
   await writeFile(
     path,
     `#!/bin/bash
-export HAPROXY_MWORKER=1
 while :; do
   until [ -s '${paths.config}' ]; do sleep 0.05; done
   '${haproxyProgram}' ${words} </dev/null 2>>'${paths.log}'

@@ -10,7 +10,6 @@ import { AclIds } from '../../agent/haproxy/config/acl-ids.ts';
 import { configText } from '../../agent/haproxy/config/config-text.ts';
 import { descriptionOf } from '../../agent/haproxy/config/render.ts';
 import { type RenderContext, renderContext } from '../../agent/haproxy/config/render-context.ts';
-import { startScriptFile } from '../../agent/haproxy/config/start-script.ts';
 import {
   type HaproxyPaths,
   haproxyPaths,
@@ -48,7 +47,6 @@ export async function startRendered(
     await rm(directory, { recursive: true, force: true });
   });
   for (const path of [paths.config, paths.adminSocket]) await mkdir(dirname(path), { recursive: true });
-  await startScriptFile(paths).write();
   const settings = { threads: 1, hardStopAfter: 3_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf);
 

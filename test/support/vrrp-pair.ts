@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { createLog } from '../../agent/host/log.ts';
+import { OwnFiles } from '../../agent/host/own-files.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
 import { type KeepalivedPaths, keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
 import { Question } from '../../agent/vips/keepalived/process/ask.ts';
+import { findKeepalived } from '../../agent/vips/keepalived/process/find-keepalived.ts';
 import { keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
 import type { InstanceDump } from '../../agent/vips/keepalived/states/dump.ts';
 import type { VrrpInstanceSettings, VrrpSettings } from '../../agent/vips/vrrp.ts';
@@ -55,6 +57,7 @@ export class PairHost {
   readonly #auditInterval: number;
   readonly #supervisor: 'agent' | 'external';
   #log = '';
+  #ownFiles: OwnFiles | undefined;
   dataplane: KeepalivedAnnouncer;
 
   constructor(network: TestNetwork, name: string, peer: string, directory: string, options: PairHostOptions) {
@@ -103,7 +106,7 @@ export class PairHost {
 
   async ask(): Promise<InstanceDump> {
     const { dumpSignal } = await keepalivedProgram(keepalivedExecutable);
-    const [dump] = (await this.#question.ask(dumpSignal)) ?? [];
+    const [dump] = (await this.#question.ask((await findKeepalived(this.paths)) ?? 0, dumpSignal)) ?? [];
     if (dump === undefined) throw new Error(`keepalived on ${this.name} does not answer\n${this.#log}`);
     return dump;
   }
@@ -137,6 +140,7 @@ export class PairHost {
   }
 
   async dispose(): Promise<void> {
+    this.#ownFiles?.close();
     await this.dataplane.close();
     await this.dataplane.stopKeepalived();
   }
@@ -148,6 +152,7 @@ export class PairHost {
     const write = (line: string): void => {
       this.#log += line;
     };
+    const log = createLog({ level: 'debug', destination: { write }, format: 'json' });
     const announcer = new KeepalivedAnnouncer({
       settings: {
         stateDir: join(this.#directory, 's'),
@@ -158,13 +163,16 @@ export class PairHost {
         vrrp: this.#vrrp,
         auditInterval: this.#auditInterval,
       },
-      log: createLog({ level: 'debug', destination: { write }, format: 'json' }),
+      log,
       metrics: {
         keepalivedReloaded: (result) => count(`reload ${result}`),
         repaired: (what) => count(what),
       },
     });
     announcer.onState(({ state }) => count(state));
+    this.#ownFiles?.close();
+    this.#ownFiles = new OwnFiles({ files: announcer.ownFiles, onRestored: count, log });
+    this.#ownFiles.start();
     return announcer;
   }
 }

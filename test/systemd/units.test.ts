@@ -6,15 +6,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
-import { haproxyVariables } from '../../agent/haproxy/process/haproxy-variables.ts';
-import { haproxyDescriptors, haproxyPaths } from '../../agent/haproxy/process/process.ts';
+import { haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { loweredBy } from '../../agent/vips/vrrp.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
 import { requires } from '../support/requirements.ts';
-import { shortestSlice, sliceIn } from '../support/slices.ts';
 
 const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', 'systemd-sysusers'] });
 
@@ -76,33 +73,6 @@ test('The units of instances are those of the one load balancer, in other folder
   }
 });
 
-test('The unit of HAProxy starts it with what the agent starts it with', async (t) => {
-  const { root, start } = await startOfHaproxy(t, 'env');
-  for (const device of ['without-reporting', 'with-reporting'])
-    await mkdir(join(root, device, 'virtio0'), { recursive: true });
-  await writeFile(join(root, 'without-reporting/virtio0/features'), '0110000110\n');
-  await writeFile(join(root, 'with-reporting/virtio0/features'), '0110010110\n');
-
-  const text = read('headgate-haproxy.service');
-  const given = Object.fromEntries(
-    [...text.matchAll(/^Environment=(\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]),
-  );
-  const environment = async (balloons: string, own: NodeJS.ProcessEnv = {}) => {
-    const command = start.replace('/sys/bus/virtio/drivers/virtio_balloon', balloons);
-    const env = { PATH: process.env.PATH, ...given, ...own };
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { env });
-    return Object.fromEntries(
-      stdout.split('\n').flatMap((line) => (/^(HAPROXY|GLIBC)/.test(line) ? [line.split(/=(.*)/, 2)] : [])),
-    );
-  };
-  for (const device of ['no-device', 'without-reporting', 'with-reporting']) {
-    const balloons = join(root, device);
-    t.deepEqual(await environment(balloons), haproxyVariables(balloons), device);
-    const own = { GLIBC_TUNABLES: 'glibc.malloc.arena_max=1' };
-    t.deepEqual(await environment(balloons, own), { ...haproxyVariables(balloons), ...own }, device);
-  }
-});
-
 test('A process that is ended for lack of memory takes nobody else of its unit along', (t) => {
   for (const name of ['headgate', 'headgate-haproxy'])
     t.regex(read(`${name}.service`), /^OOMPolicy=continue$/m, name);
@@ -133,16 +103,13 @@ test('systemd, which is root, opens no file in a folder that HAProxy may write',
   for (const unit of units) t.notRegex(read(unit), /^Standard\w+=(append|truncate|file):/m, unit);
 });
 
-test('The unit of HAProxy starts it with as much room for descriptors as the agent does', (t) => {
-  const highest = /^ExecStart=.* (\d+)<\/dev\/null'$/m.exec(read('headgate-haproxy.service'))?.[1];
-  t.is(Number(highest), haproxyDescriptors - 1);
-});
-
-test('The unit of HAProxy gives it the shortest slice, as the agent does', async (t) => {
-  const { start } = await startOfHaproxy(t, 'cat /proc/$$/sched');
+test('The unit of HAProxy starts it with a table of 8,192 descriptors, of which hardly any is taken', async (t) => {
+  const { start } = await startOfHaproxy(t, 'grep FDSize /proc/$$/status; ls /proc/$$/fd | wc -l');
   const { exitCode, output } = await run('/bin/sh', ['-c', start]);
   t.is(exitCode, 0, output);
-  t.is(sliceIn(output), shortestSlice());
+  const [, size, open] = /^FDSize:\s+(\d+)\n(\d+)\n$/.exec(output) ?? [];
+  t.is(Number(size), 8_192);
+  t.true(Number(open) < 10, output);
 });
 
 test('What the units say to the agent are settings that it has', (t) => {
@@ -200,7 +167,6 @@ async function startOfHaproxy(
     root,
     start: start
       .replaceAll('$$', '$')
-      .replace('/usr/lib/headgate', home)
       .replace('/usr/sbin/haproxy', program)
       .replaceAll(haproxyLog, join(root, 'haproxy.log')),
   };

@@ -1,9 +1,11 @@
 // What stands in haproxy.cfg beside the load balancers, as it is by now: what the settings say, how many connections
 // fit into the limit of open files, the stick-tables that another host shares, and the numbers of ACLs.
 
+import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
 import type { KeptFile } from '../../host/kept-file.ts';
 import type { Log } from '../../host/log.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 import { AclIds } from './acl-ids.ts';
@@ -18,9 +20,8 @@ import {
   type TablesCredentials,
   type TablesSettings,
 } from './shared-tables.ts';
-import { startScriptFile } from './start-script.ts';
 
-export interface HostPartOptions {
+export interface GlobalSectionOptions {
   readonly paths: HaproxyPaths;
   /** As they are now. */
   readonly settings: () => RenderSettings & { readonly maxConnections: number; readonly netns: string };
@@ -29,20 +30,18 @@ export interface HostPartOptions {
   readonly log: Log;
 }
 
-export class HostPart {
+export class GlobalSection {
   readonly aclIds = new AclIds();
-  readonly #options: HostPartOptions;
+  readonly #options: GlobalSectionOptions;
   /** Nobody changes it while we run. */
   readonly #fileLimit = fileLimit();
   #tables: SharedTables | undefined;
-  readonly #startScript: KeptFile;
   /** Of the tables. */
   #credentials: readonly KeptFile[] = [];
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
 
-  constructor(options: HostPartOptions) {
+  constructor(options: GlobalSectionOptions) {
     this.#options = options;
-    this.#startScript = startScriptFile(options.paths);
   }
 
   /** As it was rendered last. */
@@ -65,17 +64,12 @@ export class HostPart {
     return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);
   };
 
-  /** The first of the files, with its folder, in place of what another version may have left. Errors: FILE_WRITE. */
-  writeStartScript(): Promise<void> {
-    return this.#startScript.write();
-  }
-
   /**
-   * The folder of haproxy.cfg, and the files in it that HAProxy does not read haproxy.cfg without: made again where
-   * somebody has removed or changed them. Costs one look at each that is as it was. Errors: FILE_WRITE.
+   * The directory of haproxy.cfg, and the files in it that HAProxy needs to read haproxy.cfg: made again if another
+   * process has removed or changed them. Errors: FILE_WRITE.
    */
   readonly keepFiles = async (): Promise<void> => {
-    await this.#startScript.keep();
+    await makeFolder(dirname(this.#options.paths.config), 0o700);
     for (const file of this.#credentials) await file.keep();
   };
 

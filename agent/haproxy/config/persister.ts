@@ -1,115 +1,112 @@
-// Keeps haproxy.cfg at desired within a second of a change (up to five, where changes never end), so that a crash or a
-// reboot comes back right.
-// Writes only what HAProxy has accepted: where something is still to be checked, the reload that is due writes it.
+// Keeps haproxy.cfg at desired, so that a crash or a reboot comes back right: a write follows a change by two seconds,
+// for all that has changed by then. Owns its timer.
+// Writes only what HAProxy has accepted: a reload that still has something to check writes the file itself.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
+import { serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { ConfigFile } from './config-file.ts';
 import { configText, inFileOrder } from './config-text.ts';
 import type { RenderContext } from './render-context.ts';
-import { WritePace } from './write-pace.ts';
 
 export interface PersisterOptions {
-  readonly file: ConfigFile;
-  /** What is to stand in the file; undefined while a reload decides that. */
+  readonly file: Pick<ConfigFile, 'isKnown' | 'write'>;
+  /** What the file must hold; undefined while a reload decides that. */
   readonly loadBalancers: () => ReadonlyMap<string, LoadBalancer> | undefined;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   /** Writes what is kept beside the file. Errors: FILE_WRITE. */
   readonly keepRejections: () => Promise<void>;
   readonly onPersisted: (result: 'done' | 'failed') => void;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
-/** Milliseconds to the next attempt. */
-const AGAIN = 1_000;
+/** From the first of some changes to their write, which is of the whole file. */
+const WRITE_DELAY_MS = 2_000;
+const RETRY_DELAY_MS = 1_000;
 
 export class Persister {
   readonly #options: PersisterOptions;
-  readonly #pace = new WritePace();
-  #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #fault = '';
-  #closed = false;
+  readonly #clock: Clock;
+  readonly #writes = serial();
+  readonly #fault = new Fault();
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(options: PersisterOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
-  /** Why the file is not at desired, '' where it is (or soon will be). */
+  /** Why the file is not at desired; '' if it is, or soon will be. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
-  /** After a start, when the file may have been changed while nobody looked. */
+  /** After a start, when another process may have changed the file in the meantime. */
   catchUp(): void {
     if (!this.#options.file.isKnown) this.soon();
   }
 
-  /** Once for all changes of the next moment; less often where they never end. */
+  /** Something has changed. */
   soon(): void {
-    if (this.#timer === undefined) this.#in(this.#pace.delay(performance.now()));
+    this.#schedule(WRITE_DELAY_MS);
   }
 
-  /** Writes after what is being written already. Never rejects. */
+  /** Writes after the write that is under way. Never rejects. */
   now(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    this.#cancel?.();
+    this.#cancel = undefined;
+    return this.#writes.run(() => this.#write());
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is under way. */
   idle(): Promise<void> {
-    return this.#writing;
+    return this.#writes.idle();
   }
 
-  /** Takes note of a write that failed, here or elsewhere; it is tried again until it works. */
+  /** A write failed, here or elsewhere; it is retried until it succeeds. */
   failed(error: unknown): void {
-    this.#options.onPersisted('failed');
-    if (this.#fault === '') {
-      this.#options.log.error('Cannot keep the state on disk; traffic goes on', { error: messageOf(error) });
-    }
-    this.#fault = messageOf(error);
-    this.#in(AGAIN);
+    const { onPersisted, log } = this.#options;
+    onPersisted('failed');
+    if (this.#fault.set(messageOf(error)))
+      log.error('Cannot write haproxy.cfg; traffic continues', { error: this.#fault.text });
+    this.#schedule(RETRY_DELAY_MS);
   }
 
-  /** Takes note of a write that was done, here or elsewhere. */
+  /** A write succeeded, here or elsewhere. */
   worked(): void {
     const { onPersisted, log } = this.#options;
     onPersisted('done');
-    if (this.#fault !== '') log.info('The state can be kept on disk again');
-    this.#fault = '';
+    if (this.#fault.clear()) log.info('haproxy.cfg can be written again');
   }
 
-  /** Writes what was still to come. */
+  /** Writes what was still due. */
   async close(): Promise<void> {
-    const isDue = this.#timer !== undefined;
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    if (isDue) await this.now();
-    await this.#writing;
+    this.#isClosed = true;
+    if (this.#cancel === undefined) await this.idle();
+    else await this.now();
   }
 
-  #in(milliseconds: number): void {
-    if (this.#closed || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => void this.now(), milliseconds);
+  #schedule(delayMs: number): void {
+    if (this.#isClosed || this.#cancel !== undefined) return;
+    this.#cancel = this.#clock.after(delayMs, () => void this.now());
   }
 
   async #write(): Promise<void> {
     const { file, loadBalancers, context, keepRejections } = this.#options;
     try {
       await keepRejections();
-      const wanted = loadBalancers();
-      if (wanted === undefined) {
-        this.#in(AGAIN);
+      const desired = loadBalancers();
+      if (desired === undefined) {
+        this.#schedule(RETRY_DELAY_MS);
         return;
       }
-      const began = performance.now();
-      this.#pace.begins(began);
-      const { chunks } = await configText(inFileOrder(wanted), context(wanted));
+      const { chunks } = await configText(inFileOrder(desired), context(desired));
       await file.write(chunks);
-      this.#pace.wrote(began, performance.now());
       this.worked();
     } catch (error) {
       this.failed(error);

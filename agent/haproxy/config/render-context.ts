@@ -7,7 +7,6 @@ export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
   readonly serverState: string;
-  readonly startScript: string;
   /** Of both sockets, octal. */
   readonly socketMode: string;
   readonly maxConnections: number;
@@ -46,7 +45,6 @@ export function renderContext(
     adminSocket: paths.adminSocket,
     peersSocket: paths.peersSocket,
     serverState: paths.serverState,
-    startScript: paths.startScript,
     socketMode: paths.socketMode,
     maxConnections,
     threads: settings.threads,

@@ -41,7 +41,6 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     adminSocket: context.adminSocket,
     peersSocket: context.peersSocket,
     serverState: context.serverState,
-    startScript: context.startScript,
     socketMode: context.socketMode,
     maxConnections: context.maxConnections,
     hasThreads: context.threads > 0,

@@ -1,36 +1,14 @@
 // Finds, starts and stops the HAProxy master process. Started by the agent it outlives it.
 
-import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { HeadgateError } from '../../base/errors.ts';
 import { pidIn, startDetached } from '../../host/detached-process.ts';
 import { inNamespace } from '../../host/namespace.ts';
-import { fileLimit } from '../config/limits.ts';
-import { haproxyVariables } from './haproxy-variables.ts';
 
 /** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
 export type HaproxyAccess = 'owner' | 'group';
-
-/** Of HAProxy, as nice(1) counts: in a processor's time for the agent there are nine for HAProxy. */
-const NICE = -10;
-/** With it HAProxy takes the processor from others as soon as there is something to do; its unit says the same. */
-const SHORT_SLICE = fileURLToPath(new URL('../../../bin/short-slice', import.meta.url));
-
-/**
- * Room in HAProxy's table of descriptors, from its start on: as much as this, but half of what it may open. The kernel
- * doubles a table that is full, and lets the connection that has filled it wait for 7 to 20 ms where several threads
- * share it (docs/design/haproxy-versions.md).
- */
-export const haproxyDescriptors = 8_192;
-
-/** `limit`: of open files. Node needs some above those that it hands on, without which it cannot start the program. */
-export function descriptorsWithin(limit: number): number {
-  return Math.min(haproxyDescriptors, Math.floor(limit / 2));
-}
 
 /** Where one HAProxy keeps its things. */
 export interface HaproxyPaths {
@@ -39,8 +17,6 @@ export interface HaproxyPaths {
   /** That of its sockets, as HAProxy is told it. */
   readonly socketMode: string;
   readonly config: string;
-  /** What an old HAProxy loads at its start, see start-script.ts. */
-  readonly startScript: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly peersSocket: string;
@@ -62,7 +38,6 @@ export function haproxyPaths(
     fileMode: access === 'group' ? 0o640 : 0o600,
     socketMode: access === 'group' ? '660' : '600',
     config: join(stateDir, 'haproxy', 'haproxy.cfg'),
-    startScript: join(stateDir, 'haproxy', 'start.lua'),
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),
@@ -76,7 +51,6 @@ export function haproxyPaths(
 /**
  * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,
  * HAPROXY_START with HAProxy's own words where it ends or is not serving before the deadline (milliseconds).
- * `meanwhile` is called while HAProxy boots, when there is nothing else to do.
  */
 export async function startHaproxy(
   executable: string,
@@ -84,19 +58,14 @@ export async function startHaproxy(
   isServing: () => Promise<boolean>,
   deadline: number,
   netns = '',
-  meanwhile = (): void => undefined,
 ): Promise<void> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
-  const env = { ...haproxyVariables(), ...process.env };
-  const program = inNamespace(netns, SHORT_SLICE, [executable, ...words]);
-  const { child, ended, said } = await startDetached(program, {
+  const program = inNamespace(netns, executable, words);
+  const { ended, said } = await startDetached(program, {
     log: paths.log,
-    env,
+    env: process.env,
     missing: 'HAPROXY_MISSING',
-    descriptors: descriptorsWithin(fileLimit()),
   });
-  if (child.pid !== undefined) putFirst(child.pid);
-  meanwhile();
   const until = performance.now() + deadline;
   while (!(await isServing())) {
     const end = ended();
@@ -120,20 +89,6 @@ function complaints(said: string): string {
       line.replace(/^(\[[A-Z]+\]) +\(\d+\) : /, '$1 : ').replace(/ worker \(\d+\) exited/, ' worker exited'),
     )
     .join('\n');
-}
-
-/**
- * Traffic comes before what is told of it. Where this user may not say so it has the same priority. Outside of control
- * groups the kernel shares processors out among sessions first, of which HAProxy has one of its own, and then what
- * counts is the session's niceness (sched(7), autogroup).
- */
-function putFirst(pid: number): void {
-  try {
-    setPriority(pid, NICE);
-    writeFileSync(`/proc/${pid}/autogroup`, `${NICE}`);
-  } catch {
-    // Only root may, and who has CAP_SYS_NICE; and not every kernel has the second.
-  }
 }
 
 /** The master's pid, if the pid file names a process that runs HAProxy with our file. Errors: as pidIn(). */

@@ -14,7 +14,6 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import { keepSocket } from '../process/kept-socket.ts';
 import type { HaproxyPaths } from '../process/process.ts';
 import { parseInfo, parseLoad } from '../socket/readings.ts';
 import type { BootedWorker } from '../worker.ts';
@@ -120,10 +119,6 @@ export class HaproxyMonitor {
     if (isReloading()) return;
     await file.keepBeside();
     if (!file.isUntouched()) await persister.now();
-    if (await keepSocket(paths.adminSocket)) {
-      log.warn("HAProxy's admin socket was removed: its name is back");
-      onRepair('socket');
-    }
     if (!existsSync(paths.masterSocket) && settings().haproxySupervisor === 'agent' && !isReloading()) {
       log.warn("HAProxy's master socket is gone: reloading by signal to bring it back");
       onRepair('socket');

@@ -14,7 +14,6 @@ import { bindsOf } from '../config/listener-config.ts';
 import { descriptionOf, structureHash } from '../config/render.ts';
 import type { RenderContext } from '../config/render-context.ts';
 import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
-import { keepSocket } from '../process/kept-socket.ts';
 import { type HaproxyPaths, startHaproxy } from '../process/process.ts';
 import { readRunning } from '../readback.ts';
 import { Running } from '../running.ts';
@@ -39,8 +38,6 @@ export interface SupervisorOptions {
   readonly onRepair: (what: 'process' | 'socket') => void;
   /** The file could not be written: what HAProxy starts with is older. */
   readonly onUnwritten: (error: unknown) => void;
-  /** HAProxy boots: until it is there nobody waits for the agent. */
-  readonly onBoot: () => void;
   readonly log: Log;
 }
 
@@ -193,8 +190,6 @@ export class Supervisor {
   async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
     const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
     const isStarting = phase === 'starting';
-    if (phase === 'running' && !existsSync(socketPath) && (await keepSocket(socketPath)))
-      this.#options.onRepair('socket');
     if (!existsSync(socketPath) && (isStarting || !existsSync(masterSocketPath))) return undefined;
     try {
       return await Runtime.connect({
@@ -324,13 +319,13 @@ export class Supervisor {
   }
 
   async #start(candidate: Candidate): Promise<BootedWorker> {
-    const { executable, netns, paths, maker, onBoot } = this.#options;
+    const { executable, netns, paths, maker } = this.#options;
     let found: BootedWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       found = await this.find(candidate, 'starting');
       return found !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns, onBoot);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
     if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     maker.accept(candidate.loadBalancers);
     return found;

@@ -2,9 +2,11 @@
 // be what keepalived then has. What keepalived refuses never comes into place.
 
 import { unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { renameDurably, writeDurably } from '../../host/atomic-file.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 import { differenceOf } from './config/difference.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { checkConfig } from './process/process.ts';
@@ -19,6 +21,7 @@ export async function replaceConfig(
 ): Promise<void> {
   const candidate = `${paths.config}.candidate`;
   try {
+    await makeFolder(dirname(paths.config), 0o700);
     await writeDurably(candidate, [text]);
     const said = await checkConfig(executable, netns, candidate);
     if (said !== '') {

@@ -4,6 +4,7 @@
 import { type HeadgateError, messageOf } from '../../base/errors.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';
 import { Reconciler } from '../../base/reconciler.ts';
+import type { OwnFile } from '../../host/own-files.ts';
 import type { Family, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import type { StandingReason } from '../announcer.ts';
@@ -22,14 +23,12 @@ import { ConfigFile } from './config/config-file.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { preflight } from './preflight.ts';
-import { AdvertAges } from './process/advert-ages.ts';
-import { BetweenAdverts } from './process/between-adverts.ts';
 import { Daemon } from './process/daemon.ts';
 import { NotifyFifo } from './process/fifo.ts';
-import { Caretaker } from './process/keepalived-monitor.ts';
+import { KeepalivedMonitor } from './process/keepalived-monitor.ts';
 import { Notices } from './process/notices.ts';
 import { renderKeepalived } from './render.ts';
-import { RuntimeFiles } from './runtime-files.ts';
+import { makeRuntimeFiles, runtimeFiles } from './runtime-files.ts';
 import { StandingFile } from './standing-file.ts';
 import { RivalWatch } from './states/rival-watch.ts';
 import { VrrpCounters } from './states/vrrp-counters.ts';
@@ -48,6 +47,8 @@ const RELOAD_SPACING_MS = 100;
 const RETRY = { firstMs: 100, mostMs: 5_000 } as const;
 
 export class KeepalivedAnnouncer implements VrrpAnnouncer {
+  /** Files that another process may remove. */
+  readonly ownFiles: readonly OwnFile[];
   readonly #options: KeepalivedOptions;
   readonly #paths: KeepalivedPaths;
   readonly #book = new VipBook();
@@ -57,13 +58,11 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   readonly #fifo: NotifyFifo;
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
-  readonly #files: RuntimeFiles;
   readonly #daemon: Daemon;
-  readonly #betweenAdverts: BetweenAdverts;
   readonly #choice: VipChoice;
   readonly #reconciler: Reconciler;
   readonly #notices: Notices;
-  readonly #caretaker: Caretaker;
+  readonly #monitor: KeepalivedMonitor;
   /** The settings that keepalived was given last; others are asked for where they have changed since. */
   #vrrp: VrrpSettings;
   #asked: VrrpSettings;
@@ -103,12 +102,10 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       netns,
       paths,
       states: this.#states,
-      onExit: () => void this.#caretaker.look(),
+      onExit: () => void this.#monitor.look(),
       metrics,
       log,
     });
-    const ages = new AdvertAges(netns, vrrp);
-    this.#betweenAdverts = new BetweenAdverts({ ages, vrrp: () => this.#vrrp, states: this.#states, log });
     this.#choice = new VipChoice({
       netns,
       file: this.#file,
@@ -136,13 +133,20 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
     this.#standing = new StandingFile(paths.standing, () => {
       if (this.#isOpen) this.#notices.askSoon();
     });
-    const [fifo, standing] = [this.#fifo, this.#standing];
-    this.#files = new RuntimeFiles({ paths, fifo, standing, metrics, log });
-    this.#caretaker = new Caretaker({
+    this.ownFiles = runtimeFiles({
+      paths,
+      fifo: this.#fifo,
+      standing: this.#standing,
+      onNewFifo: () => {
+        this.#daemon.doubt();
+        void this.#reconciler.reconcile();
+      },
+      canRestore: () => this.#isOpen && this.#daemon.version !== '' && !this.#reconciler.isUnderWay,
+    });
+    this.#monitor = new KeepalivedMonitor({
       paths,
       daemon: this.#daemon,
       file: this.#file,
-      files: this.#files,
       reconciler: this.#reconciler,
       advertInterval,
       auditInterval: () => this.#auditInterval,
@@ -160,14 +164,14 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   async start(): Promise<void> {
     this.#isOpen = true;
     await this.#reconciler.reconcile();
-    if (this.#isOpen) this.#caretaker.start();
+    if (this.#isOpen) this.#monitor.start();
   }
 
   /** Other settings: keepalived has them as soon as it takes them; those that it refuses are a fault, and change nothing. */
   configure({ vrrp, auditInterval }: Pick<KeepalivedSettings, 'vrrp' | 'auditInterval'>): void {
     if (auditInterval !== this.#auditInterval) {
       this.#auditInterval = auditInterval;
-      this.#caretaker.retime();
+      this.#monitor.retime();
     }
     if (JSON.stringify(vrrp) === JSON.stringify(this.#asked)) return;
     this.#asked = vrrp;
@@ -260,7 +264,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   /** Lets go of keepalived, which goes on. */
   async close(): Promise<void> {
     this.#isOpen = false;
-    this.#caretaker.close();
+    this.#monitor.close();
     this.#notices.close();
     await this.#reconciler.close();
     this.#fifo.close();
@@ -287,7 +291,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   /** Brings keepalived to what is wanted: file, reload or start; true where anything was changed. */
   async #step(): Promise<boolean> {
     const daemon = this.#daemon;
-    const areFilesNew = await (daemon.version === '' ? this.#prepare() : this.#files.restore());
+    const areFilesNew = daemon.version === '' && (await this.#prepare());
     await this.#standing.write();
     await daemon.notice(this.#file.text);
     if (areFilesNew) daemon.doubt();
@@ -301,14 +305,14 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
     const isStarted = daemon.pid === 0;
     const isReloaded = !isStarted && !daemon.isVerified;
     if (isStarted) await this.#start(text);
-    else if (isReloaded) await this.#betweenAdverts.run(() => daemon.reload(text));
+    else if (isReloaded) await daemon.reload(text);
     if (refusal !== undefined) throw refusal;
     return isStarted || isReloaded;
   }
 
-  /** Everything that is needed before keepalived can be spoken to; as RuntimeFiles.make(). Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
+  /** Everything that is needed before keepalived can be spoken to; as makeRuntimeFiles(). Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<boolean> {
-    const areNew = await this.#files.make();
+    const areNew = await makeRuntimeFiles({ paths: this.#paths, fifo: this.#fifo, standing: this.#standing });
     this.#file.take(await this.#file.read());
     await this.#daemon.find();
     void this.#warn();

@@ -35,17 +35,6 @@ test('startDetached() puts a program into a session of its own', async (t) => {
   t.is(await said(), `${child.pid}\n`);
 });
 
-test('startDetached() leaves room for as many descriptors as it is told, and none of them taken but the last', async (t) => {
-  const log = join(await folder(t), 'log');
-  const given = { log, env: process.env, missing: 'HAPROXY_MISSING', descriptors: 1_000 } as const;
-  const program = shell(
-    'grep FDSize /proc/$$/status; readlink /proc/$$/fd/998 || readlink /proc/$$/fd/999; true',
-  );
-  const { said, ended } = await startDetached(program, given);
-  await eventually(async () => ended() ?? '', Boolean);
-  t.is(await said(), `FDSize:\t1024\n${log}\n`);
-});
-
 test('startDetached() fails with the code that it is given where there is no such program', async (t) => {
   const log = join(await folder(t), 'log');
   const given = { log, env: process.env, missing: 'KEEPALIVED_MISSING' } as const;

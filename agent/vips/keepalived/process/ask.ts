@@ -2,9 +2,10 @@
 
 import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { runsWith } from '../../../host/detached-process.ts';
 import type { KeepalivedPaths } from '../paths.ts';
 import { type InstanceDump, parseDump } from '../states/dump.ts';
-import { keepalivedPid, signalKeepalived } from './process.ts';
+import { signalKeepalived } from './process.ts';
 
 /** Milliseconds; it takes 5 as a rule. */
 const PATIENCE = 1_000;
@@ -17,16 +18,15 @@ export class Question {
     this.#paths = paths;
   }
 
-  /** undefined where keepalived does not run or does not answer. Never rejects. */
-  ask(dumpSignal: number): Promise<readonly InstanceDump[] | undefined> {
-    const answer = this.#last.then(() => this.#ask(dumpSignal)).catch(() => undefined);
+  /** `pid` of the parent process. undefined if keepalived does not run or does not answer. Never rejects. */
+  ask(pid: number, dumpSignal: number): Promise<readonly InstanceDump[] | undefined> {
+    const answer = this.#last.then(() => this.#ask(pid, dumpSignal)).catch(() => undefined);
     this.#last = answer;
     return answer;
   }
 
-  async #ask(dumpSignal: number): Promise<readonly InstanceDump[] | undefined> {
-    const pid = await keepalivedPid(this.#paths);
-    if (pid === undefined) return undefined;
+  async #ask(pid: number, dumpSignal: number): Promise<readonly InstanceDump[] | undefined> {
+    if (!(await runsWith(pid, this.#paths.config))) return undefined;
     await rm(this.#paths.dump, { force: true });
     if (!signalKeepalived(pid, dumpSignal)) return undefined;
     for (const until = performance.now() + PATIENCE; performance.now() < until; await delay(3)) {

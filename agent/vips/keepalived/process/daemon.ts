@@ -3,6 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../../base/errors.ts';
+import { runsWith } from '../../../host/detached-process.ts';
 import type { Log } from '../../../host/log.ts';
 import { awaitText } from '../apply.ts';
 import { heldIn } from '../config/config-text.ts';
@@ -12,8 +13,8 @@ import type { KeepalivedPaths } from '../paths.ts';
 import type { InstanceDump } from '../states/dump.ts';
 import type { VrrpStates } from '../states/vrrp-states.ts';
 import { Question } from './ask.ts';
+import { findKeepalived, secondKeepalived, vrrpProcess } from './find-keepalived.ts';
 import { removeIntruders, removeLeftovers } from './leftovers.ts';
-import { findKeepalived, secondKeepalived } from './pid-files.ts';
 import {
   ageOf,
   endKeepalived,
@@ -96,7 +97,7 @@ export class Daemon {
   /** Finds out whether it is still the one that it was; what one that is gone has left on the interfaces is taken away. */
   async notice(text: string | undefined): Promise<void> {
     const { states, metrics, log } = this.#options;
-    const [before, now] = [this.#pid, await this.mendPidFiles()];
+    const [before, now] = [this.#pid, await this.#current()];
     if (now !== before) {
       this.#pid = now;
       this.#isVerified = false;
@@ -112,21 +113,15 @@ export class Daemon {
     this.#isUnswept = false;
   }
 
-  /** Whether another one runs than was noticed last, or none any more. Errors: FILE_READ where that cannot be told. */
+  /** Whether another one runs than was noticed last, or none any more. Errors: FILE_READ if that cannot be told. */
   async isAnother(): Promise<boolean> {
-    return ((await keepalivedPid(this.#options.paths)) ?? 0) !== this.#pid;
+    const { paths } = this.#options;
+    if (this.#pid === 0) return (await keepalivedPid(paths)) !== undefined;
+    return !(await runsWith(this.#pid, paths.config));
   }
 
-  /** They may have been deleted by somebody. Gives the pid of the one that runs, 0 for none. */
-  async mendPidFiles(): Promise<number> {
-    const { paths, metrics, log } = this.#options;
-    const { pid, isMended } = await findKeepalived(paths, this.#pid);
-    if (isMended) {
-      metrics.repaired('keepalived');
-      log.warn('The pid files of keepalived were not right: written again', { path: paths.pidFile });
-    }
-    return pid;
-  }
+  /** The process that speaks VRRP; undefined if there is none. */
+  readonly vrrpProcess = (): Promise<number | undefined> => vrrpProcess(this.#pid);
 
   /**
    * One that somebody has started in the same moment hears of no change, and keeps VIPs that are none any more. It is
@@ -134,7 +129,7 @@ export class Daemon {
    */
   async lookForSecond(): Promise<void> {
     const before = this.fault;
-    this.#second = await secondKeepalived(this.#options.paths);
+    this.#second = this.#pid === 0 ? [] : await secondKeepalived(this.#options.paths, this.#pid);
     if (this.fault === before) return;
     if (this.fault === '') this.#options.log.info('There is one keepalived again');
     else this.#options.log.error(this.fault);
@@ -155,7 +150,7 @@ export class Daemon {
     this.#hasStarted = true;
     const child = await startKeepalived(executable, netns, paths);
     child.once('exit', onExit);
-    this.#pid = (await keepalivedPid(paths)) ?? 0;
+    this.#pid = (await findKeepalived(paths)) ?? 0;
     log.info('Started keepalived', { pid: this.#pid, version: this.version });
     await spoken;
     states.told(await awaitText(text, this.ask));
@@ -181,7 +176,7 @@ export class Daemon {
 
   /** undefined where it does not run or does not answer. Never rejects. */
   readonly ask = (): Promise<readonly InstanceDump[] | undefined> =>
-    this.#question.ask(this.#program.dumpSignal);
+    this.#question.ask(this.#pid, this.#program.dumpSignal);
 
   /** Has it tell its state, and compares what it has with the text of its file; what differs, in words. */
   async tell(text: string): Promise<string> {
@@ -208,12 +203,19 @@ export class Daemon {
 
   /** Ends it at once; what it holds stays on the interfaces. */
   async end(): Promise<void> {
-    await endKeepalived(this.#options.paths);
+    await endKeepalived(this.#pid, await this.vrrpProcess(), this.#options.paths);
   }
 
   /** Ends the one that was started here, in order. */
   async stop(): Promise<void> {
-    if (this.#hasStarted) await stopKeepalived(this.#options.paths);
+    if (this.#hasStarted) await stopKeepalived(await this.#current(), this.#options.paths);
+  }
+
+  /** The pid of the one that runs, 0 for none: one that lives is not looked for, whatever its pid file says. */
+  async #current(): Promise<number> {
+    const { paths } = this.#options;
+    if (await runsWith(this.#pid, paths.config)) return this.#pid;
+    return (await findKeepalived(paths)) ?? 0;
   }
 
   /** Gets to know one that someone else has started. */

@@ -1,21 +1,21 @@
-// Looks after keepalived between one change and the next: that it is there, alone, and does something, that it, its
-// file and what it shares with the agent are as they should be. What is not is left to the next step.
+// Looks after keepalived between one change and the next: that it runs, alone, and does something, and that it has what
+// its file says. What is wrong is left to the next step.
 
+import { type Clock, systemClock } from '../../../base/clock.ts';
 import type { Reconciler } from '../../../base/reconciler.ts';
+import { Rounds } from '../../../base/rounds.ts';
 import { trimLog } from '../../../host/daemon-output.ts';
 import type { Log } from '../../../host/log.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { KeepalivedMetrics } from '../metrics.ts';
 import type { KeepalivedPaths } from '../paths.ts';
-import type { RuntimeFiles } from '../runtime-files.ts';
 import type { Daemon } from './daemon.ts';
 import { Pulse } from './pulse.ts';
 
-export interface CaretakerOptions {
+export interface KeepalivedMonitorOptions {
   readonly paths: KeepalivedPaths;
   readonly daemon: Daemon;
   readonly file: ConfigFile;
-  readonly files: RuntimeFiles;
   readonly reconciler: Reconciler;
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
@@ -27,51 +27,67 @@ export interface CaretakerOptions {
   readonly lacksVips: () => boolean;
   readonly metrics: KeepalivedMetrics;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
-/** Milliseconds within which it is noticed that keepalived is gone. */
-const LOOK = 500;
-const LOG_SIZE = 4 * 1024 * 1024;
+const LOOK_INTERVAL_MS = 500;
+const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
-export class Caretaker {
-  readonly #options: CaretakerOptions;
+export class KeepalivedMonitor {
+  readonly #options: KeepalivedMonitorOptions;
+  readonly #clock: Clock;
   readonly #pulse: Pulse;
-  #looking: NodeJS.Timeout | undefined;
-  #auditing: NodeJS.Timeout | undefined;
+  readonly #looks: Rounds;
+  readonly #audits: Rounds;
   #isOpen = false;
 
-  constructor(options: CaretakerOptions) {
+  constructor(options: KeepalivedMonitorOptions) {
+    const { daemon, reconciler, advertInterval, auditInterval, clock = systemClock } = options;
     this.#options = options;
-    this.#pulse = new Pulse(options.paths, options.advertInterval);
+    this.#clock = clock;
+    this.#pulse = new Pulse(daemon.vrrpProcess, advertInterval);
+    const onFailed = (error: unknown): void => reconciler.fail(error);
+    this.#looks = new Rounds({
+      intervalMs: () => LOOK_INTERVAL_MS,
+      work: () => this.#look(),
+      onFailed,
+      clock,
+    });
+    this.#audits = new Rounds({ intervalMs: auditInterval, work: () => this.#audit(), onFailed, clock });
   }
 
   start(): void {
     this.#isOpen = true;
-    this.#looking = setInterval(() => void this.look(), LOOK).unref();
-    this.#auditLater();
+    this.#looks.start();
+    this.#audits.start();
   }
 
   close(): void {
     this.#isOpen = false;
-    clearInterval(this.#looking);
-    clearTimeout(this.#auditing);
+    this.#looks.close();
+    this.#audits.close();
+  }
+
+  /** A look at once. Never rejects: what cannot be seen is a fault until a step can. */
+  look(): Promise<void> {
+    return this.#looks.now();
+  }
+
+  /** The interval of audits has changed. */
+  retime(): void {
+    if (this.#isOpen) this.#audits.retime();
   }
 
   get #isAtWork(): boolean {
     return this.#isOpen && !this.#options.reconciler.isUnderWay;
   }
 
-  /** Whether keepalived is there and does something. Never rejects: what cannot be told is a fault until a step can. */
-  async look(): Promise<void> {
+  async #look(): Promise<void> {
     if (!this.#isAtWork) return;
     const { daemon, reconciler, onLook } = this.#options;
     onLook();
-    try {
-      if (await daemon.isAnother()) void reconciler.reconcile();
-      else if (await this.#pulse.isStill(performance.now())) await this.#endHung();
-    } catch (error) {
-      reconciler.fail(error);
-    }
+    if (await daemon.isAnother()) void reconciler.reconcile();
+    else if (await this.#pulse.isStill(this.#clock.monotonic())) await this.#endHung();
   }
 
   /**
@@ -89,34 +105,11 @@ export class Caretaker {
     void reconciler.reconcile();
   }
 
-  /** The interval may be another one: nobody waits for the end of the old one. */
-  retime(): void {
-    if (this.#auditing === undefined || !this.#isOpen) return;
-    clearTimeout(this.#auditing);
-    this.#auditLater();
-  }
-
-  #auditLater(): void {
-    this.#auditing = setTimeout(() => {
-      this.#auditing = undefined;
-      void this.#audit()
-        .catch((error) => this.#options.reconciler.fail(error))
-        .finally(() => {
-          if (this.#isOpen) this.#auditLater();
-        });
-    }, this.#options.auditInterval()).unref();
-  }
-
-  /** Compares what keepalived and its files are with what they should be. */
+  /** Compares keepalived and its file with desired. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, files, reconciler, lacksVips, metrics, log } = this.#options;
-    await trimLog(paths.log, LOG_SIZE);
-    if (!(await files.areIntact())) {
-      void reconciler.reconcile();
-      return;
-    }
-    await daemon.mendPidFiles();
+    const { paths, daemon, file, reconciler, lacksVips, metrics, log } = this.#options;
+    await trimLog(paths.log, MAX_LOG_BYTES);
     await daemon.lookForSecond();
     const found = await file.read();
     if (reconciler.isUnderWay) return;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { hostAddresses, isSingle, removeAddresses } from '../../host-addresses.ts';
 import type { KeepalivedPaths } from '../paths.ts';
 import type { InstanceDump } from '../states/dump.ts';
-import { keepalivedPid } from './process.ts';
+import { findKeepalived } from './find-keepalived.ts';
 
 /**
  * Takes away those of `held`, unless keepalived runs again, and gives how many they were. An address that is there with
@@ -18,7 +18,7 @@ export async function removeLeftovers(
 ): Promise<number> {
   const all = await hostAddresses(netns);
   const stale = all.filter((each) => held.has(each.address) && isSingle(each));
-  if (stale.length === 0 || (await keepalivedPid(paths)) !== undefined) return 0;
+  if (stale.length === 0 || (await findKeepalived(paths)) !== undefined) return 0;
   await removeAddresses(netns, stale, join(paths.directory, 'sweep'));
   return stale.length;
 }

@@ -5,7 +5,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../../base/errors.ts';
 import { quote } from '../../../base/quote.ts';
-import { pidIn, startDetached } from '../../../host/detached-process.ts';
+import { pidIn, runsWith, startDetached } from '../../../host/detached-process.ts';
 import { inNamespace } from '../../../host/namespace.ts';
 import { runCommand } from '../../../host/run-command.ts';
 import type { KeepalivedPaths } from '../paths.ts';
@@ -120,21 +120,28 @@ export function signalKeepalived(pid: number, signal: NodeJS.Signals | number): 
 }
 
 /** Ends it in order: it hands its addresses over to the other host first. */
-export async function stopKeepalived(paths: KeepalivedPaths): Promise<void> {
+export async function stopKeepalived(pid: number, { config }: KeepalivedPaths): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    const pid = await keepalivedPid(paths);
-    if (pid === undefined || !signalKeepalived(pid, signal)) return;
-    const until = performance.now() + 5_000;
-    while (performance.now() < until && (await keepalivedPid(paths)) !== undefined) await delay(20);
+    if (!(await runsWith(pid, config)) || !signalKeepalived(pid, signal)) return;
+    await ended(pid, config);
   }
 }
 
-/** Ends it at once where it does not answer; what it holds stays on the interfaces. Returns when it is gone. */
-export async function endKeepalived(paths: KeepalivedPaths): Promise<void> {
-  const parent = await keepalivedPid(paths);
-  const child = await keepalivedPid({ ...paths, pidFile: paths.vrrpPidFile });
+/** Ends both processes at once; what they hold stays on the interfaces. Returns when the parent is gone. */
+export async function endKeepalived(
+  parent: number,
+  child: number | undefined,
+  { config }: KeepalivedPaths,
+): Promise<void> {
   // The parent first: it would start another child.
-  for (const pid of [parent, child]) if (pid !== undefined) signalKeepalived(pid, 'SIGKILL');
-  const until = performance.now() + 5_000;
-  while (performance.now() < until && (await keepalivedPid(paths)) !== undefined) await delay(10);
+  for (const pid of [parent, child])
+    if (pid !== undefined && (await runsWith(pid, config))) signalKeepalived(pid, 'SIGKILL');
+  await ended(parent, config);
 }
+
+async function ended(pid: number, config: string): Promise<void> {
+  const until = performance.now() + END_TIMEOUT_MS;
+  while (performance.now() < until && (await runsWith(pid, config))) await delay(10);
+}
+
+const END_TIMEOUT_MS = 5_000;

@@ -2,7 +2,6 @@
 // kernel counts that: to look costs the read of one small file, and keepalived nothing.
 
 import { readFile } from 'node:fs/promises';
-import type { KeepalivedPaths } from '../paths.ts';
 
 /** Milliseconds in which even a keepalived that has thousands of addresses to set wakes. */
 const LEAST = 2_000;
@@ -10,13 +9,13 @@ const LEAST = 2_000;
 const ADVERTS = 5;
 
 export class Pulse {
-  readonly #paths: Pick<KeepalivedPaths, 'vrrpPidFile'>;
+  readonly #pid: () => Promise<number | undefined>;
   readonly #advertInterval: () => number;
   #last = { beat: '', at: 0 };
 
-  /** `advertInterval` in milliseconds. */
-  constructor(paths: Pick<KeepalivedPaths, 'vrrpPidFile'>, advertInterval: () => number) {
-    this.#paths = paths;
+  /** `pid` of the process that speaks VRRP; `advertInterval` in milliseconds. */
+  constructor(pid: () => Promise<number | undefined>, advertInterval: () => number) {
+    this.#pid = pid;
     this.#advertInterval = advertInterval;
   }
 
@@ -34,12 +33,9 @@ export class Pulse {
 
   /** Changes whenever the process goes to sleep; '' where there is none. */
   async #beat(): Promise<string> {
-    try {
-      const pid = Number.parseInt(await readFile(this.#paths.vrrpPidFile, 'utf8'), 10);
-      const status = await readFile(`/proc/${pid}/status`, 'utf8');
-      return `${pid} ${/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? ''}`;
-    } catch {
-      return '';
-    }
+    const pid = await this.#pid();
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    const switches = /^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1];
+    return switches === undefined ? '' : `${pid} ${switches}`;
   }
 }

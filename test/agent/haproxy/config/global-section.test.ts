@@ -2,37 +2,30 @@ import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test from 'ava';
-import { HostPart, type HostPartOptions } from '../../../../agent/haproxy/config/global-section.ts';
-import { startScript } from '../../../../agent/haproxy/config/start-script.ts';
+import { GlobalSection, type GlobalSectionOptions } from '../../../../agent/haproxy/config/global-section.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
 import { silentLog } from '../../../support/silent-log.ts';
 
-test('HostPart.keepFiles() keeps the folder, and in it what HAProxy reads and needs to share its tables, as they are', async (t) => {
+test('GlobalSection.keepFiles() keeps the folder, and in it what HAProxy reads and needs to share its tables, as they are', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'host-part-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const paths = haproxyPaths(join(directory, 's'), join(directory, 'r'));
   // In another network namespace no address is tried.
-  const settings = (() => ({ netns: 'elsewhere' })) as unknown as HostPartOptions['settings'];
-  const part = new HostPart({ paths, settings, isRunning: async () => false, log: silentLog() });
+  const settings = (() => ({ netns: 'elsewhere' })) as unknown as GlobalSectionOptions['settings'];
+  const part = new GlobalSection({ paths, settings, isRunning: async () => false, log: silentLog() });
   const place = { address: '192.0.2.1', peerAddress: '192.0.2.2', port: 1024 };
   await part.shareTables(place, { identity: 'key\n', trusted: 'certificates\n', fingerprint: 'f' });
   const folder = dirname(paths.config);
   const [identity, trusted] = [join(folder, 'pair.pem'), join(folder, 'pair-trusted.pem')];
   const damages = [
-    ...[folder, identity, trusted, paths.startScript].map(
-      (gone) => () => rm(gone, { recursive: true, force: true }),
-    ),
-    ...[identity, trusted, paths.startScript].flatMap((file) => [
-      () => truncate(file),
-      () => writeFile(file, 'nonsense'),
-    ]),
+    ...[folder, identity, trusted].map((gone) => () => rm(gone, { recursive: true, force: true })),
+    ...[identity, trusted].flatMap((file) => [() => truncate(file), () => writeFile(file, 'nonsense')]),
   ];
   for (const carryOut of damages) {
     await carryOut();
     await part.keepFiles();
     t.is(await readFile(identity, 'utf8'), 'key\n');
     t.is(await readFile(trusted, 'utf8'), 'certificates\n');
-    t.deepEqual(await readFile(paths.startScript), startScript);
   }
   t.is((await stat(folder)).mode & 0o777, 0o700);
   t.is((await stat(identity)).mode & 0o777, 0o600);

@@ -1,19 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Pulse } from '../../../../../agent/vips/keepalived/process/pulse.ts';
 
-async function pulseOf(t: ExecutionContext, pid: number, advertInterval = 200): Promise<Pulse> {
-  const directory = await mkdtemp(join(tmpdir(), 'headgate-pulse-'));
-  t.teardown(() => rm(directory, { recursive: true }));
-  const vrrpPidFile = join(directory, 'vrrp.pid');
-  await writeFile(vrrpPidFile, `${pid}\n`);
-  return new Pulse({ vrrpPidFile }, () => advertInterval);
-}
+const pulseOf = (pid: number | undefined, advertInterval = 200): Pulse =>
+  new Pulse(
+    async () => pid,
+    () => advertInterval,
+  );
 
 async function stopped(t: ExecutionContext): Promise<number> {
   const child = spawn('sleep', ['60']);
@@ -25,7 +20,7 @@ async function stopped(t: ExecutionContext): Promise<number> {
 }
 
 test('Pulse calls a process still that has not slept or woken for two seconds', async (t) => {
-  const pulse = await pulseOf(t, await stopped(t));
+  const pulse = pulseOf(await stopped(t));
   t.false(await pulse.isStill(10_000));
   t.false(await pulse.isStill(12_000));
   t.true(await pulse.isStill(12_001));
@@ -34,14 +29,14 @@ test('Pulse calls a process still that has not slept or woken for two seconds', 
 });
 
 test('Pulse waits for five advertisements where that is longer', async (t) => {
-  const pulse = await pulseOf(t, await stopped(t), 10_000);
+  const pulse = pulseOf(await stopped(t), 10_000);
   t.false(await pulse.isStill(0));
   t.false(await pulse.isStill(50_000));
   t.true(await pulse.isStill(50_001));
 });
 
 test('Pulse does not call a process still that wakes now and then', async (t) => {
-  const pulse = await pulseOf(t, process.pid);
+  const pulse = pulseOf(process.pid);
   for (let now = 0; now < 30_000; now += 3_000) {
     t.false(await pulse.isStill(now));
     await delay(20);
@@ -49,7 +44,9 @@ test('Pulse does not call a process still that wakes now and then', async (t) =>
 });
 
 test('Pulse does not call a process still that is not there', async (t) => {
-  const pulse = await pulseOf(t, 2 ** 22 + 1);
-  t.false(await pulse.isStill(0));
-  t.false(await pulse.isStill(60_000));
+  for (const pid of [2 ** 22 + 1, undefined]) {
+    const pulse = pulseOf(pid);
+    t.false(await pulse.isStill(0));
+    t.false(await pulse.isStill(60_000));
+  }
 });

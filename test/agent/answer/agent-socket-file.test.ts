@@ -3,28 +3,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { askAgent, orderAgent, serveAgentSocket } from '../../../agent/answer/agent-socket.ts';
-import { SocketKeeper } from '../../../agent/answer/socket-keeper.ts';
+import { AgentSocketFile } from '../../../agent/answer/agent-socket-file.ts';
+import { OwnFiles } from '../../../agent/host/own-files.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { silentLog } from '../../support/silent-log.ts';
 
-async function kept(t: ExecutionContext<unknown>) {
-  const directory = await mkdtemp(join(tmpdir(), 'socket-keeper-'));
+async function opened(t: ExecutionContext<unknown>) {
+  const directory = await mkdtemp(join(tmpdir(), 'agent-socket-'));
   const folder = join(directory, 'run');
   const path = join(folder, 'agent.sock');
   const clock = new FakeClock();
   const order = Promise.withResolvers<string>();
   const repaired = { count: 0 };
-  const keeper = new SocketKeeper({
-    path,
-    answers: { status: () => 'first' },
-    orders: { failover: () => order.promise },
-    onRepair: () => repaired.count++,
+  const socket = new AgentSocketFile(path, { status: () => 'first' }, { failover: () => order.promise });
+  const ownFiles = new OwnFiles({
+    files: [socket],
+    onRestored: () => repaired.count++,
     log: silentLog(),
     clock,
   });
-  await keeper.open();
+  await socket.open();
+  ownFiles.start();
   t.teardown(async () => {
-    keeper.close();
+    ownFiles.close();
+    socket.close();
     await rm(directory, { recursive: true });
   });
   /** Moves the clock on until somebody answers as `who`: sockets take their own time. */
@@ -34,7 +36,7 @@ async function kept(t: ExecutionContext<unknown>) {
       if ((await askAgent(path, 'status').catch(() => '')) === who) return;
     }
   };
-  return { folder, path, clock, order, repaired, keeper, answers };
+  return { folder, path, clock, order, repaired, socket, answers };
 }
 
 const removals: readonly (readonly [string, (path: string, folder: string) => Promise<void>])[] = [
@@ -49,18 +51,18 @@ const removals: readonly (readonly [string, (path: string, folder: string) => Pr
   ],
 ];
 for (const [what, remove] of removals)
-  test(`SocketKeeper makes the agent's socket again where ${what}`, async (t) => {
-    const { folder, path, clock, repaired, answers } = await kept(t);
-    await clock.advance(5_000);
+  test(`The agent's socket is made again if ${what}`, async (t) => {
+    const { folder, path, clock, repaired, answers } = await opened(t);
+    await clock.advance(10_000);
     t.is(repaired.count, 0);
     await remove(path, folder);
     await answers('first');
-    await clock.advance(5_000);
+    await clock.advance(10_000);
     t.is(repaired.count, 1);
   });
 
 test('Who waits for an order when the socket is removed still hears what becomes of it', async (t) => {
-  const { path, order, answers } = await kept(t);
+  const { path, order, answers } = await opened(t);
   const outcome = orderAgent(path, 'failover', {}, 10_000);
   // It has got there once a later question is answered.
   await askAgent(path, 'status');
@@ -70,11 +72,11 @@ test('Who waits for an order when the socket is removed still hears what becomes
   t.is(await outcome, 'moved');
 });
 
-test('SocketKeeper leaves the place to another agent that has taken it, until that is gone', async (t) => {
-  const { path, clock, repaired, answers } = await kept(t);
+test('The agent leaves its socket to another agent that has taken it, until that is gone', async (t) => {
+  const { path, clock, repaired, answers } = await opened(t);
   await rm(path);
   const other = await serveAgentSocket(path, { status: () => 'second' });
-  await clock.advance(5_000);
+  await clock.advance(10_000);
   await answers('second');
   t.is(repaired.count, 0);
   other.closeAllConnections();
@@ -83,9 +85,11 @@ test('SocketKeeper leaves the place to another agent that has taken it, until th
   t.is(repaired.count, 1);
 });
 
-test('SocketKeeper that is closed makes no socket', async (t) => {
-  const { path, clock, keeper } = await kept(t);
-  keeper.close();
-  await clock.advance(5_000);
+test('A socket that is closed while it is restored stays closed', async (t) => {
+  const { path, socket } = await opened(t);
+  await rm(path);
+  const restoring = socket.restore();
+  socket.close();
+  await restoring;
   await t.throwsAsync(askAgent(path, 'status'), { code: 'AGENT_UNREACHABLE' });
 });
