@@ -227,9 +227,9 @@ export class HaproxyDataplane {
     return this.#parts.caretaker.loads;
   }
 
-  /** Read anew from HAProxy, as far as it answers. */
-  async families(): Promise<readonly MetricFamily[]> {
-    return haproxyFamilies(await this.#parts.statistics.sample());
+  /** Reads HAProxy, as far as it answers. `isAwaited`: as fast as it answers, otherwise at a pace that no client notices. */
+  async families(pace: { readonly isAwaited: boolean }): Promise<readonly MetricFamily[]> {
+    return haproxyFamilies(await this.#parts.statistics.read(pace));
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {

@@ -18,7 +18,6 @@ import {
 } from './config/listener-config.ts';
 import type { RenderContext } from './config/render-context.ts';
 import type { SharedTables } from './config/shared-tables.ts';
-import { hasGroups, socketGroup } from './config/socket-groups.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -131,11 +130,9 @@ function frontView(listener: Listener, context: RenderContext): View {
     clientTimeout: listener.clientTimeout,
     hasConnectionLimit: listener.connectionLimit > 0,
     connectionLimit: listener.connectionLimit,
-    binds: listener.addresses.map((address, at) => ({
+    binds: listener.addresses.map((address) => ({
       address: `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
       acceptProxy: listener.acceptProxy,
-      isInGroup: hasGroups(at + 1),
-      group: socketGroup(listener.name, at),
     })),
     allowed: allowedLines(listener).map((cidrs, line) => ({
       id: context.aclId(listener.name, line),

@@ -4,7 +4,6 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { putV8ThreadsLast } from './v8-threads.ts';
 
 /** Milliseconds after which HAProxy has booted, which wants the processors as compilers do. */
 const SETTLED = 10_000;
@@ -36,8 +35,6 @@ export class HeapCompaction {
     // V8 does so once more as soon as there is little to do, bit by bit, and from then on when the heap has grown by 10 MB;
     // by itself it would do it twice each time, and find nothing the second time.
     this.#setFlag('--memory-reducer-gc-count=1');
-    // No earlier: at the start nobody waits for anything but this.
-    putV8ThreadsLast();
     setTimeout(optimizeSoon, SETTLED).unref();
   }
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { listenerLabels, memberLabels } from '../../../../agent/haproxy/stats/series.ts';
+import { listenerLabels, memberLabels } from '../../../../agent/haproxy/stats/labels.ts';
 import type { Member } from '../../../../agent/model/load-balancer.ts';
 
 const LISTENER = 'shop:web:tcp:80:v4';
