@@ -25,10 +25,11 @@ async function scrape(
 async function scraped(agent: RunningAgent): Promise<Scraped> {
   const began = performance.now();
   for (;;) {
+    const asked = performance.now();
     const metrics = readMetrics(await (await scrape(agent)).text(), 'text');
     const [[, age] = []] = metrics.get('headgate_haproxy_statistics_age_seconds')?.samples ?? [];
     // There is no age if HAProxy cannot be read.
-    if (age === undefined || 1_000 * age < performance.now() - began) return metrics;
+    if (age === undefined || 1_000 * age < asked - began) return metrics;
     await delay(50);
   }
 }
@@ -215,35 +216,45 @@ test.serial('Members are shown as they are, and as another process has made them
   });
   const agent = await host.start();
   await host.until('both are served', async () => (await host.answers()) && (await host.answers(2)));
-  const shown = async (name: string, ...labels: string[]) => total(await scraped(agent), name, ...labels);
   const [web, other] = ['service="web"', 'service="other"'];
-  const member = (last: number): string => `address="${host.address(last)}:`;
+  const up = 'headgate_member_up';
+  let metrics = await scraped(agent);
+  const sessions = (): readonly number[] =>
+    ['headgate_pool_sessions_total', 'headgate_member_sessions_total'].map((name) =>
+      total(metrics, name, web),
+    );
   for (let round = 0; round < 3; round++) {
-    const before = await shown('headgate_member_sessions_total', web);
-    t.is(await shown('headgate_pool_sessions_total', web), before);
+    const before = sessions();
+    t.is(before[0], before[1]);
     await requests(host, 5);
-    t.is(await shown('headgate_member_sessions_total', web), before + 5);
-    t.is(await shown('headgate_pool_sessions_total', web), before + 5);
-    t.is(await shown('headgate_member_up', other), 2);
+    metrics = await scraped(agent);
+    t.deepEqual(
+      sessions(),
+      before.map((count) => count + 5),
+    );
+    t.is(total(metrics, up, other), 2);
   }
-  // By the agent: one member in place of another, for which the pool looks the same.
+  // By the agent: one member instead of another, for which the pool looks the same.
   await host.serve({
     name: 'other',
     address: host.address(2),
     members: [host.address(12), host.address(13)],
   });
-  const has = async (last: number): Promise<boolean> =>
-    [...((await scraped(agent)).get('headgate_member_up')?.samples.keys() ?? [])].some(
-      (series) => series.includes(other) && series.includes(member(last)),
+  const has = (last: number): boolean =>
+    [...(metrics.get(up)?.samples.keys() ?? [])].some(
+      (series) => series.includes(other) && series.includes(`address="${host.address(last)}:`),
     );
-  await host.until('the new member is shown', () => has(12));
-  await host.until('the old one is not', async () => !(await has(11)));
-  t.is(await shown('headgate_member_up', other), 2);
+  await host.until('the new member is shown, and the old one is not', async () => {
+    metrics = await scraped(agent);
+    return has(12) && !has(11);
+  });
+  t.is(total(metrics, up, other), 2);
   // By another process.
-  const before = await shown('headgate_member_weight', other);
+  const weight = 'headgate_member_weight';
+  const full = total(metrics, weight, other);
   const server = (await host.servers()).find(({ backend }) => backend.includes(':other:'));
   t.is(await host.haproxy(`set server ${server?.backend}/${server?.server} weight 1`), '');
-  t.is(await shown('headgate_member_weight', other), before / 2 + 1);
+  t.is(total(await scraped(agent), weight, other), full / 2 + 1);
 });
 
 /** What HAProxy itself tells of listeners, pools and members, by metric and what is in its labels. */
