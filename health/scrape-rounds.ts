@@ -1,6 +1,6 @@
 // What /metrics gives: reads the dataplane in the background, a round after the other, and keeps each round's text. A
 // scrape gets the last text and the agent's own metrics as they are now, and waits for a round only if there is no text.
-// Reads nothing when nobody scrapes.
+// Without scrapes it reads nothing.
 
 import { type Clock, systemClock } from '../agent/base/clock.ts';
 import { messageOf } from '../agent/base/errors.ts';
@@ -29,7 +29,7 @@ export class ScrapeRounds {
   readonly #rounds: Rounds;
   /** When each format was last asked for. */
   readonly #scrapedAt = new Map<TextFormat, number>();
-  /** undefined before the first round, while nobody scrapes, and after a round that failed. */
+  /** undefined before the first round, when the last scrape was long ago, and after a round that failed. */
   #last: RoundText | undefined;
   #failure = '';
 

@@ -1,6 +1,7 @@
 // The metrics of a whole agent with the real HAProxy: what they say, and that no counter goes back whatever happens to
 // HAProxy, its workers and the agent.
 
+import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
@@ -411,4 +412,18 @@ test.serial('Without HAProxy the metrics say so, and the agent goes on telling i
   });
   t.false(metrics.has('headgate_listener_up'));
   t.is(total(metrics, 'headgate_build_info'), 1);
+});
+
+test.serial('HAProxy is read through its master after its admin socket was removed', async (t) => {
+  const host = await served(t);
+  let agent = await host.start();
+  await scraped(agent);
+  const { adminSocket } = host.paths;
+  for (const path of [`${adminSocket}.kept`, adminSocket]) await rm(path, { force: true });
+  await agent.stop();
+  agent = await host.start();
+  await requests(host, 3);
+  const metrics = await scraped(agent);
+  t.is(total(metrics, 'headgate_haproxy_statistics_up'), 1);
+  t.is(total(metrics, 'headgate_pool_sessions_total', 'service="web"'), 3);
 });

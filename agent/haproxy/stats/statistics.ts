@@ -1,6 +1,6 @@
-// Reads HAProxy's statistics, a round at a time: the worker that takes connections, and each worker that was replaced
-// until its last connection has ended, so that nothing it counts is lost. Reads nothing before the first round is asked
-// for. Owns the connections of the replaced workers.
+// Reads HAProxy's statistics, a round at a time: the active worker, and each worker that was replaced until its last
+// connection has ended, so that nothing it counts is lost. Reads nothing before the first round is asked for.
+// Owns the connections to the replaced workers.
 
 import { BackgroundWrite } from '../../base/background-write.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
@@ -45,12 +45,12 @@ export interface StatisticsOptions {
 
 /** As readWorker() has them. */
 const KINDS: Readonly<Record<MetricsDetail, number>> = { listener: 1, pool: 3, member: 7 };
-/** The rest between two portions, in times of what the last one took: the share of one HAProxy thread that a round uses. */
+/** The rest after a portion, in times of how long it took: so a round uses at most a tenth of one HAProxy thread. */
 const REST_FACTOR = 10;
-/** How often, and how far apart, a worker is looked for: while one is being replaced there may be none. */
+/** While a worker is being replaced there may be none for a moment: so often one is looked for. */
 const TRIES = 10;
 const RETRY_DELAY_MS = 100;
-/** A worker that was replaced is left alone for so long: clients that waited for the new one come first. */
+/** From the replacement of a worker to the first look at its connections: clients that waited for the new one come first. */
 const SETTLE_DELAY_MS = 1_000;
 const OLD_WORKER_INTERVAL_MS = 1_000;
 const WRITE_DELAY_MS = 60_000;
@@ -90,7 +90,7 @@ export class Statistics {
   async start(): Promise<void> {
     const counts = await readCounts(this.#options.file);
     this.#totals.inherit(counts);
-    this.#isActive = counts !== undefined;
+    this.#isActive ||= counts !== undefined;
   }
 
   /**
@@ -139,9 +139,10 @@ export class Statistics {
     const [info] = await Promise.all([this.#readActive(), ...others]);
     if (info === undefined) return undefined;
     this.#totals.keepWorkers(new Set([info.pid, ...this.#old.keys()]));
-    // Without the new worker in the file, an agent that is killed could not be followed by one that continues.
-    if (info.id === this.#lastWorker) this.#file.soon();
-    else void this.#file.now();
+    // After a kill the next agent reads the active worker again, but only if the file knows it, and no other worker.
+    // What it could not read again is in the file before it is shown.
+    if (info.id === this.#lastWorker && others.length === 0) this.#file.soon();
+    else await this.#file.now();
     this.#lastWorker = info.id;
     return {
       info,
@@ -153,7 +154,7 @@ export class Statistics {
     };
   }
 
-  /** A worker that is replaced meanwhile is followed by the next one. */
+  /** If the worker is replaced during the round, the round begins again with the new one. */
   async #readActive(): Promise<ProcessInfo | undefined> {
     const { active, wanted, log } = this.#options;
     for (let tries = 1; ; tries++) {
@@ -207,6 +208,7 @@ export class Statistics {
           // A round may still read it as the active worker, on another connection, whose answers could be older.
           await this.#reading;
           await this.#readOld(runtime);
+          await this.#file.now();
           break;
         }
         await this.#wait(OLD_WORKER_INTERVAL_MS);
