@@ -4,23 +4,24 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import { HeadgateError } from '../agent/base/errors.ts';
-import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
-import { expose } from './exposition.ts';
-import { KeptSamples } from './kept-samples.ts';
 import { LiveUpdates } from './live-updates.ts';
 import { type PageFile, pageFiles } from './page-files.ts';
 import type { PageView } from './page-model.ts';
+import { ScrapeRounds, type ScrapeSources } from './scrape-rounds.ts';
 import { formatFor, takesGzip } from './text-format.ts';
 
 /** '' where all is well, otherwise what is not, as a sentence. */
 export type Verdict = () => string;
 
 export interface HealthServerOptions {
-  /** Everything for /metrics, read anew. */
-  readonly families: () => Promise<Iterable<MetricFamily>>;
+  /** Where /metrics comes from. */
+  readonly metrics: ScrapeSources;
   readonly alive: Verdict;
   readonly ready: Verdict;
   /** What a status page shows that asks for this; in slices. */
@@ -38,7 +39,7 @@ const MOST_CONNECTIONS = 64;
 interface Held {
   readonly files: ReadonlyMap<string, PageFile>;
   readonly live: LiveUpdates;
-  readonly samples: KeptSamples;
+  readonly scrapes: ScrapeRounds;
 }
 
 /** Listens on an address and port (0: any free one) and returns the server and where it listens. Errors: LISTEN_FAILED. */
@@ -46,7 +47,8 @@ export async function startHealthServer(
   listen: { readonly address: string; readonly port: number },
   options: HealthServerOptions,
 ): Promise<{ readonly server: Server; readonly address: string }> {
-  const held: Held = { files: pageFiles(), live: new LiveUpdates(options), samples: new KeptSamples() };
+  const scrapes = new ScrapeRounds(options.metrics);
+  const held: Held = { files: pageFiles(), live: new LiveUpdates(options), scrapes };
   const server = http.createServer((request, response) => {
     answer(request, response, options, held).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
@@ -56,6 +58,7 @@ export async function startHealthServer(
   server.requestTimeout = 10_000;
   server.timeout = options.patience ?? PATIENCE;
   server.maxConnections = MOST_CONNECTIONS;
+  server.once('close', () => scrapes.close());
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
       reject(new HeadgateError('LISTEN_FAILED', cannotListen(listen), { cause })),
@@ -73,8 +76,8 @@ function cannotListen({ address, port }: { readonly address: string; readonly po
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { families, alive, ready }: HealthServerOptions,
-  { files, live, samples }: Held,
+  { alive, ready }: HealthServerOptions,
+  { files, live, scrapes }: Held,
 ): Promise<void> {
   for (const [name, value] of Object.entries(guardHeaders)) response.setHeader(name, value);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -89,7 +92,7 @@ async function answer(
   const [path = '', question = ''] = (request.url ?? '').split('?', 2);
   switch (path) {
     case '/metrics':
-      await answerMetrics(request, response, families, samples);
+      await answerMetrics(request, response, scrapes);
       return;
     case '/healthz':
       say(response, alive());
@@ -108,8 +111,7 @@ async function answer(
 async function answerMetrics(
   request: IncomingMessage,
   response: ServerResponse,
-  families: HealthServerOptions['families'],
-  samples: KeptSamples,
+  scrapes: ScrapeRounds,
 ): Promise<void> {
   const format = formatFor(request.headers.accept);
   const gzip = takesGzip(String(request.headers['accept-encoding'] ?? ''));
@@ -118,9 +120,9 @@ async function answerMetrics(
     response.writeHead(200, headers).end();
     return;
   }
-  const all = await families();
+  const file = Readable.from(await scrapes.scrape(format));
   response.writeHead(200, gzip ? { ...headers, 'content-encoding': 'gzip' } : headers);
-  await expose(all, format, response, gzip ? samples : undefined);
+  await (gzip ? pipeline(file, response) : pipeline(file, createGunzip(), response));
 }
 
 function say(response: ServerResponse, fault: string): void {

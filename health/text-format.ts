@@ -6,15 +6,19 @@ import type { MetricFamily, MetricPart } from '../agent/base/metric-family.ts';
 export interface TextFormat {
   readonly contentType: string;
   readonly isOpen: boolean;
+  /** The last line. */
+  readonly end: string;
 }
 
 export const prometheusText: TextFormat = {
   contentType: 'text/plain; version=0.0.4; charset=utf-8',
   isOpen: false,
+  end: '',
 };
 export const openMetrics: TextFormat = {
   contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
   isOpen: true,
+  end: '# EOF\n',
 };
 
 /** By the request's Accept header: the one it likes best, the plain text where it likes both alike or neither. */

@@ -318,9 +318,9 @@ export const rows: readonly DashboardRow[] = [
         '{{instance}} p99': ofHost('headgate_nodejs_eventloop_lag_p99_seconds'),
         '{{instance}} max': ofHost('headgate_nodejs_eventloop_lag_max_seconds'),
       }),
-      graph('Scrapes', 'How long they take, and of it the reading of HAProxy.', 's', {
+      graph('Scrapes', 'How long they take, and how old the figures of HAProxy are.', 's', {
         '{{instance}}': `scrape_duration_seconds{job="headgate",${HOST}}`,
-        '{{instance}} reading HAProxy': ofHost('headgate_haproxy_statistics_duration_seconds'),
+        '{{instance}} age of the figures': ofHost('headgate_haproxy_statistics_age_seconds'),
       }),
       graph('Garbage collection', 'Share of the time.', 'percentunit', {
         '{{instance}} {{kind}}': rateOfHost('headgate_nodejs_gc_duration_seconds_sum', 'instance, kind'),

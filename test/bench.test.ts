@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ava from 'ava';
-import { halves } from '../bench/support/halves.ts';
 import { requires } from './support/requirements.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -53,12 +52,4 @@ test('A pattern that no row matches is an error that names the rows', async (t) 
   const error = await t.throwsAsync<Error & { code: number; stderr: string }>(bench({ ROWS: 'nothing' }));
   t.is(error?.code, 2);
   t.regex(error?.stderr ?? '', /No row's name matches \/nothing\/: there are ack-1k, .*rss-5k/);
-});
-
-test('What is measured and its clients have half of the processors each, where there are two', (t) => {
-  const of = (list: string) => halves(`Name:\tnode\nCpus_allowed_list:\t${list}\nMems_allowed_list:\t0\n`);
-  const on = (list: string) => ['taskset', '--cpu-list', list];
-  t.deepEqual(of('0-1'), { host: on('0'), others: on('1') });
-  t.deepEqual(of('2,4-6,9'), { host: on('2,4'), others: on('5,6,9') });
-  t.deepEqual(of('3'), { host: [], others: [] });
 });

@@ -72,7 +72,7 @@ const LINES = [
   `    timeout (?:client|connect|server|queue|tunnel|check) ${NUMBER}ms`,
   '    timeout http-(?:request|keep-alive) 10s',
   `    maxconn ${NUMBER}`,
-  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?(?: id ${NUMBER})?`,
+  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?`,
   `    acl allowed src -u ${NUMBER}(?: ${V4}/${NUMBER}){1,40}`,
   `    acl allowed src -u ${NUMBER}(?: ${V6}/${NUMBER}){1,40}`,
   '    tcp-request (?:connection|session) reject unless allowed',

@@ -4,11 +4,11 @@ import type { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
 import { messageOf } from '../base/errors.ts';
-import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
+import type { RoundPace } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
 import { explainService } from '../report/explain.ts';
-import { OperatingMetrics } from '../report/operating-metrics.ts';
+import { operatingFamilies } from '../report/operating-metrics.ts';
 import type { Overview } from '../report/overview.ts';
 import { agentStatus, type StatusSources } from '../report/status.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
@@ -66,24 +66,17 @@ export async function startServers({
   const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : dataplane.status().fault;
-  const operatingMetrics = new OperatingMetrics();
-  // One after the other with a moment between: together they would hold a processor that HAProxy may wait for.
-  const families = async () => {
-    const slice = new Slice(BESIDE_TRAFFIC);
-    const forwarded = await dataplane.families();
-    await slice.pause();
-    const statuses = await operatingMetrics.families(
-      operating.all(),
-      desired.loadBalancers,
-      settings.now.metricsDetail,
-    );
-    await slice.pause();
-    const own = await metrics.families();
-    await slice.pause();
-    return [...own, ...statuses, ...forwarded, ...(announcer?.families() ?? [])];
+  const round = async (pace: RoundPace) => {
+    const { metricsDetail } = settings.now;
+    const forwarded = await dataplane.families(pace);
+    return [
+      ...forwarded,
+      ...(await operatingFamilies(operating.all(), desired.loadBalancers, metricsDetail)),
+    ];
   };
+  const own = async () => [...(await metrics.families()), ...(announcer?.families() ?? [])];
   const look = (asked: URLSearchParams) => overview.look(asked);
-  const health = await startHealthServer(listen, { families, alive, ready, look });
+  const health = await startHealthServer(listen, { metrics: { round, own }, alive, ready, look });
   const notifier = new ServiceNotifier({
     env: process.env,
     alive,

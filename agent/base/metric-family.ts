@@ -7,6 +7,8 @@ export interface MetricFamily {
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary' | 'unknown';
   readonly help: string;
   readonly parts: readonly MetricPart[];
+  /** The values change while the family is kept: they are looked up again for each scrape. */
+  readonly isLive?: boolean;
 }
 
 /** Samples of a family that only differ in their row. */
@@ -16,11 +18,6 @@ export interface MetricPart {
   /** Besides the row's own: `code="2xx"`, escaped; '' for none. */
   readonly labels: string;
   readonly rows: readonly MetricRow[];
-  /**
-   * Where it is given, the array of rows comes again at the next scrape for as long as it has the same rows with the
-   * same labels, and with the same number here for as long as none of them has changed.
-   */
-  readonly asOf?: number;
   /** NaN: the row has no such sample. */
   readonly value: (row: unknown) => number;
 }
@@ -29,3 +26,6 @@ export interface MetricRow {
   /** `a="b",c="d"`, escaped; '' for none. */
   readonly labels: string;
 }
+
+/** How far down the metrics of traffic go: a listener's, its pool's too, or those of members as well. */
+export type MetricsDetail = 'listener' | 'pool' | 'member';

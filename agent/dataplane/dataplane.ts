@@ -60,6 +60,11 @@ export interface Liveness {
   readonly listeners: string;
 }
 
+export interface RoundPace {
+  /** True if a scrape waits: as fast as the engine answers; otherwise at a pace that no client notices. */
+  readonly isAwaited: boolean;
+}
+
 export interface LivenessOptions {
   /** Milliseconds for each answer. */
   readonly timeoutMs: number;
@@ -85,8 +90,8 @@ export interface Dataplane<P extends Plan = Plan, S = never> extends DataplaneFa
   status(): DataplaneStatus;
   /** Never throws. */
   liveness(options: LivenessOptions): Promise<Liveness>;
-  /** Metrics of what is forwarded. */
-  families(): Promise<readonly MetricFamily[]>;
+  /** Reads metrics of what is forwarded. */
+  families(pace: RoundPace): Promise<readonly MetricFamily[]>;
   /** What a listener and its members do now; undefined if it is not served, or does not answer. */
   stats(listener: string): Promise<ListenerStats | undefined>;
   /** What there was to do in the last two minutes, a value a second, the newest last. */

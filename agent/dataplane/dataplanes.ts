@@ -3,7 +3,15 @@
 
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
-import type { Dataplane, Liveness, LivenessOptions, MemberFact, Outcome, Plan } from './dataplane.ts';
+import type {
+  Dataplane,
+  Liveness,
+  LivenessOptions,
+  MemberFact,
+  Outcome,
+  Plan,
+  RoundPace,
+} from './dataplane.ts';
 import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
 
 /** A dataplane and the engine whose listeners it serves. */
@@ -134,8 +142,8 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
     return { control: first('control'), listeners: first('listeners') };
   }
 
-  async families(): Promise<readonly MetricFamily[]> {
-    return (await Promise.all(this.#all.map(({ dataplane }) => dataplane.families()))).flat();
+  async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
+    return (await Promise.all(this.#all.map(({ dataplane }) => dataplane.families(pace)))).flat();
   }
 
   async stats(listener: string): Promise<ListenerStats | undefined> {

@@ -5,7 +5,14 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { MetricFamily } from '../base/metric-family.ts';
-import type { Dataplane, Liveness, LivenessOptions, MemberFact, Outcome } from '../dataplane/dataplane.ts';
+import type {
+  Dataplane,
+  Liveness,
+  LivenessOptions,
+  MemberFact,
+  Outcome,
+  RoundPace,
+} from '../dataplane/dataplane.ts';
 import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
@@ -181,8 +188,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return this.#parts.monitor.loads;
   }
 
-  async families(): Promise<readonly MetricFamily[]> {
-    return haproxyFamilies(await this.#parts.statistics.sample());
+  async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
+    return haproxyFamilies(await this.#parts.statistics.read(pace));
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {

@@ -1,10 +1,10 @@
 // What the HAProxy dataplane is given, and what it tells of itself.
 
+import type { MetricsDetail } from '../base/metric-family.ts';
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { RenderSettings } from './config/render-context.ts';
 import type { HaproxyAccess } from './process/process.ts';
-import type { MetricsDetail } from './stats/statistics.ts';
 import type { Repair } from './worker/haproxy-monitor.ts';
 import type { ReloadCause } from './worker/reload-arbiter.ts';
 

@@ -100,11 +100,9 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
 
   // What tells how HAProxy is doing.
   const statistics = new Statistics({
-    adminSocket: paths.adminSocket,
     file: paths.counters,
     wanted,
-    workerPid: () => worker()?.runtime.worker.pid,
-    changesOf: (listener) => worker()?.running.changesOf(listener) ?? 0,
+    active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
     log,
   });

@@ -1,7 +1,7 @@
 // Reads from a HAProxy worker what it runs: all of it when the agent adopts a worker, one listener when a reply was
 // not what it should be, all servers at an audit.
 
-import { BESIDE_TRAFFIC, Slice } from '../base/slice.ts';
+import { Slice } from '../base/slice.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { backendsOf, isForHaproxy, structureOf } from './config/listener-config.ts';
 import { Running, type RunningListener, type RunningServer } from './running.ts';
@@ -68,23 +68,21 @@ export async function readListener(
 /**
  * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
  * question about all of them, no server can be added. `take` gets the answers listener by listener, so that nobody has
- * to hold all of them, for serversOf() and isBelieved(). `canWait`: nobody waits for the end of it, so that the processor
- * is left to traffic again and again.
+ * to hold all of them, for serversOf() and isBelieved().
  */
 export async function readServers(
   runtime: Runtime,
   listeners: readonly string[],
   take: (listener: string, answer: string) => void,
-  { canWait = false } = {},
 ): Promise<void> {
-  const slice = canWait ? new Slice(BESIDE_TRAFFIC) : new Slice();
+  const slice = new Slice();
   for (let at = 0; at < listeners.length; at += QUESTIONS) {
     const some = listeners.slice(at, at + QUESTIONS);
     const questions = some.map((name) => `show servers state ${name}`);
     const answers = await runtime.askAll(questions, { lane: 'bulk' });
     for (const [index, name] of some.entries()) {
       take(name, answers[index] ?? '');
-      if (slice.isOver) await (canWait ? slice.pause() : slice.breathe());
+      if (slice.isOver) await slice.breathe();
     }
   }
 }

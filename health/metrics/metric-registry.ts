@@ -3,7 +3,6 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricFamily, MetricPart } from '../../agent/base/metric-family.ts';
-import { BESIDE_TRAFFIC, Slice } from '../../agent/base/slice.ts';
 import { escaped } from '../text-format.ts';
 
 export type { Counter, Histogram } from 'prom-client';
@@ -73,12 +72,9 @@ export class MetricRegistry {
 
   /** As they are now. */
   async families(): Promise<readonly MetricFamily[]> {
-    const slice = new Slice(BESIDE_TRAFFIC);
     const families: MetricFamily[] = [];
-    for (const metric of this.#registry.getMetricsAsArray()) {
+    for (const metric of this.#registry.getMetricsAsArray())
       families.push(familyOf(await (metric as unknown as Collectable).get()));
-      if (slice.isOver) await slice.pause();
-    }
     return families;
   }
 }

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import { listenerSeries, memberSeries } from '../../agent/dataplane/series-labels.ts';
 import { allColumns } from '../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
 import { infoCounters, readProcessInfo } from '../../agent/haproxy/stats/process-info.ts';
-import { listenerLabels, memberLabels, newSeries, type Series } from '../../agent/haproxy/stats/series.ts';
-import type { Block } from '../../agent/haproxy/stats/series-blocks.ts';
+import { newSeries, type Series, type SeriesKind } from '../../agent/haproxy/stats/series.ts';
 import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import type { Repair } from '../../agent/haproxy/worker/haproxy-monitor.ts';
 import type { ReloadCause } from '../../agent/haproxy/worker/reload-arbiter.ts';
 import { createLog } from '../../agent/host/log.ts';
 import type { LoadBalancer } from '../../agent/model/load-balancer.ts';
 import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
-import { OperatingMetrics } from '../../agent/report/operating-metrics.ts';
+import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
@@ -66,8 +66,12 @@ const MEMBER = {
   state: 'ready',
   target: 'Pod/web-1',
 } as const;
+
+import { listenerIdentity } from '../support/load-balancers.ts';
+
 const NAMED = 'default:web:tcp:80:v4';
-const WEB = { key: 'default/web', listeners: [{ name: NAMED, pool: { members: [MEMBER] } }] };
+const { labels: LABELS } = listenerIdentity(NAMED);
+const WEB = { key: 'default/web', listeners: [{ name: NAMED, labels: LABELS, pool: { members: [MEMBER] } }] };
 const STATUS: LoadBalancerStatus = {
   key: WEB.key,
   status: 'ERROR',
@@ -104,22 +108,17 @@ const SAMPLE: Sample = {
       .join('\n'),
   ),
   process: infoCounters.map(() => 1),
-  blocks: { listener: [block('listener')], pool: [block('pool')], member: [block('member')] },
+  series: { listener: [series('listener')], pool: [series('pool')], member: [series('member')] },
   oldWorkers: 0,
   seconds: 0.1,
-  age: 0,
+  age: () => 0,
 };
 
-function block(kind: Series['kind']): Block {
-  const only = series(kind);
-  return { rows: [only], changes: only.changes };
-}
-
-function series(kind: Series['kind']): Series {
+function series(kind: SeriesKind): Series {
   return {
-    ...newSeries(kind),
+    ...newSeries('', kind),
     values: allColumns.map(() => 1),
-    labels: kind === 'member' ? memberLabels(NAMED, MEMBER.name, MEMBER) : listenerLabels(NAMED),
+    labels: kind === 'member' ? memberSeries(LABELS, MEMBER.name, MEMBER) : listenerSeries(LABELS),
     isHttp: true,
     hasCheck: true,
     status: 'DRAIN',
@@ -166,18 +165,14 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.api.apiWatchEnded('Service', 'ended');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
-  const families = async () => [
-    ...(await metrics.families()),
-    ...(await new OperatingMetrics().families(
-      [STATUS],
-      new Map([[WEB.key, WEB as unknown as LoadBalancer]]),
-      'member',
-    )),
+  const own = async () => [...(await metrics.families()), ...VRRP.families()];
+  const loadBalancers = new Map([[WEB.key, WEB as unknown as LoadBalancer]]);
+  const round = async () => [
     ...haproxyFamilies(SAMPLE),
-    ...VRRP.families(),
+    ...(await operatingFamilies([STATUS], loadBalancers, 'member')),
   ];
   const { server, address } = await startHealthServer(listen, {
-    families,
+    metrics: { round, own },
     alive: nothing,
     ready: nothing,
     look: () => Promise.reject(new Error('Nobody looks')),

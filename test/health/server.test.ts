@@ -157,7 +157,9 @@ test('Who asks for metrics and does not take them is not waited for, who takes t
   const many = Array.from({ length: 16_000 }, (_, n) => {
     return { name: `headgate_${n}_total`, type: 'counter' as const, help, parts: [] };
   });
-  const url = new URL(await start(t, undefined, { families: async () => many, patience: 400 }));
+  const url = new URL(
+    await start(t, undefined, { metrics: { round: async () => [], own: async () => many }, patience: 400 }),
+  );
   const connect = (): Socket => {
     const socket = createConnection(Number(url.port), url.hostname).on('error', () => undefined);
     socket.write('GET /metrics HTTP/1.0\r\n\r\n');
@@ -190,7 +192,13 @@ async function start(
 ): Promise<string> {
   const { server, address } = await startHealthServer(
     { address: '127.0.0.1', port: 0 },
-    { families: async () => [], alive: () => '', ready: () => '', look, ...more },
+    {
+      metrics: { round: async () => [], own: async () => [] },
+      alive: () => '',
+      ready: () => '',
+      look,
+      ...more,
+    },
   );
   t.teardown(() => {
     server.closeAllConnections();

@@ -1,6 +1,8 @@
 // The metrics of a whole agent with the real HAProxy: what they say, and that no counter goes back whatever happens to
 // HAProxy, its workers and the agent.
 
+import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
 import { startMembers } from '../support/members.ts';
@@ -20,8 +22,17 @@ async function scrape(
   return fetch(`${agent.url}/metrics`, { headers: { connection: 'close', ...headers } });
 }
 
+/** Scraped once the figures of HAProxy are of a round that began after this call. */
 async function scraped(agent: RunningAgent): Promise<Scraped> {
-  return readMetrics(await (await scrape(agent)).text(), 'text');
+  const began = performance.now();
+  for (;;) {
+    const asked = performance.now();
+    const metrics = readMetrics(await (await scrape(agent)).text(), 'text');
+    const [[, age] = []] = metrics.get('headgate_haproxy_statistics_age_seconds')?.samples ?? [];
+    // There is no age if HAProxy cannot be read.
+    if (age === undefined || 1_000 * age < asked - began) return metrics;
+    await delay(50);
+  }
 }
 
 /** The sum over all series that have these labels. */
@@ -197,53 +208,59 @@ test.serial('What an old worker still counts is added, and it ends with its last
   t.true(before <= 21 * bytes);
 });
 
-test.serial(
-  'Of pools in which nothing happens members are shown as they are, and as others have made them from the next connection on',
-  async (t) => {
-    const host = await served(t);
-    await host.serve({
-      name: 'other',
-      address: host.address(2),
-      members: [host.address(11), host.address(13)],
-    });
-    const agent = await host.start();
-    await host.until('both are served', async () => (await host.answers()) && (await host.answers(2)));
-    const shown = async (name: string, ...labels: string[]) => total(await scraped(agent), name, ...labels);
-    const [web, other] = ['service="web"', 'service="other"'];
-    const member = (last: number): string => `address="${host.address(last)}:`;
-    for (let round = 0; round < 3; round++) {
-      const before = await shown('headgate_member_sessions_total', web);
-      t.is(await shown('headgate_pool_sessions_total', web), before);
-      await requests(host, 5);
-      t.is(await shown('headgate_member_sessions_total', web), before + 5);
-      t.is(await shown('headgate_pool_sessions_total', web), before + 5);
-      t.is(await shown('headgate_member_up', other), 2);
-    }
-    // By the agent: one member in place of another, for which the pool looks the same.
-    await host.serve({
-      name: 'other',
-      address: host.address(2),
-      members: [host.address(12), host.address(13)],
-    });
-    const has = async (last: number): Promise<boolean> =>
-      [...((await scraped(agent)).get('headgate_member_up')?.samples.keys() ?? [])].some(
-        (series) => series.includes(other) && series.includes(member(last)),
-      );
-    await host.until('the new member is shown', () => has(12));
-    await host.until('the old one is not', async () => !(await has(11)));
-    t.is(await shown('headgate_member_up', other), 2);
-    // By somebody else.
-    const before = await shown('headgate_member_weight', other);
-    const server = (await host.servers()).find(({ backend }) => backend.includes(':other:'));
-    t.is(await host.haproxy(`set server ${server?.backend}/${server?.server} weight 1`), '');
-    await ask(host.place(2));
-    t.is(await shown('headgate_member_weight', other), before / 2 + 1);
-  },
-);
+test.serial('Members are shown as they are, and as another process has made them', async (t) => {
+  const host = await served(t);
+  await host.serve({
+    name: 'other',
+    address: host.address(2),
+    members: [host.address(11), host.address(13)],
+  });
+  const agent = await host.start();
+  await host.until('both are served', async () => (await host.answers()) && (await host.answers(2)));
+  const [web, other] = ['service="web"', 'service="other"'];
+  const up = 'headgate_member_up';
+  let metrics = await scraped(agent);
+  const sessions = (): readonly number[] =>
+    ['headgate_pool_sessions_total', 'headgate_member_sessions_total'].map((name) =>
+      total(metrics, name, web),
+    );
+  for (let round = 0; round < 3; round++) {
+    const before = sessions();
+    t.is(before[0], before[1]);
+    await requests(host, 5);
+    metrics = await scraped(agent);
+    t.deepEqual(
+      sessions(),
+      before.map((count) => count + 5),
+    );
+    t.is(total(metrics, up, other), 2);
+  }
+  // By the agent: one member instead of another, for which the pool looks the same.
+  await host.serve({
+    name: 'other',
+    address: host.address(2),
+    members: [host.address(12), host.address(13)],
+  });
+  const has = (last: number): boolean =>
+    [...(metrics.get(up)?.samples.keys() ?? [])].some(
+      (series) => series.includes(other) && series.includes(`address="${host.address(last)}:`),
+    );
+  await host.until('the new member is shown, and the old one is not', async () => {
+    metrics = await scraped(agent);
+    return has(12) && !has(11);
+  });
+  t.is(total(metrics, up, other), 2);
+  // By another process.
+  const weight = 'headgate_member_weight';
+  const full = total(metrics, weight, other);
+  const server = (await host.servers()).find(({ backend }) => backend.includes(':other:'));
+  t.is(await host.haproxy(`set server ${server?.backend}/${server?.server} weight 1`), '');
+  t.is(total(await scraped(agent), weight, other), full / 2 + 1);
+});
 
-/** What HAProxy itself tells, by metric and what is in its labels; of pools and members, or of others (`kinds`). */
-async function counted(host: TestHost, kinds = 6): Promise<ReadonlyMap<string, number>> {
-  const [header = '', ...rows] = (await host.haproxy(`show stat -1 ${kinds} -1`)).trim().split('\n');
+/** What HAProxy itself tells of listeners, pools and members, by metric and what is in its labels. */
+async function counted(host: TestHost): Promise<ReadonlyMap<string, number>> {
+  const [header = '', ...rows] = (await host.haproxy('show stat -1 7 -1')).trim().split('\n');
   const names = header.replace(/^# /, '').split(',');
   const all = new Map<string, number>();
   for (const row of rows) {
@@ -302,7 +319,7 @@ const counts = test.macro(async (t, others: number) => {
   const places = [1, 2, 1, 3, 2].map((last) => host.place(last));
   for (let round = 0; round < 12; round++) {
     const asking = places.map((place) => ask(place).catch(() => 'broken off'));
-    for (let scrapes = 0; scrapes < 3; scrapes++) await scraped(agent);
+    for (let scrapes = 0; scrapes < 3; scrapes++) await (await scrape(agent)).text();
     if (round % 3 === 0) await kept.ask();
     if (round % 2 === 0) await Promise.all(asking);
     else await asking[0];
@@ -329,59 +346,7 @@ test.serial(
   counts,
   0,
 );
-test.serial('The same where listeners are so many that their sockets are asked for first', counts, 140);
-
-test.serial(
-  'Where too many pools are in use to be asked for each time, listeners are shown as they are all the same',
-  async (t) => {
-    const host = await served(t);
-    const places = Array.from({ length: 140 }, (_, at) => 100 + at);
-    const [first = 0] = places;
-    const busy = places.map((at) =>
-      webObjects({ name: `busy-${at}`, address: host.address(at), members: [host.address(11)] }),
-    );
-    await host.write('busy.yaml', busy.flat());
-    const agent = await host.start();
-    await host.until('all are served', async () => (await host.answers()) && (await host.answers(first)));
-    const kept = await Client.connect(host.place(first));
-    let before: Scraped = new Map();
-    let metrics = await scraped(agent);
-    const isOld = (): boolean => total(metrics, 'headgate_haproxy_statistics_age_seconds') > 0;
-    const askAll = async (): Promise<void> => {
-      await Promise.all(places.map((at) => ask(host.place(at))));
-      await kept.ask();
-      await host.until('only one connection is open', async () => {
-        const open = [...(await counted(host, 1))].filter(([key]) => /_open_/.test(key));
-        return open.reduce((sum, [, count]) => sum + count, 0) === 1;
-      });
-      before = metrics;
-      metrics = await scraped(agent);
-    };
-    const listeners = async (): Promise<readonly string[]> => differing(metrics, await counted(host, 1));
-    // Before 3.0 a socket does not tell its sessions, only its connections.
-    const withoutSessions = async (): Promise<readonly string[]> =>
-      (await listeners()).filter((each) => !/_sessions_total/.test(each));
-    for (const round of ['once', 'twice']) {
-      await host.until(`pools are put off ${round}`, async () => {
-        await askAll();
-        return isOld();
-      });
-      t.deepEqual(await withoutSessions(), []);
-      const served = 'headgate_listener_sent_bytes_total';
-      t.true(total(metrics, served) > total(before, served));
-      t.is(total(metrics, 'headgate_listener_open_connections', `service="busy-${first}"`), 1);
-      const toPools = 'headgate_pool_sessions_total';
-      t.is(total(metrics, toPools), total(before, toPools));
-    }
-    kept.close();
-    await host.until('all is read', async () => {
-      metrics = await scraped(agent);
-      return !isOld();
-    });
-    t.deepEqual([...(await listeners()), ...differing(metrics, await counted(host))], []);
-    t.deepEqual(goneBack(ofHaproxy(before), ofHaproxy(metrics)), []);
-  },
-);
+test.serial('The same if there are so many listeners that they are read in portions', counts, 140);
 
 test.serial(
   'What is down goes down once, however often HAProxy is reloaded, also while old workers live',
@@ -447,4 +412,18 @@ test.serial('Without HAProxy the metrics say so, and the agent goes on telling i
   });
   t.false(metrics.has('headgate_listener_up'));
   t.is(total(metrics, 'headgate_build_info'), 1);
+});
+
+test.serial('HAProxy is read through its master after its admin socket was removed', async (t) => {
+  const host = await served(t);
+  let agent = await host.start();
+  await scraped(agent);
+  const { adminSocket } = host.paths;
+  for (const path of [`${adminSocket}.kept`, adminSocket]) await rm(path, { force: true });
+  await agent.stop();
+  agent = await host.start();
+  await requests(host, 3);
+  const metrics = await scraped(agent);
+  t.is(total(metrics, 'headgate_haproxy_statistics_up'), 1);
+  t.is(total(metrics, 'headgate_pool_sessions_total', 'service="web"'), 3);
 });

@@ -332,7 +332,12 @@ async function newPage(t: ExecutionContext<unknown>): Promise<Page> {
 async function served(t: ExecutionContext<unknown>, shown: PageView): Promise<string> {
   const { server, address } = await startHealthServer(
     { address: '127.0.0.1', port: 0 },
-    { families: async () => [], alive: () => '', ready: () => '', look: async () => shown },
+    {
+      metrics: { round: async () => [], own: async () => [] },
+      alive: () => '',
+      ready: () => '',
+      look: async () => shown,
+    },
   );
   t.teardown(() => {
     server.closeAllConnections();

@@ -18,7 +18,6 @@ import {
 } from './listener-config.ts';
 import type { RenderContext } from './render-context.ts';
 import type { SharedTables } from './shared-tables.ts';
-import { hasGroups, socketGroup } from './socket-groups.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -130,11 +129,9 @@ function frontView(listener: Listener, context: RenderContext): View {
     clientTimeout: listener.clientTimeout,
     hasConnectionLimit: listener.connectionLimit > 0,
     connectionLimit: listener.connectionLimit,
-    binds: listener.addresses.map((address, at) => ({
+    binds: listener.addresses.map((address) => ({
       address: `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
       acceptProxy: listener.acceptProxy,
-      isInGroup: hasGroups(at + 1),
-      group: socketGroup(listener.name, at),
     })),
     allowed: allowedLines(listener).map((cidrs, line) => ({
       id: context.aclId(listener.name, line),

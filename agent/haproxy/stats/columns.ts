@@ -1,4 +1,4 @@
-// The columns of HAProxy's `show stat` that become metrics: what only goes up, and what is as it is now.
+// The columns of HAProxy's `show stat` that become metrics: counters, which only go up, and gauges.
 // A series keeps its numbers in this order, the counters first.
 
 export const counterColumns = [
@@ -47,17 +47,7 @@ export const allColumns: readonly Column[] = [...counterColumns, ...gaugeColumns
 
 export const counterCount = counterColumns.length;
 
-/** The place behind the columns of all that a row says in words: status, mode, last check. */
-export const WORDS = allColumns.length;
-
-/** Where a column's number stands in a series. */
+/** Index of a column's number in a series. */
 export function positionOf(column: Column): number {
   return allColumns.indexOf(column);
-}
-
-/** By a column's place, or `WORDS`: the number of the reading that last changed it; 0 where none did. */
-export type Changes = number[];
-
-export function newChanges(): Changes {
-  return new Array<number>(WORDS + 1).fill(0);
 }

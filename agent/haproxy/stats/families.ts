@@ -1,18 +1,14 @@
 // The metrics of HAProxy: one table of names, types and meanings for its listeners, pools and members, one for its
 // process. docs/metrics.md has the same rows (a test compares). Pure.
 
-import type { MetricFamily } from '../../base/metric-family.ts';
-import { type Changes, type Column, positionOf, WORDS } from './columns.ts';
+import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
+import { type Column, positionOf } from './columns.ts';
 import { infoCounters } from './process-info.ts';
-import type { Series } from './series.ts';
+import type { Series, SeriesKind } from './series.ts';
 import type { Sample } from './statistics.ts';
 
-interface Value {
-  /** By their places all columns that it depends on, `WORDS` among them: where none has changed, it has not. */
-  readonly from: readonly number[];
-  /** NaN: this series has no such value. */
-  readonly of: (series: Series) => number;
-}
+/** NaN: this series has no such value. */
+type Value = (series: Series) => number;
 
 interface Metric {
   readonly name: string;
@@ -23,38 +19,28 @@ interface Metric {
 
 const raw = (column: Column): Value => {
   const at = positionOf(column);
-  return { from: [at], of: ({ values }) => values[at] as number };
+  return ({ values }) => values[at] as number;
 };
-const inWords = (of: Value['of']): Value => ({ from: [WORDS], of });
 const http = (column: Column): Value => {
   const at = positionOf(column);
-  return { from: [at, WORDS], of: ({ values, isHttp }) => (isHttp ? (values[at] as number) : Number.NaN) };
+  return ({ values, isHttp }) => (isHttp ? (values[at] as number) : Number.NaN);
 };
 const checked = (column: Column, divisor = 1): Value => {
   const at = positionOf(column);
-  return {
-    from: [at, WORDS],
-    of: ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN),
-  };
+  return ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN);
 };
-/** HAProxy's averages over the last 1,024 sessions are in milliseconds, and 0 where there has been none. */
+/** HAProxy's averages over the last 1,024 sessions are in milliseconds, and 0 before the first session. */
 const average = (column: Column): Value => {
   const [at, sessions] = [positionOf(column), positionOf('stot')];
-  return {
-    from: [at, sessions],
-    of: ({ values }) => ((values[sessions] as number) > 0 ? (values[at] as number) / 1_000 : Number.NaN),
-  };
+  return ({ values }) => ((values[sessions] as number) > 0 ? (values[at] as number) / 1_000 : Number.NaN);
 };
 const averageInHttp = (column: Column): Value => {
-  const { from, of } = average(column);
-  return { from: [...from, WORDS], of: (series) => (series.isHttp ? of(series) : Number.NaN) };
+  const of = average(column);
+  return (series) => (series.isHttp ? of(series) : Number.NaN);
 };
-const sum = (...columns: readonly Column[]): Value => {
-  const places = columns.map(positionOf);
-  return {
-    from: places,
-    of: ({ values }) => places.reduce((total, at) => total + (values[at] as number), 0),
-  };
+const sum = (one: Column, other: Column): Value => {
+  const [first, second] = [positionOf(one), positionOf(other)];
+  return ({ values }) => (values[first] as number) + (values[second] as number);
 };
 const codes = (['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const).map(
   (code) => [`code="${code}"`, http(`hrsp_${code}`)] as const,
@@ -114,24 +100,17 @@ const toMembers = (of: string): readonly Metric[] => [
 /** HAProxy's own word for a pool without members is UP. */
 const anyActive = (): Value => {
   const active = positionOf('act');
-  return { from: [active], of: ({ values }) => Number((values[active] as number) > 0) };
+  return ({ values }) => Number((values[active] as number) > 0);
 };
 /** Only a member with a limit has a queue. */
 const queue = (): Value => {
   const [limit, waiting] = [positionOf('slim'), positionOf('qcur')];
-  return {
-    from: [limit, waiting],
-    of: ({ values }) => (Number.isNaN(values[limit]) ? Number.NaN : (values[waiting] as number)),
-  };
+  return ({ values }) => (Number.isNaN(values[limit]) ? Number.NaN : (values[waiting] as number));
 };
 
-const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
+const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
   listener: [
-    gauge(
-      'headgate_listener_up',
-      'Whether it takes connections',
-      inWords(({ status }) => Number(status === 'OPEN')),
-    ),
+    gauge('headgate_listener_up', 'Whether it takes connections', ({ status }) => Number(status === 'OPEN')),
     gauge('headgate_listener_connection_limit', 'How many connections it takes', raw('slim')),
     ...common('listener', 'Connections that were let in'),
     counter('headgate_listener_connections_total', 'Connections', raw('conn_tot')),
@@ -156,15 +135,9 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
     counter('headgate_pool_downtime_seconds_total', 'Time without a member', raw('downtime')),
   ],
   member: [
-    gauge(
-      'headgate_member_up',
-      'Whether it takes new connections',
-      inWords(({ status }) => Number(isUp(status))),
-    ),
-    gauge(
-      'headgate_member_draining',
-      'It only keeps the connections it has',
-      inWords(({ status }) => (status.startsWith('DRAIN') ? 1 : Number.NaN)),
+    gauge('headgate_member_up', 'Whether it takes new connections', ({ status }) => Number(isUp(status))),
+    gauge('headgate_member_draining', 'It only keeps the connections it has', ({ status }) =>
+      status.startsWith('DRAIN') ? 1 : Number.NaN,
     ),
     gauge('headgate_member_weight', 'Its weight', raw('weight')),
     ...common('member'),
@@ -174,11 +147,10 @@ const seriesMetrics: Readonly<Record<Series['kind'], readonly Metric[]>> = {
       'headgate_member_check_passed',
       'Whether its last health check was passed',
       // Before the first one, which each worker begins with, there is nothing to say.
-      inWords(({ hasCheck, checkStatus }) =>
+      ({ hasCheck, checkStatus }) =>
         hasCheck && !/^(\* )?(INI|UNK)$/.test(checkStatus)
           ? Number(/^\*? ?L\dOKC?$/.test(checkStatus))
           : Number.NaN,
-      ),
     ),
     gauge(
       'headgate_member_check_duration_seconds',
@@ -206,28 +178,17 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
   if (sample === undefined) return [read];
   const families = [read, ...processFamilies(sample)];
   for (const kind of ['listener', 'pool', 'member'] as const) {
-    const blocks = sample.blocks[kind];
-    if (blocks.length === 0) continue;
+    const rows = sample.series[kind];
+    if (rows.length === 0) continue;
     for (const { name, type, help, value } of seriesMetrics[kind]) {
-      const parts = 'of' in value ? ([['', value]] as const) : value;
-      families.push({
-        name,
-        type,
-        help,
-        parts: parts.flatMap(([labels, { from, of }]) => {
-          const value = of as (row: unknown) => number;
-          return blocks.map(({ rows, changes }) => ({ labels, rows, asOf: lastOf(changes, from), value }));
-        }),
-      });
+      const values = typeof value === 'function' ? ([['', value]] as const) : value;
+      const parts = values.map(
+        ([labels, of]): MetricPart => ({ labels, rows, value: of as MetricPart['value'] }),
+      );
+      families.push({ name, type, help, parts });
     }
   }
   return families;
-}
-
-function lastOf(changes: Readonly<Changes>, columns: readonly number[]): number {
-  let last = 0;
-  for (const at of columns) last = Math.max(last, changes[at] as number);
-  return last;
 }
 
 const MIB = 1024 * 1024;
@@ -248,7 +209,13 @@ function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): r
       ],
     },
     one('headgate_haproxy_statistics_duration_seconds', 'Time to read the statistics', seconds),
-    one('headgate_haproxy_statistics_age_seconds', 'How old the numbers of pools and members are', age),
+    {
+      name: 'headgate_haproxy_statistics_age_seconds',
+      type: 'gauge',
+      help: 'How old the numbers of listeners, pools and members are',
+      parts: [{ labels: '', rows: NOTHING, value: age }],
+      isLive: true,
+    },
     one('headgate_haproxy_worker_start_time_seconds', 'When the worker started', info.startTime),
     one('headgate_haproxy_old_workers', 'Replaced workers whose last connections are followed', oldWorkers),
     one('headgate_haproxy_threads', 'Threads', info.gauge('Nbthread')),

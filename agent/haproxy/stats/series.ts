@@ -1,129 +1,133 @@
-// What is known of one frontend, backend or server for its metrics. The numbers change in place at each reading; a
-// series is dropped when the worker that takes connections does not have it any more.
+// What is known of one frontend, backend or server for its metrics. The numbers change in place with each round.
+// A counter is the sum over all workers: each counts from 0, and what it counted since it was last read is added. So
+// neither a new worker nor one that has ended changes a total.
 
-import type { Listener, LoadBalancer, Member } from '../../model/load-balancer.ts';
-import { allColumns, type Changes, counterCount, newChanges } from './columns.ts';
-import type { WorkerCounts } from './counter-file.ts';
-import type { Reading } from './totals.ts';
+import type { Listener } from '../../model/load-balancer.ts';
+import { allColumns, counterCount, positionOf } from './columns.ts';
+import type { StatRow } from './stat-rows.ts';
 
-/** What the series of one listener, of its pool and of their members have in common. */
-export interface Origin {
-  readonly listener: string;
-  /** `namespace/name`. */
-  readonly key: string;
-  /** As they were when they were last looked up. */
-  loadBalancer: LoadBalancer | undefined;
-  source: Listener | undefined;
-  /** The number of the last reading that left out it, its pool or the members: they are as they were. */
-  unread: number;
-}
+export type SeriesKind = 'listener' | 'pool' | 'member';
 
 export interface Series {
-  readonly kind: 'listener' | 'pool' | 'member';
-  /** Of its listener. */
-  readonly listener: string;
-  origin: Origin;
+  /** `backend,server`, as HAProxy has it. */
+  readonly key: string;
+  readonly kind: SeriesKind;
   /** `namespace="default",service="web",...`, escaped. */
   labels: string;
-  /** In the order of the columns: counters over all workers so far, and what is now. */
+  /** What the labels were made from. */
+  source: Listener | undefined;
+  /** In the order of the columns: totals over all workers, then gauges. */
   readonly values: number[];
   isHttp: boolean;
   hasCheck: boolean;
   status: string;
   checkStatus: string;
-  /** What the labels were made from. */
-  source: Listener | undefined;
-  /** The number of the reading that it was last in. */
-  seen: number;
-  /** Of any of those in its block, which have one in common. */
-  changes: Changes;
-  /** What a worker had counted when it was last read, and that worker: the one that takes connections. */
-  counted: Reading;
-  countedBy: WorkerCounts | undefined;
+  /** Number of the last round that had it. */
+  round: number;
+  /** When the active worker was last read, in milliseconds; NaN until then. */
+  readAt: number;
+  readings: readonly Reading[];
 }
 
-const NOTHING: Reading = [];
-
-export function newOrigin(listener = ''): Origin {
-  const [namespace, service] = listener.split(':', 2);
-  return { listener, key: `${namespace}/${service}`, loadBalancer: undefined, source: undefined, unread: -1 };
+/** What one worker had counted when it was last read, in the listener's own backend or in its fallback backend. */
+export interface Reading {
+  readonly workerId: string;
+  readonly isFallback: boolean;
+  readonly counts: number[];
 }
 
-export function newSeries(kind: Series['kind'], origin: Origin = newOrigin()): Series {
+export function newSeries(key: string, kind: SeriesKind): Series {
   return {
+    key,
     kind,
-    listener: origin.listener,
-    origin,
     labels: '',
+    source: undefined,
     values: allColumns.map((_, at) => (at < counterCount ? 0 : Number.NaN)),
     isHttp: false,
     hasCheck: false,
     status: '',
     checkStatus: '',
-    source: undefined,
-    seen: 0,
-    changes: newChanges(),
-    counted: NOTHING,
-    countedBy: undefined,
+    round: 0,
+    readAt: Number.NaN,
+    readings: [],
   };
 }
 
-/** True for those that this reading had, or left out because they are as they were. */
-export function isOf(reading: number, { seen, origin }: Series): boolean {
-  return seen === reading || origin.unread === reading;
-}
+const [DOWNS, DOWNTIME] = [positionOf('chkdown'), positionOf('downtime')];
+/** What the fallback backend has besides the listener's own. */
+const ADDED_GAUGES = [positionOf('scur'), positionOf('qcur')];
 
-/** Of listeners and members by the names that HAProxy has them under. Looks each pool up once. */
-export class Names {
-  readonly #loadBalancers: ReadonlyMap<string, LoadBalancer>;
-  readonly #members = new WeakMap<Listener, ReadonlyMap<string, Member>>();
-
-  constructor(loadBalancers: ReadonlyMap<string, LoadBalancer>) {
-    this.#loadBalancers = loadBalancers;
+/** Takes in a row of the active worker. `now`: milliseconds. */
+export function takeRow(series: Series, row: StatRow, workerId: string, now: number): void {
+  const { values } = series;
+  if (!Number.isNaN(series.readAt) && readingOf(series, workerId, false) === undefined) {
+    const counts = handedOn(row, series.status.startsWith('DOWN'), (now - series.readAt) / 1_000);
+    series.readings = [...series.readings, { workerId, isFallback: false, counts }];
   }
+  count(series, row, workerId);
+  for (let at = counterCount; at < values.length; at++) values[at] = row.values[at] as number;
+  series.isHttp = row.mode === 'http';
+  series.hasCheck = row.status !== 'no check' && row.checkStatus !== '';
+  series.status = row.status;
+  series.checkStatus = row.checkStatus;
+  series.readAt = now;
+}
 
-  /** undefined for what is not of the model. A load balancer that changes is another value. */
-  listener(origin: Origin): Listener | undefined {
-    const loadBalancer = this.#loadBalancers.get(origin.key);
-    if (loadBalancer !== origin.loadBalancer) {
-      origin.loadBalancer = loadBalancer;
-      origin.source = loadBalancer?.listeners.find(({ name }) => name === origin.listener);
-    }
-    return origin.source;
+/** Adds a row of the fallback backend of the active worker, after that of the listener's own backend. */
+export function addFallbackRow(series: Series, row: StatRow, workerId: string): void {
+  count(series, row, workerId, true);
+  for (const at of ADDED_GAUGES) (series.values[at] as number) += row.values[at] as number;
+}
+
+/**
+ * Adds a row of a worker that was replaced. It runs no checks any more, so a server that was down then stays down there
+ * forever: its downs and its downtime do not count.
+ */
+export function addOldRow(series: Series, row: StatRow, workerId: string, isFallback: boolean): void {
+  row.values[DOWNS] = Number.NaN;
+  row.values[DOWNTIME] = Number.NaN;
+  count(series, row, workerId, isFallback);
+}
+
+export function newCounts(): number[] {
+  return new Array<number>(counterCount).fill(0);
+}
+
+/** Adds to the totals what the worker has counted since it was last read. */
+function count(series: Series, row: StatRow, workerId: string, isFallback = false): void {
+  let reading = readingOf(series, workerId, isFallback);
+  if (reading === undefined) {
+    reading = { workerId, isFallback, counts: newCounts() };
+    series.readings = [...series.readings, reading];
   }
-
-  member(listener: Listener | undefined, name: string): Member | undefined {
-    if (listener === undefined) return undefined;
-    let members = this.#members.get(listener);
-    if (members === undefined) {
-      members = new Map(listener.pool.members.map((member) => [member.name, member]));
-      this.#members.set(listener, members);
-    }
-    return members.get(name);
+  const { counts } = reading;
+  for (let at = 0; at < counterCount; at++) {
+    const value = row.values[at] as number;
+    const before = counts[at] as number;
+    // A column that the row does not have is NaN, which is neither greater nor less. A server that was deleted and
+    // added again has less: it counts from 0.
+    if (value > before) (series.values[at] as number) += value - before;
+    else if (value < before) (series.values[at] as number) += value;
+    else continue;
+    counts[at] = value;
   }
 }
 
-/** From a listener's name: `namespace:name:protocol:port:family`. Names of Kubernetes need no escaping. */
-export function listenerLabels(name: string): string {
-  const [namespace = '', service = '', protocol = '', port = '', family = ''] = name.split(':');
-  return flat(`${serviceLabels({ namespace, service, port, protocol })},family="${family}"`);
+function readingOf({ readings }: Series, workerId: string, isFallback: boolean): Reading | undefined {
+  for (const reading of readings)
+    if (reading.workerId === workerId && reading.isFallback === isFallback) return reading;
+  return undefined;
 }
 
-export function memberLabels(listenerName: string, address: string, member: Member | undefined): string {
-  const [namespace = '', service = '', protocol = '', port = ''] = listenerName.split(':');
-  const [kind = '', target = ''] = member?.target.split('/', 2) ?? [];
-  const behind = kind === 'Node' ? `,node="${target}"` : target === '' ? '' : `,pod="${target}"`;
-  return flat(`${serviceLabels({ namespace, service, port, protocol })}${behind},address="${address}"`);
-}
-
-function serviceLabels(
-  words: Readonly<Record<'namespace' | 'service' | 'port' | 'protocol', string>>,
-): string {
-  const { namespace, service, port, protocol } = words;
-  return `namespace="${namespace}",service="${service}",port="${port}",protocol="${protocol.toUpperCase()}"`;
-}
-
-/** In one piece of memory: a text put together is kept as its parts, to be put together again at each use. */
-function flat(text: string): string {
-  return Buffer.from(text, 'latin1').toString('latin1');
+/**
+ * What a new worker's first row has from the worker before it, which hands on which servers are down and since when: the
+ * new one counts that as a down of its own, and as downtime from its beginning
+ * (https://github.com/haproxy/haproxy/blob/v2.6.0/src/server_state.c). No server was down for longer than the seconds
+ * that have passed since it was last read.
+ */
+function handedOn({ values }: StatRow, wasDown: boolean, passedSeconds: number): number[] {
+  const counts = newCounts();
+  if (wasDown) counts[DOWNS] = Math.min(1, values[DOWNS] || 0);
+  counts[DOWNTIME] = Math.max(0, Math.round((values[DOWNTIME] || 0) - passedSeconds));
+  return counts;
 }

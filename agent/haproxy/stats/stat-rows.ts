@@ -1,5 +1,5 @@
-// Reads answers to `show stat` as their bytes arrive: rows of CSV whose columns are found by the header's names, of which only
-// those are looked at that become metrics. A row makes no more than its name as a string.
+// Reads answers to `show stat`: rows of CSV whose columns are found by the header's names. Looks only at the columns that
+// become metrics, byte by byte: of a row only its name becomes a string.
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
@@ -18,30 +18,24 @@ export interface StatRow {
   mode: string;
 }
 
-const [LF, QUOTE, HASH, COMMA, MINUS, ZERO] = [10, 34, 35, 44, 45, 48];
+const [LF, QUOTE, COMMA, MINUS, ZERO] = [10, 34, 44, 45, 48];
 /** What a column may be besides a place in `values`. */
 const [SKIP, FIRST, STATUS, CHECK, MODE] = [-1, -2, -3, -4, -5];
 const TEXTS: Readonly<Record<string, number>> = { status: STATUS, check_status: CHECK, mode: MODE };
-/** No row is nearly as long. */
-const LONGEST_ROW = 64 * 1024;
-/** Bytes in which most rows come to their end. */
-const FIRST_COPY = 1_024;
-const NOTHING = Buffer.alloc(0);
 
 export class StatRows {
   readonly #onRow: (row: StatRow) => void;
-  readonly #row: StatRow;
-  /** By number of the column; empty before the header. */
+  readonly #current: StatRow;
+  /** By number of the column. */
   #meanings: number[] = [];
   /** The number of the last column that means anything. */
   #last = 0;
-  #rest: Buffer = NOTHING;
-  /** The header that the meanings are of: it comes again with each answer. */
+  /** The header that the meanings are of: it is the same in each answer. */
   #known = '';
 
   constructor(onRow: (row: StatRow) => void) {
     this.#onRow = onRow;
-    this.#row = {
+    this.#current = {
       key: '',
       comma: 0,
       values: allColumns.map(() => Number.NaN),
@@ -51,51 +45,17 @@ export class StatRows {
     };
   }
 
-  /** Bytes of the answer in their order, cut anywhere; copied. Errors: RUNTIME_REPLY for what is no such answer. */
-  feed(chunk: Buffer): void {
-    let from = 0;
-    for (let end = this.#complete(chunk); end !== -1; end = this.#take(chunk, from)) from = end;
-    if (from < chunk.length) this.#rest = Buffer.concat([this.#rest, chunk.subarray(from)]);
-    if (this.#rest.length > LONGEST_ROW) throw unreadable(this.#rest.toString('latin1', 0, 200));
-  }
-
-  /**
-   * Takes in the row that began in chunks before, if one did, with a copy of little more of this one than it needs;
-   * where the next one begins, -1 where it is not whole yet.
-   */
-  #complete(chunk: Buffer): number {
-    const begun = this.#rest.length;
-    if (begun === 0) return 0;
-    for (let more = FIRST_COPY; ; more *= 2) {
-      const end = this.#take(Buffer.concat([this.#rest, chunk.subarray(0, more)]), 0);
-      if (end !== -1) {
-        this.#rest = NOTHING;
-        return end - begun;
-      }
-      if (more >= chunk.length) return -1;
-    }
-  }
-
-  /** Errors: RUNTIME_REPLY where the answer broke off. */
-  end(): void {
-    const rest = this.#rest.toString('latin1').trim();
-    if (this.#meanings.length === 0 || rest !== '') throw unreadable(rest);
-  }
-
-  /** Takes in the row at `from`; where the next one begins, -1 where this one is not whole yet. */
-  #take(bytes: Buffer, from: number): number {
-    const first = bytes[from];
-    // Each command's answer begins with a header.
-    if (this.#meanings.length > 0 && first !== LF && first !== HASH) return this.#fields(bytes, from);
-    const end = bytes.indexOf(LF, from);
-    if (end === -1) return -1;
-    if (end > from) this.#header(bytes.toString('latin1', from, end));
-    return end + 1;
+  /** Takes in one whole answer. Errors: RUNTIME_REPLY for a text that is no such answer. */
+  read(answer: string): void {
+    if (!answer.startsWith('# ')) throw unreadable(answer);
+    const bytes = Buffer.from(`${answer}\n`, 'latin1');
+    let from = bytes.indexOf(LF) + 1;
+    this.#header(answer.slice(0, from - 1));
+    while (from < bytes.length) from = this.#row(bytes, from);
   }
 
   #header(line: string): void {
     if (line === this.#known) return;
-    if (!line.startsWith('# ')) throw unreadable(line);
     const names = line.slice(2).split(',');
     this.#meanings = names.map((name, at) => {
       if (at === 1) return FIRST;
@@ -108,8 +68,9 @@ export class StatRows {
     this.#known = line;
   }
 
-  #fields(bytes: Buffer, from: number): number {
-    const row = this.#row;
+  /** Takes in the row at `from`; where the next one begins. */
+  #row(bytes: Buffer, from: number): number {
+    const row = this.#current;
     const { values } = row;
     const meanings = this.#meanings;
     const { length } = bytes;
@@ -133,15 +94,13 @@ export class StatRows {
         else if (meaning === MODE)
           row.mode = bytes[begin] === 0x74 ? 'tcp' : bytes.toString('latin1', begin, at);
         if (byte === LF) {
-          if (column === 0) throw unreadable(bytes.toString('latin1', from, at));
+          if (column < this.#last) throw unreadable(bytes.toString('latin1', from, at));
           this.#onRow(row);
           return at + 1;
         }
         if (column === this.#last) {
-          const end = bytes.indexOf(LF, at);
-          if (end === -1) return -1;
           this.#onRow(row);
-          return end + 1;
+          return bytes.indexOf(LF, at) + 1;
         }
         column++;
         begin = at + 1;
@@ -151,7 +110,7 @@ export class StatRows {
       else if (byte === MINUS) isNegative = true;
       else number = number * 10 + byte - ZERO;
     }
-    return -1;
+    throw unreadable(bytes.toString('latin1', from));
   }
 }
 

@@ -30,7 +30,7 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const compare = (name: string, answer: string): void => {
     if (differs(name, answer)) suspects.set(name, answer);
   };
-  await readServers(runtime, names, compare, { canWait: true });
+  await readServers(runtime, names, compare);
   if (suspects.size > 0) await settled(worker);
   const drifted = new Map<string, string>();
   for (const [name, answer] of suspects) {

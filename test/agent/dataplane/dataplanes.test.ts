@@ -235,7 +235,7 @@ test('Problems, metrics and running listeners are those of all, the load that of
   kernel.problems = [problem];
   t.deepEqual(all.problemsOf(web), [problem]);
   t.deepEqual(
-    (await all.families()).map(({ name }) => name),
+    (await all.families({ isAwaited: true })).map(({ name }) => name),
     [TCP, UDP],
   );
   t.deepEqual(all.loads(), haproxy.loads());

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { MemberFact } from '../../../agent/dataplane/dataplane.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
-import { OperatingMetrics } from '../../../agent/report/operating-metrics.ts';
+import { operatingFamilies } from '../../../agent/report/operating-metrics.ts';
 import { StatusBook } from '../../../agent/report/status-book.ts';
 import { endpoint, service, slice } from '../../support/build.ts';
 import { loadBalancerOf, translated } from '../../support/translated.ts';
@@ -25,7 +25,7 @@ function bookOf(loadBalancer: LoadBalancer, member: MemberFact, isServed = true)
 /** The rows of each metric as they stand in an exposition. */
 async function rowsOf(book: StatusBook, detail: 'listener' | 'pool' | 'member' = 'member') {
   return Object.fromEntries(
-    (await new OperatingMetrics().families(book.all(), all, detail)).map((family) => [
+    (await operatingFamilies(book.all(), all, detail)).map((family) => [
       family.name.replace(/^headgate_(\w+)_operating_status$/, '$1'),
       family.parts.flatMap(({ labels, rows, value }) =>
         rows.map((row) => `${labels},${row.labels} ${value(row)}`),
@@ -75,30 +75,4 @@ test('A status that changes takes its row along, and one that is gone has none',
 test('metricsDetail leaves out members, or pools too', async (t) => {
   t.deepEqual(Object.keys(await rowsOf(bookOf(web, DOWN), 'pool')), ['load_balancer', 'listener', 'pool']);
   t.deepEqual(Object.keys(await rowsOf(bookOf(web, DOWN), 'listener')), ['load_balancer', 'listener']);
-});
-
-test('As long as nothing has changed nothing is looked at: the families are the same', async (t) => {
-  const metrics = new OperatingMetrics();
-  const book = bookOf(web, UP);
-  const first = await metrics.families(book.all(), all, 'member');
-  t.is(await metrics.families(book.all(), all, 'member'), first);
-  t.not(await metrics.families(book.all(), all, 'pool'), first, 'With other details they are others');
-  book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, DOWN]]) });
-  const [loadBalancers] = await metrics.families(book.all(), all, 'member');
-  t.is(loadBalancers?.parts.find(({ labels }) => labels === 'status="ERROR"')?.rows.length, 1);
-});
-
-test('Rows are the same arrays until one of them is another, so that what was packed of them is used again', async (t) => {
-  const metrics = new OperatingMetrics();
-  const book = bookOf(web, UP);
-  const rows = async () =>
-    (await metrics.families(book.all(), all, 'member')).flatMap(({ parts }) =>
-      parts.map(({ rows: own }) => own),
-    );
-  const [first, second] = [await rows(), await rows()];
-  t.true(first.every((own, at) => own === second[at]));
-  book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, DOWN]]) });
-  const third = await rows();
-  const others = third.filter((own, at) => own !== second[at]);
-  t.is(others.length, 7, 'Three leave ONLINE, and four are in ERROR');
 });

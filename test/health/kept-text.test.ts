@@ -1,0 +1,27 @@
+import { execFileSync } from 'node:child_process';
+import { gunzipSync } from 'node:zlib';
+import test from 'ava';
+import { gzipFile, keep } from '../../health/kept-text.ts';
+
+/** Pieces that lie in the same memory, one after the other. */
+function* inOneMemory(texts: readonly string[]): Generator<Buffer, void, void> {
+  const memory = Buffer.alloc(1_024);
+  for (const text of texts) yield memory.subarray(0, memory.write(text));
+}
+
+test('gzipFile() makes one gzip file of a kept text and what follows it, whose check sum a reader verifies', async (t) => {
+  const texts = ['a{b="1"} 2\n'.repeat(90), '', 'c 3\n'];
+  for (const pieces of [texts, [], ['']]) {
+    const kept = await keep(inOneMemory(pieces));
+    for (const rest of ['# EOF\n', '']) {
+      const file = Buffer.concat(await gzipFile(kept, Buffer.from(rest)));
+      t.is(gunzipSync(file).toString(), `${pieces.join('')}${rest}`);
+    }
+  }
+});
+
+test('gzip itself takes such a file', async (t) => {
+  const kept = await keep(inOneMemory(['one\n', 'two\n']));
+  const file = Buffer.concat(await gzipFile(kept, Buffer.from('three\n')));
+  t.is(execFileSync('gzip', ['-dc'], { input: file }).toString(), 'one\ntwo\nthree\n');
+});
