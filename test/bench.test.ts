@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ava from 'ava';
 import { halves } from '../bench/support/halves.ts';
-import { requires } from './support/requirements.ts';
+import { requires } from './support/basics/requirements.ts';
 
 const test = requires(ava, { haproxy: true });
 const run = promisify(execFile);

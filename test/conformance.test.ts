@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { conformance } from './conformance.ts';
-import { conformanceFaults, testTitlesOf } from './support/test-titles.ts';
+import { conformanceFaults, testTitlesOf } from './support/repository/test-titles.ts';
 
 test('Every row of the table of conformance has its tests, and they are there', (t) => {
   t.deepEqual(conformanceFaults(conformance, read), []);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { shortestSlice, sliceOf } from '../support/slices.ts';
+import { shortestSlice, sliceOf } from '../support/measure/slices.ts';
 
 const program = fileURLToPath(new URL('../../bin/short-slice', import.meta.url));
 const run = promisify(execFile);

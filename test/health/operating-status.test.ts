@@ -2,8 +2,8 @@ import test from 'ava';
 import type { LoadBalancer, Member, Pool } from '../../agent/model/load-balancer.ts';
 import { listenersInWords, type MemberFacts, operatingStatus } from '../../health/operating-status.ts';
 import { StatusBook } from '../../health/status-book.ts';
-import { service, slice } from '../support/build.ts';
-import { loadBalancerOf, translated } from '../support/translated.ts';
+import { service, slice } from '../support/values/build.ts';
+import { loadBalancerOf, translated } from '../support/values/translated.ts';
 
 /** A load balancer with one port and a member for each word. */
 function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): LoadBalancer {

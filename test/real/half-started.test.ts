@@ -4,11 +4,11 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { processesOf, TestHost } from '../support/agent.ts';
-import { isBehindScript } from '../support/haproxy.ts';
-import { heldHaproxy, hold, isHeld, release } from '../support/held-haproxy.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { isBehindScript } from '../support/haproxy/haproxy.ts';
+import { heldHaproxy, hold, isHeld, release } from '../support/haproxy/held-haproxy.ts';
+import { processesOf, TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import ava from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 

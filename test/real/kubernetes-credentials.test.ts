@@ -7,11 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { messageOf } from '../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../agent/kubernetes/api/client.ts';
-import { certificate } from '../support/certificate.ts';
-import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { httpProxy, socksProxy } from '../support/proxies.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type IdentityProvider, startIdentityProvider } from '../support/kube/identity-provider.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { certificate } from '../support/traffic/certificate.ts';
+import { httpProxy, socksProxy } from '../support/traffic/proxies.ts';
 
 const test = requires(ava, { programs: [...(kubeNeeds().programs ?? []), 'openssl'] });
 

@@ -4,12 +4,12 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { signal, TestHost } from '../support/agent.ts';
-import { haproxyExecutable } from '../support/haproxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
+import { signal, TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds('kube-controller-manager'), haproxy: true });
 

@@ -2,8 +2,8 @@
 
 import ava from 'ava';
 import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import {
   each,
   Reported,
@@ -13,8 +13,8 @@ import {
   sliceJson,
   slicePath,
   until,
-} from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+} from '../support/kube/kube-objects.ts';
+import { FaultProxy } from '../support/traffic/fault-proxy.ts';
 
 const test = requires(ava, kubeNeeds());
 

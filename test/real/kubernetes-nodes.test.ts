@@ -2,12 +2,12 @@
 // and deletions of Nodes, and externalTrafficPolicy Local from the slices.
 
 import ava, { type ExecutionContext } from 'ava';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { slicePath } from '../support/kube-objects.ts';
-import { createNodeService, nodePath } from '../support/node-service.ts';
-import { requires } from '../support/requirements.ts';
-import { Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { slicePath } from '../support/kube/kube-objects.ts';
+import { createNodeService, nodePath } from '../support/kube/node-service.ts';
+import { Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 

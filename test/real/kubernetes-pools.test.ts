@@ -6,11 +6,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/address-group.ts';
-import { TestHost } from '../support/agent.ts';
-import { deployDefinitions } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, until } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { deployDefinitions } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, until } from '../support/kube/kube-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 

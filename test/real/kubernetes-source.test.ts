@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import {
   each,
   Reported,
@@ -15,8 +15,8 @@ import {
   sliceJson,
   slicePath,
   until,
-} from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+} from '../support/kube/kube-objects.ts';
+import { FaultProxy } from '../support/traffic/fault-proxy.ts';
 
 const test = requires(ava, kubeNeeds());
 

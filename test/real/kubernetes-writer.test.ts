@@ -14,11 +14,11 @@ import { FINALIZER, type ServiceWish } from '../../agent/kubernetes/writers/serv
 import { type DataplaneFacts, wantedStatus } from '../../agent/kubernetes/writers/service-status.ts';
 import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/writers/status-writer.ts';
 import type { Protocol } from '../../agent/model/load-balancer.ts';
-import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { requires } from '../support/requirements.ts';
-import { silentLog } from '../support/silent-log.ts';
-import { loadBalancerOf, translated } from '../support/translated.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { agentClient, deploy, NAMESPACE } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { silentLog } from '../support/values/silent-log.ts';
+import { loadBalancerOf, translated } from '../support/values/translated.ts';
 
 const test = requires(ava, kubeNeeds());
 

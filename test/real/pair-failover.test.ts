@@ -3,11 +3,18 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { processesOf, signal, type TestHost } from '../support/agent.ts';
-import { type AgentPair, INSTANCE, order, pairOf, roleOf, startAgentPair } from '../support/agent-pair.ts';
-import type { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
-import { type Json, webObjects } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { processesOf, signal, type TestHost } from '../support/host/agent.ts';
+import type { TestNetwork } from '../support/host/namespaces.ts';
+import { type Json, webObjects } from '../support/values/service-objects.ts';
+import {
+  type AgentPair,
+  INSTANCE,
+  order,
+  pairOf,
+  roleOf,
+  startAgentPair,
+} from '../support/vrrp/agent-pair.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });

@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders/orders.ts';
-import { type CommandResult, signal, TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { makeCredentials } from '../support/pair-credentials.ts';
-import { removeFolder } from '../support/remove-folder.ts';
-import { requires } from '../support/requirements.ts';
-import { ask } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type CommandResult, signal, TestHost } from '../support/host/agent.ts';
+import { removeFolder } from '../support/host/remove-folder.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask } from '../support/traffic/traffic.ts';
+import { makeCredentials } from '../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['openssl'] });
 

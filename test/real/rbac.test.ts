@@ -4,12 +4,12 @@
 import ava from 'ava';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
-import { TestHost } from '../support/agent.ts';
-import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { until } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { until } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 

@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { shortestSlice, sliceOf } from '../support/slices.ts';
-import { ask, Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { shortestSlice, sliceOf } from '../support/measure/slices.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -4,11 +4,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
-import { ask, Client } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Client } from '../support/traffic/traffic.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 

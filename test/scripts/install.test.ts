@@ -8,7 +8,7 @@ import anyTest, { type TestFn } from 'ava';
 // The script runs in a directory of its own with nothing in PATH but these and what a test puts there.
 const TOOLS = ['cat', 'chmod', 'dirname', 'find', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
 const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
-const assets = fileURLToPath(new URL('../support/kube-assets.sh', import.meta.url));
+const assets = fileURLToPath(new URL('../support/kube/kube-assets.sh', import.meta.url));
 
 interface Context {
   readonly app: string;
@@ -29,7 +29,7 @@ test.beforeEach(async (t) => {
   await mkdir(join(app, 'scripts'));
   await copyFile(script, join(app, 'scripts/install.sh'));
   await mkdir(join(app, 'test/support/kube/kubernetes'), { recursive: true });
-  await copyFile(assets, join(app, 'test/support/kube-assets.sh'));
+  await copyFile(assets, join(app, 'test/support/kube/kube-assets.sh'));
   await writeFile(join(app, 'package-lock.json'), '{}');
   await writeFile(journal, '');
   for (const tool of TOOLS) await symlink(`/usr/bin/${tool}`, join(bin, tool));

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const requirements = JSON.stringify(join(root, 'test/support/requirements.ts'));
+const requirements = JSON.stringify(join(root, 'test/support/basics/requirements.ts'));
 
 // One after the other: each starts AVA, and a suite's time without progress must not pass while others have the processor.
 

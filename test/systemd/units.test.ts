@@ -13,8 +13,8 @@ import { haproxyDescriptors, haproxyPaths } from '../../agent/haproxy/process/pr
 import { readVariables } from '../../agent/settings/sources.ts';
 import { loweredBy } from '../../agent/vips/keepalived/vrrp.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
-import { requires } from '../support/requirements.ts';
-import { shortestSlice, sliceIn } from '../support/slices.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { shortestSlice, sliceIn } from '../support/measure/slices.ts';
 
 const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', 'systemd-sysusers'] });
 

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { Addresses, type AddressRequest } from '../../../agent/addresses/addresses.ts';
 import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
-import { claim, doubles, pool, request, tcp, textsOf } from '../../support/address-requests.ts';
-import { allocate } from '../../support/allocate.ts';
+import { claim, doubles, pool, request, tcp, textsOf } from '../../support/values/address-requests.ts';
+import { allocate } from '../../support/values/allocate.ts';
 
 const RELEASE_AFTER = 100;
 

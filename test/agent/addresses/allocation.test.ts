@@ -12,8 +12,8 @@ import {
   request,
   tcp,
   textsOf,
-} from '../../support/address-requests.ts';
-import { allocate } from '../../support/allocate.ts';
+} from '../../support/values/address-requests.ts';
+import { allocate } from '../../support/values/allocate.ts';
 
 const MINUTE = 60_000;
 const HELD = 10 * MINUTE;

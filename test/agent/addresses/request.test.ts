@@ -4,7 +4,7 @@ import {
   type AddressRequest,
   addressRequest,
 } from '../../../agent/addresses/request.ts';
-import { service } from '../../support/build.ts';
+import { service } from '../../support/values/build.ts';
 
 const NONE: AddressAnnotations = {
   loadBalancerIps: [],

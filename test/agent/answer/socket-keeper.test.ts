@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { askAgent, orderAgent, serveAgentSocket } from '../../../agent/answer/agent-socket.ts';
 import { SocketKeeper } from '../../../agent/answer/socket-keeper.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
 
 async function kept(t: ExecutionContext<unknown>) {
   const directory = await mkdtemp(join(tmpdir(), 'socket-keeper-'));

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { startedWith } from '../../../agent/host/started-with.ts';
-import { eventually } from '../../support/haproxy.ts';
+import { eventually } from '../../support/haproxy/haproxy.ts';
 
 /** Has `word` among its words for as long as the test runs; `within`: words of a command that becomes the rest. */
 function sleeper(t: ExecutionContext<unknown>, word: string, within: readonly string[] = []): ChildProcess {

@@ -2,8 +2,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { Cluster, type ObjectRef, type ObjectSource } from '../../../agent/kubernetes/cluster.ts';
 import type { Endpoints, KubernetesObject, Service } from '../../../agent/kubernetes/objects.ts';
-import { claim as claimOf, pool } from '../../support/address-requests.ts';
-import { node, service, slice } from '../../support/build.ts';
+import { claim as claimOf, pool } from '../../support/values/address-requests.ts';
+import { node, service, slice } from '../../support/values/build.ts';
 
 // No slice has an address in 10.0.9.0/24, so that the two always differ.
 function endpoints(name = 'web', address = '10.0.9.9'): Endpoints {

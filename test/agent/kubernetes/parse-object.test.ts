@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { EndpointSlice } from '../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
+import { processorTime } from '../../support/measure/processor-time.ts';
 import {
   endpointsJson,
   type Json,
@@ -10,8 +11,7 @@ import {
   parsedObject,
   serviceJson,
   sliceJson,
-} from '../../support/kubernetes-json.ts';
-import { processorTime } from '../../support/processor-time.ts';
+} from '../../support/values/kubernetes-json.ts';
 
 test('parseObject() fills in the defaults of a Service', (t) => {
   t.deepEqual(parsedObject(serviceJson()), {

@@ -9,10 +9,10 @@ import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.
 import { Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { Objects } from '../../../agent/pair/standing/own-standing.ts';
-import { ownNetwork } from '../../support/own-network.ts';
-import { makeCredentials } from '../../support/pair-credentials.ts';
-import { requires } from '../../support/requirements.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { requires } from '../../support/basics/requirements.ts';
+import { ownNetwork } from '../../support/host/own-network.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
+import { makeCredentials } from '../../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
 

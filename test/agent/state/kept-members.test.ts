@@ -5,9 +5,9 @@ import test, { type ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
 import { LastMembers } from '../../../agent/state/kept-members.ts';
 import { emptyModel, type Model, translateChanged } from '../../../agent/translate/translate.ts';
-import { clusterOf } from '../../support/build.ts';
-import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/kubernetes-json.ts';
-import { membersOf, SETTINGS } from '../../support/translated.ts';
+import { clusterOf } from '../../support/values/build.ts';
+import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/values/kubernetes-json.ts';
+import { membersOf, SETTINGS } from '../../support/values/translated.ts';
 
 const KEY = 'default/web';
 const NOT_READY = { conditions: { ready: false } };

@@ -8,7 +8,7 @@ import {
   type TranslateSettings,
   translateChanged,
 } from '../../../agent/translate/translate.ts';
-import { endpoint, node, service, slice } from '../../support/build.ts';
+import { endpoint, node, service, slice } from '../../support/values/build.ts';
 import {
   listenerOf,
   loadBalancerOf,
@@ -16,7 +16,7 @@ import {
   reasonsOf,
   SETTINGS,
   translated,
-} from '../../support/translated.ts';
+} from '../../support/values/translated.ts';
 
 const members = (value: 'pods' | 'nodes') => ({ 'headgate.io/members': value });
 const ips = (value: string) => ({ 'headgate.io/load-balancer-ips': value });

@@ -5,7 +5,7 @@ import test from 'ava';
 import { HostPart, type HostPartOptions } from '../../../../agent/haproxy/config/global-section.ts';
 import { startScript } from '../../../../agent/haproxy/config/start-script.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 test('HostPart.keepFiles() keeps the folder, and in it what HAProxy reads and needs to share its tables, as they are', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'host-part-'));

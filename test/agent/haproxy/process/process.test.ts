@@ -17,7 +17,7 @@ import {
 } from '../../../../agent/haproxy/process/process.ts';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import { reload, showProc } from '../../../../agent/haproxy/socket/master.ts';
-import { haproxyExecutable } from '../../../support/haproxy.ts';
+import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
 
 test.serial('startHaproxy() gives HAProxy its variables', async (t) => {
   const said = await toldVariables(t);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { askWorker, reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
-import { eventually, freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
+import { eventually, freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';
 
 const GOOD = `
 backend one

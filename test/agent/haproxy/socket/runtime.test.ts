@@ -9,7 +9,12 @@ import { parseAcl } from '../../../../agent/haproxy/socket/readings.ts';
 import type { Failure, Reply } from '../../../../agent/haproxy/socket/reply.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { parseServersState, type ServerState } from '../../../../agent/haproxy/socket/servers-state.ts';
-import { connection, eventually, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
+import {
+  connection,
+  eventually,
+  type RunningHaproxy,
+  startHaproxy,
+} from '../../../support/haproxy/haproxy.ts';
 
 const BODY = (directory: string): string => `
 frontend fe:tcp:80:v4

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { Statistics } from '../../../../agent/haproxy/stats/statistics.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 test('A worker that was replaced is let go a second later where nobody asks for what it counts', async (t) => {
   const statistics = make();

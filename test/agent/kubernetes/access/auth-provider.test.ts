@@ -9,8 +9,8 @@ import {
   AuthProviderTokens,
   readAuthProvider,
 } from '../../../../agent/kubernetes/access/auth-provider.ts';
-import { startIdentityProvider } from '../../../support/identity-provider.ts';
-import { httpProxy } from '../../../support/proxies.ts';
+import { startIdentityProvider } from '../../../support/kube/identity-provider.ts';
+import { httpProxy } from '../../../support/traffic/proxies.ts';
 
 async function folder(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-provider-'));

@@ -12,8 +12,8 @@ import type { TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { HeadgateError, messageOf } from '../../../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
-import { certificate } from '../../../support/certificate.ts';
-import { httpProxy, socksProxy } from '../../../support/proxies.ts';
+import { certificate } from '../../../support/traffic/certificate.ts';
+import { httpProxy, socksProxy } from '../../../support/traffic/proxies.ts';
 
 // To load it holds up everything for as long as a connection may take, on a busy machine.
 test.before(async () => void (await import('@kubernetes/client-node')));

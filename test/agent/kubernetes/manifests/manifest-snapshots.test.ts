@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ManifestSnapshots } from '../../../../agent/kubernetes/manifests/manifest-snapshots.ts';
-import { NEVER, temporaryFolder } from '../../../support/watched-manifests.ts';
+import { NEVER, temporaryFolder } from '../../../support/values/watched-manifests.ts';
 
 const MODIFIED = Date.UTC(2026, 0, 31, 12, 0, 0, 123) + 0.456;
 

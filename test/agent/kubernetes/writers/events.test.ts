@@ -6,9 +6,9 @@ import {
   writtenEvents,
 } from '../../../../agent/kubernetes/writers/service-events.ts';
 import type { Problem } from '../../../../agent/model/load-balancer.ts';
-import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, type Json, refusal } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const WEB: EventSubject = {
   apiVersion: 'v1',

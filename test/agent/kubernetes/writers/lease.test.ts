@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { ApiRequest } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { Lease, type LeaseOptions } from '../../../../agent/kubernetes/writers/lease.ts';
-import { FakeApi, refusal } from '../../../support/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, refusal } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const PATH = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/headgate';
 

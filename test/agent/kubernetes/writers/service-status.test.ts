@@ -24,7 +24,7 @@ import type {
   ProblemReason,
   Protocol,
 } from '../../../../agent/model/load-balancer.ts';
-import { anyLoadBalancer } from '../../../support/load-balancers.ts';
+import { anyLoadBalancer } from '../../../support/values/load-balancers.ts';
 
 const NOW = '2026-11-20T19:00:00Z';
 const LATER = '2026-11-20T20:00:00Z';

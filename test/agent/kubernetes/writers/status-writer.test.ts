@@ -7,9 +7,9 @@ import {
   StatusWriter,
   type StatusWriterOptions,
 } from '../../../../agent/kubernetes/writers/status-writer.ts';
-import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
-import { FakeClock, settled } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, type Json, refusal } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const PATH = '/api/v1/namespaces/default/services/web';
 

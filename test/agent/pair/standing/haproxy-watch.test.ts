@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { knock, Watch } from '../../../../agent/pair/standing/haproxy-watch.ts';
-import { eventually } from '../../../support/haproxy.ts';
-import { ownNetwork } from '../../../support/own-network.ts';
+import { eventually } from '../../../support/haproxy/haproxy.ts';
+import { ownNetwork } from '../../../support/host/own-network.ts';
 
 const PORT = 17_080;
 /** Of this process, which ends with the file. */

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { parsedObject, serviceJson, sliceJson } from '../../../support/kubernetes-json.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { parsedObject, serviceJson, sliceJson } from '../../../support/values/kubernetes-json.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const address = { loadBalancerClass: 'headgate.io/agent', loadBalancerIP: '192.0.2.10' };
 const ports = (more: object = {}) => [{ port: 80, nodePort: 30_080, ...more }];

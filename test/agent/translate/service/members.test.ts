@@ -9,7 +9,7 @@ import {
   membersFromNodes,
   stableId,
 } from '../../../../agent/translate/service/members.ts';
-import { endpoint, node, service } from '../../../support/build.ts';
+import { endpoint, node, service } from '../../../support/values/build.ts';
 
 const LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const PORT = { name: '', protocol: 'TCP', port: 80, nodePort: 30_080, appProtocol: '' } as const;

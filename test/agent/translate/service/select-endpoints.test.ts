@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { EndpointSlice } from '../../../../agent/kubernetes/objects.ts';
 import { selectEndpoints } from '../../../../agent/translate/service/select-endpoints.ts';
-import { endpoint, slice } from '../../../support/build.ts';
+import { endpoint, slice } from '../../../support/values/build.ts';
 
 function select(
   slices: readonly EndpointSlice[],

@@ -2,8 +2,8 @@ import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
 import type { OwnershipSettings } from '../../../../agent/translate/service/service-vips.ts';
 import { serviceVips, whyNotOurs } from '../../../../agent/translate/service/service-vips.ts';
-import { service } from '../../../support/build.ts';
-import { SETTINGS } from '../../../support/translated.ts';
+import { service } from '../../../support/values/build.ts';
+import { SETTINGS } from '../../../support/values/translated.ts';
 
 const ownership = test.macro(
   (

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
 import { sourceRanges } from '../../../../agent/translate/service/source-ranges.ts';
-import { service } from '../../../support/build.ts';
+import { service } from '../../../support/values/build.ts';
 
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 

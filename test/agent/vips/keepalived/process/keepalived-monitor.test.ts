@@ -3,7 +3,7 @@ import {
   Caretaker,
   type CaretakerOptions,
 } from '../../../../../agent/vips/keepalived/process/keepalived-monitor.ts';
-import { silentLog } from '../../../../support/silent-log.ts';
+import { silentLog } from '../../../../support/values/silent-log.ts';
 
 /** A caretaker that finds nothing to repair, until the test is over. */
 function started(t: ExecutionContext, options: object): Caretaker {
