@@ -39,7 +39,7 @@ for (const [at, { host, daemons }] of runs.entries()) {
   );
   const begin = performance.now();
   const env = { [VARIABLES.haproxy]: haproxy.path, [VARIABLES.keepalived]: keepalived.path };
-  const { output, exitCode } = await runAva(root, files, env);
+  const { output, exitCode } = await runAva(root, files, { env: { ...process.env, ...env } });
   const tally = tallyTap(output, exitCode);
   const { line, good } = verdictOf(tally, allowSkip);
   const minutes = Math.ceil((performance.now() - begin) / 60_000);

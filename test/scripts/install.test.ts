@@ -131,6 +131,17 @@ test('install.sh is quiet and calls nothing when nothing is missing', async (t) 
   t.deepEqual(await t.context.journal(), []);
 });
 
+test('install.sh node brings Node where HAProxy is missing, and leaves HAProxy out', async (t) => {
+  const { app, install, journal, program } = t.context;
+  await complete(t.context, 'node_modules', 'haproxy', 'ip', 'wrk');
+  await program('npm', NPM);
+  await program('apt-get', APT);
+  await writeFile(join(app, 'scripts/bundle.ts'), '');
+  t.is((await install('node')).code, 0);
+  t.deepEqual(await journal(), ['npm ci --no-audit --no-fund --no-update-notifier --loglevel=error']);
+  t.deepEqual(await install('node'), { code: 0, stdout: '', stderr: '' });
+});
+
 test('install.sh as root installs the packages that are missing, and no daemon starts meanwhile', async (t) => {
   await complete(t.context, 'haproxy', 'ip');
   await t.context.program('id', 'echo 0');

@@ -1,4 +1,5 @@
-// Which test files run a real daemon: those from which the imports lead to the file that names its program.
+// Which test files there are, which of them run a real daemon (their imports lead to the file that names its program),
+// and which need nothing but Node (they declare no needs).
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -11,6 +12,9 @@ const DOORS: Readonly<Record<Daemon, string>> = {
   haproxy: 'test/support/haproxy/haproxy.ts',
   keepalived: 'test/support/vrrp/keepalived.ts',
 };
+
+/** As test/support/basics/requirements.ts has it. */
+const DECLARES_NEEDS = /^const \w+ = requires\(/m;
 
 /** Paths from `root`, sorted. */
 export function testsOf(daemon: Daemon, root: string): string[] {
@@ -34,6 +38,11 @@ export function testFiles(root: string): string[] {
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => join('test', name))
     .sort();
+}
+
+/** Paths from `root`, sorted. */
+export function fastTests(root: string): string[] {
+  return testFiles(root).filter((path) => !DECLARES_NEEDS.test(readFileSync(join(root, path), 'utf8')));
 }
 
 /** What it imports of the tests' own files: the agent knows no test. A test may quote imports of files that are not there. */
