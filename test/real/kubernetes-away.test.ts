@@ -25,6 +25,7 @@ test.before(async (t) => {
 test.after.always(() => kube?.stop());
 
 for (const how of ['SIGTERM', 'SIGKILL'] as const) {
+  // Conformance: an API server that is away
   test.serial(`Without an API server traffic goes on, also over an agent restart after ${how}`, async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
     t.timeout(120_000 + MANY * 30);
@@ -75,6 +76,7 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
   });
 }
 
+// Conformance: an API server that is away
 test.serial('A host that boots without an API server serves what it served before', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await createNodeService(t, kube, host, 'boot');

@@ -27,6 +27,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: churn
 test.serial('Under 200 endpoint writes a second no update is lost and memory stays flat', async (t) => {
   const proxy = await FaultProxy.start({ host: '127.0.0.1', port: Number(new URL(kube.url).port) });
   t.teardown(() => proxy.close());

@@ -21,6 +21,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: the API server behind a VIP of this host
 test.serial(
   'A control plane is served before it is there, and its Services are then served through it',
   async (t) => {
@@ -110,6 +111,7 @@ test.serial(
   },
 );
 
+// Conformance: the API server behind a VIP of this host
 test.serial(
   'An agent that served a folder alone is led to an API server behind a VIP of the same folder',
   async (t) => {

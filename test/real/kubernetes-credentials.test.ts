@@ -91,6 +91,7 @@ async function who(asking: ApiClient): Promise<string> {
 
 const failureOf = async (asking: ApiClient): Promise<string> => who(asking).then(() => '', messageOf);
 
+// Conformance: credentials
 test('A token, and a token file', async (t) => {
   await writeFile(join(directory, 'token'), 'named-token\n');
   for (const user of [{ token: 'named-token' }, { tokenFile: 'token' }])
@@ -98,6 +99,7 @@ test('A token, and a token file', async (t) => {
   t.is(await who(await client(t, { user: { token: 'of nobody' } })), '401');
 });
 
+// Conformance: credentials
 test('A client certificate, in the file and beside it', async (t) => {
   const { cert, key } = await certificate(directory, 'stranger');
   const data = (pem: string): string => Buffer.from(pem).toString('base64');
@@ -107,6 +109,7 @@ test('A client certificate, in the file and beside it', async (t) => {
   t.is(await who(await client(t, { user })), 'first');
 });
 
+// Conformance: credentials
 test('The certificate and the token of a credential plugin', async (t) => {
   const plugin = async (name: string, status: object) => {
     const path = join(directory, name);
@@ -122,6 +125,7 @@ test('The certificate and the token of a credential plugin', async (t) => {
   t.is(await who(await client(t, { user: unknown })), '401');
 });
 
+// Conformance: credentials
 test('The identity token of an OpenID Connect provider, which is renewed when it is over', async (t) => {
   const config = {
     'idp-issuer-url': idp.issuer,
@@ -139,14 +143,17 @@ test('The identity token of an OpenID Connect provider, which is renewed when it
   t.true(idp.grants.every(({ status }) => status === 200));
 });
 
-for (const name of ['gcp', 'azure'])
+for (const name of ['gcp', 'azure']) {
+  // Conformance: credentials
   test(`The token that a command prints for the auth provider ${name}`, async (t) => {
     const path = join(directory, `${name}-command`);
     await writeFile(path, `#!/bin/sh\necho '{"access_token":"named-token"}'\n`, { mode: 0o700 });
     const config = { 'access-token': 'old', expiry: '2020-01-01T00:00:00Z', 'cmd-path': path };
     t.is(await who(await client(t, { user: { 'auth-provider': { name, config } } })), 'named');
   });
+}
 
+// Conformance: credentials
 test('Who acts as another is seen as that one, with the groups that are said', async (t) => {
   const user = { token: kube.adminToken, as: 'other', 'as-groups': ['system:masters'] };
   const asking = await client(t, { user });
@@ -155,6 +162,7 @@ test('Who acts as another is seen as that one, with the groups that are said', a
   t.is((await asking.request({ method: 'GET', path: '/api/v1/nodes', timeoutMs: BUSY })).status, 200);
 });
 
+// Conformance: credentials
 test('The server is checked by the name that is said, and not at all where that is said', async (t) => {
   const user = { token: 'named-token' };
   const ca = { 'certificate-authority-data': undefined, 'tls-server-name': undefined };
@@ -165,6 +173,7 @@ test('The server is checked by the name that is said, and not at all where that 
   t.regex(await failureOf(other), /does not match certificate's altnames/);
 });
 
+// Conformance: credentials
 test('An HTTP proxy that the kubeconfig names, and says who we are to it', async (t) => {
   const proxy = await httpProxy();
   t.teardown(proxy.close);
@@ -176,6 +185,7 @@ test('An HTTP proxy that the kubeconfig names, and says who we are to it', async
   t.deepEqual(proxy.authorizations, [`Basic ${Buffer.from('me:mine').toString('base64')}`]);
 });
 
+// Conformance: credentials
 test('An HTTP proxy that the environment names is not for the loopback, nor for whom NO_PROXY names', async (t) => {
   const proxy = await httpProxy();
   t.teardown(proxy.close);
@@ -200,6 +210,7 @@ test('A proxy that is not there, or does not let us through, is an API server th
   t.regex(await failureOf(asking), /^Cannot reach the API server at ".*": .*ECONNREFUSED/);
 });
 
+// Conformance: credentials
 test('A SOCKS proxy that the kubeconfig names', async (t) => {
   const proxy = await socksProxy();
   t.teardown(proxy.close);

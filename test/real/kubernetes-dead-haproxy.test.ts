@@ -23,6 +23,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('A HAProxy that hangs holds up the deletion of a namespace for two minutes, not for ever', async (t) => {
   const host = await hostOf(t, 'hung');
   await served(host, 'hung');
@@ -30,6 +31,7 @@ test('A HAProxy that hangs holds up the deletion of a namespace for two minutes,
   await deletedAfterEscape(t, host, 'hung');
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('A HAProxy that has died and cannot be started does not, either', async (t) => {
   const host = await hostOf(t, 'died', async (directory) => {
     const path = join(directory, 'mortal-haproxy');

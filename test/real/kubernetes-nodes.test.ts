@@ -19,6 +19,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: condition Ready, taints
 test.serial(
   'Nodes come and go as their labels, taints and deletion say, without a failed request',
   async (t) => {
@@ -50,6 +51,7 @@ test.serial(
   },
 );
 
+// Conformance: condition Ready, taints
 test.serial('A node that flaps between Ready and NotReady tells HAProxy nothing', async (t) => {
   const { host, agent, members } = await servedByNodes(t, 'calm', {});
   await host.until('all nodes are members', async () => (await members()) === '11 12 13');
@@ -74,6 +76,7 @@ test.serial('A node that flaps between Ready and NotReady tells HAProxy nothing'
   t.deepEqual(await commands(), [added, states + 1, weights]);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test.serial('With externalTrafficPolicy Local the nodes of the endpoints get the traffic', async (t) => {
   const { host, members } = await servedByNodes(t, 'local', { externalTrafficPolicy: 'Local' });
   const endpoints = async (list: readonly object[]) => {

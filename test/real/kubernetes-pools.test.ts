@@ -26,6 +26,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test.serial(
   'PreferDualStack takes the family there is and later the other one; RequireDualStack waits for both',
   async (t) => {
@@ -59,6 +60,7 @@ test.serial(
   },
 );
 
+// Conformance: pools for some Services
 test.serial('A pool for a namespace and labels gives to nobody else, not even who names it', async (t) => {
   const host = await started(t);
   const serviceAllocation = {
@@ -94,6 +96,7 @@ test.serial('A pool for a namespace and labels gives to nobody else, not even wh
   t.deepEqual(await published('right', 'tenant'), before);
 });
 
+// Conformance: spec.loadBalancerClass
 test.serial(
   'A Service that goes to another class loses all that is ours, and is then left alone',
   async (t) => {
@@ -134,6 +137,7 @@ test.serial(
   },
 );
 
+// Conformance: a pool that is deleted and created again
 test.serial('A pool that is deleted and made again has its status again, with the same counts', async (t) => {
   const host = await started(t);
   const made = async () => kube.must('POST', POOLS, pool('anew', { blocks: [`${host.address(100)}/31`] }));

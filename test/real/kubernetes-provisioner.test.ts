@@ -36,6 +36,7 @@ interface Call {
   readonly claim: string;
 }
 
+// Conformance: a network that must learn of addresses
 test.serial(
   'The program is told once the cluster has the claim, again until it succeeds, and of the release when the hold is over',
   async (t) => {
@@ -84,6 +85,7 @@ test.serial(
   },
 );
 
+// Conformance: a network that must learn of addresses
 test.serial(
   'Whoever takes over tells the program of every address in use; who follows tells it nothing',
   async (t) => {

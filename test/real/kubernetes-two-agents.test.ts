@@ -27,6 +27,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: two agents on one cluster
 test.serial(
   'Two agents serve the same, one writes and tells what is wrong, and the other one follows when it is killed',
   async (t) => {

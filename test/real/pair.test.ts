@@ -16,6 +16,7 @@ const test = requires(ava, { haproxy: true, programs: ['openssl'] });
 const TABLE = 'show table default:web:tcp:17080:v4';
 const TABLES_PORT = 9182;
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test.serial('A client keeps its member on the other host, and over a reload there', async (t) => {
   const [a, b] = await pairOfHosts(t);
   await startMembers(t, a, 5);

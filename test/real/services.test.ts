@@ -121,6 +121,7 @@ test.serial(
   },
 );
 
+// Conformance: spec.loadBalancerSourceRanges
 test.serial('Source ranges open and close at runtime', async (t) => {
   const host = await withMembers(t);
   const [inside, outside] = [host.address(50), host.address(60)];
@@ -207,6 +208,7 @@ test.serial('Session affinity survives reloads right after a cold start', async 
     t.is(await ask(client), answers.get(client.from) ?? '', client.from);
 });
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test.serial('Session affinity survives a reload', async (t) => {
   const host = await withMembers(t, 5);
   const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
@@ -232,6 +234,7 @@ test.serial('Session affinity survives a reload', async (t) => {
   t.deepEqual(await chosen(), before);
 });
 
+// Conformance: spec.ports[].protocol
 test.serial('A UDP port is reported while the TCP port beside it is served', async (t) => {
   const host = await withMembers(t);
   const ports = [

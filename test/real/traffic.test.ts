@@ -82,6 +82,7 @@ test.serial('A client that ends its sending with its request is answered in HTTP
   }
 });
 
+// Conformance: established connections
 test.serial('A terminating member keeps its connection and gets no new one', async (t) => {
   const { host } = await served(t, 2);
   await host.serve({ members: [host.address(11)] });

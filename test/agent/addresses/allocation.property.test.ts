@@ -147,6 +147,7 @@ class History {
 
 const histories = fc.tuple(pools, fc.array(step, { maxLength: 25 }));
 
+// Conformance: shared addresses
 test('Whatever happens, no address and no port is given twice, and the store holds exactly the claims', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
@@ -168,6 +169,7 @@ test('Whatever happens, no address and no port is given twice, and the store hol
   );
 });
 
+// Conformance: an assigned address never moves
 test('An address moves only when its Service asks for another one or for another family', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
@@ -209,6 +211,7 @@ test('Nobody waits for what is free', (t) => {
   );
 });
 
+// Conformance: claims are the truth, not statuses
 test('Who starts anew from the claims comes to the same, without a write', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
@@ -267,6 +270,7 @@ const worlds = pools.chain((given) =>
   }),
 );
 
+// Conformance: the same input, the same choice
 test('The order in which objects come makes no difference', (t) => {
   fc.assert(
     fc.property(

@@ -99,6 +99,7 @@ test('A Service of a folder that is not ours counts only where the API has none 
   t.deepEqual(seen(), ['folder', true, undefined]);
 });
 
+// Conformance: label kubernetes.io/service-name
 test('A slice that moves to another Service marks the old one and the new one', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'a' })] }).keys, ['default/a']);
@@ -110,6 +111,7 @@ test('A slice that moves to another Service marks the old one and the new one', 
   t.deepEqual(addressesOf(cluster, 'default/b'), ['10.0.0.1']);
 });
 
+// Conformance: label kubernetes.io/service-name
 test('A slice of no Service marks nothing', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: '' })] }).keys, []);
@@ -132,6 +134,7 @@ test('slices() sorts by name, and gives the same list until one of them changes'
   t.deepEqual(addressesOf(cluster), ['10.0.0.1', '10.0.0.2', '10.0.0.1']);
 });
 
+// Conformance: Endpoints, the old kind
 test('Endpoints count only where the Service has no EndpointSlice', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [endpoints()] }).keys, ['default/web']);

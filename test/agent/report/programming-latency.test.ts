@@ -10,6 +10,7 @@ const COMMAND: Command = { kind: 'SetServerState', backend: 'b', server: 's', st
 const DONE: Outcome = { acknowledged: [], refused: [], repaired: [], beyondRepair: [], lost: undefined };
 const REFUSED: readonly Refusal[] = [{ key: KEY, command: COMMAND, reply: 'No' }];
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test('What commands make live is counted when they are acknowledged, each change by itself', (t) => {
   const { programming, observed, round } = start();
   round({ triggers: [9_000, 9_900], commands: [COMMAND] });
@@ -17,6 +18,7 @@ test('What commands make live is counted when they are acknowledged, each change
   t.is(programming.waiting, 0);
 });
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test('What needs a listener is counted when a worker with that listener is there', (t) => {
   const { observed, round } = start();
   round({ triggers: [9_000], reload: 'listener-added' });
@@ -77,6 +79,7 @@ test('What waited for a Service that is not served after all is forgotten', (t) 
   t.is(programming.waiting, 0);
 });
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test('A change from the future took no time', (t) => {
   const { observed, round } = start();
   round({ triggers: [60_000], commands: [COMMAND] });

@@ -92,6 +92,7 @@ test('A Service that is not ours is ignored, with the reason', (t) => {
   });
 });
 
+// Conformance: spec.type
 test('A change of type away from LoadBalancer takes the load balancer away and frees its address', (t) => {
   const { model, step } = stepwise();
   step([service({ created: 1 }), service({ name: 'api', created: 2 })]);
@@ -101,6 +102,7 @@ test('A change of type away from LoadBalancer takes the load balancer away and f
   t.deepEqual(listenerOf(model, 'default:api:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
+// Conformance: spec.type
 test('A change of type to LoadBalancer makes the load balancer', (t) => {
   const { model, step } = stepwise();
   step([service({ type: 'ClusterIP' }), slice()]);
@@ -123,11 +125,13 @@ test('A Service without an address is pending and says so', (t) => {
   t.deepEqual(reasonsOf(model), ['AddressPending']);
 });
 
+// Conformance: no selector
 test('A Service without a selector is served by the slices that others write for it', (t) => {
   const model = translated([service(), slice({ name: 'written-by-hand', endpoints: ['203.0.113.9'] })]);
   t.deepEqual(membersOf(model), ['203.0.113.9:8080 ready']);
 });
 
+// Conformance: label kubernetes.io/service-name
 test('The slices of another Service or another namespace give no members', (t) => {
   const model = translated([service(), slice({ serviceName: 'api' }), slice({ namespace: 'other' })]);
   t.deepEqual(membersOf(model), []);
@@ -156,6 +160,7 @@ test('Every port of a Service has its listener, in the order of the Service', (t
   );
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('With both families each port has two listeners, IPv4 before IPv6, each with members of its family', (t) => {
   const model = translated([
     service({ annotations: ips('2001:db8::10,192.0.2.10') }),
@@ -173,6 +178,7 @@ test('With both families each port has two listeners, IPv4 before IPv6, each wit
   t.deepEqual(membersOf(model, 'default:web:tcp:80:v6'), ['fd00::1:8080 ready']);
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('A dual-stack Service that got an address of one family is served in that family alone', (t) => {
   const model = translated([
     service({ ipFamilies: ['v4', 'v6'], ipFamilyPolicy: 'PreferDualStack' }),
@@ -194,6 +200,7 @@ for (const [ipFamilies, vips, missing] of [
   [['v4'], '192.0.2.10', undefined],
 ] as const) {
   const families = ipFamilies.length === 0 ? 'no families' : ipFamilies.join(' and ');
+  // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
   test(`RequireDualStack with ${families} and ${vips} is served and misses ${missing ?? 'nothing'}`, (t) => {
     const annotations = ips(vips);
     const model = translated([service({ ipFamilies, ipFamilyPolicy: 'RequireDualStack', annotations })]);
@@ -235,6 +242,7 @@ test('A Service of a folder says that one of the API of its name is not served, 
   t.deepEqual(listenerOf(model).addresses, ['192.0.2.99']);
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('A second family that a living Service gets or loses is a listener more or less', (t) => {
   const { model, step } = stepwise();
   step([service({ ipFamilies: ['v4'] })]);
@@ -244,6 +252,7 @@ test('A second family that a living Service gets or loses is a listener more or 
   t.is(loadBalancerOf(model).listeners.length, 1);
 });
 
+// Conformance: spec.ports[].protocol
 test('Ports of TCP, UDP and SCTP on one Service are told apart, and what is not served is said port by port', (t) => {
   const ports = [
     { name: 'dns', port: 53 },
@@ -287,6 +296,7 @@ test('Mode http is for TCP ports only', (t) => {
   );
 });
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test('sessionAffinity ClientIP becomes persistence for as many seconds as it says', (t) => {
   t.is(listenerOf(translated([service({ affinitySeconds: 600 })])).pool.persistence, 600);
   t.is(listenerOf(translated([service()])).pool.persistence, 0);
@@ -333,12 +343,14 @@ test('Zone hints narrow the members to those of our zone', (t) => {
   ]);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints are ignored with externalTrafficPolicy Local', (t) => {
   const endpoints = ['a', 'b'].map((zone, at) => endpoint(`10.0.0.${at + 1}`, { forZones: [zone] }));
   const objects = [service({ externalTrafficPolicy: 'Local' }), slice({ endpoints })];
   t.is(membersOf(translated(objects, { zone: 'b' })).length, 2);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by pods all ready pods are used under both external traffic policies', (t) => {
   for (const externalTrafficPolicy of ['Cluster', 'Local'] as const) {
     const objects = [service({ externalTrafficPolicy }), slice({ endpoints: ['10.0.0.1', '10.0.0.2'] })];
@@ -359,6 +371,7 @@ test('The annotation for members wins over the setting, both ways', (t) => {
   t.deepEqual(membersOf(translated(objects(members('pods')), { members: 'nodes' })), ['10.0.0.1:8080 ready']);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by nodes and externalTrafficPolicy Local, nodes with ready endpoints are members', (t) => {
   const objects = [
     service({ ...withNodePort, externalTrafficPolicy: 'Local' }),
@@ -375,6 +388,7 @@ test('With members by nodes and externalTrafficPolicy Local, nodes with ready en
   t.deepEqual(membersOf(translated(objects, { members: 'nodes' })), ['198.51.100.1:30080 ready']);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by nodes and externalTrafficPolicy Local, the last pods that terminate count', (t) => {
   const objects = [
     service({ ...withNodePort, externalTrafficPolicy: 'Local' }),
@@ -384,10 +398,12 @@ test('With members by nodes and externalTrafficPolicy Local, the last pods that 
   t.deepEqual(membersOf(translated(objects, { members: 'nodes' })), ['198.51.100.1:30080 ready']);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by nodes, nodes are members of Cluster Services also where no pod is ready', (t) => {
   t.is(membersOf(translated([service(withNodePort), node()], { members: 'nodes' })).length, 1);
 });
 
+// Conformance: spec.allocateLoadBalancerNodePorts
 test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever setting or annotation say', (t) => {
   const objects = [
     service({ allocateLoadBalancerNodePorts: false, annotations: members('nodes') }),
@@ -399,6 +415,7 @@ test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever settin
   t.deepEqual(reasonsOf(model), []);
 });
 
+// Conformance: spec.allocateLoadBalancerNodePorts
 test('A port without a nodePort has no members by nodes, and says so', (t) => {
   const ports = [
     { name: 'a', port: 80, nodePort: 30_080 },
@@ -516,6 +533,7 @@ test('An address that a Service cannot listen on is still listed among its VIPs'
   t.is(loadBalancerOf(model, 'default/b').vips.length, 1);
 });
 
+// Conformance: spec.ports[].protocol
 test('Two Services share an address on different ports, or on different protocols of one port', (t) => {
   const model = translated([
     service({ name: 'a', ports: [80] }),

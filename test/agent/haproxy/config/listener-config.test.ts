@@ -104,6 +104,7 @@ test('An IPv6 address has brackets before its port', (t) => {
   t.is(socketAddress('192.0.2.1', 80), '192.0.2.1:80');
 });
 
+// Conformance: kube-proxy’s :10256/healthz
 test('A check on a port of its own does not send the PROXY protocol header, one on the member’s port does', (t) => {
   const annotations = { 'headgate.io/health-monitor': 'tcp', 'headgate.io/proxy-protocol': 'v2' };
   const words = (more: Readonly<Record<string, string>>) => {

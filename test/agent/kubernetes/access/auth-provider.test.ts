@@ -44,6 +44,7 @@ test('An identity token that is good is used, and nobody is asked', async (t) =>
   t.deepEqual(idp.grants, []);
 });
 
+// Conformance: credentials
 test('A token that is over is renewed, again before the next is over, each time with the last refresh token', async (t) => {
   const { idp, clock, provider, tokens } = await oidc(t);
   const first = await tokens.token(provider, false);
@@ -63,6 +64,7 @@ test('A token that is over is renewed, again before the next is over, each time 
   t.is(idp.grants[0]?.authorization, undefined);
 });
 
+// Conformance: credentials
 test('A token that is refused is renewed, but not twice in half a minute', async (t) => {
   const { idp, clock, provider, tokens } = await oidc(t);
   const first = await tokens.token(provider, false);

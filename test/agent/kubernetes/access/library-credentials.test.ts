@@ -22,6 +22,7 @@ test.before(async () => void (await import('@kubernetes/client-node')));
 const BUSY = 60_000;
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
+// Conformance: credentials
 test('The certificate that a credential plugin gives is shown to the API server', async (t) => {
   const place = await placeOf(t);
   const { cert, key } = await certificate(place.directory, 'of-a-plugin');
@@ -31,6 +32,7 @@ test('The certificate that a credential plugin gives is shown to the API server'
   t.is((await place.ask({ exec: { apiVersion: API_VERSION, command } })).certificate, 'of-a-plugin');
 });
 
+// Conformance: credentials
 test('A plugin gets its arguments and variables, and is asked again when what it gave is over', async (t) => {
   const place = await placeOf(t);
   const calls = join(place.directory, 'calls');
@@ -50,6 +52,7 @@ test('A plugin gets its arguments and variables, and is asked again when what it
   t.true((await readFile(calls, 'utf8')).startsWith('get me\n'));
 });
 
+// Conformance: credentials
 test('A plugin that hangs is ended with what it has started, and the next one may do better', async (t) => {
   const place = await placeOf(t);
   const pid = join(place.directory, 'pid');

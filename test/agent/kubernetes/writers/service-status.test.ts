@@ -31,6 +31,7 @@ const LATER = '2026-11-20T20:00:00Z';
 const allServed = { serves: () => true, problems: [] };
 const noneServed = { serves: () => false, problems: [] };
 
+// Conformance: status.loadBalancer.ingress[].ipMode
 test('A Service whose ports are all served has its address with every port, and both conditions true', (t) => {
   const wanted = wantedStatus(balancer({ ports: [[80], [443]] }), allServed);
   t.deepEqual(wanted.ingress, [
@@ -60,6 +61,7 @@ test('The condition about health is there only where somebody checks the members
   t.false(later.conditions.some(({ type }) => type === HEALTHY));
 });
 
+// Conformance: status.loadBalancer.ingress[].ip
 test('An address is not published before the dataplane has confirmed a port of it', (t) => {
   const wanted = wantedStatus(balancer(), noneServed);
   t.false(wanted.isSettled);
@@ -67,6 +69,7 @@ test('An address is not published before the dataplane has confirmed a port of i
   t.deepEqual(mergeStatus(current(), wanted, NOW).ingress, []);
 });
 
+// Conformance: status.loadBalancer.ingress[].ip
 test('A published address stays while the dataplane is silent, its ports say that they wait', (t) => {
   const before = current({ ingress: [{ ip: '192.0.2.10', ipMode: 'Proxy' }] });
   t.deepEqual(mergeStatus(before, wantedStatus(balancer(), noneServed), NOW).ingress, [
@@ -78,6 +81,7 @@ test('A published address stays while the dataplane is silent, its ports say tha
   ]);
 });
 
+// Conformance: status.conditions
 test('Without an address the reason is the one that keeps it from having one', (t) => {
   const pending = problem('AddressPending', 'It has no address yet');
   const plain = wantedStatus(balancer({ addresses: [], problems: [pending] }), allServed);
@@ -136,6 +140,7 @@ test('A listener that the dataplane has at another address is not served at this
   t.deepEqual(here, wantedStatus(balancer(), allServed));
 });
 
+// Conformance: spec.ports[].protocol
 test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = wantedStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
@@ -155,6 +160,7 @@ test('UDP beside TCP, not served: the port has an error, and the condition its n
   t.false(wanted.ingress[0]?.onlyIfPublished);
 });
 
+// Conformance: spec.ports[].protocol
 test('UDP alone, not served: the address is not published', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = wantedStatus(balancer({ ports: [[53, 'UDP']], problems: [udp] }), noneServed);
@@ -163,6 +169,7 @@ test('UDP alone, not served: the address is not published', (t) => {
   t.true(wanted.isSettled);
 });
 
+// Conformance: status.loadBalancer.ingress[].ports
 test('A port that another Service holds on one of two addresses has the error there only', (t) => {
   const message = 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it';
   const wanted = wantedStatus(
@@ -180,6 +187,7 @@ test('A port that another Service holds on one of two addresses has the error th
   t.is(conditionsOf(wanted)[PROGRAMMED], 'False AddressInUse');
 });
 
+// Conformance: status.loadBalancer.ingress[].ports
 test('What HAProxy cannot listen on is not served, though the listener is there for its other address', (t) => {
   const message = 'Cannot listen on 192.0.2.1 port 80: the address is not on this host';
   const wanted = wantedStatus(balancer({ addresses: ['192.0.2.10', '192.0.2.1'] }), {
@@ -211,6 +219,7 @@ test('A message of any length becomes one that a status can hold', (t) => {
   t.is(conditions[1]?.message.length, 1024);
 });
 
+// Conformance: status.conditions
 test('A Service without ready members is programmed, and the condition names the ports that nobody answers', (t) => {
   for (const states of [[], ['drain']] as const) {
     const wanted = wantedStatus(balancer({ ports: [[80], [443]], states }), allServed);
@@ -222,6 +231,7 @@ test('A Service without ready members is programmed, and the condition names the
   t.is(conditionsOf(one)[PROGRAMMED], 'True Programmed');
 });
 
+// Conformance: spec.allocateLoadBalancerNodePorts
 test('A port that needs a nodePort and has none has an error', (t) => {
   const missing = problem('NodePortMissing', 'Port 80 has no nodePort', 'TCP', 80);
   const wanted = wantedStatus(balancer({ problems: [missing], states: [] }), allServed);
@@ -229,6 +239,7 @@ test('A port that needs a nodePort and has none has an error', (t) => {
   t.is(conditionsOf(wanted)[PROGRAMMED], 'False NodePortMissing');
 });
 
+// Conformance: spec.externalIPs
 test('Addresses of both families have their own entries; external and cluster IPs have none', (t) => {
   const wanted = wantedStatus(
     balancer({ addresses: ['192.0.2.10', '2001:db8::1'], others: ['198.51.100.7'] }),
@@ -241,6 +252,7 @@ test('Addresses of both families have their own entries; external and cluster IP
   t.is(wanted.conditions[0]?.message, '192.0.2.10, 2001:db8::1');
 });
 
+// Conformance: status.conditions
 test('mergeStatus() keeps the time of a condition whose status stays, and sets it where it changes', (t) => {
   const first = mergeStatus(current(), wantedStatus(balancer(), noneServed), NOW);
   const second = mergeStatus(current(first), wantedStatus(balancer(), allServed), LATER);
@@ -253,6 +265,7 @@ test('mergeStatus() keeps the time of a condition whose status stays, and sets i
   );
 });
 
+// Conformance: status.conditions
 test('mergeStatus() leaves what others wrote where it is, and takes our ports condition away', (t) => {
   const theirs = { ...condition('example.org/Probed', 'True'), extra: 'kept' };
   const before = current({
@@ -272,11 +285,13 @@ test('observedGeneration is there where the API counts generations', (t) => {
   t.false('observedGeneration' in (mergeStatus(current(), wanted, NOW).conditions[0] ?? {}));
 });
 
+// Conformance: status.loadBalancer.ingress[].ip
 test('A Service of another type gets no address, which the API would refuse', (t) => {
   const wanted = wantedStatus(balancer(), allServed);
   t.deepEqual(mergeStatus(current({ type: 'ClusterIP' }), wanted, NOW).ingress, []);
 });
 
+// Conformance: spec.type
 test('clearedStatus() takes only what is ours, not the address that a successor has written', (t) => {
   const ours = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);
   const theirs = { ip: '203.0.113.5', ipMode: 'VIP' };
@@ -303,6 +318,7 @@ test('What has been merged is the same when merged again, whatever the load bala
   t.pass();
 });
 
+// Conformance: status.loadBalancer.ingress[].ports
 test('Every error and reason has the form that the API asks for', (t) => {
   fc.assert(
     fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
@@ -319,6 +335,7 @@ test('Every error and reason has the form that the API asks for', (t) => {
   t.pass();
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('servicePatch() adds finalizer and status in one patch, guarded by UID and version', (t) => {
   const patch = servicePatch(current({ finalizers: ['example.org/x'] }), serve(), options);
   t.deepEqual(patch?.metadata, {
@@ -344,6 +361,7 @@ test('servicePatch() claims with the finalizer and our mark, and touches no addr
   );
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('servicePatch() adds no finalizer to what is being deleted, nor where that is turned off', (t) => {
   for (const patch of [
     servicePatch(current({ isDeleting: true }), serve(), options),
@@ -354,6 +372,7 @@ test('servicePatch() adds no finalizer to what is being deleted, nor where that 
   }
 });
 
+// Conformance: spec.loadBalancerClass
 test('servicePatch() releases what is ours and leaves another load balancer its finalizer', (t) => {
   const release: ServiceWish = { kind: 'release', uid: 'uid-1', isTornDown: true };
   const merged = mergeStatus(current(), wantedStatus(balancer(), allServed), NOW);

@@ -41,6 +41,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 25 },
 );
 
+// Conformance: a status that another writer changes
 test('Whatever the watch shows and whenever, the API has in the end what was wished for last', async (t) => {
   t.timeout(60_000);
   await t.notThrowsAsync(
