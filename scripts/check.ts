@@ -22,6 +22,7 @@ export function allChecks(): Check[] {
       args: ['node_modules/@biomejs/biome/bin/biome', 'ci', colors, '--error-on-warnings', '.'],
     },
     { name: 'types', args: ['node_modules/typescript/bin/tsc', '--noEmit'] },
+    { name: 'plain words in added lines', args: ['scripts/plain-words.ts'] },
     {
       name: 'types of the status page',
       args: ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'health/page'],
