@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-const TOOLS = ['sh', 'cat', 'sleep', 'mkfifo', 'gzip'];
+const TOOLS = ['sh', 'cat', 'cut', 'dirname', 'env', 'find', 'grep', 'gzip', 'mkfifo', 'readlink', 'sleep'];
 
 /** `folder` is made, or made again, and is the whole PATH. */
 export function onlyNode(env: NodeJS.ProcessEnv, folder: string): NodeJS.ProcessEnv {
@@ -11,6 +11,6 @@ export function onlyNode(env: NodeJS.ProcessEnv, folder: string): NodeJS.Process
   mkdirSync(folder, { recursive: true });
   for (const tool of TOOLS) symlinkSync(join('/bin', tool), join(folder, tool));
   symlinkSync(process.execPath, join(folder, 'node'));
-  // The daemons by the variables of the version matrix, too.
-  return { ...env, PATH: folder, HAPROXY: '/nowhere/haproxy', KEEPALIVED: '/nowhere/keepalived' };
+  // bin/headgate adds the folders of daemons to PATH: they have no daemon of these names.
+  return { ...env, PATH: folder, HAPROXY: 'no-haproxy', KEEPALIVED: 'no-keepalived' };
 }

@@ -32,14 +32,14 @@ export function runAva(
   });
 }
 
-/** Of a text that comes in pieces. */
+/** Without lines of tests and hooks that passed; the text comes in pieces. */
 function withoutPassed(): (text: string) => string {
   let begun = '';
   return (text) => {
     const lines = (begun + text).split('\n');
     begun = lines.pop() ?? '';
     return lines
-      .filter((line) => !line.startsWith('ok '))
+      .filter((line) => !/^ok |^# .* hook for /.test(line))
       .map((line) => `${line}\n`)
       .join('');
   };

@@ -5,8 +5,11 @@ import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
+import { requires } from '../support/basics/requirements.ts';
 import { shortestSlice, sliceOf } from '../support/measure/slices.ts';
+
+const test = requires(ava, { programs: ['chrt', 'nice', 'perl'] });
 
 const program = fileURLToPath(new URL('../../bin/short-slice', import.meta.url));
 const run = promisify(execFile);

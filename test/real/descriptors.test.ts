@@ -14,7 +14,7 @@ const test = requires(ava, { haproxy: true, root: true, programs });
 
 const VIP = '10.9.1.1';
 /** Milliseconds: some audits, and longer than HAProxy may be silent. */
-const WHILE = 5_000;
+const WHILE = 4_000;
 /** Longer than a machine at work on other tests as well may keep HAProxy waiting. */
 const SILENCE = '3s';
 

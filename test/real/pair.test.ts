@@ -98,7 +98,8 @@ test.serial(
       for (const host of [a, b])
         await host.serve({ ...waiting, name: `shop-${stopped.length}`, members: [a.address(12)] });
       if (stopped.length === 1) await a.until('it is unknown', async () => !(await isHeard(a)));
-      else await delay(3_000);
+      // Longer than a peer is waited for.
+      else await delay(2_200);
       for (const { pid } of stopped) signal(pid, 'SIGCONT');
       for (const host of [a, b])
         await host.until('they are alike', async () => {

@@ -165,13 +165,13 @@ test.serial(
 const needy = `
   import ava from 'ava';
   import { requires } from ${requirements};
-const test = requires(ava, { programs: ['no-such-program'] });
+  const test = requires(ava, { programs: ['no-such-program'] });
   const macro = test.macro({ exec: (t) => t.pass(), title: (given) => \`Three \${given}\` });
   test.before(() => { throw new Error('Hooks must not run'); });
   test('One needs it', (t) => t.pass());
   test.serial('Two needs it', (t) => t.pass());
   test('needs it', macro);
-`;
+`.replaceAll('\n  ', '\n');
 test.serial(
   'fails with tests whose needs this machine does not meet, and says what is missing',
   ends,

@@ -30,6 +30,8 @@ class Side {
   netns = '';
   vrrp: { readonly address: string; readonly peers: readonly string[] } | undefined;
   isPending = false;
+  /** How often HAProxy was asked. */
+  looks = 0;
   /** How often the HAProxies were told where to share their tables. */
   shared = 0;
   /** '' where HAProxy answers. */
@@ -62,6 +64,7 @@ class Side {
         isServing: () => this.isServing,
         isReloading: () => this.isReloading,
         ask: async () => {
+          this.looks += 1;
           if (this.silence !== '') throw new Error(this.silence);
         },
         serves: () => true,
@@ -249,7 +252,8 @@ for (const [what, netns, roles] of [
     );
     // That it has given way makes it no better.
     side.take(BACKUP);
-    await delay(1_000);
+    const looks = side.looks;
+    await until(t, 'it has looked again', () => side.looks >= looks + 4);
     t.is(side.lowered, 'listeners');
     server.listen(port, '127.0.0.1');
     await until(t, 'it is raised', () => side.told.at(-1) === 'full');

@@ -120,15 +120,6 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Asks until `condition` holds, at most for half a minute: the machine may be busy. */
-export async function eventually<T>(ask: () => Promise<T>, condition: (value: T) => boolean): Promise<T> {
-  for (const deadline = new Deadline(30_000, 30); ; await delay(10)) {
-    const value = await ask();
-    if (condition(value)) return value;
-    if (deadline.isOver) throw new Error(`Still ${JSON.stringify(value)} after 30 s`);
-  }
-}
-
 /** Opens a connection and keeps it; resolves with it once it is accepted. */
 export async function connection(target: string | number): Promise<ReturnType<typeof connect>> {
   const socket = typeof target === 'string' ? connect(target) : connect(target, '127.0.0.1');

@@ -6,7 +6,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { fileLimit } from '../../../../agent/haproxy/config/limits.ts';
 import { haproxyVariables } from '../../../../agent/haproxy/process/haproxy-variables.ts';
 import {
@@ -17,7 +17,10 @@ import {
 } from '../../../../agent/haproxy/process/process.ts';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import { reload, showProc } from '../../../../agent/haproxy/socket/master.ts';
+import { requires } from '../../../support/basics/requirements.ts';
 import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
+
+const test = requires(ava, { haproxy: true });
 
 test.serial('startHaproxy() gives HAProxy its variables', async (t) => {
   const said = await toldVariables(t);

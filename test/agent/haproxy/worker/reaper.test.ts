@@ -9,8 +9,8 @@ import type { Running, RunningServer } from '../../../../agent/haproxy/running.t
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { Reaper } from '../../../../agent/haproxy/worker/reaper.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
 import { requires } from '../../../support/basics/requirements.ts';
-import { eventually } from '../../../support/haproxy/haproxy.ts';
 import { Loopback, startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
 import { connectTo } from '../../../support/traffic/sockets.ts';
 import { endpoint, service, slice } from '../../../support/values/build.ts';

@@ -3,14 +3,17 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import {
   type AuthProvider,
   AuthProviderTokens,
   readAuthProvider,
 } from '../../../../agent/kubernetes/access/auth-provider.ts';
+import { requires } from '../../../support/basics/requirements.ts';
 import { startIdentityProvider } from '../../../support/kube/identity-provider.ts';
 import { httpProxy } from '../../../support/traffic/proxies.ts';
+
+const test = requires(ava, { programs: ['openssl'] });
 
 async function folder(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-provider-'));

@@ -9,11 +9,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { HeadgateError, messageOf } from '../../../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
+import { requires } from '../../../support/basics/requirements.ts';
 import { certificate } from '../../../support/traffic/certificate.ts';
 import { httpProxy, socksProxy } from '../../../support/traffic/proxies.ts';
+
+const test = requires(ava, { programs: ['openssl'] });
 
 // To load it holds up everything for as long as a connection may take, on a busy machine.
 test.before(async () => void (await import('@kubernetes/client-node')));

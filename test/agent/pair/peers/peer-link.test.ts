@@ -212,7 +212,7 @@ test('A peer that takes a connection, but shakes hands late, is told all the sam
   // In front of the peer, as a machine that gets to it late.
   const late = createServer(async (from) => {
     from.on('error', () => undefined).pause();
-    await delay(1_000);
+    await delay(700);
     const to = connectPlain({ host: rig.stranger, port: rig.port, localAddress: rig.peer });
     to.on('error', () => undefined);
     from.pipe(to).pipe(from);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { knock, Watch } from '../../../../agent/pair/standing/haproxy-watch.ts';
-import { eventually } from '../../../support/haproxy/haproxy.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
 import { ownNetwork } from '../../../support/host/own-network.ts';
 
 const PORT = 17_080;
