@@ -3,13 +3,15 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-test install-bench deb test-deb image test-image demo test test-matrix soak bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb test-deb image test-image demo test-fast test test-matrix soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make install   installs what is missing: HAProxy, Node and the packages of package.json'
 	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
-	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped)'
+	@echo 'make test-fast runs the tests that need nothing but Node, in less than a minute'
+	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped),'
+	@echo '               or some files or folders (FILES="test/agent/base test/real/vrrp.test.ts")'
 	@echo 'make test-matrix  runs those with a real HAProxy or keepalived against each version that Debian has (MATRIX="haproxy 3.2")'
 	@echo 'make soak      changes endpoints 200 times a second, takes the API server away, has a pair live, each for MINUTES=5'
 	@echo 'make deb       builds the Debian package in .cache/deb (REVISION=1)'
@@ -25,6 +27,9 @@ help:
 install:
 	@sh scripts/install.sh
 
+install-node:
+	@sh scripts/install.sh node
+
 install-test:
 	@sh scripts/install.sh test
 
@@ -34,8 +39,11 @@ install-bench:
 demo: install
 	@$(NODE) examples/demo.ts
 
+test-fast: install-node
+	@$(NODE) scripts/test.ts --fast $(FILES)
+
 test: install-test
-	@$(NODE) scripts/test.ts
+	@$(NODE) scripts/test.ts $(FILES)
 
 test-matrix: install-test
 	@$(NODE) scripts/test-matrix.ts $(MATRIX)

@@ -1,10 +1,10 @@
 // Everything that is checked without running the agent: lint and format, types, generated documents.
 // `make check` runs it, and so does `make test`, before the tests.
 
-import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from './run-program.ts';
 
 export interface Check {
   readonly name: string;
@@ -22,6 +22,7 @@ export function allChecks(): Check[] {
       args: ['node_modules/@biomejs/biome/bin/biome', 'ci', colors, '--error-on-warnings', '.'],
     },
     { name: 'types', args: ['node_modules/typescript/bin/tsc', '--noEmit'] },
+    { name: 'plain words in added lines', args: ['scripts/plain-words.ts'] },
     {
       name: 'types of the status page',
       args: ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'health/page'],
@@ -35,22 +36,25 @@ export function allChecks(): Check[] {
 }
 
 /** Runs the checks one after the other, shows the output of those that fail and returns their names. */
-export function runChecks(checks: readonly Check[]): string[] {
+export async function runChecks(checks: readonly Check[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { name, args } of checks) {
-    const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
+    let errors = '';
+    const { exitCode, output } = await runProgram(process.execPath, args, {
       cwd: root,
-      encoding: 'utf8',
+      onError: (text) => {
+        errors += text;
+      },
     });
-    if (status === 0) {
+    if (exitCode === 0) {
       console.log(`ok: ${name}`);
       continue;
     }
     failed.push(name);
-    process.stdout.write(`${stdout ?? ''}${stderr ?? ''}${error === undefined ? '' : `${error.message}\n`}`);
+    process.stdout.write(`${output}${errors}`);
     console.log(`FAILED: ${name}`);
   }
   return failed;
 }
 
-if (import.meta.main) process.exitCode = runChecks(allChecks()).length === 0 ? 0 : 1;
+if (import.meta.main) process.exitCode = (await runChecks(allChecks())).length === 0 ? 0 : 1;

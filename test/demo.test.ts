@@ -8,8 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
-import { ownNetwork } from './support/own-network.ts';
-import { requires } from './support/requirements.ts';
+import { requires } from './support/basics/requirements.ts';
+import { ownNetwork } from './support/host/own-network.ts';
 
 const test = requires(ava, { haproxy: true }).serial;
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { anchorsOf, firstCells, linksOf } from './support/markdown.ts';
+import { anchorsOf, firstCells, linksOf } from './support/repository/markdown.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);

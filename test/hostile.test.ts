@@ -20,11 +20,11 @@ import { runCommand } from '../agent/host/run-command.ts';
 import { parseObject } from '../agent/kubernetes/parse-object.ts';
 import type { DesiredState } from '../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, Problem } from '../agent/model/load-balancer.ts';
-import { clusterOf } from './support/build.ts';
-import { haproxyExecutable } from './support/haproxy.ts';
-import { hostileObjects } from './support/hostile.ts';
-import { requires } from './support/requirements.ts';
-import { translateCluster } from './support/translated.ts';
+import { requires } from './support/basics/requirements.ts';
+import { haproxyExecutable } from './support/haproxy/haproxy.ts';
+import { clusterOf } from './support/values/build.ts';
+import { hostileObjects } from './support/values/hostile.ts';
+import { translateCluster } from './support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { importFaults, importsOf, type SourceFile } from './support/import-rules.ts';
+import { importFaults, importsOf, type SourceFile } from './support/repository/import-rules.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -10,10 +10,10 @@ import { vrrp } from '../agent/settings/vrrp.ts';
 import { keepalivedPaths } from '../agent/vips/keepalived/paths.ts';
 import { checkConfig } from '../agent/vips/keepalived/process/process.ts';
 import { renderKeepalived } from '../agent/vips/keepalived/render.ts';
-import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
-import { keepalivedExecutable } from './support/keepalived.ts';
-import { TestNetwork } from './support/namespaces.ts';
-import { requires } from './support/requirements.ts';
+import { requires } from './support/basics/requirements.ts';
+import { TestNetwork } from './support/host/namespaces.ts';
+import { type CaseFile, isUpdating, readCases, writeCase } from './support/values/case-file.ts';
+import { keepalivedExecutable } from './support/vrrp/keepalived.ts';
 
 const withKeepalived = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter', 'sysctl'] });
 

@@ -15,13 +15,13 @@ import { parseServersState } from '../agent/haproxy/socket/servers-state.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
 import type { Worker } from '../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../agent/model/load-balancer.ts';
-import { clusterOf } from './support/build.ts';
-import { type CaseFile, isUpdating, readCases, writeCase } from './support/case-file.ts';
-import { effectOf } from './support/effect.ts';
-import { objectsOf, settingsOf } from './support/manifests.ts';
-import { Loopback, startRendered } from './support/rendered-haproxy.ts';
-import { requires } from './support/requirements.ts';
-import { FollowedState } from './support/translated.ts';
+import { requires } from './support/basics/requirements.ts';
+import { effectOf } from './support/haproxy/effect.ts';
+import { Loopback, startRendered } from './support/haproxy/rendered-haproxy.ts';
+import { clusterOf } from './support/values/build.ts';
+import { type CaseFile, isUpdating, readCases, writeCase } from './support/values/case-file.ts';
+import { objectsOf, settingsOf } from './support/values/manifests.ts';
+import { FollowedState } from './support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -2,7 +2,7 @@
 // namespace of its own. All of it goes with the scratch.
 
 import { writeFileSync } from 'node:fs';
-import { Kube, kubePrograms } from '../../test/support/kube.ts';
+import { Kube, kubePrograms } from '../../test/support/kube/kube.ts';
 import { startKubeProxy } from '../reference/kube-proxy.ts';
 import { type Agent, startAgent } from '../support/agent.ts';
 import { type Running, startModule } from '../support/processes.ts';

@@ -1,7 +1,7 @@
 // The Services of one namespace of a real API server, each with one EndpointSlice: fills it, changes it.
 
-import type { Kube } from '../../test/support/kube.ts';
-import { servicePath, slicePath } from '../../test/support/kube-objects.ts';
+import type { Kube } from '../../test/support/kube/kube.ts';
+import { servicePath, slicePath } from '../../test/support/kube/kube-objects.ts';
 import { nameOf } from '../support/objects.ts';
 import { monotonic } from './monotonic.ts';
 import { MEMBER_PORT, podAddress } from './networks.ts';

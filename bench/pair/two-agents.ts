@@ -7,7 +7,7 @@ import { Question } from '../../agent/vips/keepalived/process/ask.ts';
 import { findKeepalived } from '../../agent/vips/keepalived/process/find-keepalived.ts';
 import { keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
 import type { InstanceDump } from '../../agent/vips/keepalived/states/dump.ts';
-import { makeCredentials } from '../../test/support/pair-credentials.ts';
+import { makeCredentials } from '../../test/support/vrrp/pair-credentials.ts';
 import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';
 import type { ServiceSpec } from '../support/objects.ts';
 import type { Bench } from '../support/row.ts';

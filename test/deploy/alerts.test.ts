@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
-import { anchorsOf } from '../support/markdown.ts';
-import { requires } from '../support/requirements.ts';
-import { alertRules, rulesFile } from '../support/rules.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { alertRules, rulesFile } from '../support/report/rules.ts';
+import { anchorsOf } from '../support/repository/markdown.ts';
 import { type AlertCase, alertCases, type Series } from './alert-cases.ts';
 
 const test = requires(ava, { programs: ['promtool'] });

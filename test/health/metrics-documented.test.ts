@@ -67,7 +67,7 @@ const MEMBER = {
   target: 'Pod/web-1',
 } as const;
 
-import { listenerIdentity } from '../support/load-balancers.ts';
+import { listenerIdentity } from '../support/values/load-balancers.ts';
 
 const NAMED = 'default:web:tcp:80:v4';
 const { labels: LABELS } = listenerIdentity(NAMED);

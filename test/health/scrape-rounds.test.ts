@@ -5,8 +5,8 @@ import type { MetricFamily } from '../../agent/base/metric-family.ts';
 import { keep } from '../../health/kept-text.ts';
 import { ScrapeRounds } from '../../health/scrape-rounds.ts';
 import { openMetrics, prometheusText, type TextFormat } from '../../health/text-format.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { readMetrics } from '../support/metrics-text.ts';
+import { FakeClock } from '../support/basics/fake-clock.ts';
+import { readMetrics } from '../support/report/metrics-text.ts';
 
 function gauge(name: string, value: () => number, isLive = false): MetricFamily {
   return { name, type: 'gauge', help: name, parts: [{ labels: '', rows: [{ labels: '' }], value }], isLive };

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { LiveUpdates } from '../../health/live-updates.ts';
 import type { PageView } from '../../health/page-model.ts';
 import { type HealthServerOptions, startHealthServer } from '../../health/server.ts';
-import { summary, view } from '../support/page-view.ts';
+import { summary, view } from '../support/report/page-view.ts';
 
 test('The page and its files are served with a type, a tag and a policy that lets in nothing else', async (t) => {
   const url = await start(t);

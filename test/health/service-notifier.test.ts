@@ -1,7 +1,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
-import { NotifySocket } from '../support/notify-socket.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { NotifySocket } from '../support/host/notify-socket.ts';
 
 const test = requires(ava, { programs: ['systemd-notify', 'python3'] });
 

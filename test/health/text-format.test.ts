@@ -2,7 +2,7 @@ import test from 'ava';
 import type { MetricFamily } from '../../agent/base/metric-family.ts';
 import { pieces } from '../../health/exposition.ts';
 import { formatFor, openMetrics, prometheusText, takesGzip } from '../../health/text-format.ts';
-import { readMetrics } from '../support/metrics-text.ts';
+import { readMetrics } from '../support/report/metrics-text.ts';
 
 const rows = [{ labels: 'a="1"' }, { labels: 'a="2"' }, { labels: '' }];
 const families: readonly MetricFamily[] = [

@@ -3,8 +3,8 @@
 
 import { execFileSync } from 'node:child_process';
 import ava from 'ava';
-import { MachineLab, VIP } from '../support/machine-lab.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { MachineLab, VIP } from '../support/host/machine-lab.ts';
 
 const test = requires(ava, { root: true, programs: ['setpriv', 'tar', 'unshare'] });
 

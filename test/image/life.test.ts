@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import ava, { type ExecutionContext } from 'ava';
-import { copyRoot, MachineLab, type MachineLoad, VIP } from '../support/machine-lab.ts';
-import { requires } from '../support/requirements.ts';
-import { Teardowns } from '../support/teardowns.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { Teardowns } from '../support/basics/teardowns.ts';
+import { copyRoot, MachineLab, type MachineLoad, VIP } from '../support/host/machine-lab.ts';
 
 const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', 'setpriv', 'unshare'] });
 

@@ -3,11 +3,11 @@
 import ava from 'ava';
 import { claimManifest, poolStatusManifest } from '../../agent/kubernetes/address-objects.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
-import { pool, readClaim, request, tcp } from '../support/address-requests.ts';
-import { allocate } from '../support/allocate.ts';
-import { deployDefinitions } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { deployDefinitions } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { pool, readClaim, request, tcp } from '../support/values/address-requests.ts';
+import { allocate } from '../support/values/allocate.ts';
 
 const test = requires(ava, kubeNeeds());
 

@@ -4,10 +4,10 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { removeFolder } from '../support/remove-folder.ts';
-import { requires } from '../support/requirements.ts';
-import { type Json, VIP_PORT, type Web, webObjects } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { removeFolder } from '../support/host/remove-folder.ts';
+import { type Json, VIP_PORT, type Web, webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 

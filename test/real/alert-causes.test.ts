@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { startHaproxy } from '../../agent/haproxy/process/process.ts';
-import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
-import { order, startAgentPair } from '../support/agent-pair.ts';
-import { haproxyExecutable } from '../support/haproxy.ts';
-import { startMember, startMembers } from '../support/members.ts';
-import { Prometheus } from '../support/prometheus.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
-import { Client } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
+import { type RunningAgent, signal, TestHost } from '../support/host/agent.ts';
+import { Prometheus } from '../support/report/prometheus.ts';
+import { startMember, startMembers } from '../support/traffic/members.ts';
+import { Client } from '../support/traffic/traffic.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
+import { order, startAgentPair } from '../support/vrrp/agent-pair.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['prometheus'] });
 const paired = requires(ava, {

@@ -4,17 +4,17 @@ import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { runCommand } from '../../agent/host/run-command.ts';
-import { pairOf, startAgentPair } from '../support/agent-pair.ts';
-import { requires } from '../support/requirements.ts';
-import { webObjects } from '../support/service-objects.ts';
-import { SteadyClient } from '../support/steady-client.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { webObjects } from '../support/values/service-objects.ts';
+import { pairOf, startAgentPair } from '../support/vrrp/agent-pair.ts';
+import { SteadyClient } from '../support/vrrp/steady-client.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl', 'prlimit'];
 const test = requires(ava, { haproxy: true, root: true, programs });
 
 const VIP = '10.9.1.1';
 /** Milliseconds: some audits, and longer than HAProxy may be silent. */
-const WHILE = 5_000;
+const WHILE = 4_000;
 /** Longer than a machine at work on other tests as well may keep HAProxy waiting. */
 const SILENCE = '3s';
 

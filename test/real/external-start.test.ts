@@ -4,12 +4,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import ava from 'ava';
-import { signal, TestHost } from '../support/agent.ts';
-import { startStarter } from '../support/haproxy-starter.ts';
-import { startMembers } from '../support/members.ts';
-import { occupied, vacated } from '../support/occupied.ts';
-import { poisonedHaproxy } from '../support/poisoned-haproxy.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { startStarter } from '../support/haproxy/haproxy-starter.ts';
+import { poisonedHaproxy } from '../support/haproxy/poisoned-haproxy.ts';
+import { signal, TestHost } from '../support/host/agent.ts';
+import { occupied, vacated } from '../support/host/occupied.ts';
+import { startMembers } from '../support/traffic/members.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['bash', 'sed', 'grep'] });
 

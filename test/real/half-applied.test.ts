@@ -9,12 +9,12 @@ import { commandText } from '../../agent/haproxy/socket/command-text.ts';
 import { parseAcl, parseInfo } from '../../agent/haproxy/socket/readings.ts';
 import { capabilitiesOf } from '../../agent/haproxy/socket/version.ts';
 import type { LoadBalancer } from '../../agent/model/load-balancer.ts';
-import { TestHost } from '../support/agent.ts';
-import { clusterOf } from '../support/build.ts';
-import { objectsOf } from '../support/manifests.ts';
-import { requires } from '../support/requirements.ts';
-import { type Web, webObjects } from '../support/service-objects.ts';
-import { loadBalancerOf, translateCluster } from '../support/translated.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { clusterOf } from '../support/values/build.ts';
+import { objectsOf } from '../support/values/manifests.ts';
+import { type Web, webObjects } from '../support/values/service-objects.ts';
+import { loadBalancerOf, translateCluster } from '../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -4,11 +4,11 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { processesOf, TestHost } from '../support/agent.ts';
-import { isBehindScript } from '../support/haproxy.ts';
-import { heldHaproxy, hold, isHeld, release } from '../support/held-haproxy.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { isBehindScript } from '../support/haproxy/haproxy.ts';
+import { heldHaproxy, hold, isHeld, release } from '../support/haproxy/held-haproxy.ts';
+import { processesOf, TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -24,8 +24,8 @@ test.serial('What changes while HAProxy starts does not make it a stranger to th
   process.kill(await host.worker(), 'SIGKILL');
   await host.until('HAProxy is about to read its file', () => isHeld(directory));
   await host.serve({ members: [host.address(12)], annotations: { 'timeout-client': '7m' } });
-  // Longer than a change takes to the file.
-  await delay(2_000);
+  // Many times what a change takes to the file.
+  await delay(700);
   t.false((await host.config()).includes('timeout client 420000ms'));
   await release(directory);
   await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
@@ -56,8 +56,8 @@ test.serial(
       'the next one looks for it',
       async () => (await host.status()).haproxy.serving === false,
     );
-    // Longer than it would take to start another one.
-    await delay(2_000);
+    // Many times what it takes to start another one.
+    await delay(700);
     await release(directory);
     await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
     await host.until('it says so', async () => next.hasLogged('Adopted the HAProxy that runs'));

@@ -2,12 +2,12 @@
 // where the host that has them is alive and serves.
 
 import ava from 'ava';
-import { processesOf, signal } from '../support/agent.ts';
-import { type AgentPair, areAlike, order, pairOf } from '../support/agent-pair.ts';
-import { leftOn, startEchoes, VIPS } from '../support/echo-pair.ts';
-import { startMovingVipClient } from '../support/moving-vip.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { processesOf, signal } from '../support/host/agent.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
+import { type AgentPair, areAlike, order, pairOf } from '../support/vrrp/agent-pair.ts';
+import { leftOn, startEchoes, VIPS } from '../support/vrrp/echo-pair.ts';
+import { startMovingVipClient } from '../support/vrrp/moving-vip.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'ss', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });

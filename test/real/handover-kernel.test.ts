@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { HandoverKernel } from '../../agent/pair/handover/kernel.ts';
-import { said, startMovingVipClient } from '../support/moving-vip.ts';
-import { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestNetwork } from '../support/host/namespaces.ts';
+import { said, startMovingVipClient } from '../support/vrrp/moving-vip.ts';
 
 const test = requires(ava, { root: true, programs: ['ip', 'nft', 'ss', 'nsenter', 'sysctl'] });
 

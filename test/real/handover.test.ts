@@ -1,12 +1,12 @@
 // What becomes of connections when the VIPs move from one host of a pair to the other.
 
 import ava from 'ava';
-import { order, pairOf, type Side, startAgentPair } from '../support/agent-pair.ts';
-import { leftOn, lentOn, rulesOn, startEchoes, VIPS } from '../support/echo-pair.ts';
-import { said, startMovingVipClient } from '../support/moving-vip.ts';
-import type { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import type { TestNetwork } from '../support/host/namespaces.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
+import { order, pairOf, type Side, startAgentPair } from '../support/vrrp/agent-pair.ts';
+import { leftOn, lentOn, rulesOn, startEchoes, VIPS } from '../support/vrrp/echo-pair.ts';
+import { said, startMovingVipClient } from '../support/vrrp/moving-vip.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'ss', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });

@@ -2,10 +2,10 @@
 // only nodes with an endpoint take traffic. Small servers stand for kube-proxy.
 
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { type ProbedMember, startProbedMember } from '../support/probed-members.ts';
-import { requires } from '../support/requirements.ts';
-import { type Json, MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { type ProbedMember, startProbedMember } from '../support/traffic/probed-members.ts';
+import { type Json, MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 

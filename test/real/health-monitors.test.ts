@@ -4,11 +4,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { makeCredentials } from '../support/pair-credentials.ts';
-import { type ProbedMember, startGrpcMember, startProbedMember } from '../support/probed-members.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { type ProbedMember, startGrpcMember, startProbedMember } from '../support/traffic/probed-members.ts';
+import { MEMBER_PORT } from '../support/values/service-objects.ts';
+import { makeCredentials } from '../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { haproxy: true });
 

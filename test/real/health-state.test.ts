@@ -1,10 +1,10 @@
 // What health checks have found outlives what changes around it: a reload above all.
 
 import ava from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMember, startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startMember, startMembers } from '../support/traffic/members.ts';
+import { MEMBER_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -4,12 +4,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { deployDefinitions } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, until } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { deployDefinitions } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, until } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 

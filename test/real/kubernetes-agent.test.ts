@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import ava from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -175,6 +175,7 @@ test.serial(
   },
 );
 
+// Conformance: no API server at the start
 test.serial(
   'An agent that restarts without an API server serves on, and reloads nothing when it is back',
   async (t) => {
@@ -212,6 +213,7 @@ test.serial(
   },
 );
 
+// Conformance: metadata.deletionTimestamp
 test.serial(
   'A Service that is being deleted is served no more, though a finalizer still holds it',
   async (t) => {
@@ -232,6 +234,7 @@ test.serial(
   },
 );
 
+// Conformance: spec.type
 test.serial(
   'The status of a Service says what is served, once it is served, and goes with its type',
   async (t) => {
@@ -393,6 +396,7 @@ test.serial(
   },
 );
 
+// Conformance: spec.type
 test.serial('A Service that ceased to be ours while no agent ran is let go of by the next one', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await kube.must('POST', servicePath('default'), service('left', host.address(1)));
@@ -417,6 +421,7 @@ test.serial('A Service that ceased to be ours while no agent ran is let go of by
   await kube.must('DELETE', servicePath('default', 'left'));
 });
 
+// Conformance: a status that another writer changes
 test.serial(
   'What somebody else writes over a status is written again, and no Service is asked for',
   async (t) => {
@@ -461,6 +466,7 @@ test.serial(
   },
 );
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test.serial(
   'The time from a change of pods to its traffic is counted, by commands and by reload, as kube-proxy counts it',
   async (t) => {

@@ -3,13 +3,13 @@
 
 import { join } from 'node:path';
 import ava from 'ava';
-import { processesOf, signal, TestHost } from '../support/agent.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { createNodeService, nodePath } from '../support/node-service.ts';
-import { removeFolder } from '../support/remove-folder.ts';
-import { requires } from '../support/requirements.ts';
-import { Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { processesOf, signal, TestHost } from '../support/host/agent.ts';
+import { removeFolder } from '../support/host/remove-folder.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
+import { createNodeService, nodePath } from '../support/kube/node-service.ts';
+import { Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -25,6 +25,7 @@ test.before(async (t) => {
 test.after.always(() => kube?.stop());
 
 for (const how of ['SIGTERM', 'SIGKILL'] as const) {
+  // Conformance: an API server that is away
   test.serial(`Without an API server traffic goes on, also over an agent restart after ${how}`, async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
     t.timeout(120_000 + MANY * 30);
@@ -75,6 +76,7 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
   });
 }
 
+// Conformance: an API server that is away
 test.serial('A host that boots without an API server serves what it served before', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await createNodeService(t, kube, host, 'boot');

@@ -5,12 +5,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { processorTime, residentMemory } from '../../bench/support/usage.ts';
-import { TestHost } from '../support/agent.ts';
-import { Churn } from '../support/churn.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { INSPECTED, liveHeap } from '../support/live-heap.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { Churn } from '../support/kube/churn.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { INSPECTED, liveHeap } from '../support/measure/live-heap.ts';
+import { FaultProxy } from '../support/traffic/fault-proxy.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -27,6 +27,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: churn
 test.serial('Under 200 endpoint writes a second no update is lost and memory stays flat', async (t) => {
   const proxy = await FaultProxy.start({ host: '127.0.0.1', port: Number(new URL(kube.url).port) });
   t.teardown(() => proxy.close());

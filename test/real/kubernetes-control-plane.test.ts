@@ -5,10 +5,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { serviceJson, servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -21,6 +21,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: the API server behind a VIP of this host
 test.serial(
   'A control plane is served before it is there, and its Services are then served through it',
   async (t) => {
@@ -110,6 +111,7 @@ test.serial(
   },
 );
 
+// Conformance: the API server behind a VIP of this host
 test.serial(
   'An agent that served a folder alone is led to an API server behind a VIP of the same folder',
   async (t) => {

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { messageOf } from '../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../agent/kubernetes/api/client.ts';
-import { certificate } from '../support/certificate.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { httpProxy, socksProxy } from '../support/proxies.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { certificate } from '../support/traffic/certificate.ts';
+import { httpProxy, socksProxy } from '../support/traffic/proxies.ts';
 
 const test = requires(ava, { programs: [...(kubeNeeds().programs ?? []), 'openssl'] });
 
@@ -79,6 +79,7 @@ async function who(asking: ApiClient): Promise<string> {
 
 const failureOf = async (asking: ApiClient): Promise<string> => who(asking).then(() => '', messageOf);
 
+// Conformance: credentials
 test('A token, and a token file', async (t) => {
   await writeFile(join(directory, 'token'), 'named-token\n');
   for (const user of [{ token: 'named-token' }, { tokenFile: 'token' }])
@@ -86,6 +87,7 @@ test('A token, and a token file', async (t) => {
   t.is(await who(await client(t, { user: { token: 'of nobody' } })), '401');
 });
 
+// Conformance: credentials
 test('A client certificate, in the file and beside it', async (t) => {
   const { cert, key } = await certificate(directory, 'stranger');
   const data = (pem: string): string => Buffer.from(pem).toString('base64');
@@ -95,6 +97,7 @@ test('A client certificate, in the file and beside it', async (t) => {
   t.is(await who(await client(t, { user })), 'first');
 });
 
+// Conformance: credentials
 test('The certificate and the token of a credential plugin', async (t) => {
   const plugin = async (name: string, status: object) => {
     const path = join(directory, name);
@@ -118,6 +121,7 @@ test('Who acts as another is seen as that one, with the groups that are said', a
   t.is((await asking.request({ method: 'GET', path: '/api/v1/nodes', timeoutMs: BUSY })).status, 200);
 });
 
+// Conformance: credentials
 test('The server is checked by the name that is said, and not at all where that is said', async (t) => {
   const user = { token: 'named-token' };
   const ca = { 'certificate-authority-data': undefined, 'tls-server-name': undefined };
@@ -128,6 +132,7 @@ test('The server is checked by the name that is said, and not at all where that 
   t.regex(await failureOf(other), /does not match certificate's altnames/);
 });
 
+// Conformance: credentials
 test('An HTTP proxy that the kubeconfig names, and says who we are to it', async (t) => {
   const proxy = await httpProxy();
   t.teardown(proxy.close);
@@ -139,6 +144,7 @@ test('An HTTP proxy that the kubeconfig names, and says who we are to it', async
   t.deepEqual(proxy.authorizations, [`Basic ${Buffer.from('me:mine').toString('base64')}`]);
 });
 
+// Conformance: credentials
 test('An HTTP proxy that the environment names is not for the loopback, nor for whom NO_PROXY names', async (t) => {
   const proxy = await httpProxy();
   t.teardown(proxy.close);
@@ -163,6 +169,7 @@ test('A proxy that is not there, or does not let us through, is an API server th
   t.regex(await failureOf(asking), /^Cannot reach the API server at ".*": .*ECONNREFUSED/);
 });
 
+// Conformance: credentials
 test('A SOCKS proxy that the kubeconfig names', async (t) => {
   const proxy = await socksProxy();
   t.teardown(proxy.close);

@@ -4,12 +4,12 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { signal, TestHost } from '../support/agent.ts';
-import { haproxyExecutable } from '../support/haproxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
+import { signal, TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds('kube-controller-manager'), haproxy: true });
 
@@ -23,6 +23,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('A HAProxy that hangs holds up the deletion of a namespace for two minutes, not for ever', async (t) => {
   const host = await hostOf(t, 'hung');
   await served(host, 'hung');
@@ -30,6 +31,7 @@ test('A HAProxy that hangs holds up the deletion of a namespace for two minutes,
   await deletedAfterEscape(t, host, 'hung');
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('A HAProxy that has died and cannot be started does not, either', async (t) => {
   const host = await hostOf(t, 'died', async (directory) => {
     const path = join(directory, 'mortal-haproxy');

@@ -2,8 +2,8 @@
 
 import ava from 'ava';
 import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import {
   each,
   Reported,
@@ -13,8 +13,8 @@ import {
   sliceJson,
   slicePath,
   until,
-} from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+} from '../support/kube/kube-objects.ts';
+import { FaultProxy } from '../support/traffic/fault-proxy.ts';
 
 const test = requires(ava, kubeNeeds());
 
@@ -38,6 +38,7 @@ async function expire(meanwhile: () => Promise<unknown>): Promise<void> {
   proxy.flow();
 }
 
+// Conformance: connection reset, 5xx, 429, 401, a list that fails
 test.serial('A restart of the API server takes nothing away, and nothing is lost by it', async (t) => {
   t.timeout(60_000);
   await kube.must('POST', servicePath('default'), serviceJson('before'));
@@ -58,6 +59,7 @@ test.serial('A restart of the API server takes nothing away, and nothing is lost
   );
 });
 
+// Conformance: 410 Gone, as an event or as a status
 test.serial('Where events have been compacted away the list of all pages tells what differs', async (t) => {
   t.timeout(90_000);
   const count = 620;
@@ -90,6 +92,7 @@ test.serial('Where events have been compacted away the list of all pages tells w
   t.true(pages.some(({ query }) => query?.continue !== undefined && query.limit === '500'));
 });
 
+// Conformance: pages of a list
 test.serial('A list whose next page has expired is begun again', async (t) => {
   t.timeout(90_000);
   let isFirst = true;
@@ -120,6 +123,7 @@ test.serial('A list whose next page has expired is begun again', async (t) => {
   await until('they are gone', () => ![...reported.objects.keys()].some((key) => key.includes('many/')));
 });
 
+// Conformance: a list without most of the known objects
 test.serial('Removal of most Services by a list counts only when a second list confirms it', async (t) => {
   t.timeout(90_000);
   for (let index = 0; index < 10; index++)
@@ -173,6 +177,7 @@ test.serial('Objects that come back before the second list never go', async (t) 
   t.deepEqual(gone, []);
 });
 
+// Conformance: a list without most of the known objects
 test.serial(
   'An API server that has lost everything is found out, and what comes back is another object',
   async (t) => {

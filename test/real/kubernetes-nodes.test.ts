@@ -2,12 +2,12 @@
 // and deletions of Nodes, and externalTrafficPolicy Local from the slices.
 
 import ava, { type ExecutionContext } from 'ava';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { slicePath } from '../support/kube-objects.ts';
-import { createNodeService, nodePath } from '../support/node-service.ts';
-import { requires } from '../support/requirements.ts';
-import { Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { slicePath } from '../support/kube/kube-objects.ts';
+import { createNodeService, nodePath } from '../support/kube/node-service.ts';
+import { Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -19,6 +19,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: condition Ready, taints
 test.serial(
   'Nodes come and go as their labels, taints and deletion say, without a failed request',
   async (t) => {
@@ -50,6 +51,7 @@ test.serial(
   },
 );
 
+// Conformance: condition Ready, taints
 test.serial('A node that flaps between Ready and NotReady tells HAProxy nothing', async (t) => {
   const { host, agent, members } = await servedByNodes(t, 'calm', {});
   await host.until('all nodes are members', async () => (await members()) === '11 12 13');
@@ -74,6 +76,7 @@ test.serial('A node that flaps between Ready and NotReady tells HAProxy nothing'
   t.deepEqual(await commands(), [added, states + 1, weights]);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test.serial('With externalTrafficPolicy Local the nodes of the endpoints get the traffic', async (t) => {
   const { host, members } = await servedByNodes(t, 'local', { externalTrafficPolicy: 'Local' });
   const endpoints = async (list: readonly object[]) => {

@@ -6,11 +6,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
-import { TestHost } from '../support/agent.ts';
-import { deployDefinitions } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, until } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { deployDefinitions } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, until } from '../support/kube/kube-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -26,6 +26,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test.serial(
   'PreferDualStack takes the family there is and later the other one; RequireDualStack waits for both',
   async (t) => {
@@ -59,6 +60,7 @@ test.serial(
   },
 );
 
+// Conformance: pools for some Services
 test.serial('A pool for a namespace and labels gives to nobody else, not even who names it', async (t) => {
   const host = await started(t);
   const serviceAllocation = {
@@ -94,6 +96,7 @@ test.serial('A pool for a namespace and labels gives to nobody else, not even wh
   t.deepEqual(await published('right', 'tenant'), before);
 });
 
+// Conformance: spec.loadBalancerClass
 test.serial(
   'A Service that goes to another class loses all that is ours, and is then left alone',
   async (t) => {
@@ -134,6 +137,7 @@ test.serial(
   },
 );
 
+// Conformance: a pool that is deleted and created again
 test.serial('A pool that is deleted and made again has its status again, with the same counts', async (t) => {
   const host = await started(t);
   const made = async () => kube.must('POST', POOLS, pool('anew', { blocks: [`${host.address(100)}/31`] }));
@@ -216,7 +220,7 @@ test.serial(
     await kube.must('POST', POOLS, pool('last', { blocks: [own, host.address(111)] }));
     await create('older', { port }, { 'headgate.io/load-balancer-ips': host.address(112) });
     // Times of creation are whole seconds.
-    await delay(1_100);
+    await delay(1_010 - (Date.now() % 1_000));
     await create('younger', { port }, { 'headgate.io/load-balancer-ips': own });
     await until('it has its address', async () => (await published('younger')).join() === own);
     await kube.must('PATCH', servicePath('default', 'older'), {

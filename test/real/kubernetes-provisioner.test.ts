@@ -5,12 +5,12 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { deployDefinitions } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { deployDefinitions } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const needs = kubeNeeds();
 const test = requires(ava, { programs: [...(needs.programs ?? []), 'curl'], haproxy: true });
@@ -36,6 +36,7 @@ interface Call {
   readonly claim: string;
 }
 
+// Conformance: a network that must learn of addresses
 test.serial(
   'The program is told once the cluster has the claim, again until it succeeds, and of the release when the hold is over',
   async (t) => {
@@ -84,6 +85,7 @@ test.serial(
   },
 );
 
+// Conformance: a network that must learn of addresses
 test.serial(
   'Whoever takes over tells the program of every address in use; who follows tells it nothing',
   async (t) => {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import {
   each,
   Reported,
@@ -15,8 +15,8 @@ import {
   sliceJson,
   slicePath,
   until,
-} from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+} from '../support/kube/kube-objects.ts';
+import { FaultProxy } from '../support/traffic/fault-proxy.ts';
 
 const test = requires(ava, kubeNeeds());
 
@@ -30,6 +30,7 @@ async function proxyOf(): Promise<FaultProxy> {
   return FaultProxy.start({ host: '127.0.0.1', port: Number(new URL(kube.url).port) });
 }
 
+// Conformance: before all lists are complete
 test.serial('What is there comes as one change, what happens then comes at once', async (t) => {
   await kube.must('POST', servicePath('default'), serviceJson('web'));
   await kube.must('POST', slicePath('default'), sliceJson('web', ['10.1.0.1']));
@@ -64,6 +65,7 @@ test.serial('What is there comes as one change, what happens then comes at once'
   t.deepEqual(reported.changes[2]?.problems, []);
 });
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test.serial(
   'Only an event tells when the pods changed, and only of what changed since the start',
   async (t) => {
@@ -94,6 +96,7 @@ test.serial(
   },
 );
 
+// Conformance: a Service that is deleted and created again
 test.serial('A Service that is deleted and made again is removed and added', async (t) => {
   const reported = await Reported.create(kube);
   t.teardown(() => reported.close());
@@ -111,6 +114,7 @@ test.serial('A Service that is deleted and made again is removed and added', asy
   await kube.must('DELETE', servicePath('default', 'again'));
 });
 
+// Conformance: a part of the cluster
 test.serial('Settings narrow what is watched to namespaces and Services of a selector', async (t) => {
   for (const name of ['blue', 'green']) await kube.must('POST', '/api/v1/namespaces', { metadata: { name } });
   const labelled = { ...serviceJson('seen'), metadata: { name: 'seen', labels: { edge: 'yes' } } };
@@ -151,6 +155,7 @@ test.serial('An account without rights says so, and begins once it has them', as
   t.true(await reported.equals(kube));
 });
 
+// Conformance: connection reset, 5xx, 429, 401, a list that fails
 test.serial('A token that is refused is read again from its file', async (t) => {
   const account = '/api/v1/namespaces/default/serviceaccounts/agent';
   await kube.must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
@@ -174,6 +179,7 @@ test.serial('A token that is refused is read again from its file', async (t) => 
   t.is(await ask(), 200);
 });
 
+// Conformance: several API servers
 test.serial(
   'The next API server is asked where one does not answer, and asked on while it does',
   async (t) => {
@@ -194,6 +200,8 @@ test.serial(
   },
 );
 
+// Conformance: connection reset, 5xx, 429, 401, a list that fails
+// Conformance: churn
 test.serial('No update is lost under 200 writes a second while connections are reset', async (t) => {
   t.timeout(120_000);
   const proxy = await proxyOf();
@@ -232,6 +240,7 @@ test.serial('No update is lost under 200 writes a second while connections are r
   await until('they are gone', () => reported.equals(kube));
 });
 
+// Conformance: a silent connection
 test.serial('A connection that has fallen silent is given up, and nothing is lost', async (t) => {
   const proxy = await proxyOf();
   t.teardown(() => proxy.close());
@@ -247,6 +256,7 @@ test.serial('A connection that has fallen silent is given up, and nothing is los
   await kube.must('DELETE', servicePath('default', 'silent'));
 });
 
+// Conformance: a silent connection
 test.serial('Late bytes are only late', async (t) => {
   const proxy = await proxyOf();
   t.teardown(() => proxy.close());
@@ -264,6 +274,7 @@ test.serial('Late bytes are only late', async (t) => {
   );
 });
 
+// Conformance: no API server at the start
 test.serial(
   'An agent that starts without an API server serves the last good state, and then what differs',
   async (t) => {

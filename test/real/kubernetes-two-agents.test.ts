@@ -4,11 +4,11 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { haproxyExecutable } from '../support/haproxy.ts';
-import { type AuditedWrite, type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { type AuditedWrite, type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
 
 const needs = kubeNeeds();
 const test = requires(ava, {
@@ -27,6 +27,7 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
+// Conformance: two agents on one cluster
 test.serial(
   'Two agents serve the same, one writes and tells what is wrong, and the other one follows when it is killed',
   async (t) => {

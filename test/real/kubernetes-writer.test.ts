@@ -14,11 +14,11 @@ import { type DesiredService, FINALIZER } from '../../agent/kubernetes/writers/s
 import { desiredStatus, type StatusFacts } from '../../agent/kubernetes/writers/service-status.ts';
 import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/writers/status-writer.ts';
 import type { Protocol } from '../../agent/model/load-balancer.ts';
-import { agentClient, deploy, NAMESPACE } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { requires } from '../support/requirements.ts';
-import { silentLog } from '../support/silent-log.ts';
-import { loadBalancerOf, translated } from '../support/translated.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { agentClient, deploy, NAMESPACE } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { silentLog } from '../support/values/silent-log.ts';
+import { loadBalancerOf, translated } from '../support/values/translated.ts';
 
 const test = requires(ava, kubeNeeds());
 
@@ -42,6 +42,7 @@ test.after.always(async () => {
   await kube?.stop();
 });
 
+// Conformance: status.loadBalancer.ingress[].ipMode
 test.serial(
   'A status with ports, errors and conditions is taken by the API server as it was meant',
   async (t) => {
@@ -125,6 +126,7 @@ test.serial(
   },
 );
 
+// Conformance: status.conditions
 test.serial('Two who write to one Service at a time both have their way', async (t) => {
   const service = await create('shared', { loadBalancerIP: '192.0.2.12' });
   const writer = writes({ currentService: () => service });
@@ -146,6 +148,7 @@ test.serial('Two who write to one Service at a time both have their way', async 
   await writer.close();
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test.serial(
   'claimed() puts the finalizer there first; deletion then waits for the teardown, and no longer',
   async (t) => {
@@ -182,6 +185,7 @@ test.serial(
   },
 );
 
+// Conformance: spec.type
 test.serial('A Service that becomes another type loses address, conditions and finalizer', async (t) => {
   const service = await create('turned', { loadBalancerIP: '192.0.2.14' });
   await kube.must('PATCH', `${SERVICES}/turned`, { metadata: { finalizers: ['example.org/keep'] } });
@@ -204,6 +208,7 @@ test.serial('A Service that becomes another type loses address, conditions and f
   await writer.close();
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test.serial('A teardown that is never confirmed does not keep a Service for ever', async (t) => {
   const service = await create('stuck', { loadBalancerIP: '192.0.2.15' });
   const writer = writes({ escapeAfter: 300 });
@@ -219,6 +224,7 @@ test.serial('A teardown that is never confirmed does not keep a Service for ever
   await writer.close();
 });
 
+// Conformance: a Service that is deleted and created again
 test.serial(
   'A Service that was made anew under its name is not touched by what was meant for the old one',
   async (t) => {
@@ -237,6 +243,7 @@ test.serial(
   },
 );
 
+// Conformance: events.k8s.io/v1 Event
 test.serial('Events are there, in both versions of their API, and repetitions are counted', async (t) => {
   const service = await create('talked-about', {});
   const recorder = new EventRecorder({
@@ -291,6 +298,7 @@ test.serial('What was written makes its Events once', async (t) => {
   await writer.close();
 });
 
+// Conformance: coordination.k8s.io/v1 Lease
 test.serial('Of two agents one leads; the other follows at once when it is closed', async (t) => {
   const a = elects('a');
   await until('a leads', async () => a.isLeader, Boolean);
@@ -313,6 +321,7 @@ test.serial('Of two agents one leads; the other follows at once when it is close
   await b.close();
 });
 
+// Conformance: coordination.k8s.io/v1 Lease
 test.serial('A time with the three digits of a Date is refused: microTime() is not for show', async (t) => {
   const spec = { holderIdentity: 'x', renewTime: new Date().toISOString() };
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;

@@ -4,12 +4,12 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { goneBack, type ReadFamily, readMetrics } from '../support/metrics-text.ts';
-import { requires } from '../support/requirements.ts';
-import { webObjects } from '../support/service-objects.ts';
-import { ask, Client } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, signal, TestHost } from '../support/host/agent.ts';
+import { goneBack, type ReadFamily, readMetrics } from '../support/report/metrics-text.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Client } from '../support/traffic/traffic.ts';
+import { webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 

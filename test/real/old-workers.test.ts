@@ -1,10 +1,10 @@
 // Connections that an old worker still has after a reload: they go on, but not to members that are out of use.
 
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { Client } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { Client } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 

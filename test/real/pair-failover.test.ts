@@ -3,11 +3,19 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { processesOf, signal, type TestHost } from '../support/agent.ts';
-import { type AgentPair, INSTANCE, order, pairOf, roleOf, startAgentPair } from '../support/agent-pair.ts';
-import type { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
-import { type Json, webObjects } from '../support/service-objects.ts';
+import { HEAR } from '../../agent/pair/standing/promotion.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { processesOf, signal, type TestHost } from '../support/host/agent.ts';
+import type { TestNetwork } from '../support/host/namespaces.ts';
+import { type Json, webObjects } from '../support/values/service-objects.ts';
+import {
+  type AgentPair,
+  INSTANCE,
+  order,
+  pairOf,
+  roleOf,
+  startAgentPair,
+} from '../support/vrrp/agent-pair.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
@@ -66,12 +74,16 @@ test.serial(
       t.is(await network.whoServes(VIP), 'member');
     };
     await b.agent.stop();
-    // Longer than a peer counts as heard, and is then waited for.
-    await delay(8_000);
+    await a.host.until('b is unknown', async () => (await pairOf(a.host)).peer === undefined);
+    await delay(HEAR + 500);
     await standsBack();
     const again = await b.host.start();
-    await a.host.until('b is heard', async () => (await pairOf(a.host)).fault === '');
-    await delay(4_000);
+    await a.host.until('b is heard and master', async () => {
+      const { fault, peer } = await pairOf(a.host);
+      return fault === '' && peer?.roles[INSTANCE] === 'master';
+    });
+    // Some of its reports.
+    await delay(1_500);
     await standsBack();
     await again.kill();
     await network.cut(b.name);

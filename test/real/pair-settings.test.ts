@@ -1,8 +1,8 @@
 // What SIGHUP makes of other settings of VRRP on a pair of whole agents.
 
 import ava from 'ava';
-import { areAlike, startAgentPair } from '../support/agent-pair.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { areAlike, startAgentPair } from '../support/vrrp/agent-pair.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });

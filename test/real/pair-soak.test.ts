@@ -6,16 +6,16 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { type AgentPair, order, roleOf, type Side, startAgentPair } from '../support/agent-pair.ts';
-import { Churn } from '../support/churn.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { servicePath, slicePath } from '../support/kube-objects.ts';
-import { INSPECTED } from '../support/live-heap.ts';
-import { requires } from '../support/requirements.ts';
-import { type Json, webObjects } from '../support/service-objects.ts';
-import { type Measures, measure, measureAtRest, moreThan } from '../support/side-measures.ts';
-import { SoakSeries } from '../support/soak-series.ts';
-import { SteadyClient } from '../support/steady-client.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { Churn } from '../support/kube/churn.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { servicePath, slicePath } from '../support/kube/kube-objects.ts';
+import { INSPECTED } from '../support/measure/live-heap.ts';
+import { type Measures, measure, measureAtRest, moreThan } from '../support/measure/side-measures.ts';
+import { SoakSeries } from '../support/measure/soak-series.ts';
+import { type Json, webObjects } from '../support/values/service-objects.ts';
+import { type AgentPair, order, roleOf, type Side, startAgentPair } from '../support/vrrp/agent-pair.ts';
+import { SteadyClient } from '../support/vrrp/steady-client.ts';
 
 const needs = kubeNeeds('keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl');
 const test = requires(ava, { ...needs, haproxy: true, root: true });

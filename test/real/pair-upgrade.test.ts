@@ -1,11 +1,11 @@
 // A pair whose hosts are upgraded one after the other, as docs/pair.md has an operator do it, under the eyes of a client.
 
 import ava from 'ava';
-import type { RunningAgent, TestHost } from '../support/agent.ts';
-import { areAlike, order, pairOf, startAgentPair } from '../support/agent-pair.ts';
-import { otherVersion } from '../support/other-version.ts';
-import { requires } from '../support/requirements.ts';
-import { SteadyClient } from '../support/steady-client.ts';
+import { requires } from '../support/basics/requirements.ts';
+import type { RunningAgent, TestHost } from '../support/host/agent.ts';
+import { otherVersion } from '../support/host/other-version.ts';
+import { areAlike, order, pairOf, startAgentPair } from '../support/vrrp/agent-pair.ts';
+import { SteadyClient } from '../support/vrrp/steady-client.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
 const test = requires(ava, { haproxy: true, root: true, programs });

@@ -4,18 +4,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import type { OrderOutcome } from '../../agent/pair/orders/orders.ts';
-import { type CommandResult, signal, TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { makeCredentials } from '../support/pair-credentials.ts';
-import { removeFolder } from '../support/remove-folder.ts';
-import { requires } from '../support/requirements.ts';
-import { ask } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type CommandResult, signal, TestHost } from '../support/host/agent.ts';
+import { removeFolder } from '../support/host/remove-folder.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask } from '../support/traffic/traffic.ts';
+import { makeCredentials } from '../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['openssl'] });
 
 const TABLE = 'show table default:web:tcp:17080:v4';
 const TABLES_PORT = 9182;
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test.serial('A client keeps its member on the other host, and over a reload there', async (t) => {
   const [a, b] = await pairOfHosts(t);
   await startMembers(t, a, 5);
@@ -97,7 +98,8 @@ test.serial(
       for (const host of [a, b])
         await host.serve({ ...waiting, name: `shop-${stopped.length}`, members: [a.address(12)] });
       if (stopped.length === 1) await a.until('it is unknown', async () => !(await isHeard(a)));
-      else await delay(3_000);
+      // Longer than a peer is waited for.
+      else await delay(2_200);
       for (const { pid } of stopped) signal(pid, 'SIGCONT');
       for (const host of [a, b])
         await host.until('they are alike', async () => {

@@ -6,12 +6,12 @@ import { statSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
 import ava from 'ava';
-import { signal, TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { occupied, vacated } from '../support/occupied.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
-import { ask, Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { signal, TestHost } from '../support/host/agent.ts';
+import { occupied, vacated } from '../support/host/occupied.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Load } from '../support/traffic/traffic.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 const asRoot = requires(ava, { haproxy: true, root: true, programs: ['ip'] });

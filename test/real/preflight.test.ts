@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { type Finding, type PreflightSettings, preflight } from '../../agent/vips/keepalived/preflight.ts';
-import { keepalivedExecutable } from '../support/keepalived.ts';
-import { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestNetwork } from '../support/host/namespaces.ts';
+import { keepalivedExecutable } from '../support/vrrp/keepalived.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter', 'sysctl'] });
 

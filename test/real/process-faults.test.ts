@@ -6,12 +6,12 @@ import { unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
-import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { removeFolder } from '../support/remove-folder.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
-import { ask, Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, signal, TestHost } from '../support/host/agent.ts';
+import { removeFolder } from '../support/host/remove-folder.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Load } from '../support/traffic/traffic.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -4,12 +4,12 @@
 import ava from 'ava';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
-import { TestHost } from '../support/agent.ts';
-import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/deploy.ts';
-import { type Kube, kubeNeeds, startKube } from '../support/kube.ts';
-import { until } from '../support/kube-objects.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/kube/deploy.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { until } from '../support/kube/kube-objects.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
@@ -114,6 +114,7 @@ test.after.always(async () => {
   await kube?.stop();
 });
 
+// Conformance: RBAC
 test('Everything that the agent asks is allowed', async (t) => {
   for (const call of allowed) {
     const { status, body } = call[2]?.query === undefined ? await ask(call) : await watched(call);
@@ -121,10 +122,13 @@ test('Everything that the agent asks is allowed', async (t) => {
   }
 });
 
+// Conformance: spec.externalTrafficPolicy
+// Conformance: RBAC
 test('Nothing else is allowed', async (t) => {
   for (const call of refused) t.is((await ask(call)).status, 403, nameOf(call));
 });
 
+// Conformance: RBAC
 test('The rights are those and no more, as the API server itself lists them', async (t) => {
   const inDefault = await rulesIn('default');
   t.deepEqual(inDefault, [
@@ -159,6 +163,7 @@ test('The rights are those and no more, as the API server itself lists them', as
   );
 });
 
+// Conformance: spec.loadBalancerIP
 test('The status subresource leaves the spec as it is, whatever the patch says', async (t) => {
   const services = '/api/v1/namespaces/default/services';
   await kube.must('POST', services, { metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } });
@@ -170,6 +175,7 @@ test('The status subresource leaves the spec as it is, whatever the patch says',
   t.is(spec.externalIPs, undefined);
 });
 
+// Conformance: RBAC
 test.serial(
   'An agent at work writes what it is to write with these rights, and is refused nothing',
   async (t) => {

@@ -3,11 +3,11 @@
 
 import { readFile } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { type Poison, poisonedHaproxy, poisons } from '../support/poisoned-haproxy.ts';
-import { requires } from '../support/requirements.ts';
-import { ask, Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Poison, poisonedHaproxy, poisons } from '../support/haproxy/poisoned-haproxy.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['bash', 'sed', 'grep'] });
 

@@ -2,10 +2,10 @@
 
 import { readFile, stat } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { ask, Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
 

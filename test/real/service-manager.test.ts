@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ava from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { NotifySocket } from '../support/notify-socket.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { NotifySocket } from '../support/host/notify-socket.ts';
+import { startMembers } from '../support/traffic/members.ts';
 
 const test = requires(ava, {
   haproxy: true,

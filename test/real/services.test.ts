@@ -4,11 +4,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startMembers } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/service-objects.ts';
-import { ask, Client } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask, Client } from '../support/traffic/traffic.ts';
+import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -121,6 +121,7 @@ test.serial(
   },
 );
 
+// Conformance: spec.loadBalancerSourceRanges
 test.serial('Source ranges open and close at runtime', async (t) => {
   const host = await withMembers(t);
   const [inside, outside] = [host.address(50), host.address(60)];
@@ -207,6 +208,7 @@ test.serial('Session affinity survives reloads right after a cold start', async 
     t.is(await ask(client), answers.get(client.from) ?? '', client.from);
 });
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test.serial('Session affinity survives a reload', async (t) => {
   const host = await withMembers(t, 5);
   const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
@@ -232,6 +234,7 @@ test.serial('Session affinity survives a reload', async (t) => {
   t.deepEqual(await chosen(), before);
 });
 
+// Conformance: spec.ports[].protocol
 test.serial('A UDP port is reported while the TCP port beside it is served', async (t) => {
   const host = await withMembers(t);
   const ports = [

@@ -5,13 +5,13 @@ import { connect, createServer } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
 import type { PageSummary, PageView } from '../../health/page-model.ts';
 import { startHealthServer } from '../../health/server.ts';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { Browser, type Page } from '../support/browser.ts';
-import { startMembers } from '../support/members.ts';
-import { detail, summary, view } from '../support/page-view.ts';
-import { requires } from '../support/requirements.ts';
-import { VIP_PORT } from '../support/service-objects.ts';
-import { ask } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { Browser, type Page } from '../support/report/browser.ts';
+import { detail, summary, view } from '../support/report/page-view.ts';
+import { startMembers } from '../support/traffic/members.ts';
+import { ask } from '../support/traffic/traffic.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['chromium'] });
 

@@ -1,11 +1,11 @@
 // Real traffic through a real HAProxy while members come, go and die: no reload, no failed request.
 
 import ava, { type ExecutionContext } from 'ava';
-import { TestHost } from '../support/agent.ts';
-import { startHungMember, startMember, startMembers, type TestMember } from '../support/members.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT } from '../support/service-objects.ts';
-import { ask, Client, Load } from '../support/traffic.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { TestHost } from '../support/host/agent.ts';
+import { startHungMember, startMember, startMembers, type TestMember } from '../support/traffic/members.ts';
+import { ask, Client, Load } from '../support/traffic/traffic.ts';
+import { MEMBER_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -82,6 +82,7 @@ test.serial('A client that ends its sending with its request is answered in HTTP
   }
 });
 
+// Conformance: established connections
 test.serial('A terminating member keeps its connection and gets no new one', async (t) => {
   const { host } = await served(t, 2);
   await host.serve({ members: [host.address(11)] });

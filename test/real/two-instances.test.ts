@@ -1,11 +1,11 @@
 // Two load balancers on one host: an agent each, with its HAProxy and keepalived in a network namespace of its own.
 
 import ava, { type ExecutionContext } from 'ava';
-import { type RunningAgent, TestHost } from '../support/agent.ts';
-import { keepalivedFlags } from '../support/keepalived.ts';
-import { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { TestNetwork } from '../support/host/namespaces.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/values/service-objects.ts';
+import { keepalivedFlags } from '../support/vrrp/keepalived.ts';
 
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'];
 const test = requires(ava, { haproxy: true, root: true, programs });

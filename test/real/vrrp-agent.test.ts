@@ -4,13 +4,13 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
-import { type RunningAgent, signal, TestHost } from '../support/agent.ts';
-import { haproxyExecutable } from '../support/haproxy.ts';
-import { keepalivedFlags } from '../support/keepalived.ts';
-import { goneBack, readMetrics } from '../support/metrics-text.ts';
-import { TestNetwork } from '../support/namespaces.ts';
-import { requires } from '../support/requirements.ts';
-import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/service-objects.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
+import { type RunningAgent, signal, TestHost } from '../support/host/agent.ts';
+import { TestNetwork } from '../support/host/namespaces.ts';
+import { goneBack, readMetrics } from '../support/report/metrics-text.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/values/service-objects.ts';
+import { keepalivedFlags } from '../support/vrrp/keepalived.ts';
 
 const test = requires(ava, {
   haproxy: true,

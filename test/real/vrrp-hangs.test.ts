@@ -8,11 +8,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/host/namespace.ts';
 import { findKeepalived, vrrpProcess } from '../../agent/vips/keepalived/process/find-keepalived.ts';
-import { signal } from '../support/agent.ts';
-import { keepalivedExecutable } from '../support/keepalived.ts';
-import { removeFolder } from '../support/remove-folder.ts';
-import { requires } from '../support/requirements.ts';
-import { createPair, type Pair, type PairHost, startPair, until, vip, vips } from '../support/vrrp-pair.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { signal } from '../support/host/agent.ts';
+import { removeFolder } from '../support/host/remove-folder.ts';
+import { keepalivedExecutable } from '../support/vrrp/keepalived.ts';
+import {
+  createPair,
+  type Pair,
+  type PairHost,
+  startPair,
+  until,
+  vip,
+  vips,
+} from '../support/vrrp/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 

@@ -1,7 +1,7 @@
 // Settings of VRRP that change while the real keepalived runs, one host after the other, as an operator would do it.
 
 import ava, { type ExecutionContext } from 'ava';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
 import {
   ANCHOR,
   createPair,
@@ -11,7 +11,7 @@ import {
   until,
   vip,
   vips,
-} from '../support/vrrp-pair.ts';
+} from '../support/vrrp/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 

@@ -2,8 +2,8 @@
 
 import { randomInt } from 'node:crypto';
 import ava from 'ava';
-import { requires } from '../support/requirements.ts';
-import { createPair, startPair, until, vips } from '../support/vrrp-pair.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { createPair, startPair, until, vips } from '../support/vrrp/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 

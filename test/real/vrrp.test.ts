@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { keepalivedExecutable } from '../support/keepalived.ts';
-import { requires } from '../support/requirements.ts';
-import { ANCHOR, createPair, type Pair, startPair, until, vip, vips } from '../support/vrrp-pair.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { keepalivedExecutable } from '../support/vrrp/keepalived.ts';
+import { ANCHOR, createPair, type Pair, startPair, until, vip, vips } from '../support/vrrp/vrrp-pair.ts';
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 

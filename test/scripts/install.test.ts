@@ -8,7 +8,7 @@ import anyTest, { type TestFn } from 'ava';
 // The script runs in a directory of its own with nothing in PATH but these and what a test puts there.
 const TOOLS = ['cat', 'chmod', 'dirname', 'find', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
 const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
-const assets = fileURLToPath(new URL('../support/kube-assets.sh', import.meta.url));
+const assets = fileURLToPath(new URL('../support/kube/kube-assets.sh', import.meta.url));
 
 interface Context {
   readonly app: string;
@@ -29,7 +29,7 @@ test.beforeEach(async (t) => {
   await mkdir(join(app, 'scripts'));
   await copyFile(script, join(app, 'scripts/install.sh'));
   await mkdir(join(app, 'test/support/kube/kubernetes'), { recursive: true });
-  await copyFile(assets, join(app, 'test/support/kube-assets.sh'));
+  await copyFile(assets, join(app, 'test/support/kube/kube-assets.sh'));
   await writeFile(join(app, 'package-lock.json'), '{}');
   await writeFile(journal, '');
   for (const tool of TOOLS) await symlink(`/usr/bin/${tool}`, join(bin, tool));
@@ -129,6 +129,17 @@ test('install.sh is quiet and calls nothing when nothing is missing', async (t) 
   await complete(t.context, 'wrk');
   t.deepEqual(await t.context.install(), { code: 0, stdout: '', stderr: '' });
   t.deepEqual(await t.context.journal(), []);
+});
+
+test('install.sh node brings Node where HAProxy is missing, and leaves HAProxy out', async (t) => {
+  const { app, install, journal, program } = t.context;
+  await complete(t.context, 'node_modules', 'haproxy', 'ip', 'wrk');
+  await program('npm', NPM);
+  await program('apt-get', APT);
+  await writeFile(join(app, 'scripts/bundle.ts'), '');
+  t.is((await install('node')).code, 0);
+  t.deepEqual(await journal(), ['npm ci --no-audit --no-fund --no-update-notifier --loglevel=error']);
+  t.deepEqual(await install('node'), { code: 0, stdout: '', stderr: '' });
 });
 
 test('install.sh as root installs the packages that are missing, and no daemon starts meanwhile', async (t) => {

@@ -4,7 +4,7 @@ import { usages } from '../../agent/cli/usage.ts';
 import { allSettings, flagOf } from '../../agent/settings/table.ts';
 import { bashCompletion } from '../../scripts/bash-completion.ts';
 import { commandPage, settingsPage } from '../../scripts/man-pages.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
 
 const test = requires(ava, { programs: ['bash'] });
 

@@ -1,40 +1,59 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const requirements = JSON.stringify(join(root, 'test/support/requirements.ts'));
+const { ALLOW_SKIP: _, ...inherited } = process.env;
+const requirements = JSON.stringify(join(root, 'test/support/basics/requirements.ts'));
 
 // One after the other: each starts AVA, and a suite's time without progress must not pass while others have the processor.
 
+/** A suite of these files in a folder of its own, which goes with the test. */
+async function suiteOf(
+  t: Pick<ExecutionContext<unknown>, 'teardown'>,
+  files: Readonly<Record<string, string>>,
+): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'suite-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  await mkdir(join(directory, 'test'));
+  await symlink(join(root, 'node_modules'), join(directory, 'node_modules'));
+  await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
+  await writeFile(
+    join(directory, 'ava.config.js'),
+    "export default { files: ['test/*.test.ts'], extensions: ['ts'], timeout: process.env.SUITE_TIMEOUT ?? '10s', workerThreads: false };",
+  );
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, 'test', name), text);
+  return directory;
+}
+
 /** Runs the project's test runner on a suite of these files; gives its exit status and its last line. */
 async function runSuite(
+  t: Pick<ExecutionContext<unknown>, 'teardown'>,
   files: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
 ): Promise<{ code: number; last: string; output: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'suite-'));
-  try {
-    await symlink(join(root, 'node_modules'), join(directory, 'node_modules'));
-    await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
-    await writeFile(
-      join(directory, 'ava.config.js'),
-      "export default { files: ['*.test.ts'], extensions: ['ts'], timeout: '10s', workerThreads: false };",
-    );
-    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
-    const { ALLOW_SKIP: _, ...inherited } = process.env;
-    const args = [join(root, 'scripts/test.ts'), '--directory', directory];
-    return await new Promise((resolve) => {
-      execFile(process.execPath, args, { env: { ...inherited, ...env } }, (error, stdout, stderr) => {
+  const directory = await suiteOf(t, files);
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      runnerOf(directory, args),
+      { env: { ...inherited, ...env } },
+      (error, stdout, stderr) => {
         const last = stdout.trimEnd().split('\n').at(-1) ?? '';
         resolve({ code: error === null ? 0 : Number(error.code), last, output: stdout + stderr });
-      });
-    });
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+      },
+    );
+  });
+}
+
+function runnerOf(directory: string, args: readonly string[] = []): string[] {
+  return [join(root, 'scripts/test.ts'), '--directory', directory, ...args];
 }
 
 const good = "import test from 'ava';\ntest('One passes', (t) => t.pass());\n";
@@ -45,8 +64,9 @@ const ends = test.macro({
     files: Record<string, string>,
     env: Record<string, string>,
     expected: { code: number; last: string; says?: RegExp },
+    args: readonly string[] = [],
   ) {
-    const { code, last, output } = await runSuite(files, env);
+    const { code, last, output } = await runSuite(t, files, env, args);
     t.is(last, expected.last, output);
     t.is(code, expected.code);
     t.regex(output, expected.says ?? /./);
@@ -72,7 +92,7 @@ test.serial(
   {
     code: 0,
     last: '3 passed, 0 failed, 0 skipped',
-    says: /^# {3}[1-9]\d*\.\d s {2}b\.test\.ts\n# {3}\d+\.\d s {2}a\.test\.ts$/m,
+    says: /^# {3}[1-9]\d*\.\d s {2}test\/b\.test\.ts\n# {3}\d+\.\d s {2}test\/a\.test\.ts$/m,
   },
 );
 test.serial(
@@ -98,7 +118,7 @@ test.serial(
   'names the test that hangs, and ends',
   ends,
   { 'a.test.ts': `${good}test('Two hangs', () => new Promise(() => setTimeout(() => undefined, 1e6)));` },
-  {},
+  { SUITE_TIMEOUT: '3s' },
   { code: 1, last: '1 passed, 1 failed, 0 skipped', says: /^FAILED: Two hangs$/m },
 );
 test.serial(
@@ -151,7 +171,7 @@ const needy = `
   test('One needs it', (t) => t.pass());
   test.serial('Two needs it', (t) => t.pass());
   test('needs it', macro);
-`;
+`.replaceAll('\n  ', '\n');
 test.serial(
   'fails with tests whose needs this machine does not meet, and says what is missing',
   ends,
@@ -170,3 +190,104 @@ test.serial(
   { ALLOW_SKIP: '1' },
   { code: 0, last: '1 passed, 0 failed, 3 skipped' },
 );
+
+test.serial(
+  'runs the files that are named, each once',
+  ends,
+  { 'a.test.ts': good, 'b.test.ts': good, 'c.test.ts': good },
+  {},
+  { code: 0, last: '2 passed, 0 failed, 0 skipped' },
+  ['test/c.test.ts', 'test/a.test.ts', 'test/a.test.ts'],
+);
+test.serial(
+  'runs nothing if one of the named files does not exist',
+  ends,
+  { 'a.test.ts': good },
+  {},
+  {
+    code: 2,
+    last: '',
+    says: /^Cannot test "test\/b\.test\.ts": it is neither a test file nor a folder of them$/m,
+  },
+  ['test/a.test.ts', 'test/b.test.ts'],
+);
+
+const starting = (program: string) => `import { execFileSync } from 'node:child_process';
+import test from 'ava';
+test('One starts ${program}', (t) => t.notThrows(() => execFileSync('${program}', ['-c', 'exit'])));
+`;
+test.serial(
+  'runs tests that declare no needs with --fast, and gives them Node and a shell',
+  ends,
+  { 'a.test.ts': starting('sh'), 'b.test.ts': needy },
+  {},
+  { code: 0, last: '1 passed, 0 failed, 0 skipped' },
+  ['--fast'],
+);
+test.serial(
+  'fails with --fast if a test without needs starts another program',
+  ends,
+  { 'a.test.ts': starting('bash') },
+  {},
+  { code: 1, last: '0 passed, 1 failed, 0 skipped', says: /spawnSync bash ENOENT/ },
+  ['--fast'],
+);
+
+const DAEMON = `import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+const daemon = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+daemon.unref();
+writeFileSync(join(tmpdir(), 'file'), '');
+writeFileSync('started', JSON.stringify([process.pid, daemon.pid, tmpdir()]));
+`;
+test.serial(
+  'fails with a process that a test left behind, and ends it',
+  ends,
+  { 'a.test.ts': `${DAEMON}test('One leaves a daemon', (t) => t.pass());` },
+  {},
+  {
+    code: 1,
+    last: '1 passed, 1 failed, 0 skipped',
+    says: /^FAILED: A test left a process behind: sleep 600$/m,
+  },
+);
+
+for (const [signal, whom] of [
+  ['SIGINT', 'its process group'],
+  ['SIGTERM', 'itself'],
+] as const) {
+  test.serial(`The test runner ends AVA, tests and their daemons at ${signal} to ${whom}`, async (t) => {
+    const directory = await suiteOf(t, {
+      'a.test.ts': `${DAEMON}test('One hangs', () => new Promise(() => setTimeout(() => undefined, 1e6)));`,
+    });
+    const runner = spawn(process.execPath, runnerOf(directory), {
+      env: inherited,
+      detached: true,
+      stdio: 'ignore',
+    });
+    const ended = once(runner, 'exit');
+    const [worker, daemon, temporary] = await startedIn(directory);
+    process.kill(whom === 'itself' ? (runner.pid ?? 0) : -(runner.pid ?? 0), signal);
+    t.deepEqual(await ended, [null, signal]);
+    t.false(await isAlive(worker));
+    t.false(await isAlive(daemon));
+    await t.throwsAsync(access(temporary), { code: 'ENOENT' });
+  });
+}
+
+/** The process of the test file, its daemon, and the folder of temporary files. */
+async function startedIn(directory: string): Promise<[number, number, string]> {
+  for (;;) {
+    const text = await readFile(join(directory, 'started'), 'utf8').catch(() => '');
+    if (text.endsWith(']')) return JSON.parse(text) as [number, number, string];
+    await delay(20);
+  }
+}
+
+/** One that has ended and waits for its parent has no command line. */
+async function isAlive(pid: number): Promise<boolean> {
+  return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
+}

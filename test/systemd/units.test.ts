@@ -11,7 +11,7 @@ import { haproxyPaths } from '../../agent/haproxy/process/process.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { loweredBy } from '../../agent/vips/vrrp.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
-import { requires } from '../support/requirements.ts';
+import { requires } from '../support/basics/requirements.ts';
 
 const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', 'systemd-sysusers'] });
 

@@ -26,7 +26,7 @@ export interface RiseOptions {
  * Milliseconds for a peer to be heard, and for one of both to be known as master, before this host rises; where the
  * peer is dead VRRP does not wait for that.
  */
-const HEAR = 3_000;
+export const HEAR = 3_000;
 
 export class Rise {
   readonly #options: RiseOptions;

@@ -13,12 +13,12 @@ import type { AddressClaim } from '../../../agent/addresses/addresses.ts';
 import { claimManifest } from '../../../agent/kubernetes/address-objects.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
-import { claim, pool } from '../../support/address-requests.ts';
-import { FakeApi, type Json, refusal } from '../../support/fake-api.ts';
-import { until } from '../../support/kube-objects.ts';
-import { parsedObject, serviceJson } from '../../support/kubernetes-json.ts';
-import { silentLog } from '../../support/silent-log.ts';
-import { SETTINGS } from '../../support/translated.ts';
+import { FakeApi, type Json, refusal } from '../../support/kube/fake-api.ts';
+import { until } from '../../support/kube/kube-objects.ts';
+import { claim, pool } from '../../support/values/address-requests.ts';
+import { parsedObject, serviceJson } from '../../support/values/kubernetes-json.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
+import { SETTINGS } from '../../support/values/translated.ts';
 
 const TRANSLATING = { ...SETTINGS, handleUnclassed: true };
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { Provisioning } from '../../../agent/address-keeper/address-provisioning.ts';
 import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
 
 test('A release tells of the Services that still have the address, and of none where it is free', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-provisioning-'));

@@ -2,8 +2,8 @@
 
 import test from 'ava';
 import { askedAddress, type PoolsView } from '../../../agent/address-keeper/asked-address.ts';
-import { service } from '../../support/build.ts';
-import { SETTINGS } from '../../support/translated.ts';
+import { service } from '../../support/values/build.ts';
+import { SETTINGS } from '../../support/values/translated.ts';
 
 const POOLS: PoolsView = {
   isAny: true,

@@ -9,7 +9,7 @@ import { claimManifest, poolStatusManifest } from '../../../agent/kubernetes/add
 import { subdomain } from '../../../agent/kubernetes/object-names.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import { crdFiles } from '../../../scripts/crds.ts';
-import { claim, pool } from '../../support/address-requests.ts';
+import { claim, pool } from '../../support/values/address-requests.ts';
 
 const apiVersion = 'headgate.io/v1alpha1';
 

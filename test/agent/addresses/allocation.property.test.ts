@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { Addresses, type AddressRequest } from '../../../agent/addresses/addresses.ts';
 import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
-import { claim, doubles, pool, request, tcp, textsOf } from '../../support/address-requests.ts';
-import { allocate } from '../../support/allocate.ts';
+import { claim, doubles, pool, request, tcp, textsOf } from '../../support/values/address-requests.ts';
+import { allocate } from '../../support/values/allocate.ts';
 
 const RELEASE_AFTER = 100;
 
@@ -147,6 +147,7 @@ class History {
 
 const histories = fc.tuple(pools, fc.array(step, { maxLength: 25 }));
 
+// Conformance: shared addresses
 test('Whatever happens, no address and no port is given twice, and the store holds exactly the claims', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
@@ -168,6 +169,7 @@ test('Whatever happens, no address and no port is given twice, and the store hol
   );
 });
 
+// Conformance: an assigned address never moves
 test('An address moves only when its Service asks for another one or for another family', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
@@ -209,6 +211,7 @@ test('Nobody waits for what is free', (t) => {
   );
 });
 
+// Conformance: claims are the truth, not statuses
 test('Who starts anew from the claims comes to the same, without a write', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
@@ -267,6 +270,7 @@ const worlds = pools.chain((given) =>
   }),
 );
 
+// Conformance: the same input, the same choice
 test('The order in which objects come makes no difference', (t) => {
   fc.assert(
     fc.property(

@@ -12,8 +12,8 @@ import {
   request,
   tcp,
   textsOf,
-} from '../../support/address-requests.ts';
-import { allocate } from '../../support/allocate.ts';
+} from '../../support/values/address-requests.ts';
+import { allocate } from '../../support/values/allocate.ts';
 
 const MINUTE = 60_000;
 const HELD = 10 * MINUTE;
@@ -61,6 +61,7 @@ test('The same again changes nothing', (t) => {
   t.deepEqual(claimChanges, []);
 });
 
+// Conformance: the same input, the same choice
 test('The choice depends on the name of the Service and not on what other Services there are', (t) => {
   const alone = leading([pool('a', ['10.0.0.0/8'])]);
   ask(alone, 0, request('default/web'));
@@ -115,6 +116,7 @@ test('Everybody who waits for a pool gets an address once there is one for each'
   t.false(keys.some((key) => only(addresses, key) === ''));
 });
 
+// Conformance: a Service that is deleted and created again keeps its address
 test('A Service that is deleted and made again gets its address back, and the claim is the same', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/web'));
@@ -138,6 +140,7 @@ test('A Service that is deleted and made again gets its address back, and the cl
   t.is(addresses.nextExpiry(), Number.POSITIVE_INFINITY);
 });
 
+// Conformance: a Service that is deleted and created again keeps its address
 test('With releaseAfter 0 an address is free at once', (t) => {
   const addresses = leading([pool('a', ['192.0.2.1'])]);
   addresses.update({ releaseAfter: 0 }, 0);
@@ -171,6 +174,7 @@ test('A given address is given, and before any Service that takes what comes', (
   t.not(only(addresses, 'default/any'), '');
 });
 
+// Conformance: a second claimant
 test('A second claimant waits, says for whom, and gets the address at once when the first of its namespace is gone', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/first', { given: ['192.0.2.7'] }));
@@ -249,6 +253,7 @@ test('Pools are asked by priority, then by name; those with auto: false only by 
   );
 });
 
+// Conformance: pools for some Services
 test('A pool may be for some namespaces and labels only, also when it is asked for by name or address', (t) => {
   const rules = {
     serviceAllocation: {
@@ -282,6 +287,7 @@ test('A pool may be for some namespaces and labels only, also when it is asked f
   );
 });
 
+// Conformance: an assigned address never moves
 test('A draining pool gives nothing new and takes nothing away', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/old'));
@@ -319,6 +325,7 @@ for (const [what, pools] of [
   });
 }
 
+// Conformance: shared addresses
 test('Services with the same key share an address as long as their ports are disjoint', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   const shared = { sharingKey: 'k' };
@@ -340,6 +347,7 @@ test('Services with the same key share an address as long as their ports are dis
   );
 });
 
+// Conformance: shared addresses
 test('An address is shared within one namespace, and across them only where the pool says so', (t) => {
   const shared = (key: string, port: number) => request(key, { sharingKey: 'k', ports: tcp(port) });
   const apart = leading([pool('a', ['192.0.2.0/24'])]);
@@ -446,6 +454,7 @@ test('Dual stack takes one address of each family, of one pool where it can', (t
   t.deepEqual([v4?.family, v4?.pool, v6?.family, v6?.pool], ['v4', 'both', 'v6', 'both']);
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('PreferDualStack puts up with one family and gets the other when there is one; RequireDualStack waits', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(
@@ -465,6 +474,7 @@ test('PreferDualStack puts up with one family and gets the other when there is o
   t.is(had(addresses, 'default/requires').length, 2);
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('A Service that gives up a family keeps the other one', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24', '2001:db8::/64'])]);
   ask(addresses, 0, request('default/web', { families: ['v4', 'v6'] }));
@@ -475,6 +485,7 @@ test('A Service that gives up a family keeps the other one', (t) => {
   t.deepEqual(had(addresses, 'default/web'), both);
 });
 
+// Conformance: claims are the truth, not statuses
 test('An address in the status is adopted where it is in a pool and free, before anything new is given', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(
@@ -491,6 +502,7 @@ test('An address in the status is adopted where it is in a pool and free, before
   t.deepEqual(reasons(addresses, 'default/given'), ['AddressInUse']);
 });
 
+// Conformance: shared addresses
 test('Services that show one address share it without a key, if each has ports of its own, until one is alone', (t) => {
   const shown = { given: ['192.0.2.40'], statusIPs: ['192.0.2.40'] };
   const older = request('one/older', { created: 1, ...shown });
@@ -529,6 +541,7 @@ test('Who has all of an address keeps it, whatever the status of another one sho
   t.deepEqual(reasons(addresses, 'default/other'), ['AddressInUse']);
 });
 
+// Conformance: a Service that is deleted and created again keeps its address
 test('A reservation keeps its address from everybody', (t) => {
   const reservation = claim('router', { address: '192.0.2.1', reserved: true });
   const addresses = leading([pool('a', ['192.0.2.1'])], [reservation]);
@@ -567,6 +580,7 @@ test('A reservation for a namespace leaves the address to its Services that ask 
   );
 });
 
+// Conformance: claims are the truth, not statuses
 test('At the start claims count before statuses, statuses before wishes', (t) => {
   const { assignments, claimChanges } = allocate({
     pools: [pool('a', ['192.0.2.0/24'])],
@@ -791,6 +805,7 @@ test('What the store says of claims that are as they shall be changes nothing', 
   t.deepEqual([[...echo.changed], echo.claimChanges], [[], []]);
 });
 
+// Conformance: counts
 test('Counts add up, and a /64 counts as what it is', (t) => {
   const addresses = leading(
     [

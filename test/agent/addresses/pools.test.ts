@@ -5,7 +5,7 @@ import { matches, whyNotAllowed, whyNothingNew } from '../../../agent/addresses/
 import { readPools } from '../../../agent/addresses/read-pools.ts';
 import { addressNumber, addressText, parseBlock, rangeText } from '../../../agent/base/ip-range.ts';
 import type { Selector } from '../../../agent/kubernetes/address-pool.ts';
-import { pool } from '../../support/address-requests.ts';
+import { pool } from '../../support/values/address-requests.ts';
 
 test('readPools() reads every key and fills in the defaults', (t) => {
   const { pools, errors } = readPools([

@@ -4,7 +4,7 @@ import {
   type AddressRequest,
   addressRequest,
 } from '../../../agent/addresses/request.ts';
-import { service } from '../../support/build.ts';
+import { service } from '../../support/values/build.ts';
 
 const NONE: AddressAnnotations = {
   loadBalancerIps: [],
@@ -46,6 +46,7 @@ test(
     ports: [{ protocol: 'TCP', port: 80 }],
   },
 );
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test(
   'A single-stack Service asks for the family that the API server gave it',
   asks,
@@ -56,6 +57,7 @@ test(
     need: 'all',
   },
 );
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test(
   'PreferDualStack asks for as many as can be had, the primary family first',
   asks,
@@ -66,6 +68,7 @@ test(
     need: 'some',
   },
 );
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test(
   'PreferDualStack on a cluster of one family asks for that one',
   asks,

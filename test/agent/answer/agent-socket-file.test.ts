@@ -5,8 +5,8 @@ import test, { type ExecutionContext } from 'ava';
 import { askAgent, orderAgent, serveAgentSocket } from '../../../agent/answer/agent-socket.ts';
 import { AgentSocketFile } from '../../../agent/answer/agent-socket-file.ts';
 import { OwnFiles } from '../../../agent/host/own-files.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
 
 async function opened(t: ExecutionContext<unknown>) {
   const directory = await mkdtemp(join(tmpdir(), 'agent-socket-'));

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BackgroundWrite } from '../../../agent/base/background-write.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
 
 function background(write: () => Promise<void> = () => Promise.resolve(), rest = 0) {
   const clock = new FakeClock();

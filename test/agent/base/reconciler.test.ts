@@ -1,7 +1,7 @@
 import test from 'ava';
 import { HeadgateError } from '../../../agent/base/errors.ts';
 import { Reconciler } from '../../../agent/base/reconciler.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
 
 /** A reconciler whose steps do what the list says, one after the other, and then nothing. */
 function reconciler(results: (boolean | Error)[]) {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Rounds } from '../../../agent/base/rounds.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
 
 function rounds(work: () => void | Promise<void>) {
   const clock = new FakeClock();

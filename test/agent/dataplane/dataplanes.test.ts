@@ -9,8 +9,8 @@ import type {
 import { Dataplanes } from '../../../agent/dataplane/dataplanes.ts';
 import type { DataplaneStatus } from '../../../agent/dataplane/status.ts';
 import type { Engine, LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
-import { service } from '../../support/build.ts';
-import { loadBalancerOf, translated } from '../../support/translated.ts';
+import { service } from '../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 const KEY = 'default/web';
 const TCP = 'default:web:tcp:80:v4';

@@ -6,11 +6,11 @@ import { readRunning } from '../../../agent/haproxy/readback.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../support/build.ts';
-import { effectOf } from '../../support/effect.ts';
-import { Loopback, startRendered } from '../../support/rendered-haproxy.ts';
-import { requires } from '../../support/requirements.ts';
-import { loadBalancerOf, translated } from '../../support/translated.ts';
+import { requires } from '../../support/basics/requirements.ts';
+import { effectOf } from '../../support/haproxy/effect.ts';
+import { Loopback, startRendered } from '../../support/haproxy/rendered-haproxy.ts';
+import { service, slice } from '../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -9,8 +9,8 @@ import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
 import type { Command } from '../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/socket/version.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
-import { effectOf } from '../../support/effect.ts';
-import { alike, anyLoadBalancer } from '../../support/load-balancers.ts';
+import { effectOf } from '../../support/haproxy/effect.ts';
+import { alike, anyLoadBalancer } from '../../support/values/load-balancers.ts';
 
 const KEY = 'default/web';
 const OLDEST = capabilitiesOf(parseVersion('2.6.12'));

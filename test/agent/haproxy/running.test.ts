@@ -1,8 +1,8 @@
 import test from 'ava';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
-import { service, slice } from '../../support/build.ts';
-import { translated } from '../../support/translated.ts';
+import { service, slice } from '../../support/values/build.ts';
+import { translated } from '../../support/values/translated.ts';
 
 const [API, WEB] = ['default:api:tcp:81:v4', 'default:web:tcp:80:v4'];
 

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { trimLog } from '../../../agent/host/daemon-output.ts';
 import { pidIn, startDetached } from '../../../agent/host/detached-process.ts';
 import { runCommand } from '../../../agent/host/run-command.ts';
-import { eventually } from '../../support/haproxy.ts';
+import { eventually } from '../../support/basics/eventually.ts';
 
 async function folder(t: ExecutionContext<unknown>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'detached-'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { KeptFile } from '../../../agent/host/kept-file.ts';
-import { removeFolder } from '../../support/remove-folder.ts';
+import { removeFolder } from '../../support/host/remove-folder.ts';
 
 test('What somebody makes of the file while it is still being written is seen', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'hg-'));

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { type OwnFile, OwnFiles } from '../../../agent/host/own-files.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
 
 interface FakeFile extends OwnFile {
   isThere: boolean;

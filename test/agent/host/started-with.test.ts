@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { startedWith } from '../../../agent/host/started-with.ts';
-import { eventually } from '../../support/haproxy.ts';
+import { eventually } from '../../support/basics/eventually.ts';
+import { requires } from '../../support/basics/requirements.ts';
+
+const test = requires(ava, { programs: ['unshare'] });
 
 /** Has `word` among its words for as long as the test runs; `within`: words of a command that becomes the rest. */
 function sleeper(t: ExecutionContext<unknown>, word: string, within: readonly string[] = []): ChildProcess {

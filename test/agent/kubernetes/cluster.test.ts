@@ -7,8 +7,8 @@ import {
   type ObjectSource,
 } from '../../../agent/kubernetes/cluster.ts';
 import type { Endpoints, KubernetesObject, Service } from '../../../agent/kubernetes/objects.ts';
-import { claim as claimOf, pool } from '../../support/address-requests.ts';
-import { node, service, slice } from '../../support/build.ts';
+import { claim as claimOf, pool } from '../../support/values/address-requests.ts';
+import { node, service, slice } from '../../support/values/build.ts';
 
 // No slice has an address in 10.0.9.0/24, so that the two always differ.
 function endpoints(name = 'web', address = '10.0.9.9'): Endpoints {
@@ -109,6 +109,7 @@ test('A Service of a folder that is not ours counts only where the API has none 
   t.deepEqual(seen(), ['folder', true, undefined]);
 });
 
+// Conformance: label kubernetes.io/service-name
 test('A slice that moves to another Service marks the old one and the new one', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'a' })] }).keys, ['default/a']);
@@ -120,6 +121,7 @@ test('A slice that moves to another Service marks the old one and the new one', 
   t.deepEqual(addressesOf(cluster, 'default/b'), ['10.0.0.1']);
 });
 
+// Conformance: label kubernetes.io/service-name
 test('A slice of no Service marks nothing', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: '' })] }).keys, []);
@@ -142,6 +144,7 @@ test('slices() sorts by name, and gives the same list until one of them changes'
   t.deepEqual(addressesOf(cluster), ['10.0.0.1', '10.0.0.2', '10.0.0.1']);
 });
 
+// Conformance: Endpoints, the old kind
 test('Endpoints count only where the Service has no EndpointSlice', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [endpoints()] }).keys, ['default/web']);

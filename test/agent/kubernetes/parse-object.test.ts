@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { EndpointSlice } from '../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
+import { processorTime } from '../../support/measure/processor-time.ts';
 import {
   endpointsJson,
   type Json,
@@ -10,8 +11,7 @@ import {
   parsedObject,
   serviceJson,
   sliceJson,
-} from '../../support/kubernetes-json.ts';
-import { processorTime } from '../../support/processor-time.ts';
+} from '../../support/values/kubernetes-json.ts';
 
 test('parseObject() fills in the defaults of a Service', (t) => {
   t.deepEqual(parsedObject(serviceJson()), {
@@ -109,6 +109,7 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
   });
 });
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test('parseObject() gives session affinity three hours where the Service does not say', (t) => {
   t.like(parsedObject(serviceJson('web', { spec: { sessionAffinity: 'ClientIP' } })), {
     affinitySeconds: 10800,
@@ -133,11 +134,13 @@ const conditions = test.macro((t, given: unknown, expected: Json) => {
   const object = parsedObject(manifest);
   t.like(object.kind === 'EndpointSlice' ? object.endpoints[0] : undefined, expected);
 });
+// Conformance: endpoints[].conditions
 test('An endpoint without conditions is ready', conditions, undefined, {
   ready: true,
   serving: true,
   terminating: false,
 });
+// Conformance: endpoints[].conditions
 test(
   'An endpoint whose conditions are null is ready',
   conditions,
@@ -148,6 +151,7 @@ test(
     terminating: false,
   },
 );
+// Conformance: endpoints[].conditions
 test(
   'An endpoint that is not ready does not serve unless it says so',
   conditions,
@@ -157,6 +161,7 @@ test(
     serving: false,
   },
 );
+// Conformance: endpoints[].conditions
 test(
   'An endpoint that terminates may still serve',
   conditions,
@@ -164,6 +169,7 @@ test(
   { ready: false, serving: true, terminating: true },
 );
 
+// Conformance: endpoints[].addresses
 test('Only the first address of an endpoint counts', (t) => {
   const slice = sliceJson('web-abc', [], { endpoints: [{ addresses: ['10.0.0.1', '10.0.0.2'] }] });
   t.like(parsedObject(slice), { endpoints: [{ address: '10.0.0.1' }] });
@@ -171,6 +177,7 @@ test('Only the first address of an endpoint counts', (t) => {
   t.is(endpoints.length, 1);
 });
 
+// Conformance: the largest slice
 test('A slice may have 1,000 endpoints and 100 ports', (t) => {
   const addresses = Array.from({ length: 1_000 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
   const ports = Array.from({ length: 100 }, (_, at) => ({ name: `p-${at}`, port: 8_000 + at }));
@@ -272,6 +279,7 @@ test('parseObject() makes slices of Endpoints, one per subset and family', (t) =
   t.like(object.slices[0]?.endpoints[0], { nodeName: 'node-1', target: 'Pod/web-1', terminating: false });
 });
 
+// Conformance: condition Ready, taints
 test('Taints that only say that a node does not answer do not count, those of an operator do', (t) => {
   const isTainted = (key: string): unknown =>
     (
@@ -314,6 +322,7 @@ test('parseObject() prunes a Node', (t) => {
   });
 });
 
+// Conformance: items of a list
 test('parseObject() reads lists, whose items take their kind from the list', (t) => {
   const { kind: _, apiVersion: __, ...item } = serviceJson();
   const { kind: ___, apiVersion: ____, ...slice } = sliceJson();
@@ -695,6 +704,7 @@ test(
   'x.yaml',
 );
 
+// Conformance: addressType
 test('parseObject() drops a slice of FQDN addresses, and says so', (t) => {
   const { objects, problems } = parseObject(sliceJson('a', ['example.org'], { addressType: 'FQDN' }), '');
   t.deepEqual(objects, []);

@@ -11,10 +11,10 @@ import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.
 import { Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { ObjectsState } from '../../../agent/pair/standing/own-standing.ts';
-import { ownNetwork } from '../../support/own-network.ts';
-import { makeCredentials } from '../../support/pair-credentials.ts';
-import { requires } from '../../support/requirements.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { requires } from '../../support/basics/requirements.ts';
+import { ownNetwork } from '../../support/host/own-network.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
+import { makeCredentials } from '../../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
 
@@ -32,6 +32,8 @@ class Side {
   netns = '';
   vrrp: { readonly address: string; readonly peers: readonly string[] } | undefined;
   isPending = false;
+  /** How often HAProxy was asked. */
+  looks = 0;
   /** How often the HAProxies were told where to share their tables. */
   shared = 0;
   /** '' where HAProxy answers. */
@@ -85,6 +87,7 @@ class Side {
   #dataplaneLiveness(): HaproxyLiveness {
     this.#liveness ??= new HaproxyLiveness({
       ask: async () => {
+        this.looks += 1;
         if (this.silence !== '') throw new Error(this.silence);
       },
       desired: this.desired,
@@ -260,7 +263,8 @@ for (const [what, netns, roles] of [
     );
     // That it has given way makes it no better.
     side.take(BACKUP);
-    await delay(1_000);
+    const looks = side.looks;
+    await until(t, 'it has looked again', () => side.looks >= looks + 4);
     t.is(side.lowered, 'listeners');
     server.listen(port, '127.0.0.1');
     await until(t, 'it is raised', () => side.told.at(-1) === 'full');

@@ -3,8 +3,8 @@ import type { MemberFact } from '../../../agent/dataplane/dataplane.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { operatingFamilies } from '../../../agent/report/operating-metrics.ts';
 import { StatusBook } from '../../../agent/report/status-book.ts';
-import { endpoint, service, slice } from '../../support/build.ts';
-import { loadBalancerOf, translated } from '../../support/translated.ts';
+import { endpoint, service, slice } from '../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 const monitored = { annotations: { 'headgate.io/health-monitor': 'tcp' } };
 const pod = endpoint('10.0.0.1', { target: 'Pod/web-1' });

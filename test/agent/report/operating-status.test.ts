@@ -3,8 +3,8 @@ import type { MemberFact } from '../../../agent/dataplane/dataplane.ts';
 import type { LoadBalancer, Member, Pool } from '../../../agent/model/load-balancer.ts';
 import { listenersInWords, operatingStatus } from '../../../agent/report/operating-status.ts';
 import { StatusBook } from '../../../agent/report/status-book.ts';
-import { service, slice } from '../../support/build.ts';
-import { loadBalancerOf, translated } from '../../support/translated.ts';
+import { service, slice } from '../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 /** A load balancer with one port and a member for each word. */
 function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): LoadBalancer {

@@ -2,9 +2,9 @@ import test from 'ava';
 import { EventRecorder } from '../../../agent/kubernetes/writers/events.ts';
 import type { Problem } from '../../../agent/model/load-balancer.ts';
 import { ProblemEvents } from '../../../agent/report/problem-events.ts';
-import { FakeApi, type Json } from '../../support/fake-api.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { silentLog } from '../../support/silent-log.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { FakeApi, type Json } from '../../support/kube/fake-api.ts';
+import { silentLog } from '../../support/values/silent-log.ts';
 
 test('Who does not lead tells nothing, and who begins to lead tells all that stands', async (t) => {
   const { agent, clock, notes } = start();

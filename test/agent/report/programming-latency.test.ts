@@ -5,6 +5,7 @@ import { ProgrammingLatency } from '../../../agent/report/programming-latency.ts
 const KEY = 'default/web';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test('What commands make live is counted when they are acknowledged, each change by itself', (t) => {
   const { programming, observed, round } = start();
   round({ triggers: [9_000, 9_900], isAcknowledged: true });
@@ -12,6 +13,7 @@ test('What commands make live is counted when they are acknowledged, each change
   t.is(programming.waiting, 0);
 });
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test('What needs a listener is counted when a worker with that listener is there', (t) => {
   const { observed, round } = start();
   round({ triggers: [9_000], isPending: true });
@@ -55,6 +57,7 @@ test('What waited for a Service that is not served after all is forgotten', (t) 
   t.is(programming.waiting, 0);
 });
 
+// Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test('A change from the future took no time', (t) => {
   const { observed, round } = start();
   round({ triggers: [60_000], isAcknowledged: true });

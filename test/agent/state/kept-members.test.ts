@@ -5,9 +5,9 @@ import test, { type ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
 import { RecordLog } from '../../../agent/host/record-log.ts';
 import { KeptMembers } from '../../../agent/state/kept-members.ts';
-import { clusterOf } from '../../support/build.ts';
-import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/kubernetes-json.ts';
-import { FollowedState, membersOf } from '../../support/translated.ts';
+import { clusterOf } from '../../support/values/build.ts';
+import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/values/kubernetes-json.ts';
+import { FollowedState, membersOf } from '../../support/values/translated.ts';
 
 const KEY = 'default/web';
 const NOT_READY = { conditions: { ready: false } };

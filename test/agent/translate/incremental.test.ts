@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import type { DesiredState } from '../../../agent/model/desired-state.ts';
-import { endpoint, node, service, slice } from '../../support/build.ts';
-import { FollowedState, translateCluster } from '../../support/translated.ts';
+import { endpoint, node, service, slice } from '../../support/values/build.ts';
+import { FollowedState, translateCluster } from '../../support/values/translated.ts';
 
 interface Change {
   readonly object: KubernetesObject;

@@ -3,7 +3,7 @@ import { Cluster, type ObjectSource } from '../../../agent/kubernetes/cluster.ts
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import type { AddressesView } from '../../../agent/translate/service/service-vips.ts';
 import type { TranslateSettings } from '../../../agent/translate/translate-settings.ts';
-import { endpoint, node, service, slice } from '../../support/build.ts';
+import { endpoint, node, service, slice } from '../../support/values/build.ts';
 import {
   FollowedState,
   listenerOf,
@@ -12,7 +12,7 @@ import {
   reasonsOf,
   SETTINGS,
   translated,
-} from '../../support/translated.ts';
+} from '../../support/values/translated.ts';
 
 const members = (value: 'pods' | 'nodes') => ({ 'headgate.io/members': value });
 const ips = (value: string) => ({ 'headgate.io/load-balancer-ips': value });
@@ -86,6 +86,7 @@ test('A Service that is not ours is ignored, with the reason', (t) => {
   });
 });
 
+// Conformance: spec.type
 test('A change of type away from LoadBalancer takes the load balancer away and frees its address', (t) => {
   const { desired, step } = stepwise();
   step([service({ created: 1 }), service({ name: 'api', created: 2 })]);
@@ -95,6 +96,7 @@ test('A change of type away from LoadBalancer takes the load balancer away and f
   t.deepEqual(listenerOf(desired, 'default:api:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
+// Conformance: spec.type
 test('A change of type to LoadBalancer makes the load balancer', (t) => {
   const { desired, step } = stepwise();
   step([service({ type: 'ClusterIP' }), slice()]);
@@ -117,11 +119,13 @@ test('A Service without an address is pending and says so', (t) => {
   t.deepEqual(reasonsOf(desired), ['AddressPending']);
 });
 
+// Conformance: no selector
 test('A Service without a selector is served by the slices that others write for it', (t) => {
   const desired = translated([service(), slice({ name: 'written-by-hand', endpoints: ['203.0.113.9'] })]);
   t.deepEqual(membersOf(desired), ['203.0.113.9:8080 ready']);
 });
 
+// Conformance: label kubernetes.io/service-name
 test('The slices of another Service or another namespace give no members', (t) => {
   const desired = translated([service(), slice({ serviceName: 'api' }), slice({ namespace: 'other' })]);
   t.deepEqual(membersOf(desired), []);
@@ -150,6 +154,7 @@ test('Every port of a Service has its listener, in the order of the Service', (t
   );
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('With both families each port has two listeners, IPv4 before IPv6, each with members of its family', (t) => {
   const desired = translated([
     service({ annotations: ips('2001:db8::10,192.0.2.10') }),
@@ -167,6 +172,7 @@ test('With both families each port has two listeners, IPv4 before IPv6, each wit
   t.deepEqual(membersOf(desired, 'default:web:tcp:80:v6'), ['fd00::1:8080 ready']);
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('A dual-stack Service that got an address of one family is served in that family alone', (t) => {
   const desired = translated([
     service({ ipFamilies: ['v4', 'v6'], ipFamilyPolicy: 'PreferDualStack' }),
@@ -188,6 +194,7 @@ for (const [ipFamilies, vips, missing] of [
   [['v4'], '192.0.2.10', undefined],
 ] as const) {
   const families = ipFamilies.length === 0 ? 'no families' : ipFamilies.join(' and ');
+  // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
   test(`RequireDualStack with ${families} and ${vips} is served and misses ${missing ?? 'nothing'}`, (t) => {
     const annotations = ips(vips);
     const desired = translated([service({ ipFamilies, ipFamilyPolicy: 'RequireDualStack', annotations })]);
@@ -228,6 +235,7 @@ test('A Service of a folder says that one of the API of its name is not served, 
   t.deepEqual(listenerOf(desired).addresses, ['192.0.2.99']);
 });
 
+// Conformance: spec.ipFamilies, spec.ipFamilyPolicy
 test('A second family that a living Service gets or loses is a listener more or less', (t) => {
   const { desired, step } = stepwise();
   step([service({ ipFamilies: ['v4'] })]);
@@ -237,6 +245,7 @@ test('A second family that a living Service gets or loses is a listener more or 
   t.is(loadBalancerOf(desired).listeners.length, 1);
 });
 
+// Conformance: spec.ports[].protocol
 test('Ports of TCP, UDP and SCTP on one Service are told apart, and what is not served is said port by port', (t) => {
   const ports = [
     { name: 'dns', port: 53 },
@@ -280,6 +289,7 @@ test('Mode http is for TCP ports only', (t) => {
   );
 });
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test('sessionAffinity ClientIP becomes persistence for as many seconds as it says', (t) => {
   t.is(listenerOf(translated([service({ affinitySeconds: 600 })])).pool.persistence, 600);
   t.is(listenerOf(translated([service()])).pool.persistence, 0);
@@ -326,12 +336,14 @@ test('Zone hints narrow the members to those of our zone', (t) => {
   ]);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints are ignored with externalTrafficPolicy Local', (t) => {
   const endpoints = ['a', 'b'].map((zone, at) => endpoint(`10.0.0.${at + 1}`, { forZones: [zone] }));
   const objects = [service({ externalTrafficPolicy: 'Local' }), slice({ endpoints })];
   t.is(membersOf(translated(objects, { zone: 'b' })).length, 2);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by pods all ready pods are used under both external traffic policies', (t) => {
   for (const externalTrafficPolicy of ['Cluster', 'Local'] as const) {
     const objects = [service({ externalTrafficPolicy }), slice({ endpoints: ['10.0.0.1', '10.0.0.2'] })];
@@ -352,6 +364,7 @@ test('The annotation for members wins over the setting, both ways', (t) => {
   t.deepEqual(membersOf(translated(objects(members('pods')), { members: 'nodes' })), ['10.0.0.1:8080 ready']);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by nodes and externalTrafficPolicy Local, nodes with ready endpoints are members', (t) => {
   const objects = [
     service({ ...withNodePort, externalTrafficPolicy: 'Local' }),
@@ -368,6 +381,7 @@ test('With members by nodes and externalTrafficPolicy Local, nodes with ready en
   t.deepEqual(membersOf(translated(objects, { members: 'nodes' })), ['198.51.100.1:30080 ready']);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by nodes and externalTrafficPolicy Local, the last pods that terminate count', (t) => {
   const objects = [
     service({ ...withNodePort, externalTrafficPolicy: 'Local' }),
@@ -377,10 +391,12 @@ test('With members by nodes and externalTrafficPolicy Local, the last pods that 
   t.deepEqual(membersOf(translated(objects, { members: 'nodes' })), ['198.51.100.1:30080 ready']);
 });
 
+// Conformance: spec.externalTrafficPolicy
 test('With members by nodes, nodes are members of Cluster Services also where no pod is ready', (t) => {
   t.is(membersOf(translated([service(withNodePort), node()], { members: 'nodes' })).length, 1);
 });
 
+// Conformance: spec.allocateLoadBalancerNodePorts
 test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever setting or annotation say', (t) => {
   const objects = [
     service({ allocateLoadBalancerNodePorts: false, annotations: members('nodes') }),
@@ -392,6 +408,7 @@ test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever settin
   t.deepEqual(reasonsOf(desired), []);
 });
 
+// Conformance: spec.allocateLoadBalancerNodePorts
 test('A port without a nodePort has no members by nodes, and says so', (t) => {
   const ports = [
     { name: 'a', port: 80, nodePort: 30_080 },
@@ -508,6 +525,7 @@ test('An address that a Service cannot listen on is still listed among its VIPs'
   t.is(loadBalancerOf(desired, 'default/b').vips.length, 1);
 });
 
+// Conformance: spec.ports[].protocol
 test('Two Services share an address on different ports, or on different protocols of one port', (t) => {
   const desired = translated([
     service({ name: 'a', ports: [80] }),

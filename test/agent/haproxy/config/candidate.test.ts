@@ -15,11 +15,11 @@ import { type RenderContext, renderContext } from '../../../../agent/haproxy/con
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../../support/build.ts';
-import { haproxyExecutable } from '../../../support/haproxy.ts';
-import { Loopback } from '../../../support/rendered-haproxy.ts';
-import { requires } from '../../../support/requirements.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
+import { Loopback } from '../../../support/haproxy/rendered-haproxy.ts';
+import { service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

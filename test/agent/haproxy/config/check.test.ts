@@ -11,8 +11,8 @@ import {
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
-import { haproxyExecutable } from '../../../support/haproxy.ts';
-import { requires } from '../../../support/requirements.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
 
 const test = requires(ava, { haproxy: true });
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import ava from 'ava';
 import fc from 'fast-check';
 import { fileLimit, maxConnections, needsOf } from '../../../../agent/haproxy/config/limits.ts';
-import { node, service, slice } from '../../../support/build.ts';
-import { haproxyExecutable } from '../../../support/haproxy.ts';
-import { Loopback, startRendered } from '../../../support/rendered-haproxy.ts';
-import { requires } from '../../../support/requirements.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
+import { Loopback, startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
+import { node, service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

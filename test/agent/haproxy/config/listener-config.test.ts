@@ -19,9 +19,9 @@ import { Running } from '../../../../agent/haproxy/running.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
 import type { Listener } from '../../../../agent/model/load-balancer.ts';
-import { service } from '../../../support/build.ts';
-import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/load-balancers.ts';
-import { listenerOf, translated } from '../../../support/translated.ts';
+import { service } from '../../../support/values/build.ts';
+import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/values/load-balancers.ts';
+import { listenerOf, translated } from '../../../support/values/translated.ts';
 
 const CONTEXT = renderContext(
   { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
@@ -104,6 +104,7 @@ test('An IPv6 address has brackets before its port', (t) => {
   t.is(socketAddress('192.0.2.1', 80), '192.0.2.1:80');
 });
 
+// Conformance: kube-proxy’s :10256/healthz
 test('A check on a port of its own does not send the PROXY protocol header, one on the member’s port does', (t) => {
   const annotations = { 'headgate.io/health-monitor': 'tcp', 'headgate.io/proxy-protocol': 'v2' };
   const words = (more: Readonly<Record<string, string>>) => {

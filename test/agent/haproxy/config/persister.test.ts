@@ -3,8 +3,8 @@ import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import { Persister } from '../../../../agent/haproxy/config/persister.ts';
 import { renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 /** `isDecided`: whether a reload leaves the file to the persister. */
 function persister({ isDecided = (): boolean => true, fault = (): Error | undefined => undefined } = {}) {

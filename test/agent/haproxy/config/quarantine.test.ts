@@ -1,8 +1,8 @@
 import test from 'ava';
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../../support/build.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 function webWith({
   endpoints = ['10.0.0.1'],

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { type Rejection, structureOfAll } from '../../../../agent/haproxy/config/quarantine.ts';
 import { RejectionFile } from '../../../../agent/haproxy/config/rejection-file.ts';
-import { clusterOf, service, slice } from '../../../support/build.ts';
-import { translateCluster } from '../../../support/translated.ts';
+import { clusterOf, service, slice } from '../../../support/values/build.ts';
+import { translateCluster } from '../../../support/values/translated.ts';
 
 test('What was saved is loaded by the next agent', async (t) => {
   const path = await pathOf(t);

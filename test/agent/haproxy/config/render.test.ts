@@ -10,8 +10,8 @@ import {
 import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
 import type { Listener } from '../../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../../support/build.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
   const settings = { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };

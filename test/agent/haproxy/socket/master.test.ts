@@ -4,10 +4,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { askWorker, reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
-import { eventually, freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';
+
+const test = requires(ava, { haproxy: true });
 
 const GOOD = `
 backend one

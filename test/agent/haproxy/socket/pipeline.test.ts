@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import { Pipeline } from '../../../../agent/haproxy/socket/pipeline.ts';
 import { textSocket } from '../../../../agent/haproxy/socket/text-socket.ts';
-import { processorTime } from '../../../support/processor-time.ts';
+import { processorTime } from '../../../support/measure/processor-time.ts';
 
 test('Replies are told apart by the prompt at the beginning of a line, however the stream is cut', async (t) => {
   // A prompt within a line is text; a line of an answer never begins with one.

@@ -2,14 +2,18 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { parseAcl } from '../../../../agent/haproxy/socket/readings.ts';
 import type { Failure, Reply } from '../../../../agent/haproxy/socket/reply.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { parseServersState, type ServerState } from '../../../../agent/haproxy/socket/servers-state.ts';
-import { connection, eventually, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { connection, type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';
+
+const test = requires(ava, { haproxy: true });
 
 const BODY = (directory: string): string => `
 frontend fe:tcp:80:v4

@@ -11,8 +11,8 @@ import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts
 import type { Series } from '../../../../agent/haproxy/stats/series.ts';
 import { type StatRow, StatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { endpoint, service, slice } from '../../../support/build.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { endpoint, service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const HEADER =
   '# pxname,svname,qcur,scur,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';

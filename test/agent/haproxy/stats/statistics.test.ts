@@ -6,9 +6,9 @@ import { HeadgateError } from '../../../../agent/base/errors.ts';
 import type { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { type Sample, Statistics } from '../../../../agent/haproxy/stats/statistics.ts';
-import { FakeClock, settled } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { proxyRows } from '../../../support/stat-answers.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const SESSIONS = positionOf('stot');
 

@@ -6,9 +6,9 @@ import { Running } from '../../../../agent/haproxy/running.ts';
 import { ActiveWorker, type ActiveWorkerOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
 import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../../support/build.ts';
-import { silentLog } from '../../../support/silent-log.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { service, slice } from '../../../support/values/build.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const KEY = 'default/web';
 

@@ -3,10 +3,10 @@ import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { audit } from '../../../../agent/haproxy/worker/audit.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { service, slice } from '../../../support/build.ts';
-import { Loopback, startRendered } from '../../../support/rendered-haproxy.ts';
-import { requires } from '../../../support/requirements.ts';
-import { translated } from '../../../support/translated.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { Loopback, startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
+import { service, slice } from '../../../support/values/build.ts';
+import { translated } from '../../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

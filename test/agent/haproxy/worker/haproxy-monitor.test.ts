@@ -8,7 +8,7 @@ import {
   HaproxyMonitor,
   type HaproxyMonitorOptions,
 } from '../../../../agent/haproxy/worker/haproxy-monitor.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 test.serial('The log of a HAProxy that ends at each start is kept small, too', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'hg-caretaker-'));

@@ -4,8 +4,8 @@ import { endianness } from 'node:os';
 import ava, { type ExecutionContext } from 'ava';
 import { socketText, whyNotListening } from '../../../../agent/haproxy/worker/listening.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
-import { TestNetwork } from '../../../support/namespaces.ts';
-import { requires } from '../../../support/requirements.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { TestNetwork } from '../../../support/host/namespaces.ts';
 
 const asRoot = requires(ava, { root: true, programs: ['ip', 'nsenter'] });
 const withLimits = requires(ava, { programs: ['prlimit'] });

@@ -6,8 +6,8 @@ import test, { type ExecutionContext } from 'ava';
 import type { LivenessOptions } from '../../../../agent/dataplane/dataplane.ts';
 import { HaproxyLiveness, probeListener } from '../../../../agent/haproxy/worker/liveness.ts';
 import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { eventually } from '../../../support/haproxy.ts';
-import { ownNetwork } from '../../../support/own-network.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
+import { ownNetwork } from '../../../support/host/own-network.ts';
 
 const PORT = 17_080;
 /** Of this process, which ends with the file. */

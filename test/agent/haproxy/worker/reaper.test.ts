@@ -9,12 +9,12 @@ import type { Running, RunningServer } from '../../../../agent/haproxy/running.t
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { Reaper } from '../../../../agent/haproxy/worker/reaper.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
-import { endpoint, service, slice } from '../../../support/build.ts';
-import { eventually } from '../../../support/haproxy.ts';
-import { Loopback, startRendered } from '../../../support/rendered-haproxy.ts';
-import { requires } from '../../../support/requirements.ts';
-import { connectTo } from '../../../support/sockets.ts';
-import { loadBalancerOf, translated } from '../../../support/translated.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { Loopback, startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
+import { connectTo } from '../../../support/traffic/sockets.ts';
+import { endpoint, service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 

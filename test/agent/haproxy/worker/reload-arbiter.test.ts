@@ -5,7 +5,7 @@ import {
   ReloadArbiter,
   type ReloadCause,
 } from '../../../../agent/haproxy/worker/reload-arbiter.ts';
-import { eventually } from '../../../support/haproxy.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
 
 interface Reload {
   readonly causes: readonly ReloadCause[];

@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { Reloader, type ReloaderOptions } from '../../../../agent/haproxy/worker/reloader.ts';
 import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const worker = (ask: () => Promise<string>): BootedWorker =>
   ({ runtime: { ask }, booted: new Map(), structure: '' }) as unknown as BootedWorker;

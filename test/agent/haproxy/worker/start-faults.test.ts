@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import { StartFaults, type StartFaultsOptions } from '../../../../agent/haproxy/worker/start-faults.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 /** A HAProxy that somebody else starts, by what it says; notes down what the files and the check are told. */
 async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean> = async () => false) {

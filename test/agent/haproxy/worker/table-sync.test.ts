@@ -3,8 +3,9 @@ import { Running } from '../../../../agent/haproxy/running.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { handOnTables, tablesLearned } from '../../../../agent/haproxy/worker/table-sync.ts';
 import type { Worker } from '../../../../agent/haproxy/worker.ts';
-import { eventually, type RunningHaproxy, startHaproxy } from '../../../support/haproxy.ts';
-import { requires } from '../../../support/requirements.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';
 
 const test = requires(ava, { haproxy: true });
 

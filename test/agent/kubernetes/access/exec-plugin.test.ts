@@ -9,16 +9,20 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import test, { type ExecutionContext } from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { HeadgateError, messageOf } from '../../../../agent/base/errors.ts';
 import { ApiClient, type ApiClientOptions } from '../../../../agent/kubernetes/api/client.ts';
-import { certificate } from '../../../support/certificate.ts';
-import { httpProxy, socksProxy } from '../../../support/proxies.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { certificate } from '../../../support/traffic/certificate.ts';
+import { httpProxy, socksProxy } from '../../../support/traffic/proxies.ts';
+
+const test = requires(ava, { programs: ['openssl'] });
 
 /** Milliseconds that a connection or a plugin may take on a machine that has much else to do. */
 const BUSY = 60_000;
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
+// Conformance: credentials
 test('The certificate that a credential plugin gives is shown to the API server', async (t) => {
   const place = await placeOf(t);
   const { cert, key } = await certificate(place.directory, 'of-a-plugin');
@@ -28,6 +32,7 @@ test('The certificate that a credential plugin gives is shown to the API server'
   t.is((await place.ask({ exec: { apiVersion: API_VERSION, command } })).certificate, 'of-a-plugin');
 });
 
+// Conformance: credentials
 test('A plugin gets its arguments and variables, and is asked again when what it gave is over', async (t) => {
   const place = await placeOf(t);
   const calls = join(place.directory, 'calls');
@@ -47,6 +52,7 @@ test('A plugin gets its arguments and variables, and is asked again when what it
   t.true((await readFile(calls, 'utf8')).startsWith('get me\n'));
 });
 
+// Conformance: credentials
 test('A plugin that hangs is ended with what it has started, and the next one may do better', async (t) => {
   const place = await placeOf(t);
   const pid = join(place.directory, 'pid');

@@ -63,6 +63,7 @@ function snapshotOf(path: string, scope = 'all') {
 
 const loaded = async (path: string, scope?: string) => snapshotOf(path, scope).snapshot.load();
 
+// Conformance: no API server at the start
 test('What is read is what was written, to the last field', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put, remove } = snapshotOf(path);

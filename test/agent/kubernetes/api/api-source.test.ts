@@ -45,6 +45,7 @@ test('An API server that answers, but not as asked, is waited for', async (t) =>
 });
 
 for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'addressclaims']) {
+  // Conformance: before all lists are complete
   test(`Nothing is reported as long as the list of ${plural} is under way, then all as one change`, async (t) => {
     const held = Promise.withResolvers<void>();
     const others = Promise.withResolvers<void>();
@@ -85,6 +86,7 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
   });
 }
 
+// Conformance: a Service that is gone
 test('A Service that was seen only in a list that broke off is not there for those who write', async (t) => {
   let lists = 0;
   const source = new ApiSource({

@@ -187,6 +187,7 @@ test('A connection is used again; where the server closed it meanwhile a questio
   t.is(seen.filter((line) => line.startsWith('POST')).length, 1);
 });
 
+// Conformance: several API servers
 test('Servers are tried in turn, and the one that answers is kept', async (t) => {
   const [dead, second, third] = [await serve(t, ok), await serve(t, ok), await serve(t, ok)];
   dead.server.close();
@@ -201,6 +202,7 @@ test('Servers are tried in turn, and the one that answers is kept', async (t) =>
   t.deepEqual([dead.seen.length, second.seen.length, third.seen.length], [0, 4, 3]);
 });
 
+// Conformance: several API servers
 test('A server that is not ready is passed over next time', async (t) => {
   const first = await serve(t, (_, response) => void response.writeHead(503).end());
   const second = await serve(t, ok);
@@ -209,6 +211,7 @@ test('A server that is not ready is passed over next time', async (t) => {
   t.is((await client.request(get)).status, 200);
 });
 
+// Conformance: credentials
 test('A credential plugin is asked once, again after a 401, and its output is in no error', async (t) => {
   const directory = await directoryOf(t);
   const [plugin, calls] = [join(directory, 'plugin'), join(directory, 'calls')];
@@ -263,6 +266,8 @@ test('A kubeconfig that cannot be used is API_CREDENTIALS, without its content, 
   t.is((await client.request(get)).status, 200);
 });
 
+// Conformance: connection reset, 5xx, 429, 401, a list that fails
+// Conformance: credentials
 test('A 401 reads a token from its file again: of a kubeconfig, and of a pod', async (t) => {
   const directory = await directoryOf(t);
   let token = 'one';

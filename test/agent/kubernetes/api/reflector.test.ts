@@ -146,6 +146,7 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const keysOf = (objects: readonly KubernetesObject[]) => objects.map(({ key }) => key);
 
+// Conformance: a watch that the server ends
 test('The first list may be of the cache; a watch goes on from it, and the next from the last bookmark', async (t) => {
   const { api, reflector, names } = run(
     t,
@@ -167,6 +168,7 @@ test('The first list may be of the cache; a watch goes on from it, and the next 
   t.true(reflector.status().connected);
 });
 
+// Conformance: 410 Gone, as an event or as a status
 test('A watch that has expired, by status or by event, is followed by a list of now that tells the difference', async (t) => {
   const expired = event('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' });
   const { api, changes, names } = run(
@@ -195,6 +197,7 @@ test('A watch that has expired, by status or by event, is followed by a list of 
   );
 });
 
+// Conformance: connection reset, 5xx, 429, 401, a list that fails
 test('Failures are tried again for ever, less and less often, and say what happened', async (t) => {
   const { api, reflector, log } = run(
     t,
@@ -216,6 +219,7 @@ test('Failures are tried again for ever, less and less often, and say what happe
   await until(() => reflector.status().fault === '');
 });
 
+// Conformance: connection reset, 5xx, 429, 401, a list that fails
 test('Retry-After is honoured', async (t) => {
   const { reflector } = run(t, new Script([answer(429, '{}', { 'retry-after': '2' }), list(5)], [open()]));
   const begin = performance.now();
@@ -223,6 +227,7 @@ test('Retry-After is honoured', async (t) => {
   t.true(performance.now() - begin > 1_900);
 });
 
+// Conformance: a list without most of the known objects
 test('After a connection broke the store is looked at: an older version or another first object means a list', async (t) => {
   const one = service('a', 3);
   const broken: Answer = () => ({
@@ -259,6 +264,7 @@ test('A bookmark of the past means a list', async (t) => {
   t.deepEqual(log, ['list start', 'end backwards', 'list backwards']);
 });
 
+// Conformance: a silent connection
 test('Silence ends a watch, which then goes on from where it was', async (t) => {
   const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
   // The second one is silent as well.
@@ -290,6 +296,7 @@ test('Half a line at the end of a watch is nothing', async (t) => {
   t.is(api.watches[1]?.query?.resourceVersion, '5');
 });
 
+// Conformance: an object that cannot be read
 test('An object that cannot be read keeps its last good value and is a problem, until it can be', async (t) => {
   const wrong = { ...service('a', 9), spec: { type: 'LoadBalancer', ports: [{ port: 99_999 }] } };
   const { reflector, changes, names } = run(
@@ -336,6 +343,7 @@ test('An event that changes nothing we read is not reported', async (t) => {
 const names = ['a', 'b', 'c', 'd', 'e', 'f'];
 const six = names.map((name, index) => service(name, index + 1));
 
+// Conformance: a list without most of the known objects
 test('An empty list is doubted, however few there were', async (t) => {
   const run1 = run(t, new Script([list(5, service('a', 3)), list(9)], [answer(410, ''), open()]), {
     confirm: 60_000,

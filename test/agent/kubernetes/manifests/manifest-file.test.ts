@@ -1,6 +1,6 @@
 import test from 'ava';
 import { type Manifest, parseManifest } from '../../../../agent/kubernetes/manifests/manifest-file.ts';
-import { listJson, serviceJson } from '../../../support/kubernetes-json.ts';
+import { listJson, serviceJson } from '../../../support/values/kubernetes-json.ts';
 
 const parse = (text: string, path = '/m/web.yaml') => parseManifest(path, Buffer.from(text));
 const yaml = (name: string, port: number | string = 80) =>

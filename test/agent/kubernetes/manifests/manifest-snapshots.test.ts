@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ManifestSnapshots } from '../../../../agent/kubernetes/manifests/manifest-snapshots.ts';
-import { NEVER, temporaryFolder } from '../../../support/watched-manifests.ts';
+import { NEVER, temporaryFolder } from '../../../support/values/watched-manifests.ts';
 
 function open(t: ExecutionContext, times = { delay: NEVER, retry: NEVER }) {
   const { root } = temporaryFolder(t);

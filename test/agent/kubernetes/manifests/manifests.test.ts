@@ -13,13 +13,13 @@ import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { ManifestSource } from '../../../../agent/kubernetes/manifests/manifests.ts';
-import { listJson, serviceJson, sliceJson } from '../../../support/kubernetes-json.ts';
+import { listJson, serviceJson, sliceJson } from '../../../support/values/kubernetes-json.ts';
 import {
   temporaryFolder,
   type WatchedManifests,
   watchManifests,
   write,
-} from '../../../support/watched-manifests.ts';
+} from '../../../support/values/watched-manifests.ts';
 
 const service = (name: string, port = 80) => serviceJson(name, { spec: { ports: [{ port }] } });
 const yaml = (name: string, port = 80) =>

@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { AddressClaim } from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimFile, readClaimFile } from '../../../../agent/kubernetes/writers/claim-file.ts';
-import { claim as claimOf } from '../../../support/address-requests.ts';
-import { until } from '../../../support/kube-objects.ts';
+import { until } from '../../../support/kube/kube-objects.ts';
+import { claim as claimOf } from '../../../support/values/address-requests.ts';
 
 const claim = (last: number, service = 'default/web') =>
   claimOf(`192-0-2-${last}`, { address: `192.0.2.${last}`, service });

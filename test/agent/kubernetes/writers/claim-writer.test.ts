@@ -4,10 +4,10 @@ import { systemClock } from '../../../../agent/base/clock.ts';
 import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-claim.ts';
 import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
-import { claim as claimOf } from '../../../support/address-requests.ts';
-import { FakeApi, refusal } from '../../../support/fake-api.ts';
-import { until } from '../../../support/kube-objects.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeApi, refusal } from '../../../support/kube/fake-api.ts';
+import { until } from '../../../support/kube/kube-objects.ts';
+import { claim as claimOf } from '../../../support/values/address-requests.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
 const NAME = '192-0-2-1';

@@ -6,9 +6,9 @@ import {
   writtenEvents,
 } from '../../../../agent/kubernetes/writers/service-events.ts';
 import type { Problem } from '../../../../agent/model/load-balancer.ts';
-import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, type Json, refusal } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const WEB: EventSubject = {
   apiVersion: 'v1',
@@ -24,6 +24,7 @@ const WARNING: EventText = {
   note: 'It is taken',
 };
 
+// Conformance: events.k8s.io/v1 Event
 test('An Event has everything that events.k8s.io/v1 asks for', async (t) => {
   const { api, clock, recorder } = start();
   recorder.record(WEB, WARNING);
@@ -55,6 +56,7 @@ test('An Event has one name for ever by what it says, so that any version knows 
   t.is((api.requests[0] as Json).body.metadata.name, 'web.0153bc31dbe1fcf6');
 });
 
+// Conformance: events.k8s.io/v1 Event
 test('The same once more is counted in the Event that is there, at most every half minute', async (t) => {
   const { api, clock, recorder } = start();
   for (let i = 0; i < 60; i++) {
@@ -93,6 +95,7 @@ test('An Event that the API server has deleted meanwhile is made again, with its
   t.is([...api.objects.values()][0].series.count, 2);
 });
 
+// Conformance: events.k8s.io/v1 Event
 test('One object may say ten things at once and one a minute; others are not held up by it', async (t) => {
   const { api, clock, recorder } = start();
   for (let i = 0; i < 100; i++) recorder.record(WEB, { ...WARNING, note: `Number ${i}` });
@@ -115,6 +118,7 @@ test('All objects together are held to the rate', async (t) => {
   t.is(api.requests.length, 40);
 });
 
+// Conformance: events.k8s.io/v1 Event
 test('What fails is dropped and not tried again', async (t) => {
   const results: string[] = [];
   const { api, clock, recorder } = start({ metrics: { eventSent: (result) => results.push(result) } });

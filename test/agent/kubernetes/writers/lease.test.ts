@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { ApiRequest } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { Lease, type LeaseOptions } from '../../../../agent/kubernetes/writers/lease.ts';
-import { FakeApi, refusal } from '../../../support/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, refusal } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const PATH = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/headgate';
 
@@ -73,6 +73,7 @@ test('Lease renews in time and keeps the time when it was taken', async (t) => {
   t.true(spec.renewTime > before.renewTime);
 });
 
+// Conformance: coordination.k8s.io/v1 Lease
 test('Of two agents one leads; the other takes over when the first is silent for the duration', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const dead = { value: false };
@@ -98,6 +99,7 @@ test('Of two agents one leads; the other takes over when the first is silent for
   t.is(api.objects.get(PATH).spec.leaseTransitions, 1);
 });
 
+// Conformance: coordination.k8s.io/v1 Lease
 test('A clock that is set wrong by hours makes nobody take over', async (t) => {
   const api = new FakeApi();
   const [clock, wrong] = [new FakeClock(), new FakeClock()];
@@ -113,6 +115,7 @@ test('A clock that is set wrong by hours makes nobody take over', async (t) => {
   t.false(b.lease.isLeader);
 });
 
+// Conformance: coordination.k8s.io/v1 Lease
 test('Whoever cannot confirm a renewal leads no longer when the deadline is over, even while a request hangs', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
@@ -149,6 +152,7 @@ test('A renewal counts from when it was sent, not from when its answer came', as
   t.false(a.lease.isLeader);
 });
 
+// Conformance: coordination.k8s.io/v1 Lease
 test('A conflict is no renewal: the record is read again, and another holder is respected until it is silent', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');

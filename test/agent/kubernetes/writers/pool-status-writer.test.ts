@@ -1,8 +1,8 @@
 import test from 'ava';
 import { createLog } from '../../../../agent/host/log.ts';
 import { PoolStatusWriter } from '../../../../agent/kubernetes/writers/pool-status-writer.ts';
-import { answer, FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { answer, FakeApi, type Json, refusal } from '../../../support/kube/fake-api.ts';
 
 const PATH = '/apis/headgate.io/v1alpha1/addresspools/public';
 

@@ -24,13 +24,14 @@ import type {
   ProblemReason,
   Protocol,
 } from '../../../../agent/model/load-balancer.ts';
-import { anyLoadBalancer } from '../../../support/load-balancers.ts';
+import { anyLoadBalancer } from '../../../support/values/load-balancers.ts';
 
 const NOW = '2026-11-20T19:00:00Z';
 const LATER = '2026-11-20T20:00:00Z';
 const allServed = { serves: () => true, problems: [] };
 const noneServed = { serves: () => false, problems: [] };
 
+// Conformance: status.loadBalancer.ingress[].ipMode
 test('A Service whose ports are all served has its address with every port, and both conditions true', (t) => {
   const wanted = desiredStatus(balancer({ ports: [[80], [443]] }), allServed);
   t.deepEqual(wanted.ingress, [
@@ -61,6 +62,7 @@ test('The condition about health is there only where somebody checks the members
   t.false(later.conditions.some(({ type }) => type === HEALTHY));
 });
 
+// Conformance: status.loadBalancer.ingress[].ip
 test('An address is not published before the dataplane has confirmed a port of it', (t) => {
   const wanted = desiredStatus(balancer(), noneServed);
   t.false(wanted.isSettled);
@@ -68,6 +70,7 @@ test('An address is not published before the dataplane has confirmed a port of i
   t.deepEqual(mergeStatus(current(), wanted, NOW).ingress, []);
 });
 
+// Conformance: status.loadBalancer.ingress[].ip
 test('A published address stays while the dataplane is silent, its ports say that they wait', (t) => {
   const before = current({ ingress: [{ ip: '192.0.2.10', ipMode: 'Proxy' }] });
   t.deepEqual(mergeStatus(before, desiredStatus(balancer(), noneServed), NOW).ingress, [
@@ -79,6 +82,7 @@ test('A published address stays while the dataplane is silent, its ports say tha
   ]);
 });
 
+// Conformance: status.conditions
 test('Without an address the reason is the one that keeps it from having one', (t) => {
   const pending = problem('AddressPending', 'It has no address yet');
   const plain = desiredStatus(balancer({ addresses: [], problems: [pending] }), allServed);
@@ -137,6 +141,7 @@ test('A listener that the dataplane has at another address is not served at this
   t.deepEqual(here, desiredStatus(balancer(), allServed));
 });
 
+// Conformance: spec.ports[].protocol
 test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = desiredStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
@@ -156,6 +161,7 @@ test('UDP beside TCP, not served: the port has an error, and the condition its n
   t.false(wanted.ingress[0]?.onlyIfPublished);
 });
 
+// Conformance: spec.ports[].protocol
 test('UDP alone, not served: the address is not published', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = desiredStatus(balancer({ ports: [[53, 'UDP']], problems: [udp] }), noneServed);
@@ -164,6 +170,7 @@ test('UDP alone, not served: the address is not published', (t) => {
   t.true(wanted.isSettled);
 });
 
+// Conformance: status.loadBalancer.ingress[].ports
 test('A port that another Service holds on one of two addresses has the error there only', (t) => {
   const message = 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it';
   const wanted = desiredStatus(
@@ -181,6 +188,7 @@ test('A port that another Service holds on one of two addresses has the error th
   t.is(conditionsOf(wanted)[PROGRAMMED], 'False AddressInUse');
 });
 
+// Conformance: status.loadBalancer.ingress[].ports
 test('What HAProxy cannot listen on is not served, though the listener is there for its other address', (t) => {
   const message = 'Cannot listen on 192.0.2.1 port 80: the address is not on this host';
   const wanted = desiredStatus(balancer({ addresses: ['192.0.2.10', '192.0.2.1'] }), {
@@ -212,6 +220,7 @@ test('A message of any length becomes one that a status can hold', (t) => {
   t.is(conditions[1]?.message.length, 1024);
 });
 
+// Conformance: status.conditions
 test('A Service without ready members is programmed, and the condition names the ports that nobody answers', (t) => {
   for (const states of [[], ['drain']] as const) {
     const wanted = desiredStatus(balancer({ ports: [[80], [443]], states }), allServed);
@@ -223,6 +232,7 @@ test('A Service without ready members is programmed, and the condition names the
   t.is(conditionsOf(one)[PROGRAMMED], 'True Programmed');
 });
 
+// Conformance: spec.allocateLoadBalancerNodePorts
 test('A port that needs a nodePort and has none has an error', (t) => {
   const missing = problem('NodePortMissing', 'Port 80 has no nodePort', 'TCP', 80);
   const wanted = desiredStatus(balancer({ problems: [missing], states: [] }), allServed);
@@ -230,6 +240,7 @@ test('A port that needs a nodePort and has none has an error', (t) => {
   t.is(conditionsOf(wanted)[PROGRAMMED], 'False NodePortMissing');
 });
 
+// Conformance: spec.externalIPs
 test('Addresses of both families have their own entries; external and cluster IPs have none', (t) => {
   const wanted = desiredStatus(
     balancer({ addresses: ['192.0.2.10', '2001:db8::1'], others: ['198.51.100.7'] }),
@@ -242,6 +253,7 @@ test('Addresses of both families have their own entries; external and cluster IP
   t.is(wanted.conditions[0]?.message, '192.0.2.10, 2001:db8::1');
 });
 
+// Conformance: status.conditions
 test('mergeStatus() keeps the time of a condition whose status stays, and sets it where it changes', (t) => {
   const first = mergeStatus(current(), desiredStatus(balancer(), noneServed), NOW);
   const second = mergeStatus(current(first), desiredStatus(balancer(), allServed), LATER);
@@ -254,6 +266,7 @@ test('mergeStatus() keeps the time of a condition whose status stays, and sets i
   );
 });
 
+// Conformance: status.conditions
 test('mergeStatus() leaves what others wrote where it is, and takes our ports condition away', (t) => {
   const theirs = { ...condition('example.org/Probed', 'True'), extra: 'kept' };
   const before = current({
@@ -273,11 +286,13 @@ test('observedGeneration is there where the API counts generations', (t) => {
   t.false('observedGeneration' in (mergeStatus(current(), wanted, NOW).conditions[0] ?? {}));
 });
 
+// Conformance: status.loadBalancer.ingress[].ip
 test('A Service of another type gets no address, which the API would refuse', (t) => {
   const wanted = desiredStatus(balancer(), allServed);
   t.deepEqual(mergeStatus(current({ type: 'ClusterIP' }), wanted, NOW).ingress, []);
 });
 
+// Conformance: spec.type
 test('clearedStatus() takes only what is ours, not the address that a successor has written', (t) => {
   const ours = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   const theirs = { ip: '203.0.113.5', ipMode: 'VIP' };
@@ -304,6 +319,7 @@ test('What has been merged is the same when merged again, whatever the load bala
   t.pass();
 });
 
+// Conformance: status.loadBalancer.ingress[].ports
 test('Every error and reason has the form that the API asks for', (t) => {
   fc.assert(
     fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
@@ -320,6 +336,7 @@ test('Every error and reason has the form that the API asks for', (t) => {
   t.pass();
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('servicePatch() adds finalizer and status in one patch, guarded by UID and version', (t) => {
   const patch = servicePatch(current({ finalizers: ['example.org/x'] }), serve(), options);
   t.deepEqual(patch?.metadata, {
@@ -345,6 +362,7 @@ test('servicePatch() claims with the finalizer and our mark, and touches no addr
   );
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('servicePatch() adds no finalizer to what is being deleted, nor where that is turned off', (t) => {
   for (const patch of [
     servicePatch(current({ isDeleting: true }), serve(), options),
@@ -355,6 +373,7 @@ test('servicePatch() adds no finalizer to what is being deleted, nor where that 
   }
 });
 
+// Conformance: spec.loadBalancerClass
 test('servicePatch() releases what is ours and leaves another load balancer its finalizer', (t) => {
   const release: DesiredService = { kind: 'release', uid: 'uid-1', isTornDown: true };
   const merged = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);

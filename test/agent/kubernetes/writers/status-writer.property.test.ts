@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { readCurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import { type DesiredService, FINALIZER } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import { StatusWriter } from '../../../../agent/kubernetes/writers/status-writer.ts';
-import { FakeApi, type Json } from '../../../support/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, type Json } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const KEY = 'default/web';
 const PATH = '/api/v1/namespaces/default/services/web';
@@ -41,6 +41,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 25 },
 );
 
+// Conformance: a status that another writer changes
 test('Whatever the watch shows and whenever, the API has in the end what was wished for last', async (t) => {
   t.timeout(60_000);
   await t.notThrowsAsync(

@@ -7,9 +7,9 @@ import {
   StatusWriter,
   type StatusWriterOptions,
 } from '../../../../agent/kubernetes/writers/status-writer.ts';
-import { FakeApi, type Json, refusal } from '../../../support/fake-api.ts';
-import { FakeClock, settled } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
+import { FakeApi, type Json, refusal } from '../../../support/kube/fake-api.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const PATH = '/api/v1/namespaces/default/services/web';
 
@@ -107,6 +107,7 @@ test('Conflicts without end are met by waiting longer and longer, not by a storm
   t.deepEqual(ipsOf(api), ['192.0.2.10']);
 });
 
+// Conformance: a Service that is deleted and created again
 test('The status of a Service that was made anew is not written by a wish for the old one', async (t) => {
   const { api, writer, clock, watch } = start();
   api.put(PATH, {
@@ -164,6 +165,7 @@ test('What we wrote counts until the watch shows it: a wish back to the old is n
   t.is(patches(api).length, 3);
 });
 
+// Conformance: a status that another writer changes
 test('What somebody else changes in our part is set right when the watch shows it', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));
@@ -289,6 +291,7 @@ test('requestFinalizer() is false when the lead is lost before the answer', asyn
   t.false(await writer.requestFinalizer('default/web', 'uid-web'));
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('A release waits for the teardown, then takes status and finalizer away in one write', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));
@@ -342,6 +345,7 @@ test('Whoever waits for a claim is told no by the release, which waits for the t
   t.is(patches(api).length, before);
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test('A teardown that is never confirmed holds up a namespace for two minutes, not for ever', async (t) => {
   const { api, writer, clock } = start();
   writer.set('default/web', serve('192.0.2.10'));

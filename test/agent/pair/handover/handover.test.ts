@@ -4,8 +4,8 @@ import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
 import { noLink } from '../../../../agent/pair/peers/handover-report.ts';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
-import { FakeClock, settled } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const VIP = '192.0.2.1';
 /** Of the instance `vrrp-52`. */

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { MaintenanceFile } from '../../../../agent/pair/orders/maintenance-file.ts';
 import { ORDER_PATIENCE, Orders } from '../../../../agent/pair/orders/orders.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
 
 const master: Roles = { 'vrrp-51': 'master' };
 const backup: Roles = { 'vrrp-51': 'backup' };

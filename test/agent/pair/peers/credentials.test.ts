@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { messageOf } from '../../../../agent/base/errors.ts';
 import { readCredentials } from '../../../../agent/pair/peers/credentials.ts';
-import { makeCredentials } from '../../../support/pair-credentials.ts';
-import { requires } from '../../../support/requirements.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { makeCredentials } from '../../../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
 

@@ -12,11 +12,11 @@ import { PeerLink } from '../../../../agent/pair/peers/peer-link.ts';
 import { PeerEar, type PeerEarOptions, type Refusal } from '../../../../agent/pair/peers/peer-listener.ts';
 import { PeerMouth, type PeerMouthOptions } from '../../../../agent/pair/peers/peer-sender.ts';
 import { type PairReport, reportText } from '../../../../agent/pair/peers/report.ts';
-import { ownNetwork } from '../../../support/own-network.ts';
-import { makeCredentials } from '../../../support/pair-credentials.ts';
-import { pairReport } from '../../../support/pair-report.ts';
-import { requires } from '../../../support/requirements.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { requires } from '../../../support/basics/requirements.ts';
+import { ownNetwork } from '../../../support/host/own-network.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
+import { makeCredentials } from '../../../support/vrrp/pair-credentials.ts';
+import { pairReport } from '../../../support/vrrp/pair-report.ts';
 
 const test = requires(ava, { programs: ['openssl'] });
 
@@ -212,7 +212,7 @@ test('A peer that takes a connection, but shakes hands late, is told all the sam
   // In front of the peer, as a machine that gets to it late.
   const late = createServer(async (from) => {
     from.on('error', () => undefined).pause();
-    await delay(1_000);
+    await delay(700);
     const to = connectPlain({ host: rig.stranger, port: rig.port, localAddress: rig.peer });
     to.on('error', () => undefined);
     from.pipe(to).pipe(from);

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { Parity } from '../../../../agent/pair/standing/parity.ts';
-import { anyLoadBalancer } from '../../../support/load-balancers.ts';
+import { anyLoadBalancer } from '../../../support/values/load-balancers.ts';
 
 /** A host whose HAProxy serves what it wants, but for what is pending. */
 class Host {

@@ -3,9 +3,9 @@ import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { movesOf, Rise } from '../../../../agent/pair/standing/promotion.ts';
 import type { StandingReason } from '../../../../agent/vips/announcer.ts';
-import { FakeClock, settled } from '../../../support/fake-clock.ts';
-import { pairReport } from '../../../support/pair-report.ts';
-import { silentLog } from '../../../support/silent-log.ts';
+import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
+import { pairReport } from '../../../support/vrrp/pair-report.ts';
 
 const MASTER: Roles = { 'vrrp-51': 'master' };
 const BACKUP: Roles = { 'vrrp-51': 'backup' };

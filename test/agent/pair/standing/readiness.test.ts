@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../../agent/pair/standing/readiness.ts';
-import { pairReport } from '../../../support/pair-report.ts';
+import { pairReport } from '../../../support/vrrp/pair-report.ts';
 
 const [A, B, C] = ['a', 'b', 'c'].map((digit) => digit.repeat(32)) as [string, string, string];
 const own = { model: A, running: A, roles: { 'vrrp-51': 'master' } } as const;

@@ -12,7 +12,7 @@ import {
 import { bodyPattern } from '../../../../agent/translate/annotations/kinds.ts';
 import { ANNOTATIONS, FIELDS, type Field } from '../../../../agent/translate/annotations/table.ts';
 import { annotationPage } from '../../../../scripts/annotation-page.ts';
-import { processorTime } from '../../../support/processor-time.ts';
+import { processorTime } from '../../../support/measure/processor-time.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 const OBJECT = 'Service default/web';

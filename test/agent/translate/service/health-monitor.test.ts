@@ -4,7 +4,7 @@ import {
   readAnnotations,
 } from '../../../../agent/translate/annotations/annotations.ts';
 import { healthMonitor } from '../../../../agent/translate/service/health-monitor.ts';
-import { parsedObject, serviceJson } from '../../../support/kubernetes-json.ts';
+import { parsedObject, serviceJson } from '../../../support/values/kubernetes-json.ts';
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -9,7 +9,7 @@ import {
   membersFromNodes,
   stableId,
 } from '../../../../agent/translate/service/members.ts';
-import { endpoint, node, service } from '../../../support/build.ts';
+import { endpoint, node, service } from '../../../support/values/build.ts';
 
 const LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const PORT = { name: '', protocol: 'TCP', port: 80, nodePort: 30_080, appProtocol: '' } as const;
@@ -106,16 +106,19 @@ test('Two members of a pool whose hashes are the same get two ids', (t) => {
   );
 });
 
+// Conformance: status.addresses
 test('A node is a member at its InternalIP of the family and the nodePort', (t) => {
   const nodes = [node({ internalIPs: ['198.51.100.1', 'fd00::1', '198.51.100.2'] })];
   t.deepEqual(nodeMembers(nodes), ['198.51.100.1:30080 ready']);
   t.deepEqual(nodeMembers(nodes, { family: 'v6' }), ['fd00::1:30080 ready']);
 });
 
+// Conformance: status.addresses
 test('A node without an address of the family is no member of that family', (t) => {
   t.deepEqual(nodeMembers([node({ internalIPs: ['198.51.100.1'] })], { family: 'v6' }), []);
 });
 
+// Conformance: condition Ready, taints
 test('With externalTrafficPolicy Cluster every node is a member', (t) => {
   const nodes = [node({ name: 'a' }), node({ name: 'b', internalIPs: ['198.51.100.2'] })];
   t.is(nodeMembers(nodes, { use: ['a'], drain: ['b'] }).length, 2);
@@ -134,10 +137,12 @@ test('With externalTrafficPolicy Local a node whose last endpoints terminate is 
   ]);
 });
 
+// Conformance: condition Ready, taints
 test('A node that a NoExecute taint empties is no member', (t) => {
   t.deepEqual(nodeMembers([node({ noExecute: true })]), []);
 });
 
+// Conformance: metadata.deletionTimestamp of a Node
 test('A node that is being deleted is drained', (t) => {
   t.deepEqual(nodeMembers([node({ deleting: true })]), ['198.51.100.1:30080 drain']);
 });
@@ -151,17 +156,20 @@ test('Two nodes with one address are one member', (t) => {
 });
 
 for (const value of ['false', 'False', 'FALSE', 'f', 'F', '0']) {
+  // Conformance: label node.kubernetes.io/exclude-from-external-load-balancers
   test(`The exclude label with value "${value}" includes the node`, (t) => {
     t.false(isExcluded(node({ labels: { [LABEL]: value } })));
   });
 }
 
 for (const value of ['true', 'True', 'TRUE', 't', 'T', '1', '', 'nonsense', 'fALSE', 'no']) {
+  // Conformance: label node.kubernetes.io/exclude-from-external-load-balancers
   test(`The exclude label with value "${value}" excludes the node`, (t) => {
     t.true(isExcluded(node({ labels: { [LABEL]: value } })));
   });
 }
 
+// Conformance: label node.kubernetes.io/exclude-from-external-load-balancers
 test('A node without the exclude label is included', (t) => {
   t.false(isExcluded(node({ labels: { 'kubernetes.io/hostname': 'node-1' } })));
 });

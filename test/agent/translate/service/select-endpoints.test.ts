@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { EndpointSlice } from '../../../../agent/kubernetes/objects.ts';
 import { selectEndpoints } from '../../../../agent/translate/service/select-endpoints.ts';
-import { endpoint, slice } from '../../../support/build.ts';
+import { endpoint, slice } from '../../../support/values/build.ts';
 
 function select(
   slices: readonly EndpointSlice[],
@@ -20,6 +20,7 @@ function select(
 
 const hinted = (address: string, ...forZones: string[]) => endpoint(address, { forZones });
 
+// Conformance: the last pods (KEP-1669)
 test('Ready endpoints are used, those that are neither ready nor terminating are only counted', (t) => {
   const endpoints = [
     endpoint('10.0.0.1'),
@@ -29,6 +30,7 @@ test('Ready endpoints are used, those that are neither ready nor terminating are
   t.deepEqual(select([slice({ endpoints })]), { use: ['10.0.0.1:8080'], drain: [], notReady: 2 });
 });
 
+// Conformance: established connections
 test('An endpoint that terminates but serves is drained while others are ready', (t) => {
   const endpoints = [endpoint('10.0.0.1'), endpoint('10.0.0.2', { terminating: true })];
   t.deepEqual(select([slice({ endpoints })]), {
@@ -38,6 +40,7 @@ test('An endpoint that terminates but serves is drained while others are ready',
   });
 });
 
+// Conformance: the last pods (KEP-1669)
 test('Endpoints that terminate but serve are used where none is ready: the last-pod rule', (t) => {
   const endpoints = [
     endpoint('10.0.0.1', { terminating: true }),
@@ -51,16 +54,19 @@ test('Endpoints that terminate but serve are used where none is ready: the last-
   });
 });
 
+// Conformance: the last pods (KEP-1669)
 test('An endpoint that terminates and does not serve is not used, not even as the last one', (t) => {
   const endpoints = [endpoint('10.0.0.1', { terminating: true, serving: false })];
   t.deepEqual(select([slice({ endpoints })]), { use: [], drain: [], notReady: 1 });
 });
 
+// Conformance: spec.publishNotReadyAddresses
 test('ready is trusted, so that publishNotReadyAddresses works: a terminating endpoint that is ready is used', (t) => {
   const endpoints = [endpoint('10.0.0.1', { ready: true, serving: false, terminating: true })];
   t.deepEqual(select([slice({ endpoints })]).use, ['10.0.0.1:8080']);
 });
 
+// Conformance: ports[].name
 test('Ports are joined by name', (t) => {
   const ports = [
     { name: 'http', port: 8080 },
@@ -70,6 +76,7 @@ test('Ports are joined by name', (t) => {
   t.deepEqual(select([slice({ ports })], { name: '' }).use, []);
 });
 
+// Conformance: ports[].name
 test('Ports of one name are told apart by protocol', (t) => {
   const ports = [
     { name: 'dns', port: 53 },
@@ -79,6 +86,7 @@ test('Ports of one name are told apart by protocol', (t) => {
   t.deepEqual(select([slice({ ports })], { name: 'dns', protocol: 'UDP' }).use, ['10.0.0.1:5353']);
 });
 
+// Conformance: ports[].name
 test('Each slice has its own target port', (t) => {
   const slices = [
     slice({ name: 'web-a', endpoints: ['10.0.0.1'], ports: [8080] }),
@@ -87,10 +95,12 @@ test('Each slice has its own target port', (t) => {
   t.deepEqual(select(slices).use, ['10.0.0.1:8080', '10.0.0.2:8081']);
 });
 
+// Conformance: ports[].name
 test('A slice without ports gives no members', (t) => {
   t.deepEqual(select([slice({ ports: [] })]), { use: [], drain: [], notReady: 0 });
 });
 
+// Conformance: duplicates
 test('An endpoint that two slices list while it moves counts once, at its best', (t) => {
   const terminating = endpoint('10.0.0.1', { terminating: true });
   const slices = [
@@ -123,6 +133,7 @@ test('One pod on two target ports is two members', (t) => {
   t.deepEqual(select(slices).use, ['10.0.0.1:8080', '10.0.0.1:8081']);
 });
 
+// Conformance: addressType
 test('Only endpoints of the family of the VIP are used', (t) => {
   const slices = [
     slice({ name: 'v4', endpoints: ['10.0.0.1'] }),
@@ -132,27 +143,32 @@ test('Only endpoints of the family of the VIP are used', (t) => {
   t.deepEqual(select(slices, { family: 'v6' }).use, ['fd00::1:8080']);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints narrow to our zone where every ready endpoint has some', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b', 'a')] })];
   t.deepEqual(select(slices, { zone: 'a' }).use, ['10.0.0.1:8080', '10.0.0.2:8080']);
   t.deepEqual(select(slices, { zone: 'b' }).use, ['10.0.0.2:8080']);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints are ignored where one ready endpoint has none', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), endpoint('10.0.0.2')] })];
   t.deepEqual(select(slices, { zone: 'a' }).use, ['10.0.0.1:8080', '10.0.0.2:8080']);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints are ignored where none names our zone', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b')] })];
   t.deepEqual(select(slices, { zone: 'c' }).use, ['10.0.0.1:8080', '10.0.0.2:8080']);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints are ignored where we are in no zone', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b')] })];
   t.is(select(slices).use.length, 2);
 });
 
+// Conformance: endpoints[].hints.forZones
 test('An endpoint that is not ready needs no hint for the others to count', (t) => {
   const endpoints = [
     hinted('10.0.0.1', 'a'),
@@ -167,6 +183,7 @@ test('An endpoint that is not ready needs no hint for the others to count', (t) 
   });
 });
 
+// Conformance: endpoints[].hints.forZones
 test('Zone hints do not narrow the last pods that terminate', (t) => {
   const endpoints = ['a', 'b'].map((zone, at) =>
     endpoint(`10.0.0.${at}`, { terminating: true, forZones: [zone] }),
@@ -174,6 +191,7 @@ test('Zone hints do not narrow the last pods that terminate', (t) => {
   t.is(select([slice({ endpoints })], { zone: 'a' }).use.length, 2);
 });
 
+// Conformance: endpoints[].hints.forNodes
 test('Same-node hints are ignored: a load balancer is no node of the cluster', (t) => {
   const endpoints = [
     endpoint('10.0.0.1', { forNodes: ['node-1'] }),

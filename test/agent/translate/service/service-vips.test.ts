@@ -2,8 +2,8 @@ import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
 import { serviceVips, whyNotOurs } from '../../../../agent/translate/service/service-vips.ts';
 import type { OwnershipSettings } from '../../../../agent/translate/translate-settings.ts';
-import { service } from '../../../support/build.ts';
-import { SETTINGS } from '../../../support/translated.ts';
+import { service } from '../../../support/values/build.ts';
+import { SETTINGS } from '../../../support/values/translated.ts';
 
 const ownership = test.macro(
   (
@@ -16,7 +16,9 @@ const ownership = test.macro(
   },
 );
 
+// Conformance: spec.loadBalancerClass
 test('A Service of our class is ours', ownership, {}, {}, undefined);
+// Conformance: spec.loadBalancerClass
 test(
   'A Service of another class is never ours, not even where unclassed ones are',
   ownership,
@@ -24,6 +26,7 @@ test(
   { handleUnclassed: true },
   'Its spec.loadBalancerClass is "example.org/other", ours is "headgate.io/agent"',
 );
+// Conformance: spec.loadBalancerClass
 test(
   'A Service without a class is ours with handleUnclassed',
   ownership,
@@ -31,6 +34,7 @@ test(
   { handleUnclassed: true },
   undefined,
 );
+// Conformance: spec.loadBalancerClass
 test(
   'A Service without a class is not ours without handleUnclassed',
   ownership,
@@ -38,6 +42,7 @@ test(
   {},
   'It has no spec.loadBalancerClass and the setting handleUnclassed is off; ours is "headgate.io/agent"',
 );
+// Conformance: spec.loadBalancerClass
 test(
   'The class that is ours is a setting',
   ownership,
@@ -46,6 +51,7 @@ test(
   undefined,
 );
 for (const type of ['ClusterIP', 'NodePort'] as const) {
+  // Conformance: spec.type
   test(
     `A Service of type ${type} is not ours, whatever its class`,
     ownership,
@@ -54,6 +60,7 @@ for (const type of ['ClusterIP', 'NodePort'] as const) {
     `It is of type ${type}, not LoadBalancer`,
   );
 }
+// Conformance: clusterIP: None, type: ExternalName
 test(
   'An ExternalName Service is not ours, even with external IPs that are served',
   ownership,
@@ -61,6 +68,7 @@ test(
   { externalIPs: true },
   'It is of type ExternalName: it has no members to send traffic to',
 );
+// Conformance: clusterIP: None, type: ExternalName
 test(
   'A headless Service is not ours',
   ownership,
@@ -68,6 +76,7 @@ test(
   {},
   'It is headless (spec.clusterIP: None): clients reach its pods directly',
 );
+// Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
   'A Service that another proxy serves by label service-proxy-name is not ours',
   ownership,
@@ -75,6 +84,7 @@ test(
   {},
   'It carries the label "service.kubernetes.io/service-proxy-name": another proxy serves it',
 );
+// Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
   'A Service with label headless is not ours, even where its value is empty',
   ownership,
@@ -82,6 +92,7 @@ test(
   {},
   'It carries the label "service.kubernetes.io/headless": another proxy serves it',
 );
+// Conformance: metadata.deletionTimestamp
 test(
   'A Service that only waits for its finalizers is not ours any more',
   ownership,
@@ -89,6 +100,7 @@ test(
   {},
   'It is being deleted',
 );
+// Conformance: spec.externalIPs
 test(
   'External IPs do not make a Service ours unless the setting says so',
   ownership,
@@ -96,6 +108,7 @@ test(
   {},
   'It is of type ClusterIP, not LoadBalancer',
 );
+// Conformance: spec.externalIPs
 test(
   'External IPs make a Service of any type ours with the setting externalIPs',
   ownership,
@@ -123,6 +136,7 @@ function vipsOf(
   };
 }
 
+// Conformance: spec.loadBalancerIP
 test('The annotation wins over spec.loadBalancerIP and over the status', (t) => {
   const given = { loadBalancerIP: '192.0.2.2', statusIPs: ['192.0.2.3'] };
   t.deepEqual(vipsOf(given, ['192.0.2.1', '2001:db8::1']), {
@@ -131,6 +145,7 @@ test('The annotation wins over spec.loadBalancerIP and over the status', (t) => 
   });
 });
 
+// Conformance: spec.loadBalancerIP
 test('spec.loadBalancerIP wins over the status', (t) => {
   const given = { loadBalancerIP: '192.0.2.2', statusIPs: ['192.0.2.3'] };
   t.deepEqual(vipsOf(given), { vips: ['192.0.2.2 spec.loadBalancerIP'], problems: [] });
@@ -141,6 +156,7 @@ test('The status gives the addresses where nothing else does', (t) => {
   t.deepEqual(vipsOf(given), { vips: ['192.0.2.3 status', '2001:db8::3 status'], problems: [] });
 });
 
+// Conformance: spec.loadBalancerIP
 test('Blanks around spec.loadBalancerIP do not count', (t) => {
   t.deepEqual(vipsOf({ loadBalancerIP: ' 192.0.2.2\n' }).vips, ['192.0.2.2 spec.loadBalancerIP']);
 });
@@ -149,6 +165,7 @@ test('An address has one spelling, whatever the Service writes', (t) => {
   t.deepEqual(vipsOf({ loadBalancerIP: '2001:DB8:0:0::00:5' }).vips, ['2001:db8::5 spec.loadBalancerIP']);
 });
 
+// Conformance: spec.loadBalancerIP
 test('A hostname where an address has to be is a problem', (t) => {
   t.deepEqual(vipsOf({ loadBalancerIP: 'lb.example.org' }), {
     vips: [],
@@ -186,6 +203,7 @@ test('Both families are welcome where the Service does not name any', (t) => {
   t.is(vipsOf({ ipFamilies: [] }, ['192.0.2.1', '2001:db8::1']).vips.length, 2);
 });
 
+// Conformance: spec.externalIPs
 test('External IPs are no VIPs unless the setting says so', (t) => {
   t.deepEqual(vipsOf({ externalIPs: ['192.0.2.9'] }).vips, ['192.0.2.10 spec.loadBalancerIP']);
 });
@@ -203,6 +221,7 @@ test('External and cluster IPs come after the address of the load balancer, each
   });
 });
 
+// Conformance: spec.externalIPs
 test("Another class's Service that is ours for its external IPs does not lend us its load-balancer address", (t) => {
   const given = { loadBalancerClass: 'example.org/other', externalIPs: ['192.0.2.9'] };
   t.deepEqual(vipsOf(given, ['192.0.2.1'], { externalIPs: true }).vips, ['192.0.2.9 spec.externalIPs']);

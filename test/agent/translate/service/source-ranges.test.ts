@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
 import { sourceRanges } from '../../../../agent/translate/service/source-ranges.ts';
-import { service } from '../../../support/build.ts';
+import { service } from '../../../support/values/build.ts';
 
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
@@ -10,28 +10,34 @@ function rangesOf(given: Partial<Service>) {
   return { ...allowed, problems: problems.map(({ message }) => message) };
 }
 
+// Conformance: spec.loadBalancerSourceRanges
 test('Everybody may connect where neither the field nor the annotation says otherwise', (t) => {
   t.deepEqual(rangesOf({}), { v4: ['0.0.0.0/0'], v6: ['::/0'], problems: [] });
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('The annotation counts where the field is empty', (t) => {
   const annotations = { [ANNOTATION]: '192.0.2.0/24, 2001:db8::/32' };
   t.deepEqual(rangesOf({ annotations }), { v4: ['192.0.2.0/24'], v6: ['2001:db8::/32'], problems: [] });
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('The field wins over the annotation', (t) => {
   const annotations = { [ANNOTATION]: '198.51.100.0/24' };
   t.deepEqual(rangesOf({ annotations, loadBalancerSourceRanges: ['192.0.2.0/24'] }).v4, ['192.0.2.0/24']);
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('A list of IPv4 ranges closes IPv6', (t) => {
   t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['192.0.2.0/24'] }).v6, []);
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('A list of IPv6 ranges closes IPv4', (t) => {
   t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['2001:db8::/32'] }).v4, []);
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('Blanks around ranges do not count', (t) => {
   const annotations = { [ANNOTATION]: ' 192.0.2.0/24 ,\t198.51.100.0/24\n' };
   t.deepEqual(rangesOf({ loadBalancerSourceRanges: [' 192.0.2.0/24 '] }).v4, ['192.0.2.0/24']);
@@ -42,6 +48,7 @@ test('An annotation of nothing but blanks is as good as none', (t) => {
   t.deepEqual(rangesOf({ annotations: { [ANNOTATION]: ' \t' } }).v4, ['0.0.0.0/0']);
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('A range that cannot be read lets nobody in and says so', (t) => {
   t.deepEqual(rangesOf({ loadBalancerSourceRanges: ['10.0.0.0/33'] }), {
     v4: [],
@@ -64,6 +71,7 @@ test('An annotation that cannot be read closes the door as the field does', (t) 
   t.regex(problems.join(), /^Cannot use annotation "service\.beta.*": "everybody" is not a CIDR/);
 });
 
+// Conformance: spec.loadBalancerSourceRanges
 test('An entry of the field that is empty, as a template without its value leaves it, opens nothing', (t) => {
   for (const empty of ['', '  ']) {
     const { v4, v6, problems } = rangesOf({ loadBalancerSourceRanges: [empty] });

@@ -3,8 +3,8 @@ import {
   KeepalivedMonitor,
   type KeepalivedMonitorOptions,
 } from '../../../../../agent/vips/keepalived/process/keepalived-monitor.ts';
-import { FakeClock } from '../../../../support/fake-clock.ts';
-import { silentLog } from '../../../../support/silent-log.ts';
+import { FakeClock } from '../../../../support/basics/fake-clock.ts';
+import { silentLog } from '../../../../support/values/silent-log.ts';
 
 /** A monitor that finds nothing to repair, until the test is over. */
 function started(t: ExecutionContext, options: object) {

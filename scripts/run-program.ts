@@ -1,0 +1,139 @@
+// Runs a program to its end and ends all that it has started, daemons too: they inherit a mark in their environment.
+// A signal that asks this process to end does the same at once, and then ends this process.
+
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface ProgramRun {
+  readonly output: string;
+  /** Null if a signal ended it. */
+  readonly exitCode: number | null;
+  /** The command lines of processes that it left running. */
+  readonly left: readonly string[];
+}
+
+export interface ProgramOptions {
+  readonly cwd: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly onOutput?: (text: string) => void;
+  readonly onError?: (text: string) => void;
+  /** Runs when all processes have ended, also after a signal. */
+  readonly afterwards?: () => void;
+}
+
+interface Marked {
+  readonly pid: number;
+  readonly command: string;
+}
+
+const MARK = 'TEST_RUN';
+/** For processes that end soon after the program, such as the workers of a daemon. */
+const GRACE_MS = 2_000;
+const KILL_AFTER_MS = 3_000;
+const PAUSE_MS = 20;
+
+/** The marks of the programs that run. */
+const running = new Set<string>();
+let received: NodeJS.Signals | undefined;
+
+/** Does not resolve after a signal. Errors: the program cannot be started. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  { cwd, env = process.env, onOutput, onError, afterwards }: ProgramOptions,
+): Promise<ProgramRun> {
+  listenForSignals();
+  const mark = randomUUID();
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...env, [MARK]: mark },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(mark);
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    onOutput?.(text);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => onError?.(text));
+  // Its pipes close only when no process that it left holds them.
+  const left = new Promise<readonly string[]>((resolve) => child.on('exit', () => resolve(endLeft(mark))));
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', resolve);
+  });
+  try {
+    return { exitCode: await closed, output, left: await left };
+  } finally {
+    running.delete(mark);
+    afterwards?.();
+    await endBySignal();
+  }
+}
+
+function listenForSignals(): void {
+  if (process.listenerCount('SIGTERM') > 0) return;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      received = signal;
+      for (const mark of running) void endAll(mark);
+      if (running.size === 0) process.kill(process.pid, signal);
+    });
+  }
+}
+
+/** The last program to end lets the signal have its effect; until then nothing else may begin. */
+async function endBySignal(): Promise<void> {
+  if (received === undefined) return;
+  if (running.size === 0) process.kill(process.pid, received);
+  await new Promise(() => undefined);
+}
+
+async function endLeft(mark: string): Promise<readonly string[]> {
+  let left = marked(mark);
+  for (const end = performance.now() + GRACE_MS; left.length > 0 && performance.now() < end; ) {
+    if (received !== undefined) break;
+    await delay(PAUSE_MS);
+    left = marked(mark);
+  }
+  await endAll(mark);
+  return left.map(({ command }) => command);
+}
+
+async function endAll(mark: string): Promise<void> {
+  const killAt = performance.now() + KILL_AFTER_MS;
+  const asked = new Set<number>();
+  for (let all = marked(mark); all.length > 0; all = marked(mark)) {
+    const mayBeKilled = performance.now() > killAt;
+    for (const { pid } of all) {
+      if (mayBeKilled) send(pid, 'SIGKILL');
+      else if (!asked.has(pid)) send(pid, 'SIGTERM');
+      asked.add(pid);
+    }
+    await delay(PAUSE_MS);
+  }
+}
+
+/** Other users' processes are out of reach; one that has just ended is none. */
+function marked(mark: string): readonly Marked[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        if (!readFileSync(`/proc/${name}/environ`, 'latin1').includes(`${MARK}=${mark}\0`)) return [];
+        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+        return [{ pid: Number(name), command }];
+      } catch {
+        return [];
+      }
+    });
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
+}

@@ -1,0 +1,123 @@
+#!/bin/sh
+# Unpacks other versions of HAProxy or keepalived beside the installed one, so that the real tests can run against them:
+#
+#   test/support/haproxy/debian-matrix.sh haproxy             unpacks what Debian has, prints one executable per line
+#   HAPROXY=$(test/support/haproxy/debian-matrix.sh haproxy 3.2) node_modules/.bin/ava test/agent/haproxy
+#   KEEPALIVED=$(test/support/haproxy/debian-matrix.sh keepalived 2.3) node_modules/.bin/ava test/real/vrrp.test.ts
+#   test/support/haproxy/debian-matrix.sh haproxy --list      prints the branches that it looks for
+#
+# With a branch only that one's executable is printed; it fails where there is none. `make test-matrix` runs them all.
+# Takes packages from Debian with apt, through a package list of its own: the system's apt configuration,
+# package database and files are never touched. Caches below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/PROGRAM;
+# what is there already is not downloaded again (remove the directory for newer packages).
+# The programs come with their own C library, hence the wrapper, which survives HAProxy's re-exec on reload
+# because argv[0] is the wrapper itself.
+set -eu
+
+program=${1:-}
+wanted=${2:-}
+# Branch and the Debian suite that carries it; a suite may move on, then that branch is skipped.
+case $program in
+  haproxy) suites='3.0:trixie 3.2:sid 3.4:experimental' ;;
+  keepalived) suites='2.3:trixie' ;;
+  *)
+    echo 'Usage: debian-matrix.sh haproxy|keepalived [BRANCH | --list]' >&2
+    exit 2 ;;
+esac
+mirror=${HEADGATE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/$program
+apt=$cache/.apt.$$
+updated=
+
+private_apt() {
+  command=$1
+  shift
+  "$command" -qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::Etc::preferencesparts=/dev/null -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status" \
+    -o "Dir::State=$apt/state" -o "Dir::Cache=$apt/cache" -o Acquire::Languages=none \
+    -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o APT::Sandbox::User= "$@"
+}
+
+update_lists() {
+  updated=yes
+  trap 'rm -rf "$apt"' EXIT
+  mkdir -p "$apt/lists/partial" "$apt/state" "$apt/cache/archives/partial"
+  : >"$apt/status"
+  for pair in $suites; do
+    echo "deb [signed-by=$keyring] $mirror ${pair#*:} main"
+  done >"$apt/sources.list"
+  private_apt apt-get update >&2
+}
+
+newest() {
+  find "$cache" -mindepth 2 -maxdepth 2 -path "$cache/$1.*/$program" 2>/dev/null | sort -V | tail -n 1
+}
+
+# From 2.3 on keepalived does not start without the file of its build options, of which it prints the contents and which
+# only an installed package has at that place: another file that every Debian has does as well.
+free_of_etc() {
+  options=/etc/keepalived/keepalived.config-opts other=/etc/os-release
+  slashes=$(printf "%$((${#options} - ${#other}))s" | tr ' ' /)
+  LC_ALL=C sed -i "s|$options|$slashes$other|" "$1"
+}
+
+# unpack BRANCH SUITE: the newest package of that branch with the libraries it needs.
+unpack() {
+  branch=$1 suite=$2
+  [ -n "$updated" ] || update_lists
+  version=$(private_apt apt-cache madison "$program" |
+    awk -F'|' -v b="$branch." -v suite=" $suite/" '{ gsub(/ /, "", $2); upstream = $2; sub(/^[0-9]+:/, "", upstream) }
+      index($3, suite) && index(upstream, b) == 1 { print $2; exit }')
+  if [ -z "$version" ]; then
+    echo "debian-matrix: Debian has no $program $branch now" >&2
+    return 0
+  fi
+  upstream=${version#*:}
+  upstream=${upstream%%-*}
+  target=$cache/$upstream
+  work=$cache/.unpack-$upstream.$$
+  rm -rf "$work"
+  mkdir -p "$work/debs" "$work/root"
+  packages=$(private_apt apt-get -s -t "$suite" --no-install-recommends install "$program=$version" |
+    awk '/^Inst (haproxy|keepalived|lib[^ ]*) / { gsub(/[(]/, "", $3); print $2 "=" $3 }')
+  # shellcheck disable=SC2086 # one word per package
+  (cd "$work/debs" && private_apt apt-get download $packages >&2)
+  for deb in "$work"/debs/*.deb; do
+    dpkg-deb -x "$deb" "$work/root"
+  done
+  rm -rf "$work/debs" "$work/root/usr/share"
+  [ "$program" != keepalived ] || free_of_etc "$work/root/usr/sbin/keepalived"
+  cat >"$work/$program" <<'WRAPPER'
+#!/bin/sh
+here=${0%/*}
+lib=$here/root/usr/lib/x86_64-linux-gnu
+exec "$lib/ld-linux-x86-64.so.2" --argv0 "$0" --library-path "$lib" "$here/root/usr/sbin/${0##*/}" "$@"
+WRAPPER
+  chmod 755 "$work/$program"
+  "$work/$program" -v >/dev/null 2>&1
+  rm -rf "$target"
+  mv "$work" "$target"
+}
+
+if [ "$wanted" = --list ]; then
+  for pair in $suites; do echo "${pair%%:*}"; done
+  exit
+fi
+printed=
+for wish in $suites; do
+  branch=${wish%%:*}
+  [ -z "$wanted" ] || [ "$wanted" = "$branch" ] || continue
+  found=$(newest "$branch")
+  if [ -z "$found" ]; then
+    unpack "$branch" "${wish#*:}"
+    found=$(newest "$branch")
+  fi
+  [ -n "$found" ] || continue
+  echo "$found"
+  printed=yes
+done
+[ -n "$printed" ] || {
+  echo "debian-matrix: no $program $wanted here" >&2
+  exit 1
+}

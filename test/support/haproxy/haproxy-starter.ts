@@ -1,0 +1,25 @@
+// Starts HAProxy as a service manager does, whatever becomes of it: with the file that stands there, and again as soon as
+// it has ended.
+
+import { spawn } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestHost } from '../host/agent.ts';
+
+/** For the setting haproxySupervisor. Ends with its host, whose directory it names. */
+export async function startStarter({ directory, haproxyProgram, paths }: TestHost): Promise<void> {
+  const path = join(directory, 'starter');
+  const words = `-W -S '${paths.masterSocket},mode,600' -p '${paths.pidFile}' -f '${paths.config}'`;
+  await writeFile(
+    path,
+    `#!/bin/bash
+while :; do
+  until [ -s '${paths.config}' ]; do sleep 0.05; done
+  '${haproxyProgram}' ${words} </dev/null 2>>'${paths.log}'
+  sleep 0.1
+done
+`,
+  );
+  await chmod(path, 0o755);
+  spawn(path, { stdio: 'ignore' }).unref();
+}

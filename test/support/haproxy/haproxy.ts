@@ -1,0 +1,147 @@
+// Starts a real HAProxy (master and worker) in a directory of its own, for tests. `HAPROXY` names the executable:
+// test/support/haproxy/debian-matrix.sh has other versions than the installed one.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { askOnce } from '../../../agent/haproxy/socket/ask-once.ts';
+import { showProc } from '../../../agent/haproxy/socket/master.ts';
+import { parseInfo } from '../../../agent/haproxy/socket/readings.ts';
+import type { Version } from '../../../agent/haproxy/socket/version.ts';
+import { Deadline } from '../basics/deadline.ts';
+
+export const haproxyExecutable = process.env.HAPROXY ?? 'haproxy';
+
+/** A reload executes argv[0] again: a script of a test, unless HAProxy itself is behind a script that says otherwise. */
+export const isBehindScript =
+  haproxyExecutable.includes('/') && readFileSync(haproxyExecutable).subarray(0, 2).toString() === '#!';
+
+export interface RunningHaproxy {
+  readonly directory: string;
+  readonly configPath: string;
+  readonly adminSocket: string;
+  readonly masterSocket: string;
+  readonly masterPid: number;
+  /** The worker's when it started. */
+  readonly workerPid: number;
+  readonly version: Version;
+  /** For the next reload. */
+  readonly write: (body: string) => Promise<void>;
+  /** What HAProxy has said on its standard error. */
+  readonly log: () => Promise<string>;
+  /** Ends it, takes its directory away; may be called twice. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * `body`: everything after the global and defaults sections; a function is given the directory, for `bind
+ * unix@DIRECTORY/...`, which needs no port. Returns once the worker answers on both sockets.
+ */
+export async function startHaproxy(
+  body: string | ((directory: string) => string),
+  { description = 'test', globals = '' }: { readonly description?: string; readonly globals?: string } = {},
+): Promise<RunningHaproxy> {
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-haproxy-'));
+  const [configPath, adminSocket, masterSocket, logPath] = [
+    'haproxy.cfg',
+    'admin.sock',
+    'master.sock',
+    'log',
+  ].map((name) => join(directory, name)) as [string, string, string, string];
+  const write = (text: string): Promise<void> =>
+    writeFile(
+      configPath,
+      `global
+  maxconn 500
+  description ${description}
+  stats socket ${adminSocket} mode 600 level admin
+  stats timeout 1h
+  hard-stop-after 20s
+${globals}
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+${text}
+`,
+    );
+  await write(typeof body === 'string' ? body : body(directory));
+  const args = ['-W', '-S', `${masterSocket},mode,600`, '-f', configPath];
+  // Ends with this thread, also where the test runner kills that.
+  const script = 'exec setpriv --pdeathsig TERM "$0" "$@" 2>"$LOG"';
+  const child = spawn('sh', ['-c', script, haproxyExecutable, ...args], {
+    stdio: 'ignore',
+    env: { ...process.env, LOG: logPath },
+  });
+  const log = (): Promise<string> => readFile(logPath, 'utf8').catch(() => '');
+  const stop = async (): Promise<void> => {
+    await ended(child);
+    // A worker that a reload has just begun may still make its socket.
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    await once(child, 'spawn');
+    const { pid, version } = parseInfo(await answered(child, () => askOnce(adminSocket, 'show info')));
+    await answered(child, () => showProc(masterSocket));
+    const { pid: masterPid = 0 } = child;
+    return {
+      directory,
+      configPath,
+      adminSocket,
+      masterSocket,
+      masterPid,
+      workerPid: pid,
+      version,
+      write,
+      log,
+      stop,
+    };
+  } catch (cause) {
+    const said = await log();
+    await stop();
+    throw new Error(`Cannot start ${haproxyExecutable}:\n${said}`, { cause });
+  }
+}
+
+/** A TCP port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('No port');
+  return address.port;
+}
+
+/** Opens a connection and keeps it; resolves with it once it is accepted. */
+export async function connection(target: string | number): Promise<ReturnType<typeof connect>> {
+  const socket = typeof target === 'string' ? connect(target) : connect(target, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function answered<T>(child: ChildProcess, ask: () => Promise<T>): Promise<T> {
+  for (const deadline = new Deadline(30_000, 30); ; await delay(10)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (deadline.isOver || child.exitCode !== null || child.signalCode !== null) throw error;
+    }
+  }
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await Promise.race([once(child, 'exit'), delay(5_000, undefined, { ref: false })]);
+  }
+}

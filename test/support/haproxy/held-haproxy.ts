@@ -1,0 +1,40 @@
+// A HAProxy whose processes stop just before they read their file, for as long as a test says so: a script around the
+// real one, for what happens in the middle of a start or a reload.
+
+import { chmod, readFile, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { processesOf } from '../host/agent.ts';
+import { haproxyExecutable } from './haproxy.ts';
+
+/** Writes the script into `directory` and returns its path. A reload executes it again, unless `isBehindScript`. */
+export async function heldHaproxy(directory: string): Promise<string> {
+  const path = join(directory, 'held-haproxy');
+  await writeFile(
+    path,
+    `#!/bin/bash
+case " $* " in *" -W "*) while [ -e '${holdOf(directory)}' ]; do sleep 0.05; done ;; esac
+exec -a "$0" '${haproxyExecutable}' "$@"
+`,
+  );
+  await chmod(path, 0o755);
+  return path;
+}
+
+/** Starts and reloads from now on wait for `release`. */
+export function hold(directory: string): Promise<void> {
+  return writeFile(holdOf(directory), '');
+}
+
+export function release(directory: string): Promise<void> {
+  return unlink(holdOf(directory));
+}
+
+/** Whether a process waits. */
+export async function isHeld(directory: string): Promise<boolean> {
+  const names = processesOf(directory).map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => ''));
+  return (await Promise.all(names)).some((name) => name.startsWith('held-haproxy'));
+}
+
+function holdOf(directory: string): string {
+  return join(directory, 'hold');
+}

@@ -1,0 +1,405 @@
+// A load-balancer host for tests, set up as a stranger would: folders and loopback addresses of its own,
+// `bin/headgate run` as a process, and the HAProxy that it starts. What a test leaves running is ended by process id.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
+import { agentSocketPath, askAgent } from '../../../agent/answer/agent-socket.ts';
+import { GRACE_MS } from '../../../agent/haproxy/config/grace.ts';
+import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/process/process.ts';
+import { askOnce } from '../../../agent/haproxy/socket/ask-once.ts';
+import { showProc } from '../../../agent/haproxy/socket/master.ts';
+import { parseInfo } from '../../../agent/haproxy/socket/readings.ts';
+import { parseServersState, type ServerState } from '../../../agent/haproxy/socket/servers-state.ts';
+import type { ServiceExplanation } from '../../../agent/report/explain.ts';
+import type { AgentStatus } from '../../../agent/report/status.ts';
+import { Deadline } from '../basics/deadline.ts';
+import { haproxyExecutable } from '../haproxy/haproxy.ts';
+import { reachableHaproxy } from '../haproxy/reachable-haproxy.ts';
+import { ask, type Place } from '../traffic/traffic.ts';
+import { type Json, VIP_PORT, type Web, webObjects } from '../values/service-objects.ts';
+import { ownNetwork } from './own-network.ts';
+
+const headgate = fileURLToPath(new URL('../../../bin/headgate', import.meta.url));
+
+/** Milliseconds: five times what it takes on a machine that does nothing else, and far less than from audit to audit. */
+const SOON = 12_000;
+/** Milliseconds for whatever comes to pass on a busy machine; unless that is starved, less than from audit to audit. */
+const PATIENCE = 25_000;
+/** Milliseconds for the start of an agent, which compiles and reads all that there is. */
+const START = 60_000;
+
+export interface HostOptions {
+  /** Given to `run` and to every command, besides those of the folders. */
+  readonly flags?: readonly string[];
+  /** The HAProxy program; a function makes one in the host's directory and gives its path. */
+  readonly haproxy?: string | ((directory: string) => Promise<string>);
+  /**
+   * An ordinary user to whom the folders belong and who runs everything; only for root.
+   */
+  readonly uid?: number;
+  /** More of the environment of `run`. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface CommandResult {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly [field: string]: unknown;
+}
+
+/** A metric's sum over all label sets that hold these labels; NaN where there is none. */
+export type ReadMetric = (name: string, labels?: Readonly<Record<string, string>>) => number;
+
+export class TestHost {
+  readonly directory: string;
+  readonly manifestDir: string;
+  readonly stateDir: string;
+  readonly runtimeDir: string;
+  readonly paths: HaproxyPaths;
+  /** The program, from the next start on: an upgrade. */
+  headgate = headgate;
+  /** A loopback network of its own. */
+  readonly #network: string;
+  readonly #options: HostOptions;
+  /** Its HAProxy. */
+  readonly haproxyProgram: string;
+  #agent: RunningAgent | undefined;
+
+  /** Everything is ended and removed when the test is over, however it ends. */
+  static async create(t: ExecutionContext<unknown>, options: HostOptions = {}): Promise<TestHost> {
+    t.timeout(270_000);
+    const directory = await mkdtemp(join(tmpdir(), 'hg-'));
+    const ofAll = options.uid === undefined ? haproxyExecutable : reachableHaproxy;
+    const { haproxy = ofAll } = options;
+    const host = new TestHost(
+      directory,
+      await ownNetwork(t),
+      options,
+      typeof haproxy === 'function' ? await haproxy(directory) : haproxy,
+    );
+    t.teardown(() => host.#dispose());
+    await chmod(directory, 0o755);
+    for (const folder of [host.manifestDir, host.stateDir, host.runtimeDir]) {
+      await mkdir(folder);
+      if (options.uid !== undefined) await chown(folder, options.uid, options.uid);
+    }
+    return host;
+  }
+
+  private constructor(directory: string, network: string, options: HostOptions, haproxy: string) {
+    this.directory = directory;
+    this.#network = network;
+    this.#options = options;
+    this.haproxyProgram = haproxy;
+    [this.manifestDir, this.stateDir, this.runtimeDir] = ['m', 's', 'r'].map((name) =>
+      join(directory, name),
+    ) as [string, string, string];
+    this.paths = haproxyPaths(this.stateDir, this.runtimeDir);
+  }
+
+  /** An address that no other test has; `last` from 1 to 254. */
+  address(last: number): string {
+    return `${this.#network}.${last}`;
+  }
+
+  /** Puts objects, or a text, into a file of the manifest folder at once, as an editor or kubectl's output would. */
+  async write(file: string, content: readonly Json[] | string): Promise<void> {
+    const text =
+      typeof content === 'string' ? content : content.map((each) => JSON.stringify(each)).join('\n---\n');
+    const draft = join(this.manifestDir, `.${file}.draft`);
+    await writeFile(draft, `${text}\n`);
+    await rename(draft, join(this.manifestDir, file));
+  }
+
+  /** Writes a Service: `default/web` at address 1 with the member at address 11, unless something else is said. */
+  serve(web: Partial<Web> = {}): Promise<void> {
+    const { name = 'web' } = web;
+    const all = { name, address: this.address(1), members: [this.address(11)], ...web };
+    return this.write(`${name}.yaml`, webObjects(all));
+  }
+
+  /** Where clients of the Service at this address connect. */
+  place(last = 1): Place {
+    return { address: this.address(last), port: VIP_PORT };
+  }
+
+  /** Whether a member answers there. */
+  async answers(last = 1, from = this.address(99)): Promise<boolean> {
+    return ask({ ...this.place(last), from }).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  remove(file: string): Promise<void> {
+    return unlink(join(this.manifestDir, file));
+  }
+
+  /** Starts `headgate run` without waiting for more than the process. One at a time. */
+  async launch(flags: readonly string[] = []): Promise<RunningAgent> {
+    const identity = this.#identity();
+    const child = spawn(this.headgate, ['run', ...this.#flags(), '--listen', '127.0.0.1:0', ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...identity,
+      env: { ...identity.env, ...this.#options.env },
+    });
+    this.#agent = new RunningAgent(child);
+    await once(child, 'spawn');
+    return this.#agent;
+  }
+
+  /** Starts `headgate run` and returns once /readyz says so. */
+  async start(flags: readonly string[] = []): Promise<RunningAgent> {
+    const agent = await this.launch(flags);
+    await this.until('the agent is ready', async () => agent.hasExited || (await agent.isReady()), START);
+    if (agent.hasExited) throw new Error(`The agent has ended: ${agent.text}`);
+    return agent;
+  }
+
+  /** Another command of `headgate`, with the flags of this host. */
+  async command(name: string, args: readonly string[] = []): Promise<CommandResult> {
+    const child = spawn(this.headgate, [name, ...args, ...this.#flags()], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...this.#identity(),
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      stdout += chunk;
+    });
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      stderr += chunk;
+    });
+    const [status] = (await once(child, 'close')) as [number | null];
+    return { status, stdout, stderr };
+  }
+
+  /** What `headgate status --json` prints, without a process for it. */
+  async status(): Promise<AgentStatus> {
+    return (await askAgent(agentSocketPath(this.runtimeDir), 'status')) as AgentStatus;
+  }
+
+  /** What `headgate why --json` prints. */
+  async why(service = 'default/web'): Promise<ServiceExplanation> {
+    return (await askAgent(agentSocketPath(this.runtimeDir), 'why', { service })) as ServiceExplanation;
+  }
+
+  /** Asks HAProxy itself, by its admin socket: not the worker that was just replaced, which answers there for a moment. */
+  async haproxy(line: string): Promise<string> {
+    for (const until = performance.now() + 4 * GRACE_MS; ; await delay(10)) {
+      const [info = '', ...answer] = (await askOnce(this.paths.adminSocket, `show info;${line}`)).split(
+        '\n\n',
+      );
+      if (!parseInfo(info).stopping || performance.now() > until) return answer.join('\n\n');
+    }
+  }
+
+  async worker(): Promise<number> {
+    return parseInfo(await this.haproxy('show info')).pid;
+  }
+
+  async master(): Promise<number> {
+    return Number.parseInt(await readFile(this.paths.pidFile, 'utf8'), 10);
+  }
+
+  /** How often the master that runs has reloaded. */
+  async reloads(): Promise<number> {
+    let reloads = 0;
+    // While the master reloads it does not answer.
+    await this.until('the master answers', async () => {
+      ({ reloads } = (await showProc(this.paths.masterSocket)).master);
+      return true;
+    });
+    return reloads;
+  }
+
+  /** The servers that HAProxy has. */
+  async servers(): Promise<readonly ServerState[]> {
+    return [...parseServersState(await this.haproxy('show servers state'))];
+  }
+
+  config(): Promise<string> {
+    return readFile(this.paths.config, 'utf8');
+  }
+
+  /** A file of the state folder. */
+  stateFile(name: string): Promise<string> {
+    return readFile(join(this.stateDir, name), 'utf8');
+  }
+
+  /** Asks until it holds; fails after `timeout` milliseconds, on a starved machine later, with what both have said. */
+  until(what: string, condition: () => Promise<boolean>, timeout = PATIENCE): Promise<void> {
+    return this.#until(what, condition, timeout, new Deadline(timeout, 30));
+  }
+
+  /** The same for what the agent does by itself as soon as it can: nobody waits for the next audit, however busy it is. */
+  soon(what: string, condition: () => Promise<boolean>): Promise<void> {
+    return this.#until(what, condition, SOON, new Deadline(SOON, SOON));
+  }
+
+  async #until(
+    what: string,
+    condition: () => Promise<boolean>,
+    timeout: number,
+    deadline: Deadline,
+  ): Promise<void> {
+    for (let last: unknown; ; await delay(10)) {
+      try {
+        if (await condition()) return;
+        last = 'the condition does not hold';
+      } catch (error) {
+        last = error;
+      }
+      if (!deadline.isOver) continue;
+      const said = (await readFile(this.paths.log, 'utf8').catch(() => '')).slice(-2_000);
+      throw new Error(
+        `Not within ${timeout} ms: ${what} (${last})\n${this.#agent?.text.slice(-6_000)}\nHAProxy:\n${said}`,
+      );
+    }
+  }
+
+  #flags(): readonly string[] {
+    const { flags = [] } = this.#options;
+    const folders = ['--manifests', this.manifestDir, '--state-dir', this.stateDir];
+    return [...folders, '--runtime-dir', this.runtimeDir, '--haproxy', this.haproxyProgram, ...flags];
+  }
+
+  #identity(): { readonly env: NodeJS.ProcessEnv; readonly uid?: number; readonly gid?: number } {
+    const { uid } = this.#options;
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('HEADGATE_')),
+    );
+    return uid === undefined ? { env } : { env, uid, gid: uid };
+  }
+
+  async #dispose(): Promise<void> {
+    await this.#agent?.kill();
+    // What names this directory on its command line is ours: HAProxy's master and workers, commands.
+    for (let left = processesOf(this.directory); left.length > 0; left = processesOf(this.directory)) {
+      for (const pid of left) signal(pid, 'SIGKILL');
+      await delay(10);
+    }
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** `headgate run` as a process. */
+export class RunningAgent {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** Its exit status, or null where a signal ended it. */
+  readonly exited: Promise<number | null>;
+  #text = '';
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    this.pid = child.pid ?? 0;
+    this.exited = once(child, 'close').then(([status]) => status as number | null);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (chunk: string) => {
+        this.#text += chunk;
+      });
+    }
+  }
+
+  get hasExited(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** All that it has written. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The lines of its log. */
+  get log(): readonly LogLine[] {
+    return this.#text
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** Whether a line of the log from a place on (`log.length` of before) has this text in its message or fields. */
+  hasLogged(text: string, from = 0): boolean {
+    return this.log.slice(from).some((line) => JSON.stringify(line).includes(text));
+  }
+
+  /** Where it listens, once it does. */
+  get url(): string | undefined {
+    const line = this.log.find(({ message }) => message === 'Headgate runs');
+    return line && `http://${line.listen}`;
+  }
+
+  async get(path: string): Promise<{ readonly status: number; readonly text: string }> {
+    if (this.url === undefined) throw new Error('The agent does not listen yet');
+    const response = await fetch(`${this.url}${path}`, { headers: { connection: 'close' } });
+    return { status: response.status, text: await response.text() };
+  }
+
+  async isReady(): Promise<boolean> {
+    return this.url !== undefined && (await this.get('/readyz')).status === 200;
+  }
+
+  async metrics(): Promise<ReadMetric> {
+    const { text } = await this.get('/metrics');
+    const samples = [...text.matchAll(/^([a-z_]+)(?:\{([^}]*)\})? (\S+)$/gm)];
+    return (name, labels = {}) => {
+      const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+      const values = samples
+        .filter(([, own, set = '']) => own === name && wanted.every((each) => set.split(',').includes(each)))
+        .map(([, , , value]) => Number(value));
+      return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value);
+    };
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  /** Ends it with SIGTERM and gives its exit status. */
+  stop(): Promise<number | null> {
+    this.signal('SIGTERM');
+    return this.exited;
+  }
+
+  /** kill -9. May be called twice. */
+  async kill(): Promise<void> {
+    if (!this.hasExited) this.signal('SIGKILL');
+    await this.exited;
+  }
+}
+
+/** Sends a signal to a process that may be gone. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Process ids of all whose command line names a path below this directory. */
+export function processesOf(directory: string): readonly number[] {
+  const isOurs = (pid: string): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${directory}/`);
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && isOurs(name))
+    .map(Number);
+}

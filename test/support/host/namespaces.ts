@@ -1,0 +1,174 @@
+// A network of its own for a test: network namespaces, one per host, joined by a bridge in another one. Everything is
+// ended and removed with the test, however it ends, also where the test's own process is killed.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { ExecutionContext } from 'ava';
+import { inNamespace } from '../../../agent/host/namespace.ts';
+import { type CommandResult, runCommand } from '../../../agent/host/run-command.ts';
+
+/** Reads the names of namespaces; when its input ends it ends all that runs in them and removes them. */
+const UNDERTAKER = `
+while read -r name; do names="$names $name"; done
+for name in $names; do
+  for pid in $(ip netns pids "$name"); do kill -9 "$pid"; done
+done
+for name in $names; do ip netns delete "$name"; done
+`;
+
+/** What a load-balancer host needs of the kernel. */
+const SYSCTLS = [
+  'net.ipv4.ip_nonlocal_bind=1',
+  'net.ipv6.ip_nonlocal_bind=1',
+  'net.ipv4.conf.all.arp_announce=2',
+  'net.ipv4.conf.all.arp_ignore=1',
+  // Link-local addresses can be used at once, as on a host that has been there for a while.
+  'net.ipv6.conf.eth0.accept_dad=0',
+];
+
+/** The protocol number of VRRP. */
+const VRRP = 112;
+
+export class TestNetwork {
+  /** Begins the name of every namespace; no other test has it. */
+  readonly #prefix = `hg-${randomBytes(4).toString('hex')}`;
+  readonly #undertaker: ChildProcess;
+  readonly #hosts: readonly string[];
+
+  /** Hosts by their names; each has an interface `eth0` with the addresses of `v4()` and `v6()`. */
+  static async create(
+    t: Pick<ExecutionContext<unknown>, 'teardown'>,
+    hosts: readonly string[],
+  ): Promise<TestNetwork> {
+    const network = new TestNetwork(hosts);
+    t.teardown(() => network.#remove());
+    await network.#build();
+    return network;
+  }
+
+  private constructor(hosts: readonly string[]) {
+    this.#hosts = hosts;
+    this.#undertaker = spawn('sh', ['-c', UNDERTAKER], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+  }
+
+  /** The name of a host's namespace, as `ip netns` knows it. */
+  netns(host: string): string {
+    return `${this.#prefix}-${host}`;
+  }
+
+  v4(host: string): string {
+    return `10.9.0.${this.#number(host)}`;
+  }
+
+  v6(host: string): string {
+    return `fd09::${this.#number(host)}`;
+  }
+
+  /** Runs a program on a host to its end; fails where it does. */
+  async run(host: string, program: string, ...args: readonly string[]): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.try(host, program, ...args);
+    if (exitCode !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
+    return stdout;
+  }
+
+  /** The same where a failure is an answer. */
+  try(host: string, program: string, ...args: readonly string[]): Promise<CommandResult> {
+    const [outer, words] = inNamespace(this.netns(host), program, args);
+    return runCommand(outer, words, { timeout: 10_000 });
+  }
+
+  /** Starts a program on a host; it ends with the network. */
+  start(host: string, program: string, ...args: readonly string[]): ChildProcess {
+    const [outer, words] = inNamespace(this.netns(host), program, args);
+    return spawn(outer, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  }
+
+  /** Has a host answer on a port of whatever address it has, with its name. */
+  serve(host: string, port = 8080): void {
+    const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('${host}')).listen(${port}, '::')`;
+    this.start(host, process.execPath, '-e', script);
+  }
+
+  /** Who answers the host `client` at an address, '' where nobody does. */
+  async whoServes(address: string, port = 8080): Promise<string> {
+    // Where its input is a socket, as here, bash takes itself for a remote shell and would read ~/.bashrc first.
+    const { stdout } = await this.try(
+      'client',
+      'timeout',
+      '3',
+      'bash',
+      '--norc',
+      '-c',
+      `exec 3<>/dev/tcp/${address}/${port} && cat <&3`,
+    );
+    return stdout;
+  }
+
+  /** The addresses on a host's interface, without those of its own. */
+  async held(host: string): Promise<readonly string[]> {
+    const text = await this.run(host, 'ip', '-o', 'address', 'show', 'dev', 'eth0', 'scope', 'global');
+    const all = [...text.matchAll(/ inet6? ([0-9a-f.:]+)\/\d+/g)].map(([, address = '']) => address);
+    return all.filter((address) => address !== this.v4(host) && address !== this.v6(host));
+  }
+
+  /** Takes a host off the network, as a failed switch would: its interface does not notice. */
+  async cut(host: string): Promise<void> {
+    await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'nomaster');
+  }
+
+  async join(host: string): Promise<void> {
+    await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0');
+  }
+
+  /** Keeps VRRP from reaching a host, and nothing else; `false` lets it in again. */
+  async deafen(host: string, isDeaf = true): Promise<void> {
+    // By its number: the name is in /etc/protocols, which a bare machine lacks.
+    const rules = `table inet deaf {
+      chain in { type filter hook input priority 0; ip protocol ${VRRP} drop; ip6 nexthdr ${VRRP} drop; }
+    }`;
+    if (isDeaf) await this.run(host, 'nft', rules);
+    else await this.run(host, 'nft', 'delete', 'table', 'inet', 'deaf');
+  }
+
+  async #build(): Promise<void> {
+    for (const name of ['bridge', ...this.#hosts]) {
+      this.#undertaker.stdin?.write(`${this.netns(name)}\n`);
+      await ip('netns', 'add', this.netns(name));
+      await this.run(name, 'ip', 'link', 'set', 'lo', 'up');
+    }
+    await this.run('bridge', 'ip', 'link', 'add', 'br0', 'type', 'bridge');
+    await this.run('bridge', 'ip', 'link', 'set', 'br0', 'up');
+    for (const host of this.#hosts) {
+      const there = ['peer', 'name', 'eth0', 'netns', this.netns(host)];
+      await this.run('bridge', 'ip', 'link', 'add', portOf(host), 'type', 'veth', ...there);
+      await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0', 'up');
+      for (const sysctl of SYSCTLS) await this.run(host, 'sysctl', '-qw', sysctl);
+      await this.run(host, 'ip', 'address', 'add', `${this.v4(host)}/16`, 'dev', 'eth0');
+      await this.run(host, 'ip', 'address', 'add', `${this.v6(host)}/64`, 'dev', 'eth0', 'nodad');
+      await this.run(host, 'ip', 'link', 'set', 'eth0', 'up');
+    }
+  }
+
+  async #remove(): Promise<void> {
+    this.#undertaker.stdin?.end();
+    await once(this.#undertaker, 'exit');
+  }
+
+  #number(host: string): number {
+    return 11 + this.#hosts.indexOf(host);
+  }
+}
+
+/** Of the bridge. */
+function portOf(host: string): string {
+  return `to-${host}`;
+}
+
+async function ip(...args: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await runCommand('ip', args, { timeout: 10_000 });
+  if (exitCode !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr}`);
+}

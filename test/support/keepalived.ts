@@ -1,7 +1,0 @@
-// The keepalived of the tests. `KEEPALIVED` names the executable: test/support/debian-matrix.sh has other versions than
-// the installed one.
-
-export const keepalivedExecutable = process.env.KEEPALIVED ?? 'keepalived';
-
-/** Has an agent start it. */
-export const keepalivedFlags: readonly string[] = ['--keepalived', keepalivedExecutable];

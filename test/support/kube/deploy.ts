@@ -1,0 +1,73 @@
+// Brings what `deploy/` ships into a real API server, and gives a client that may do what an agent may.
+
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isMapping } from '../../../agent/base/validate.ts';
+import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
+import { ApiClient } from '../../../agent/kubernetes/api/client.ts';
+import { ADDRESS_API_VERSION } from '../../../agent/kubernetes/object-names.ts';
+import type { Kube } from './kube.ts';
+import { until } from './kube-objects.ts';
+
+const deployFolder = fileURLToPath(new URL('../../../deploy', import.meta.url));
+export const NAMESPACE = 'headgate-system';
+
+/** Objects of `deploy/*.yaml` and, where there are some, of `deploy/crds/`, those first that others need. */
+async function deployedObjects(): Promise<readonly DeployedObject[]> {
+  const objects: DeployedObject[] = [];
+  for (const folder of ['crds', '.']) {
+    const directory = join(deployFolder, folder);
+    const files = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith('.yaml')).sort();
+    for (const file of files) {
+      const { documents, errors } = parseYamlDocuments(await readFile(join(directory, file), 'utf8'));
+      if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+      objects.push(...documents.flatMap(({ value }) => (isMapping(value) ? [value as never] : [])));
+    }
+  }
+  return objects;
+}
+
+interface DeployedObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+export async function deploy(kube: Kube): Promise<void> {
+  for (const object of await deployedObjects()) await kube.must('POST', collectionOf(object), object);
+}
+
+/** The kinds of objects that are our own, and nothing else; returns once they are served. */
+export async function deployDefinitions(kube: Kube): Promise<void> {
+  const definitions = (await deployedObjects()).filter(({ kind }) => kind === 'CustomResourceDefinition');
+  for (const definition of definitions) await kube.must('POST', collectionOf(definition), definition);
+  for (const { metadata } of definitions) {
+    const path = `/apis/${ADDRESS_API_VERSION}/${metadata.name.split('.', 1)[0]}`;
+    await until(`${path} is served`, async () => (await kube.api('GET', path)).status === 200);
+  }
+}
+
+/** As the service account that `deploy/` makes. */
+export function agentClient(kube: Kube): Promise<ApiClient> {
+  return clientOf(kube, NAMESPACE, 'headgate');
+}
+
+/** By a token of its own. */
+export async function clientOf(kube: Kube, namespace: string, account: string): Promise<ApiClient> {
+  const path = await kubeconfigOf(kube, namespace, account);
+  return new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '0.0.0' });
+}
+
+/** A kubeconfig with a token of the account, for a process. */
+export async function kubeconfigOf(kube: Kube, namespace: string, account: string): Promise<string> {
+  const path = join(kube.directory, `${account}.kubeconfig`);
+  await kube.writeKubeconfig(path, { token: await kube.serviceAccountToken(namespace, account) });
+  return path;
+}
+
+function collectionOf({ apiVersion, kind, metadata: { namespace } }: DeployedObject): string {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = `${kind.toLowerCase()}s`;
+  return namespace === undefined ? `${group}/${plural}` : `${group}/namespaces/${namespace}/${plural}`;
+}

@@ -1,0 +1,164 @@
+// Objects for a real API server, and a view of what an API source has reported, to be compared with what is there.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiSource, type ApiSourceOptions } from '../../../agent/kubernetes/api/api-source.ts';
+import { ApiClient } from '../../../agent/kubernetes/api/client.ts';
+import type { ApiRequest, ApiStreams } from '../../../agent/kubernetes/api/kubernetes-api.ts';
+import type { ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
+import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
+import type { FaultProxy } from '../traffic/fault-proxy.ts';
+import type { Kube } from './kube.ts';
+
+export const servicePath = (namespace: string, name = '') =>
+  `/api/v1/namespaces/${namespace}/services${name === '' ? '' : `/${name}`}`;
+export const slicePath = (namespace: string, name = '') =>
+  `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices${name === '' ? '' : `/${name}`}`;
+
+export function serviceJson(name: string, annotations: Readonly<Record<string, string>> = {}): object {
+  return {
+    metadata: { name, annotations },
+    spec: { type: 'LoadBalancer', ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
+  };
+}
+
+/** Slice `NAME-1` of Service NAME; `trigger`: when its pods changed, milliseconds since the epoch. */
+export function sliceJson(name: string, addresses: readonly string[], trigger?: number): object {
+  const annotations =
+    trigger === undefined
+      ? {}
+      : { 'endpoints.kubernetes.io/last-change-trigger-time': new Date(trigger).toISOString() };
+  return {
+    metadata: { name: `${name}-1`, labels: { 'kubernetes.io/service-name': name }, annotations },
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),
+  };
+}
+
+/** Does `work` for 0 to `count` - 1, several at once. */
+export async function each(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: 8 }, worker));
+}
+
+/** What the API server holds of what we reflect: `Kind key` → object. */
+export async function objectsOf(kube: Kube): Promise<Map<string, KubernetesObject>> {
+  const paths = ['/api/v1/services', '/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/nodes'];
+  const lists = await Promise.all(paths.map((path) => kube.must('GET', path)));
+  const objects = lists.flatMap((list) => parseObject(list, '').objects);
+  return new Map(objects.map((object) => [`${object.kind} ${object.key}`, object]));
+}
+
+/** An API source, and all that it said. */
+export class Reported {
+  readonly source: ApiSource;
+  readonly client: ApiClient;
+  /** `Kind key` → object. */
+  readonly objects = new Map<string, KubernetesObject>();
+  readonly changes: ObjectsChange[] = [];
+  /** `list Service expired`, `end Service silence`, `doubt Service 8`, `failure Service CODE message`. */
+  readonly log: string[] = [];
+
+  /** `through`: a proxy in front of the API server. `wrap`: sees each request. */
+  static async create(
+    kube: Kube,
+    {
+      through,
+      kubeconfig = `${kube.directory}/kubeconfig-${Math.random().toString(36).slice(2)}`,
+      user = { token: kube.adminToken },
+      servers = [],
+      wrap = (client) => client,
+      ...options
+    }: Partial<ApiSourceOptions> & {
+      readonly through?: FaultProxy;
+      readonly kubeconfig?: string;
+      readonly user?: { token?: string; tokenFile?: string };
+      readonly servers?: readonly string[];
+      readonly wrap?: (client: ApiClient) => ApiStreams;
+    } = {},
+  ): Promise<Reported> {
+    const server = through === undefined ? kube.url : `https://127.0.0.1:${through.port}`;
+    await kube.writeKubeconfig(kubeconfig, { server, ...user });
+    const client = new ApiClient({
+      credentials: { kind: 'Kubeconfig', path: kubeconfig },
+      servers,
+      version: '0.0.0',
+    });
+    return new Reported(client, wrap(client), options);
+  }
+
+  private constructor(client: ApiClient, api: ApiStreams, options: Partial<ApiSourceOptions>) {
+    this.client = client;
+    this.source = new ApiSource({
+      api,
+      namespaces: [],
+      serviceSelector: '',
+      snapshotPath: undefined,
+      // Loading the client library takes its time on a busy machine.
+      patience: 20_000,
+      onFailure: (error) => this.log.push(`failure ${error.code} ${error.message}`),
+      ...options,
+      onChange: (change) => this.#take(change, options.onChange),
+      observer: {
+        onList: (kind, reason) => this.log.push(`list ${kind} ${reason}`),
+        onWatchEnd: (kind, end) => this.log.push(`end ${kind} ${end}`),
+        onDoubt: (kind, missing) => this.log.push(`doubt ${kind} ${missing}`),
+        onFailure: (kind, error) => this.log.push(`failure ${kind} ${error.code} ${error.message}`),
+      },
+    });
+    this.source.start();
+  }
+
+  has(line: string): boolean {
+    return this.log.some((said) => said.startsWith(line));
+  }
+
+  /** Whether all is as the API server has it. */
+  async equals(kube: Kube): Promise<boolean> {
+    const wanted = await objectsOf(kube);
+    if (wanted.size !== this.objects.size) return false;
+    return [...wanted].every(
+      ([key, object]) => JSON.stringify(object) === JSON.stringify(this.objects.get(key)),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.source.close();
+    this.client.close();
+  }
+
+  #take(change: ObjectsChange, onChange: ApiSourceOptions['onChange'] | undefined): void {
+    this.changes.push(change);
+    for (const { kind, key } of change.removed) this.objects.delete(`${kind} ${key}`);
+    for (const object of change.upserted) this.objects.set(`${object.kind} ${object.key}`, object);
+    onChange?.(change);
+  }
+}
+
+/** Waits; fails with what there is after `seconds`. */
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  { seconds = 30, seen = () => '' }: { readonly seconds?: number; readonly seen?: () => unknown } = {},
+): Promise<void> {
+  const deadline = performance.now() + seconds * 1000;
+  while (!(await isSo())) {
+    if (performance.now() > deadline)
+      throw new Error(`Waited ${seconds} s in vain: ${what} ${String(seen())}`);
+    await delay(10);
+  }
+}
+
+/** Calls `see` with each request before it is sent. */
+export function seeing(client: ApiStreams, see: (request: ApiRequest) => Promise<void>): ApiStreams {
+  return {
+    open: async (request) => {
+      await see(request);
+      return client.open(request);
+    },
+  };
+}

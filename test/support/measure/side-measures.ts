@@ -1,0 +1,106 @@
+// What one host of a pair takes of the machine and has open: its agent, its HAProxy and its keepalived. Reads /proc and
+// asks the agent over Node's inspector.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { keepalivedPaths } from '../../../agent/vips/keepalived/paths.ts';
+import { residentMemory } from '../../../bench/support/usage.ts';
+import type { TestHost } from '../host/agent.ts';
+import type { Side } from '../vrrp/agent-pair.ts';
+import { activeResources, liveHeap, setTimers } from './live-heap.ts';
+
+/** What is measured → megabytes, else a count. What there is none of may be missing. */
+export type Measures = ReadonlyMap<string, number>;
+
+/** Of a host where something is under way at most moments, also when nothing is asked of it. */
+const LOOKS = 10;
+/** Milliseconds between two of them. */
+const APART = 300;
+
+export async function measure({ agent, host }: Side): Promise<Measures> {
+  const heap = (await liveHeap(agent)) / 1e6;
+  return new Map([
+    ['agent live heap', Math.round(heap * 100) / 100],
+    ['agent RSS', megabytesOf([agent.pid])],
+    ...(await agentCounts({ agent })),
+    ...(await haproxyMeasures(host)),
+    ...keepalivedMeasures(host),
+  ]);
+}
+
+/** Each at the lowest of some looks: what there is when nothing is under way. */
+export async function measureAtRest(side: Side): Promise<Measures> {
+  let least = await measure(side);
+  for (let look = 1; look < LOOKS; look++) {
+    await delay(APART);
+    least = lowest(least, await measure(side));
+  }
+  return least;
+}
+
+export function lowest(one: Measures, other: Measures): Measures {
+  return new Map([...one].map(([name, value]) => [name, Math.min(value, other.get(name) ?? 0)]));
+}
+
+/** What there is more of than before by more than is `allowed`, in words. */
+export function moreThan(
+  before: Measures,
+  now: Measures,
+  allowed: (name: string) => number,
+): readonly string[] {
+  return [...now]
+    .filter(([name, value]) => value - (before.get(name) ?? 0) > allowed(name))
+    .map(([name, value]) => `${name}: ${before.get(name) ?? 0} → ${value}`);
+}
+
+async function agentCounts({ agent }: Pick<Side, 'agent'>): Promise<Measures> {
+  const resources = await activeResources(agent);
+  return new Map([
+    ['agent descriptors', entriesOf(`/proc/${agent.pid}/fd`)],
+    ['agent threads', entriesOf(`/proc/${agent.pid}/task`)],
+    ['agent timers', await setTimers(agent)],
+    ['agent resources', [...resources.values()].reduce((sum, count) => sum + count, 0)],
+    ...[...resources].map(([kind, count]) => [`agent ${kind}`, count] as const),
+  ]);
+}
+
+/** While the master reloads it is another program half of the time, and so is the newest of its workers. */
+async function haproxyMeasures(host: TestHost): Promise<Measures> {
+  for (;;) {
+    const reloads = await host.reloads();
+    const [master, worker] = [await host.master(), await host.worker()];
+    const children = readFileSync(`/proc/${master}/task/${master}/children`, 'utf8').trim().split(' ');
+    const measures = new Map([
+      ['HAProxy processes', 1 + children.length],
+      ['HAProxy master RSS', megabytesOf([master])],
+      ['HAProxy master descriptors', entriesOf(`/proc/${master}/fd`)],
+      ['HAProxy worker RSS', megabytesOf([worker])],
+      ['HAProxy worker descriptors', entriesOf(`/proc/${worker}/fd`)],
+    ]);
+    if ((await host.reloads()) === reloads) return measures;
+  }
+}
+
+function keepalivedMeasures({ stateDir, runtimeDir }: TestHost): Measures {
+  const { pidFile, vrrpPidFile } = keepalivedPaths(stateDir, runtimeDir);
+  const pids = [pidFile, vrrpPidFile].map((path) => Number.parseInt(readFileSync(path, 'utf8'), 10));
+  const descriptors = pids.map((pid) => entriesOf(`/proc/${pid}/fd`));
+  return new Map([
+    ['keepalived RSS', megabytesOf(pids)],
+    ['keepalived descriptors', descriptors.reduce((sum, count) => sum + count)],
+  ]);
+}
+
+function megabytesOf(pids: readonly number[]): number {
+  const sum = pids.map(residentMemory).reduce((one, other) => one + other);
+  return Math.round(sum * 10) / 10;
+}
+
+/** 0 where it is gone. */
+function entriesOf(folder: string): number {
+  try {
+    return readdirSync(folder).length;
+  } catch {
+    return 0;
+  }
+}

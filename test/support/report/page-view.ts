@@ -1,0 +1,68 @@
+// What a status page shows, for tests: one load balancer, served, on a host that stands alone.
+
+import type { PageDetail, PageSummary, PageView } from '../../../health/page-model.ts';
+
+export const summary: PageSummary = {
+  host: 'lb1',
+  version: '0.0.0',
+  startedAt: '2026-01-01T00:00:00.000Z',
+  fault: '',
+  role: 'alone',
+  instances: [],
+  peer: undefined,
+  lowered: [],
+  maintenance: false,
+  haproxy: { version: '2.6.12', serving: true, reloadPending: [] },
+  counts: { served: 1, 'served in part': 0, 'not served': 0, ignored: 0 },
+  members: { ready: 1, down: 0, all: 1 },
+  vips: 1,
+  problems: [],
+  problemCount: 0,
+};
+
+export const detail: PageDetail = {
+  key: 'default/web',
+  verdict: 'served',
+  reasons: [],
+  vips: ['192.0.2.1'],
+  listeners: [
+    {
+      name: 'default:web:tcp:80:v4',
+      protocol: 'TCP',
+      port: 80,
+      addresses: ['192.0.2.1'],
+      sessions: 3,
+      sessionRate: 1,
+      members: [
+        { name: '10.0.0.1:8080', target: 'web-1', state: 'ONLINE', why: '', sessions: 3, sessionRate: 1 },
+      ],
+    },
+  ],
+  moreListeners: 0,
+  moreMembers: 0,
+};
+
+export const view: PageView = {
+  summary,
+  list: {
+    rows: [
+      {
+        key: 'default/web',
+        verdict: 'served',
+        vips: ['192.0.2.1'],
+        moreVips: 0,
+        ports: ['TCP 80'],
+        morePorts: 0,
+        ready: 1,
+        down: 0,
+        members: 1,
+        problems: 0,
+      },
+    ],
+    found: 1,
+    page: 1,
+    pages: 1,
+  },
+  load: { connections: [0, 3], connectionRate: [0, 1], busy: [0, 2] },
+  detail: undefined,
+};

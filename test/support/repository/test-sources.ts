@@ -1,0 +1,15 @@
+// The sources of all tests and cases, as shown-by.ts reads them.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestSource } from './shown-by.ts';
+
+const CASES = /^(cases|transitions|keepalived-cases)\/.*\.txt$/;
+
+/** Sorted by path. */
+export function testSources(root: string): readonly TestSource[] {
+  return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.test.ts') || CASES.test(path))
+    .sort()
+    .map((path) => ({ path, text: readFileSync(join(root, 'test', path), 'utf8') }));
+}

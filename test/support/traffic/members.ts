@@ -1,0 +1,83 @@
+// Members for tests with real traffic: small HTTP servers on loopback addresses that answer with their own name.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+import { MEMBER_PORT } from '../values/service-objects.ts';
+
+export interface TestMember {
+  readonly address: string;
+  /** Connections that it has accepted so far. */
+  readonly accepted: () => number;
+  /** Connections that are open. */
+  readonly open: () => number;
+  /** As if its process had been killed: connections break, new ones are refused. May be called twice. */
+  readonly kill: () => Promise<void>;
+}
+
+/** `address` is also its name, which it answers every request with; idle connections stay open. */
+export async function startMember(address: string, port: number): Promise<TestMember> {
+  const server = createServer({ keepAliveTimeout: 0 }, (_, response) => {
+    response.end(address);
+  });
+  let accepted = 0;
+  let open = 0;
+  server.on('connection', (socket) => {
+    accepted++;
+    open++;
+    socket.once('close', () => {
+      open--;
+    });
+  });
+  server.listen(port, address);
+  await once(server, 'listening');
+  return { address, accepted: () => accepted, open: () => open, kill: () => killed(server) };
+}
+
+/**
+ * Listens like a member, in a process of its own that is stopped: the kernel's queue for it is filled here, so that
+ * it leaves further connections without any answer, as a host without power does. Ended with the test.
+ */
+export async function startHungMember(t: ExecutionContext<unknown>, address: string): Promise<void> {
+  const listen = `require('node:net').createServer().listen({ host: '${address}', port: ${MEMBER_PORT}, backlog: 1 }, () => console.log())`;
+  const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => {
+    child.kill('SIGKILL');
+  });
+  await once(child.stdout, 'data');
+  child.kill('SIGSTOP');
+  for (let isFull = false; !isFull; ) {
+    const filler = connect(MEMBER_PORT, address);
+    filler.on('error', () => undefined);
+    t.teardown(() => {
+      filler.destroy();
+    });
+    isFull = await Promise.race([once(filler, 'connect').then(() => false), delay(300, true)]);
+  }
+}
+
+/** At address 11 and those after it, ended with the test. */
+export async function startMembers(
+  t: ExecutionContext<unknown>,
+  host: { address(last: number): string },
+  count = 1,
+): Promise<readonly TestMember[]> {
+  const members = await Promise.all(
+    Array.from({ length: count }, (_, at) => startMember(host.address(11 + at), MEMBER_PORT)),
+  );
+  t.teardown(async () => {
+    await Promise.all(members.map((member) => member.kill()));
+  });
+  return members;
+}
+
+async function killed(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

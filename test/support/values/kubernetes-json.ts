@@ -1,0 +1,68 @@
+// Kubernetes objects for tests as a user or the API writes them: values for YAML or JSON, with what a test does not
+// say left out.
+
+import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Of type LoadBalancer, one port 80. */
+export function serviceJson(
+  name = 'web',
+  { spec = {}, metadata = {} }: { readonly spec?: Json; readonly metadata?: Json } = {},
+): Json {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, ...metadata },
+    spec: { type: 'LoadBalancer', ports: [{ port: 80 }], ...spec },
+  };
+}
+
+/** Of Service `web`, IPv4, port 8080. */
+export function sliceJson(
+  name = 'web-abc',
+  addresses: readonly string[] = ['10.0.0.1'],
+  more: Json = {},
+): Json {
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name, labels: { 'kubernetes.io/service-name': 'web' } },
+    addressType: 'IPv4',
+    ports: [{ port: 8080 }],
+    endpoints: addresses.map((address) => ({ addresses: [address] })),
+    ...more,
+  };
+}
+
+export function endpointsJson(name = 'web', subsets: readonly Json[] = []): Json {
+  return { apiVersion: 'v1', kind: 'Endpoints', metadata: { name }, subsets };
+}
+
+export function nodeJson(
+  name = 'node-1',
+  { metadata = {}, ...more }: Json & { readonly metadata?: Json } = {},
+): Json {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, ...metadata },
+    status: { addresses: [{ type: 'InternalIP', address: '192.0.2.1' }] },
+    ...more,
+  };
+}
+
+export function listJson(items: readonly unknown[]): Json {
+  return { apiVersion: 'v1', kind: 'List', items };
+}
+
+/** What the parser makes of JSON that holds exactly one good object. */
+export function parsedObject(json: unknown): KubernetesObject {
+  const { objects, problems } = parseObject(json, '');
+  const [object] = objects;
+  if (object === undefined || objects.length > 1 || problems.length > 0) {
+    throw new Error(`Not one good object: ${problems.map(({ message }) => message).join('; ')}`);
+  }
+  return object;
+}

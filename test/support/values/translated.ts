@@ -1,0 +1,93 @@
+// Translates objects as the loop does, for tests.
+
+import type { Cluster, ObjectSource, ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
+import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import { type DesiredState, emptyDesiredState } from '../../../agent/model/desired-state.ts';
+import type { Listener, LoadBalancer, ProblemReason } from '../../../agent/model/load-balancer.ts';
+import { ANNOTATION_DEFAULTS } from '../../../agent/translate/annotations/annotations.ts';
+import { ServiceTranslator } from '../../../agent/translate/service/service-translator.ts';
+import { type AddressesView, noPools } from '../../../agent/translate/service/service-vips.ts';
+import { translateChanged } from '../../../agent/translate/translate.ts';
+import type { TranslateSettings } from '../../../agent/translate/translate-settings.ts';
+import { clusterOf } from './build.ts';
+
+export const SETTINGS: TranslateSettings = {
+  loadBalancerClass: 'headgate.io/agent',
+  handleUnclassed: false,
+  externalIPs: false,
+  clusterIPs: false,
+  members: 'pods',
+  zone: '',
+  annotationDefaults: ANNOTATION_DEFAULTS,
+};
+
+/** A desired state that follows a cluster change by change, as in the loop. */
+export class FollowedState {
+  readonly desired = emptyDesiredState();
+  readonly cluster: Cluster;
+  readonly #translators: { readonly Service: ServiceTranslator };
+
+  constructor(cluster: Cluster, settings: Partial<TranslateSettings> = {}, ofPools: AddressesView = noPools) {
+    const all = { ...SETTINGS, ...settings };
+    this.cluster = cluster;
+    this.#translators = {
+      Service: new ServiceTranslator({ cluster, settings: () => all, ofPools, desired: this.desired }),
+    };
+  }
+
+  /** Returns the keys whose load balancer changed. */
+  translate(keys: Iterable<string>): ReadonlySet<string> {
+    return translateChanged(this.desired, this.#translators, keys);
+  }
+
+  apply(
+    change: Pick<ObjectsChange, 'upserted' | 'removed'>,
+    source: ObjectSource = 'api',
+  ): ReadonlySet<string> {
+    const { services, dependencies } = this.cluster.apply(change, source);
+    return this.translate(new Set([...services, ...this.desired.dependents.of(dependencies)]));
+  }
+}
+
+/** Everything from scratch. */
+export function translated(
+  objects: readonly KubernetesObject[],
+  settings: Partial<TranslateSettings> = {},
+): DesiredState {
+  return translateCluster(clusterOf(objects), settings);
+}
+
+export function translateCluster(
+  cluster: Cluster,
+  settings: Partial<TranslateSettings> = {},
+  ofPools?: AddressesView,
+): DesiredState {
+  const state = new FollowedState(cluster, settings, ofPools);
+  state.translate([...cluster.services()].map(({ key }) => key));
+  return state.desired;
+}
+
+/** The load balancer of `key`; throws where the Service is not ours. */
+export function loadBalancerOf(desired: DesiredState, key = 'default/web'): LoadBalancer {
+  const loadBalancer = desired.loadBalancers.get(key);
+  if (loadBalancer === undefined) throw new Error(`No load balancer: ${desired.ignored.get(key)?.reason}`);
+  return loadBalancer;
+}
+
+/** The listener of default/web on `tcp:80:v4`, or as `name` says. */
+export function listenerOf(desired: DesiredState, name = 'default:web:tcp:80:v4'): Listener {
+  for (const { listeners } of desired.loadBalancers.values()) {
+    const listener = listeners.find((each) => each.name === name);
+    if (listener !== undefined) return listener;
+  }
+  throw new Error(`No listener ${name}`);
+}
+
+/** The members of a listener as `name state`. */
+export function membersOf(desired: DesiredState, name?: string): readonly string[] {
+  return listenerOf(desired, name).pool.members.map((member) => `${member.name} ${member.state}`);
+}
+
+export function reasonsOf(desired: DesiredState, key?: string): readonly ProblemReason[] {
+  return loadBalancerOf(desired, key).problems.map(({ reason }) => reason);
+}
