@@ -184,6 +184,7 @@ function restore(variables: Readonly<Record<string, string | undefined>>): void 
   }
 }
 
+// Conformance: credentials
 test('An auth provider is refused, with the user and what is read instead', (t) => {
   const user = { 'auth-provider': { name: 'gcp', config: { 'access-token': 'secret' } } };
   t.throws(() => readKubeconfig(kubeconfig({ server: SERVER }, user), '/kubeconfig'), {
