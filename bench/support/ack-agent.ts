@@ -70,6 +70,7 @@ await serveAck(async (order: AckOrder) => {
     translators,
     addresses: { assign: () => new Set() },
     dataplane: new Dataplanes(desired.loadBalancers, { engine: 'haproxy', dataplane: haproxy }),
+    announcer: undefined,
     metrics,
     programming: new ProgrammingLatency({ now: Date.now, isServed: () => true, observe: nothing }),
     report: nothing,

@@ -119,7 +119,7 @@ test.serial(
     const bad = await host.command('status');
     t.is(bad.status, 1);
     t.regex(bad.stdout, /^Fault: +HAProxy /m);
-    t.regex(bad.stdout, /^Operating: +2 OFFLINE; members: 1 OFFLINE$/m);
+    t.regex(bad.stdout, /^Health: +2 OFFLINE; members: 1 OFFLINE$/m);
   },
 );
 
@@ -176,11 +176,11 @@ test.serial(
     );
     const byDefault = await check(['--defaults', 'algorithm=least-connections']);
     t.is(byDefault.status, 1);
-    t.regex(byDefault.stdout, /^BAD {2}least-connections: the setting "defaults" asks for it, /m);
+    t.regex(byDefault.stdout, /^BAD {2}least-connections: the setting "defaults" uses it, /m);
     await host.serve({ members: [host.address(11)], annotations: { algorithm: 'least-connections' } });
     const asked = await check();
     t.is(asked.status, 1);
-    t.regex(asked.stdout, /^BAD {2}least-connections: Service default\/web asks for it, /m);
+    t.regex(asked.stdout, /^BAD {2}least-connections: Service default\/web uses it, /m);
   },
 );
 
