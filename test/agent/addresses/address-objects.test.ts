@@ -39,7 +39,7 @@ for (const [what, json, message] of [
   [
     'a claim without a spec',
     { metadata: { name: 'a' } },
-    'AddressClaim a: spec: missing, has to be a mapping',
+    'AddressClaim a: spec: missing, must be a mapping',
   ],
   [
     'a claim for nobody',
