@@ -207,8 +207,8 @@ test.serial('What keeps the agent or a command from its work is one line with a 
   for (const [flag, value, words] of [
     ['--manifests', file, 'SETTINGS_INVALID: Cannot read manifests from '],
     ['--listen', taken, 'LISTEN_FAILED: Cannot listen on 127.0.0.1 port '],
-    ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot make folder '],
-    ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot make folder '],
+    ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot create folder '],
+    ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot create folder '],
   ] as const) {
     const agent = await host.launch([...elsewhere, flag, value]);
     t.not(await agent.exited, 0);
@@ -216,7 +216,7 @@ test.serial('What keeps the agent or a command from its work is one line with a 
   }
   const { status, stderr } = await host.command('render', ['--output', join(file, 'below')]);
   t.is(status, 1);
-  t.regex(stderr, /^headgate: FILE_WRITE: Cannot make folder ".*": .*\n$/);
+  t.regex(stderr, /^headgate: FILE_WRITE: Cannot create folder ".*": .*\n$/);
 });
 
 test.serial('SIGTERM ends the agent and not one request', async (t) => {
