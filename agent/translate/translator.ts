@@ -1,7 +1,7 @@
 // The contract of a translator: one for each kind of owner. It says which ports an owner asks for, makes its load
 // balancer, and names what it has read, so that a change of that makes the owner dirty.
 
-import type { Dependency } from '../model/dependencies.ts';
+import type { Dependency } from '../model/desired-state.ts';
 import type { Ignored, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
 import type { OwnerKind } from '../model/names.ts';
 import type { PortRequest } from '../model/port-owners.ts';

@@ -4,8 +4,7 @@
 
 import { compactList } from '../../base/compact.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from '../../kubernetes/objects.ts';
-import type { Dependency } from '../../model/dependencies.ts';
-import type { DesiredState } from '../../model/desired-state.ts';
+import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type {
   Family,
   Listener,
