@@ -2,7 +2,7 @@
 // both hosts of a pair, and every restart, have the same. Pure.
 
 import { hash } from 'node:crypto';
-import type { Node, Service, ServicePort } from '../../kubernetes/objects.ts';
+import type { Node, Service } from '../../kubernetes/objects.ts';
 import type { Family, Member } from '../../model/load-balancer.ts';
 import type { Candidate, Selection } from './select-endpoints.ts';
 
@@ -27,7 +27,7 @@ export function membersFromEndpoints({ use, drain }: Selection): readonly Member
 }
 
 /**
- * Every node that accepts external traffic, at the Service's nodePort.
+ * Every node that accepts external traffic, at `nodePort`.
  * - A node that is NotReady stays (KEP-3458), one with a NoExecute taint is left out, one that is being deleted drains.
  * - With externalTrafficPolicy Local only nodes with endpoints in use are members, with a weight in proportion to their
  *   number, as kube-proxy reports it in `X-Load-Balancing-Endpoint-Weight`. Nodes whose endpoints all terminate drain,
@@ -35,8 +35,8 @@ export function membersFromEndpoints({ use, drain }: Selection): readonly Member
  */
 export function membersFromNodes(
   nodes: readonly Node[],
-  service: Service,
-  port: ServicePort,
+  service: Pick<Service, 'externalTrafficPolicy'>,
+  nodePort: number,
   family: Family,
   { use, drain }: Pick<Selection, 'use' | 'drain'>,
 ): readonly Member[] {
@@ -53,7 +53,7 @@ export function membersFromNodes(
     if (address === undefined) continue;
     const state = node.deleting || isDraining ? 'drain' : 'ready';
     const target = `Node/${node.name}`;
-    members.push({ address, port: port.nodePort, weight: weightOf(node.name), state, target });
+    members.push({ address, port: nodePort, weight: weightOf(node.name), state, target });
   }
   return namedMembers(members);
 }
