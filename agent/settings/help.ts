@@ -18,8 +18,7 @@ export function settingsHelp(): string {
   }
   lines.push(
     'Each flag is also a key of the file that --config FILE names (--drain-timeout is drainTimeout)',
-    'and a variable (HEADGATE_DRAIN_TIMEOUT). A flag has precedence over the variable, the variable over the',
-    'file.',
+    'and a variable (HEADGATE_DRAIN_TIMEOUT). The flag has precedence, then the variable, then the file.',
   );
   return `${lines.join('\n')}\n`;
 }

@@ -15,7 +15,7 @@ export interface Given {
   readonly raw: unknown;
   /** For error messages: `--drain-timeout`, `HEADGATE_DRAIN_TIMEOUT`, `/etc/headgate.yaml: drainTimeout`. */
   readonly place: string;
-  /** Where relative paths start, if that is not the working directory. */
+  /** The folder in which relative paths start, if that is not the working directory. */
   readonly directory?: string;
 }
 

@@ -75,7 +75,7 @@ export async function agentParts(argv: readonly string[]) {
       onRefused: changed,
     });
 
-  // Where objects come from, what the agent writes to the cluster, and which addresses Services get.
+  // The sources of objects, the writers to the cluster, and the addresses of Services.
   const api = apiClient(now);
   const sources = new Sources({
     settings: now,

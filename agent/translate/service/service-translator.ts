@@ -1,5 +1,5 @@
 // Translates Services: one load balancer from one Service, its endpoints and the nodes. The rules are those of the
-// Kubernetes API reference and of kube-proxy, named where they are applied.
+// Kubernetes API reference and of kube-proxy; the comments name them.
 // Pure: reads the store of objects, the settings, and the index of port owners.
 
 import { compactList } from '../../base/compact.ts';
