@@ -4,7 +4,7 @@
 
 import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
-import type { Dependency } from '../model/dependencies.ts';
+import type { Dependency } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';

@@ -368,7 +368,7 @@ test(
   'a file of two documents',
   refused,
   { file: 'zone: a\n---\nzone: b' },
-  '/etc/headgate.yaml:3: A second document begins, the settings must be in one',
+  '/etc/headgate.yaml:3: A second document begins here: the settings must be one document',
 );
 test(
   'a key of JavaScript objects',

@@ -203,7 +203,7 @@ for (const [ipFamilies, vips, missing] of [
     const [problem, ...others] = problems;
     t.deepEqual(others, []);
     t.is(problem?.reason, missing === undefined ? undefined : 'AddressPending');
-    t.is(problem?.message.includes(`It has no ${missing} address`) ?? false, missing !== undefined);
+    t.is(problem?.message.includes(`Waiting for an ${missing} address`) ?? false, missing !== undefined);
   });
 }
 

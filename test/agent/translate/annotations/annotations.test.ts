@@ -418,14 +418,14 @@ for (const [name, hint] of [
   ['', ''],
   ['constructor', ''],
 ] as const) {
-  const message = `Cannot use annotation "headgate.io/${name}": there is none of this name${hint}`;
+  const message = `Cannot use annotation "headgate.io/${name}": the name is unknown${hint}`;
   test(`readAnnotations() knows no annotation "${name}"`, refuses, own({ [name]: 'true' }), message);
 }
 
 test('readAnnotations() shows an unknown name as it shows a value: quoted and cut', (t) => {
   t.deepEqual(messages(own({ 'a"\n': '', [`b${'x'.repeat(1_000_000)}`]: '' })), [
-    'Cannot use annotation "headgate.io/a\\"\\n": there is none of this name',
-    `Cannot use annotation "headgate.io/b${'x'.repeat(47)}…": there is none of this name`,
+    'Cannot use annotation "headgate.io/a\\"\\n": the name is unknown',
+    `Cannot use annotation "headgate.io/b${'x'.repeat(47)}…": the name is unknown`,
   ]);
 });
 
@@ -433,7 +433,7 @@ test('readAnnotations() names eight unknown annotations and counts the others', 
   const annotations = own(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`unknown-${i}`, ''])));
   const found = messages(annotations);
   t.is(found.length, 9);
-  t.is(found[8], 'Cannot use 9992 more annotations: there are none of their names');
+  t.is(found[8], 'Cannot use 9992 more annotations: their names are unknown');
 });
 
 const needsHttp = 'it needs annotation "headgate.io/health-monitor" to be http or https';
@@ -579,22 +579,12 @@ test('readAnnotationDefaults() says what it cannot use, and reads the rest', (t)
   const { values, errors } = readAnnotationDefaults(record);
   t.deepEqual(errors, [
     'Cannot use annotation default "rate-limit": "abc" is not a whole number from 0 to 1000000',
-    'Cannot use annotation default "ratelimit": there is none of this name, the nearest is "rate-limit"',
-    'Cannot use annotation default "headgate.io/mode": there is none of this name',
+    'Cannot use annotation default "ratelimit": the name is unknown, the nearest is "rate-limit"',
+    'Cannot use annotation default "headgate.io/mode": the name is unknown',
     'Cannot use annotation default "load-balancer-ips": it is for a single Service only',
-    'Cannot use annotation default "nonsense": there is none of this name',
+    'Cannot use annotation default "nonsense": the name is unknown',
   ]);
   t.deepEqual(values, { ...ANNOTATION_DEFAULTS, algorithm: 'random' });
-});
-
-test('readAnnotations() answers the same three with the same value, and any other one anew', (t) => {
-  const annotations = own({ mode: 'http', nonsense: '' });
-  const first = readAnnotations(annotations, OBJECT);
-  t.is(readAnnotations(annotations, OBJECT), first);
-  t.is(readAnnotations(annotations, 'Service default/api').problems[0]?.object, 'Service default/api');
-  const { values: defaults } = readAnnotationDefaults({ algorithm: 'random' });
-  t.is(readAnnotations(annotations, OBJECT, defaults).values.algorithm, 'random');
-  t.deepEqual(readAnnotations({ ...annotations }, OBJECT), first);
 });
 
 /** What each field may hold, said a second time and apart from the table. */
@@ -651,7 +641,7 @@ function whole(least: number, most: number): (value: unknown) => boolean {
 
 const fullNames = FIELDS.flatMap((field) => [
   `headgate.io/${ANNOTATIONS[field].name}`,
-  ...ANNOTATIONS[field].aliases.map(({ name }) => name),
+  ...(ANNOTATIONS[field].aliases ?? []).map(({ name }) => name),
 ]);
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -26,7 +26,7 @@ function nodeMembers(
   const asked = service({ externalTrafficPolicy: policy });
   const on = (names: readonly string[]) =>
     names.map((nodeName) => ({ endpoint: endpoint('10.0.0.1', { nodeName }), port: 8080 }));
-  return membersFromNodes(nodes, asked, PORT, family, { use: on(use), drain: on(drain) }).map(
+  return membersFromNodes(nodes, asked, PORT.nodePort, family, { use: on(use), drain: on(drain) }).map(
     ({ name, state }) => `${name} ${state}`,
   );
 }
@@ -181,7 +181,9 @@ test('With externalTrafficPolicy Local nodes weigh as many endpoints as they hav
       Array.from({ length: count }, () => ({ endpoint: endpoint('10.0.0.1', { nodeName }), port: 8080 })),
     );
     const asked = service({ externalTrafficPolicy: policy });
-    return membersFromNodes(nodes, asked, PORT, 'v4', { use, drain: [] }).map(({ weight }) => weight);
+    return membersFromNodes(nodes, asked, PORT.nodePort, 'v4', { use, drain: [] }).map(
+      ({ weight }) => weight,
+    );
   };
   t.deepEqual(weights({ a: 1, b: 3 }), [16, 48]);
   t.deepEqual(weights({ a: 1, b: 16 }), [16, 256]);

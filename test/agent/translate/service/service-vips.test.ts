@@ -24,7 +24,7 @@ test(
   ownership,
   { loadBalancerClass: 'example.org/other' },
   { handleUnclassed: true },
-  'Its spec.loadBalancerClass is "example.org/other", ours is "headgate.io/agent"',
+  'Its spec.loadBalancerClass is "example.org/other", not "headgate.io/agent"',
 );
 // Conformance: spec.loadBalancerClass
 test(
@@ -40,7 +40,7 @@ test(
   ownership,
   { loadBalancerClass: undefined },
   {},
-  'It has no spec.loadBalancerClass and the setting handleUnclassed is off; ours is "headgate.io/agent"',
+  'It has no spec.loadBalancerClass, and the setting handleUnclassed is off; this agent\'s class is "headgate.io/agent"',
 );
 // Conformance: spec.loadBalancerClass
 test(
@@ -82,7 +82,7 @@ test(
   ownership,
   { labels: { 'service.kubernetes.io/service-proxy-name': 'cilium' } },
   {},
-  'It carries the label "service.kubernetes.io/service-proxy-name": another proxy serves it',
+  'It has the label "service.kubernetes.io/service-proxy-name": another proxy serves it',
 );
 // Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
@@ -90,7 +90,7 @@ test(
   ownership,
   { labels: { 'service.kubernetes.io/headless': '' } },
   {},
-  'It carries the label "service.kubernetes.io/headless": another proxy serves it',
+  'It has the label "service.kubernetes.io/headless": another proxy serves it',
 );
 // Conformance: metadata.deletionTimestamp
 test(
@@ -181,12 +181,12 @@ const refused = test.macro({
     t.deepEqual(problems, [`Cannot use spec.loadBalancerIP: "${address}" ${why}`]);
   },
 });
-test(refused, '0.0.0.0', 'is the unspecified address, which would take every address of the host');
-test(refused, '::', 'is the unspecified address, which would take every address of the host');
+test(refused, '0.0.0.0', 'is the unspecified address, which stands for every address of the host');
+test(refused, '::', 'is the unspecified address, which stands for every address of the host');
 test(refused, '224.0.0.5', 'is a multicast address');
 test(refused, '255.255.255.255', 'is a multicast address');
 test(refused, 'ff02::1', 'is a multicast address');
-test(refused, 'fe80::1', 'is a link-local address, which means nothing without an interface');
+test(refused, 'fe80::1', 'is a link-local address, which has no meaning without an interface');
 test(refused, '192.0.2.1/24', 'is not an IPv4 or IPv6 address');
 test(refused, '::ffff:192.0.2.1', 'is not an IPv4 or IPv6 address');
 
@@ -216,7 +216,7 @@ test('External and cluster IPs come after the address of the load balancer, each
   t.deepEqual(vipsOf(given, [], { externalIPs: true, clusterIPs: true }), {
     vips: ['192.0.2.10 spec.loadBalancerIP', '192.0.2.9 spec.externalIPs', '10.96.0.1 spec.clusterIPs'],
     problems: [
-      'Cannot use spec.externalIPs: "fe80::1" is a link-local address, which means nothing without an interface',
+      'Cannot use spec.externalIPs: "fe80::1" is a link-local address, which has no meaning without an interface',
     ],
   });
 });

@@ -54,7 +54,7 @@ test('A range that cannot be read lets nobody in and says so', (t) => {
     v4: [],
     v6: [],
     problems: [
-      'Cannot use spec.loadBalancerSourceRanges: "10.0.0.0/33" is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; nobody is let in by it',
+      'Cannot use spec.loadBalancerSourceRanges: "10.0.0.0/33" is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; it allows no clients',
     ],
   });
 });
