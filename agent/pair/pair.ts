@@ -12,10 +12,10 @@ import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
 import { type PairedBy, tablesPlace } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
-import { noHandover } from './peers/handover-report.ts';
 import { PeerLink } from './peers/peer-link.ts';
 import type { Refusal } from './peers/peer-listener.ts';
 import type { PairReport } from './peers/report.ts';
+import { noHandover } from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
 import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
@@ -92,7 +92,7 @@ export class Pair {
       credentials: pairCredentials,
       report: () => this.#report(),
       tables: () => JSON.stringify(tablesPlace(settings()) ?? ''),
-      onHeard: () => {
+      onPeer: () => {
         this.#judge();
         this.#handover?.heard();
         // What has arrived by now is read in between, from keepalived, too.
@@ -108,7 +108,7 @@ export class Pair {
         ...options.handover,
         roles: () => vrrp.roles(),
         peer: () => this.#peer,
-        tell: () => this.#link.tell(),
+        tell: () => this.#link.send(),
         drainTimeout,
         metrics,
         log,
@@ -124,7 +124,7 @@ export class Pair {
       },
       onChanged: (reasons) => {
         this.#rise.stand(reasons);
-        this.#link.tell();
+        this.#link.send();
       },
     });
     this.#rise = new Rise({
@@ -133,7 +133,7 @@ export class Pair {
       priorities: (reasons) => vrrp.priorities(reasons),
       stand: (reasons) => {
         vrrp.standing(reasons);
-        this.#link.tell();
+        this.#link.send();
       },
       prepare: async () => this.#handover?.wish(),
       give: async () => this.#handover?.give(),
@@ -171,14 +171,14 @@ export class Pair {
     this.#parity.mark(keys);
     void this.#parity.settle().then(() => {
       this.#judge();
-      this.#link.tell();
+      this.#link.send();
     });
   }
 
   /** VRRP has changed its mind about this host. */
   roleChanged(): void {
     this.#judge();
-    this.#link.tell();
+    this.#link.send();
   }
 
   /** Reads the credentials again, and takes up other settings. */

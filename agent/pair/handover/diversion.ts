@@ -6,7 +6,7 @@
 // that what they do ends by itself.
 
 import { loadTemplate } from '../../base/template.ts';
-import type { Link } from '../peers/handover-report.ts';
+import type { Link } from '../peers/report.ts';
 import type { Connection } from './connections.ts';
 
 export interface Diversion {

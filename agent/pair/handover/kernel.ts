@@ -7,7 +7,7 @@ import { parseAddress } from '../../base/ip.ts';
 import { boolean, listOf, number, object, string } from '../../base/validate.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
-import type { Link } from '../peers/handover-report.ts';
+import type { Link } from '../peers/report.ts';
 import { CONNECTIONS, type Connection, connectionsIn } from './connections.ts';
 import { type Diversion, renderDiversion, renderRemoval } from './diversion.ts';
 
