@@ -2,7 +2,7 @@
 
 import { agentSocketPath, orderAgent } from '../answer/agent-socket.ts';
 import { HeadgateError } from '../base/errors.ts';
-import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders/orders.ts';
+import { ORDER_TIMEOUT_MS, type OrderOutcome } from '../pair/orders/orders.ts';
 import { readQuestion } from './arguments.ts';
 import { sayOutcome } from './outcome.ts';
 
@@ -17,7 +17,7 @@ export async function maintenance(argv: readonly string[]): Promise<number> {
     agentSocketPath(settings.runtimeDir),
     'maintenance',
     { turn },
-    ORDER_PATIENCE,
+    ORDER_TIMEOUT_MS,
   );
   return sayOutcome(answer as OrderOutcome, own.json === true);
 }

@@ -176,7 +176,7 @@ test('What an agent of another version does not tell is taken for what makes it 
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
     const peer = parseReport(JSON.stringify({ instance, roles, ...told })) as PairReport;
-    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not tell what it wants/);
+    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not report its desired state/);
     t.not(parityOf(own, peer).model, 'same');
   }
 });
