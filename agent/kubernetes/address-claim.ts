@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family, Protocol } from '../model/load-balancer.ts';
-import { label, labelValue, subdomain } from './object-names.ts';
+import { ADDRESS_API_VERSION, label, labelValue, subdomain } from './object-names.ts';
 
 /** The durable record of who has an address, or part of it: what a Service's status is derived from. */
 export interface AddressClaim {
@@ -204,4 +204,27 @@ export function sortedPorts(ports: readonly ClaimedPort[]): readonly ClaimedPort
 /** `TCP/80`. */
 export function portText({ protocol, port }: ClaimedPort): string {
   return `${protocol}/${port}`;
+}
+
+/** The whole object, to create it or to replace the one of that version; without a version, whichever is there. */
+export function claimManifest(claim: AddressClaim, resourceVersion = ''): Readonly<Record<string, unknown>> {
+  const { name, address, family, pool, service, serviceUID, sharingKey, ports, reserved, namespace } = claim;
+  return {
+    apiVersion: ADDRESS_API_VERSION,
+    kind: 'AddressClaim',
+    metadata: { name, ...(resourceVersion === '' ? {} : { resourceVersion }) },
+    spec: {
+      address,
+      family: family === 'v4' ? 'IPv4' : 'IPv6',
+      ...filled({ pool, service, serviceUID, sharingKey, namespace }),
+      ...(ports.length === 0 ? {} : { ports: ports.map(({ protocol, port }) => ({ protocol, port })) }),
+      ...(claim.since === 0 ? {} : { since: new Date(claim.since).toISOString() }),
+      ...(claim.heldUntil === 0 ? {} : { heldUntil: new Date(claim.heldUntil).toISOString() }),
+      ...(reserved ? { reserved } : {}),
+    },
+  };
+}
+
+function filled(fields: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ''));
 }

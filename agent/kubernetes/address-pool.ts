@@ -15,7 +15,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
-import { label, labelValue, qualifiedName, subdomain } from './object-names.ts';
+import { ADDRESS_API_VERSION, label, labelValue, qualifiedName, subdomain } from './object-names.ts';
 
 /** Addresses that Services may be given. */
 export interface AddressPool {
@@ -200,4 +200,63 @@ function withoutEnds(range: AddressRange): AddressRange {
 /** Of the API, or of a manifest. */
 export function storedPoolOf({ metadata, spec }: Valid<typeof poolSchema>): AddressPool {
   return poolOf(metadata.name, 'api', metadata.uid ?? '', spec);
+}
+
+/** Addresses of one family: how many the pool has, and what has become of them. */
+export interface AddressCount {
+  readonly total: bigint;
+  readonly free: bigint;
+  readonly used: bigint;
+  readonly held: bigint;
+  readonly conflicting: bigint;
+}
+
+/** What is wrong with a pool. */
+export interface PoolFault {
+  /** `Invalid`: it cannot be read; what it was before, if it was anything, counts. */
+  readonly state: 'Conflicting' | 'Invalid';
+  readonly message: string;
+}
+
+/**
+ * The `status` of an AddressPool, as all of what a server-side apply of the status owns. Numbers are texts, since an
+ * IPv6 pool has more addresses than an int64 can count.
+ * The UID makes it another one for a pool that was made anew, and keeps what was meant for the old one from it.
+ */
+export function poolStatusManifest(
+  pool: AddressPool,
+  counts: { readonly v4: AddressCount; readonly v6: AddressCount },
+  fault: PoolFault | undefined,
+): Readonly<Record<string, unknown>> {
+  return {
+    apiVersion: ADDRESS_API_VERSION,
+    kind: 'AddressPool',
+    metadata: { name: pool.name, uid: pool.uid },
+    status: {
+      ...(fault ?? { state: pool.draining ? 'Draining' : 'Active' }),
+      ipv4: countTexts(counts.v4),
+      ipv6: countTexts(counts.v6),
+    },
+  };
+}
+
+/** Of a pool that has never been understood. */
+export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Record<string, unknown>> {
+  return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
+}
+
+function countTexts({
+  total,
+  free,
+  used,
+  held,
+  conflicting,
+}: AddressCount): Readonly<Record<string, string>> {
+  return {
+    total: String(total),
+    free: String(free),
+    used: String(used),
+    held: String(held),
+    conflicting: String(conflicting),
+  };
 }

@@ -112,7 +112,7 @@ export class ClusterWriters {
     const faults = [
       ['Cannot take part in the election', this.lease.fault],
       ['Cannot write the status of a Service', isLeader ? this.services.fault : ''],
-      ['Cannot tell an Event', isLeader ? this.events.fault : ''],
+      ['Cannot send an Event', isLeader ? this.events.fault : ''],
     ] as const;
     return {
       leading: isLeader,

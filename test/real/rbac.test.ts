@@ -258,7 +258,7 @@ test.serial('An agent that may write nothing says so in `status`', async (t) => 
     return [
       /Writer: +this agent\n/,
       /Cannot write the status of a Service: .* 403 /,
-      /Cannot tell an Event: .* 403 /,
+      /Cannot send an Event: .* 403 /,
       /The status of pools cannot be written: .* 403 /,
     ].every((said) => said.test(stdout));
   });

@@ -13,8 +13,7 @@ import { copyAtomically, syncFolder, writeAtomically } from '../../host/atomic-f
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { Problem } from '../../model/load-balancer.ts';
-import type { AddressClaim } from '../address-claim.ts';
-import { claimManifest } from '../address-objects.ts';
+import { type AddressClaim, claimManifest } from '../address-claim.ts';
 import { parseObject } from '../parse-object.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 
@@ -74,9 +73,9 @@ export class ClaimFile implements ClaimStore {
   }
 
   async #write(): Promise<void> {
-    const { path, claims, wanted, onKept, onTampered } = this.#options;
+    const { path, claims, desired, onKept, onTampered } = this.#options;
     // The file may hold later values of some, which are written once more.
-    const names = [...this.#waiting].map((name) => [name, wanted(name)] as const);
+    const names = [...this.#waiting].map((name) => [name, desired(name)] as const);
     this.#waiting.clear();
     try {
       const folder = dirname(path);

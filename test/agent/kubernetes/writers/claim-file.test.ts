@@ -24,7 +24,7 @@ async function fileOf(t: ExecutionContext, path?: string) {
   const file = new ClaimFile({
     path: place,
     claims: () => claims.values(),
-    wanted: (name) => claims.get(name),
+    desired: (name) => claims.get(name),
     onKept: (name, value) => kept.push(`${name} ${value?.service ?? 'gone'}`),
     onFault: (message) => failures.push(message),
     onTampered: () => tampered.push(place),
