@@ -24,11 +24,6 @@ export class Lines {
     if (from < chunk.length) this.#keep(chunk.subarray(from));
   }
 
-  /** What came after the last newline; nothing more may be pushed then. */
-  rest(): string {
-    return this.#take(new Uint8Array());
-  }
-
   #keep(part: Uint8Array): void {
     this.#length += part.length;
     if (this.#length > LONGEST) {

@@ -5,7 +5,7 @@ import { HeadgateError, messageOf } from '../base/errors.ts';
 import { refusalText } from '../kubernetes/api/api-answer.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
 import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
-import { cannot, resourceRequest } from '../kubernetes/api/resource-request.ts';
+import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
 import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -202,7 +202,7 @@ export function storedPoolOf({ metadata, spec }: Valid<typeof poolSchema>): Addr
   return poolOf(metadata.name, 'api', metadata.uid ?? '', spec);
 }
 
-/** Addresses of one family: how many the pool has, and what has become of them. */
+/** How many addresses of one family the pool has, and how many are in which state. */
 export interface AddressCount {
   readonly total: bigint;
   readonly free: bigint;
@@ -211,17 +211,15 @@ export interface AddressCount {
   readonly conflicting: bigint;
 }
 
-/** What is wrong with a pool. */
 export interface PoolFault {
-  /** `Invalid`: it cannot be read; what it was before, if it was anything, counts. */
+  /** `Invalid`: the object cannot be read; its last readable version counts. */
   readonly state: 'Conflicting' | 'Invalid';
   readonly message: string;
 }
 
 /**
- * The `status` of an AddressPool, as all of what a server-side apply of the status owns. Numbers are texts, since an
- * IPv6 pool has more addresses than an int64 can count.
- * The UID makes it another one for a pool that was made anew, and keeps what was meant for the old one from it.
+ * The `status` of an AddressPool: all fields that a server-side apply of the status owns. Numbers are texts, because an
+ * IPv6 pool has more addresses than an int64 can count. The UID keeps the status of a deleted pool from its successor.
  */
 export function poolStatusManifest(
   pool: AddressPool,
@@ -240,7 +238,7 @@ export function poolStatusManifest(
   };
 }
 
-/** Of a pool that has never been understood. */
+/** The status of a pool that has never been readable. */
 export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Record<string, unknown>> {
   return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
 }

@@ -142,7 +142,7 @@ test.serial('An account without rights says so, and begins once it has them', as
   t.teardown(() => reported.close());
   t.is(await reported.source.ready, 'nothing');
   await until('the refusal', () => reported.has('failure Service API_REFUSED'));
-  t.true(reported.log.some((line) => /Cannot list services: 403 .*forbidden.*"stranger"/.test(line)));
+  t.true(reported.log.some((line) => /Cannot list services: .* 403 .*forbidden.*"stranger"/.test(line)));
   t.false(reported.log.join('\n').includes('stranger-token'));
   t.is(reported.changes.length, 0);
   await kube.must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {

@@ -110,10 +110,10 @@ export class ClaimWriter implements ClaimStore {
     // The finalizer first: a Service that is deleted now must not leave its address behind.
     if (isNew && claim.heldUntil === 0 && !(await this.#hasFinalizer(claim))) {
       this.#queue.add(name, FINALIZER_RETRY_MS);
-      return 'unchanged';
+      return { result: 'unchanged' };
     }
     // Both claims may have changed in the meantime.
-    return isLeader() ? this.#send(name, this.#claims.get(name), desired(name)) : 'unchanged';
+    return isLeader() ? this.#send(name, this.#claims.get(name), desired(name)) : { result: 'unchanged' };
   }
 
   async #hasFinalizer({ service, serviceUID }: AddressClaim): Promise<boolean> {
@@ -132,7 +132,7 @@ export class ClaimWriter implements ClaimStore {
   ): Promise<WriteOutcome> {
     if (sameValue(current?.claim, desired)) {
       this.#options.onKept(name, desired);
-      return 'unchanged';
+      return { result: 'unchanged' };
     }
     const shownVersion = this.#claims.shownVersion(name);
     const response = await this.#options.api.request(requestFor(name, current, desired));
@@ -142,7 +142,7 @@ export class ClaimWriter implements ClaimStore {
       this.#options.onKept(name, desired);
       // The desired claim may have changed in the meantime.
       if (!sameValue(this.#options.desired(name), desired)) this.#queue.add(name);
-      return 'written';
+      return { result: 'done' };
     }
     if (status !== 409 && status !== 404) return failedBy(response);
     const inCluster = await this.#read(name);
@@ -151,7 +151,7 @@ export class ClaimWriter implements ClaimStore {
       inCluster !== undefined &&
       ![current?.claim.service, desired?.service].includes(inCluster.claim.service);
     if (isOverruled) this.#options.onOverruled(inCluster.claim);
-    return 'conflict';
+    return { result: 'conflict' };
   }
 
   async #read(name: string): Promise<StoredClaim | undefined> {

@@ -146,28 +146,28 @@ export class EventRecorder {
   async #send(key: string): Promise<WriteOutcome> {
     const event = this.#events.get(key);
     const content = event?.unsent;
-    if (event === undefined || content === undefined) return 'unchanged';
+    if (event === undefined || content === undefined) return { result: 'unchanged' };
     const { clock, isLeader } = this.#options;
     if (!isLeader()) {
       this.#events.delete(key);
-      return 'unchanged';
+      return { result: 'unchanged' };
     }
     event.notBefore = clock.monotonic() + SERIES_INTERVAL_MS;
     const { count } = event;
     const refusal = await this.#request(key, content, event).catch(messageOf);
     if (refusal === undefined) {
       this.#events.delete(key);
-      return 'unchanged';
+      return { result: 'unchanged' };
     }
     if (refusal !== '') {
       this.#events.delete(key);
       this.#logDropped(content.subject, refusal);
-      return { dropped: refusal };
+      return { result: 'dropped', fault: refusal };
     }
     event.isCreated = true;
     if (event.count > count) this.#queue.add(key);
     else event.unsent = undefined;
-    return 'written';
+    return { result: 'done' };
   }
 
   /** Gives why the API server refuses the Event, '' if it has it; undefined if it had the standing one already. */

@@ -76,7 +76,7 @@ export class PoolStatusWriter {
     const { api, isLeader, desired } = this.#options;
     const body = desired(name);
     if (body === undefined) this.#written.delete(name);
-    if (body === undefined || !isLeader()) return 'unchanged';
+    if (body === undefined || !isLeader()) return { result: 'unchanged' };
     const response = await api.request({
       method: 'PATCH',
       path: `/apis/${ADDRESS_API_VERSION}/addresspools/${encodeURIComponent(name)}/status`,
@@ -87,10 +87,10 @@ export class PoolStatusWriter {
     // The pool is gone; a server-side apply of a status creates no object.
     if (response.status === 404) {
       this.#written.delete(name);
-      return 'unchanged';
+      return { result: 'unchanged' };
     }
     if (response.status !== 200) return failedBy(response);
     this.#written.set(name, JSON.stringify(body));
-    return 'written';
+    return { result: 'done' };
   }
 }

@@ -169,23 +169,23 @@ export class StatusWriter {
 
   async #write(key: string): Promise<WriteOutcome> {
     const { isLeader } = this.#options;
-    if (!isLeader()) return 'unchanged';
+    if (!isLeader()) return { result: 'unchanged' };
     const known = this.#known(key);
     const current = known ?? (await this.#read(key));
     // Read after the answer: it may have changed in the meantime.
     const desired = this.#entries.get(key)?.desired;
-    if (desired === undefined || !isLeader()) return 'unchanged';
+    if (desired === undefined || !isLeader()) return { result: 'unchanged' };
     if (current?.uid !== desired.uid) {
       // The watch may still show the Service that this one replaced.
       if (known !== undefined) return this.#refresh(key, 'again');
       this.#forget(key);
-      return { dropped: '' };
+      return { result: 'dropped' };
     }
     // It may have become a release, which has time until the teardown is done.
     const waitMs = this.#waitMs(key);
     if (waitMs === 0) return this.#send(key, current, desired);
     if (waitMs < Number.POSITIVE_INFINITY) this.#queue.add(key, waitMs);
-    return 'unchanged';
+    return { result: 'unchanged' };
   }
 
   async #send(key: string, current: CurrentService, desired: DesiredService): Promise<WriteOutcome> {
@@ -193,7 +193,7 @@ export class StatusWriter {
     if (body === undefined) {
       this.#stale.delete(key);
       this.#settle(key, desired, current);
-      return 'unchanged';
+      return { result: 'unchanged' };
     }
     const { api, log } = this.#options;
     if (desired.kind === 'release' && !desired.isTornDown)
@@ -211,7 +211,7 @@ export class StatusWriter {
     if (status === 409 || status === 404) return this.#refresh(key, 'conflict');
     if (status === 400 || status === 422) {
       this.#settle(key, desired, undefined);
-      return { dropped: refusalText(response) };
+      return { result: 'dropped', fault: refusalText(response) };
     }
     return failedBy(response);
   }
@@ -226,20 +226,20 @@ export class StatusWriter {
     this.#stale.delete(key);
     const after = readCurrentService(body);
     this.#settle(key, desired, after);
-    if (after === undefined) return 'written';
+    if (after === undefined) return { result: 'done' };
     const entry = this.#entries.get(key);
     if (entry === undefined || (desired.kind === 'release' && entry.desired === desired)) this.#forget(key);
     else this.#services.set(key, after, shownVersion);
     this.#options.onWritten?.(before, after);
-    return 'written';
+    return { result: 'done' };
   }
 
-  #refresh(key: string, outcome: 'again' | 'conflict'): WriteOutcome {
+  #refresh(key: string, result: 'again' | 'conflict'): WriteOutcome {
     // `set()` may have removed it in the meantime.
-    if (!this.#entries.has(key)) return 'unchanged';
+    if (!this.#entries.has(key)) return { result: 'unchanged' };
     this.#stale.add(key);
     this.#services.delete(key);
-    return outcome;
+    return { result };
   }
 
   async #read(key: string): Promise<CurrentService | undefined> {

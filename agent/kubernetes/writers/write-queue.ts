@@ -9,21 +9,17 @@ import type { Log } from '../../host/log.ts';
 import { apiBackoffMs, refusalText, waitAsked } from '../api/api-answer.ts';
 import type { ApiResponse } from '../api/kubernetes-api.ts';
 
-export type WriteOutcome =
-  /** There was nothing to write. */
-  | 'unchanged'
-  | 'written'
-  /** The object has changed in the meantime: at once again, from the new one. */
-  | 'again'
-  /** The same, and the API server said so. */
-  | 'conflict'
-  /** A retry would not help. The reason, '' if there is no fault. */
-  | { readonly dropped: string }
-  /** A retry follows, after `waitMs` or a backoff. */
-  | { readonly failed: string; readonly waitMs?: number | undefined };
-
-/** What metrics count. */
+/** What metrics count. `dropped`: a retry would not help. */
 export type WriteResult = 'done' | 'conflict' | 'failed' | 'dropped';
+
+export interface WriteOutcome {
+  /** `again`: the object has changed; `conflict`: the API server said so. Both are written again at once. */
+  readonly result: WriteResult | 'unchanged' | 'again';
+  /** Why the API server has not taken it; default ''. */
+  readonly fault?: string;
+  /** Until the retry after a failure; default a backoff. */
+  readonly waitMs?: number | undefined;
+}
 
 export interface WriteQueueOptions {
   /** Whatever it throws is a failure. */
@@ -195,7 +191,7 @@ export class WriteQueue {
     try {
       outcome = await this.#options.write(key);
     } catch (error) {
-      outcome = { failed: messageOf(error) };
+      outcome = { result: 'failed', fault: messageOf(error) };
     }
     this.#writing--;
     entry.isWriting = false;
@@ -205,27 +201,23 @@ export class WriteQueue {
     this.#turn();
   }
 
-  #report(outcome: WriteOutcome): void {
+  #report({ result, fault = '' }: WriteOutcome): void {
     const { faultTitle, log, onResult } = this.#options;
-    if (outcome === 'unchanged' || outcome === 'again') return;
-    onResult?.(resultOf(outcome));
-    if (outcome === 'conflict') return;
-    const fault = faultOf(outcome);
-    if (this.#fault.set(fault) && fault !== '') log.warn(`${faultTitle}: ${fault}`);
+    if (result === 'unchanged' || result === 'again') return;
+    onResult?.(result);
+    if (result !== 'conflict' && this.#fault.set(fault) && fault !== '') log.warn(`${faultTitle}: ${fault}`);
   }
 
-  #settle(key: string, entry: Entry, outcome: WriteOutcome): void {
+  #settle(key: string, entry: Entry, { result, waitMs }: WriteOutcome): void {
     const now = this.#now();
-    const isAgain = outcome === 'again' || outcome === 'conflict';
-    const isFailed = typeof outcome === 'object' && 'failed' in outcome;
+    const isAgain = result === 'again' || result === 'conflict';
     entry.again = isAgain ? entry.again + 1 : 0;
     if (isAgain && entry.again <= MAX_AGAIN) {
       entry.due = now;
-    } else if (isAgain || isFailed) {
+    } else if (isAgain || result === 'failed') {
       entry.failures++;
       entry.due = now;
-      const askedMs = isFailed ? outcome.waitMs : undefined;
-      entry.notBefore = now + (askedMs ?? apiBackoffMs(entry.failures, this.#options.random ?? Math.random));
+      entry.notBefore = now + (waitMs ?? apiBackoffMs(entry.failures, this.#options.random ?? Math.random));
     } else {
       entry.failures = 0;
       entry.notBefore = now + this.#spacingMs;
@@ -249,18 +241,7 @@ export class WriteQueue {
   }
 }
 
-/** The outcome of an answer that is neither success nor conflict: a retry follows, when the API server asks for it. */
+/** The outcome of an answer that is neither success nor conflict. */
 export function failedBy(response: ApiResponse): WriteOutcome {
-  return { failed: refusalText(response), waitMs: waitAsked(response) };
-}
-
-function resultOf(outcome: Exclude<WriteOutcome, 'unchanged' | 'again'>): WriteResult {
-  if (outcome === 'written') return 'done';
-  if (outcome === 'conflict') return 'conflict';
-  return 'failed' in outcome ? 'failed' : 'dropped';
-}
-
-function faultOf(outcome: Exclude<WriteOutcome, 'unchanged' | 'again' | 'conflict'>): string {
-  if (outcome === 'written') return '';
-  return 'failed' in outcome ? outcome.failed : outcome.dropped;
+  return { result: 'failed', fault: refusalText(response), waitMs: waitAsked(response) };
 }
