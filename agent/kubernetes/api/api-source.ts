@@ -11,7 +11,7 @@ import type { CurrentService } from '../current-service.ts';
 import { CurrentServices } from '../current-services.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
-import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
+import { ApiSnapshot } from './api-snapshot.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
 import type { ParseObject, ReflectedChange } from './reflected.ts';
 import { KINDS, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
@@ -38,7 +38,6 @@ export interface ApiSourceOptions {
   /** Milliseconds after which the snapshot stands in for an API server that neither answers nor refuses to. */
   readonly patience?: number;
   readonly times?: Partial<ReflectorTimes>;
-  readonly snapshotTimes?: Partial<SnapshotTimes>;
 }
 
 /** Where the objects that are served first come from. */
@@ -94,7 +93,6 @@ export class ApiSource {
         scope: JSON.stringify([kinds, namespaces, serviceSelector]),
         objects: () => this.#objects(),
         onFailure: options.onFailure,
-        ...(options.snapshotTimes === undefined ? {} : { times: options.snapshotTimes }),
       });
     }
     this.synced = Promise.all(this.#reflectors.map(({ synced }) => synced)).then(() => undefined);

@@ -20,7 +20,7 @@ import { type KnownFile, LossPolicy } from './known-file.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
 import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestObjects } from './manifest-objects.ts';
-import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
+import { ManifestSnapshots } from './manifest-snapshots.ts';
 
 export interface ManifestSourceOptions {
   /** Absolute paths. */
@@ -33,7 +33,6 @@ export interface ManifestSourceOptions {
   /** So long an object has to be missing, or a file to look half written, before it counts. */
   readonly lossDelayMs?: number;
   readonly folderTimes?: FolderTimes;
-  readonly snapshotTimes?: SnapshotTimes;
 }
 
 /** Reading files holds up the event loop for at most so long. */
@@ -55,11 +54,11 @@ export class ManifestSource {
   #isClosed = false;
 
   constructor(options: ManifestSourceOptions) {
-    const { directories, snapshotDirectory, onFailure, folderTimes, snapshotTimes } = options;
+    const { directories, snapshotDirectory, onFailure, folderTimes } = options;
     this.#options = options;
     this.#lossPolicy = new LossPolicy(options.lossDelayMs ?? DEFAULT_LOSS_DELAY_MS);
     if (snapshotDirectory !== undefined)
-      this.#snapshots = new ManifestSnapshots(snapshotDirectory, onFailure, snapshotTimes);
+      this.#snapshots = new ManifestSnapshots(snapshotDirectory, onFailure);
     this.#objects = new ManifestObjects({
       lossPolicy: this.#lossPolicy,
       isAway: (path) => this.#folders.isInAway(path),

@@ -33,7 +33,7 @@ export interface ClusterView {
   /** Whether it is the operator of this host who gives this Service, in a folder of manifests. */
   isOfFolder(key: string): boolean;
   /** The Service of the API in whose place it is served. */
-  eclipsed(key: string): Service | undefined;
+  shadowed(key: string): Service | undefined;
   slices(key: string): readonly EndpointSlice[];
   nodes(): readonly Node[];
 }
@@ -100,8 +100,8 @@ export class ServiceTranslator implements Translator {
     const ranges = sourceRanges(service);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
-    const eclipsed = cluster.eclipsed(key);
-    if (eclipsed !== undefined && whyNotOurs(eclipsed, settings) === undefined) problems.push(duplicate(key));
+    const shadowed = cluster.shadowed(key);
+    if (shadowed !== undefined && whyNotOurs(shadowed, settings) === undefined) problems.push(duplicate(key));
     if (vips.length === 0 && !pools?.problems.length) problems.push(pending(service));
 
     const monitor = healthMonitor(service, values, isOnNodes(service, membersBy), problems);
