@@ -138,7 +138,7 @@ test.serial('Settings narrow what is watched to namespaces and Services of a sel
 });
 
 test.serial('An account without rights says so, and begins once it has them', async (t) => {
-  const reported = await Reported.create(kube, { user: { token: 'stranger-token' }, patience: 100 });
+  const reported = await Reported.create(kube, { user: { token: 'stranger-token' }, snapshotAfterMs: 100 });
   t.teardown(() => reported.close());
   t.is(await reported.source.ready, 'nothing');
   await until('the refusal', () => reported.has('failure Service API_REFUSED'));
@@ -293,7 +293,7 @@ test.serial(
     await first.close();
 
     proxy.refuse();
-    const second = await Reported.create(kube, { ...options, patience: 300 });
+    const second = await Reported.create(kube, { ...options, snapshotAfterMs: 300 });
     t.teardown(() => second.close());
     t.is(await second.source.ready, 'snapshot');
     t.deepEqual(second.objects, first.objects);
