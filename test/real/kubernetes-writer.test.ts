@@ -395,9 +395,9 @@ function elects(identity: string, onLeader = (_: boolean) => {}): Lease {
     namespace: NAMESPACE,
     name: 'headgate',
     identity,
-    duration: 3_000,
-    renewDeadline: 2_000,
-    retry: 300,
+    durationMs: 3_000,
+    renewDeadlineMs: 2_000,
+    retryMs: 300,
     onLeader,
   });
   lease.start();
