@@ -54,7 +54,7 @@ export class KeptClaims {
   constructor(options: KeptClaimsOptions) {
     this.#options = options;
     const { addresses, api, cluster, path, log, metrics, isLeader, requestFinalizer, onOverruled } = options;
-    const wanted = (name: string) => addresses.claim(name);
+    const desired = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     // Of a claim that belongs into the cluster a file says nothing.
     const onWritten = (name: string, claim: AddressClaim | undefined) => {
@@ -64,7 +64,7 @@ export class KeptClaims {
     const onTampered = () =>
       log.warn('What is kept of claims was changed by someone else: written again', { path });
     const claims = () => this.#ofFile();
-    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFault, onTampered, claims });
+    this.#file = new ClaimFile({ path, desired, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
     const stored = (name: string) => cluster.claim(name);
     const clock = systemClock;
@@ -73,7 +73,7 @@ export class KeptClaims {
       clock,
       log,
       metrics,
-      wanted,
+      desired,
       stored,
       isLeader,
       requestFinalizer,

@@ -32,11 +32,6 @@ export class Lines {
     if (from < chunk.length) this.#keep(chunk.subarray(from));
   }
 
-  /** The text after the last newline, at the end of the stream. */
-  rest(): string {
-    return this.#take(new Uint8Array());
-  }
-
   #keep(part: Uint8Array): void {
     this.#length += part.length;
     if (this.#length > this.#maxBytes) throw this.#tooLong();

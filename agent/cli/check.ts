@@ -13,7 +13,7 @@ import { capabilitiesOf, type Version } from '../haproxy/socket/version.ts';
 import { refusalText } from '../kubernetes/api/api-answer.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
 import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
-import { cannot, resourceRequest } from '../kubernetes/api/resource-request.ts';
+import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
 import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
