@@ -28,10 +28,8 @@ export interface LoopMetrics {
   planned(effort: Plan['effort']): void;
   /** From the event that reached the agent to the dataplane's acknowledgement. */
   acknowledged(seconds: number): void;
-  /** A round begins. */
-  turns(): void;
-  /** The loop has come round: it lives. */
-  turned(): void;
+  roundStarted(): void;
+  roundEnded(): void;
 }
 
 /** Runs until `changes` is closed. */
@@ -49,7 +47,7 @@ export async function loop({
   // One of three things can happen: objects changed, the dataplane asks to plan something again, we are stopping.
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
-    metrics.turns();
+    metrics.roundStarted();
     const moved = addresses.assign(changed.keys()); // claims are written in the background
     const dirty = new Set([...changed.keys(), ...moved]);
     const keys = translateChanged(desired, translators, dirty); // changes the desired state only
@@ -60,7 +58,7 @@ export async function loop({
     count(plans, outcome, changed, metrics);
     programming.applied(plans, outcome, changed);
     report(touched);
-    metrics.turned();
+    metrics.roundEnded();
   }
 }
 

@@ -63,7 +63,7 @@ async function run(argv: readonly string[]): Promise<number> {
       now: Date.now,
       isServed: (key) =>
         desired.loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
-      observe: (path, seconds) => metrics.loop.programmed(path, seconds),
+      observe: (path, seconds) => metrics.loop.programmed(seconds, path),
     }),
     report: (keys) => observers.changed(keys),
   });

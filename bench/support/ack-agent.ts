@@ -53,8 +53,8 @@ await serveAck(async (order: AckOrder) => {
   const metrics = {
     planned: nothing,
     acknowledged: (seconds: number) => acknowledged?.(seconds * 1_000),
-    turns: nothing,
-    turned: nothing,
+    roundStarted: nothing,
+    roundEnded: nothing,
     commandsAcknowledged: nothing,
     commandRefused: nothing,
     repaired: nothing,

@@ -150,7 +150,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.loop.eventReceived('manifests');
   metrics.loop.planned('none');
   metrics.loop.acknowledged(0.001);
-  metrics.loop.programmed('runtime', 0.001);
+  metrics.loop.programmed(0.001, 'runtime');
   metrics.dataplane.commandsAcknowledged('AddServer');
   metrics.dataplane.commandRefused('AddServer');
   metrics.dataplane.repaired('audit');
