@@ -199,7 +199,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   }
 });
 
-test('Rows that begin at 0 are those that there can be', (t) => {
+test('Counters that begin at 0 cover all possible label values', (t) => {
   const causes: readonly ReloadCause[] = RELOAD_REASONS;
   const repairs: readonly (Repair | KeepalivedRepair)[] = REPAIRS;
   const reasons: readonly StandingReason[] = STANDING_REASONS;
