@@ -1,11 +1,11 @@
-// Reads the results of health checks out of `show servers state BACKEND`. Pure.
+// Reads the results of health checks from `show servers state BACKEND`. Pure.
 
 import { parseServersState } from './servers-state.ts';
 
 export interface CheckResult {
-  /** False also while HAProxy has yet to check it: until then it takes it for up. */
+  /** False also before the first check: HAProxy treats the server as up until then. */
   readonly isDown: boolean;
-  /** What the last check has found, where that took the member away; otherwise ''. */
+  /** What the last check found, if the server is down; otherwise ''. */
   readonly cause: string;
 }
 
@@ -22,10 +22,9 @@ const CAUSES: Readonly<Record<number, string>> = {
   17: 'the answer has another status than expected (L7STS)',
 };
 
-/** By server name; those in maintenance or without a check are not in it. */
+/** By the server's name, without servers in maintenance and servers without a check. */
 export function parseCheckResults(text: string): ReadonlyMap<string, CheckResult> {
   const results = new Map<string, CheckResult>();
-  if (text.startsWith("Can't find backend")) return results;
   for (const { server, state, check, operational, checkStatus } of parseServersState(text)) {
     if (state === 'maint' || check === 'none') continue;
     const isDown = operational === 'down';

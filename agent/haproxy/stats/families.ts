@@ -2,8 +2,7 @@
 // process. docs/metrics.md has the same rows (a test compares). Pure.
 
 import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
-import { type Column, positionOf } from './columns.ts';
-import { infoCounters } from './process-info.ts';
+import { type Column, infoCounters, positionOf } from './columns.ts';
 import type { Series, SeriesKind } from './series.ts';
 import type { Sample } from './statistics.ts';
 
@@ -196,8 +195,8 @@ const MIB = 1024 * 1024;
 function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): readonly MetricFamily[] {
   const total = (name: (typeof infoCounters)[number]): number => process[infoCounters.indexOf(name)] ?? 0;
   const bytes = (name: string): number => {
-    const exact = info.gauge(`${name}_bytes`);
-    return Number.isNaN(exact) ? info.gauge(`${name}_MB`) * MIB : exact;
+    const exact = info.number(`${name}_bytes`);
+    return Number.isNaN(exact) ? info.number(`${name}_MB`) * MIB : exact;
   };
   return [
     {
@@ -205,7 +204,7 @@ function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): r
       type: 'gauge',
       help: 'Always 1; the version is a label',
       parts: [
-        { labels: `version="${info.version.replaceAll(/[\\"]/g, '')}"`, rows: NOTHING, value: () => 1 },
+        { labels: `version="${info.version.text.replaceAll(/[\\"]/g, '')}"`, rows: NOTHING, value: () => 1 },
       ],
     },
     one('headgate_haproxy_statistics_duration_seconds', 'Time to read the statistics', seconds),
@@ -216,19 +215,23 @@ function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): r
       parts: [{ labels: '', rows: NOTHING, value: age }],
       isLive: true,
     },
-    one('headgate_haproxy_worker_start_time_seconds', 'When the worker started', info.startTime),
+    one(
+      'headgate_haproxy_worker_start_time_seconds',
+      'When the worker started',
+      info.number('Start_time_sec'),
+    ),
     one('headgate_haproxy_old_workers', 'Replaced workers whose last connections are followed', oldWorkers),
-    one('headgate_haproxy_threads', 'Threads', info.gauge('Nbthread')),
+    one('headgate_haproxy_threads', 'Threads', info.number('Nbthread')),
     one(
       'headgate_haproxy_idle_ratio',
       'Share of time without work, from 0 to 1',
-      info.gauge('Idle_pct') / 100,
+      info.number('Idle_pct') / 100,
     ),
-    one('headgate_haproxy_open_connections', 'Connections of clients now', info.gauge('CurrConns')),
-    one('headgate_haproxy_connection_limit', 'How many connections it takes', info.gauge('Maxconn')),
-    one('headgate_haproxy_tasks', 'Tasks', info.gauge('Tasks')),
-    one('headgate_haproxy_run_queue', 'Tasks that wait for a thread', info.gauge('Run_queue')),
-    one('headgate_haproxy_fds_limit', 'How many file descriptors it may have', info.gauge('Ulimit-n')),
+    one('headgate_haproxy_open_connections', 'Connections of clients now', info.number('CurrConns')),
+    one('headgate_haproxy_connection_limit', 'How many connections it takes', info.number('Maxconn')),
+    one('headgate_haproxy_tasks', 'Tasks', info.number('Tasks')),
+    one('headgate_haproxy_run_queue', 'Tasks that wait for a thread', info.number('Run_queue')),
+    one('headgate_haproxy_fds_limit', 'How many file descriptors it may have', info.number('Ulimit-n')),
     one('headgate_haproxy_pool_allocated_bytes', "Memory in HAProxy's pools", bytes('PoolAlloc')),
     one('headgate_haproxy_pool_used_bytes', 'The part of it in use', bytes('PoolUsed')),
     one('headgate_haproxy_connections_total', 'Connections', total('CumConns'), 'counter'),

@@ -10,16 +10,16 @@ import type { MetricsDetail } from '../../base/metric-family.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Lane } from '../socket/pipeline.ts';
+import { type Info, parseInfo } from '../socket/readings.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { CounterTotals, type SeriesByKind } from './counter-totals.ts';
-import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { StatRow } from './stat-rows.ts';
 import { readWorker } from './worker-reader.ts';
 
 /** What a round has read. The numbers of the series change with the next round. */
 export interface Sample {
-  readonly info: ProcessInfo;
+  readonly info: Info;
   /** In the order of `infoCounters`. */
   readonly process: readonly number[];
   readonly series: SeriesByKind;
@@ -153,13 +153,13 @@ export class Statistics {
   }
 
   /** If the worker is replaced during the round, the round begins again with the new one. */
-  async #readActive(): Promise<ProcessInfo | undefined> {
+  async #readActive(): Promise<Info | undefined> {
     const { active, wanted, log } = this.#options;
     for (let tries = 1; ; tries++) {
       const runtime = active();
       try {
         if (runtime === undefined) throw new HeadgateError('RUNTIME_CONNECT', 'No HAProxy worker answers');
-        const info = readProcessInfo(await runtime.ask('show info', { lane: 'bulk' }));
+        const info = parseInfo(await runtime.ask('show info', { lane: 'bulk' }));
         const { row, end } = this.#totals.round(info, wanted);
         await this.#readRows(runtime, 'bulk', row);
         end();
@@ -179,7 +179,7 @@ export class Statistics {
 
   /** On the connection that it has: an old worker accepts no other. */
   async #readOld(runtime: Runtime): Promise<void> {
-    const info = readProcessInfo(await runtime.ask('show info'));
+    const info = parseInfo(await runtime.ask('show info'));
     await this.#readRows(runtime, 'urgent', this.#totals.old(info));
   }
 
@@ -201,8 +201,8 @@ export class Statistics {
     await this.#wait(SETTLE_DELAY_MS);
     try {
       while (this.#isActive && !this.#isClosed) {
-        const info = readProcessInfo(await runtime.ask('show info'));
-        if (info.stopping && info.gauge('CurrConns') === 0) {
+        const info = parseInfo(await runtime.ask('show info'));
+        if (info.stopping && info.number('CurrConns') === 0) {
           // A round may still read it as the active worker, on another connection, whose answers could be older.
           await this.#reading;
           await this.#readOld(runtime);

@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
+import { parseInfo } from '../../../../agent/haproxy/socket/readings.ts';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { type Counts, readCounts, writeCounts } from '../../../../agent/haproxy/stats/counter-file.ts';
 import { CounterTotals } from '../../../../agent/haproxy/stats/counter-totals.ts';
 import { haproxyFamilies } from '../../../../agent/haproxy/stats/families.ts';
-import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts';
 import type { Series } from '../../../../agent/haproxy/stats/series.ts';
-import { type StatRow, StatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
+import { parseStatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { endpoint, service, slice } from '../../../support/values/build.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const HEADER =
-  '# pxname,svname,qcur,scur,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
+  '# pxname,svname,qcur,scur,rate,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
 const LISTENER = 'default:web:tcp:80:v4';
 
 function line(
@@ -33,7 +33,7 @@ function line(
   } = {},
 ): string {
   const type = server === 'FRONTEND' ? 0 : server === 'BACKEND' ? 1 : 2;
-  return `${name},${server},${waiting},1,,${sessions},10,20,,0,0,0,0,${status},16,1,,${downs},${downtime},${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
+  return `${name},${server},${waiting},1,0,,${sessions},10,20,,0,0,0,0,${status},16,1,,${downs},${downtime},${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
 }
 
 function info(pid: number, start = 1): string {
@@ -47,8 +47,8 @@ function read(
   lines: readonly string[],
   loadBalancers: ReadonlyMap<string, LoadBalancer> = new Map(),
 ): void {
-  const { row, end } = counters.round(readProcessInfo(info(pid)), loadBalancers);
-  new StatRows(row).read([HEADER, ...lines].join('\n'));
+  const { row, end } = counters.round(parseInfo(info(pid)), loadBalancers);
+  parseStatRows([HEADER, ...lines].join('\n')).forEach(row);
   end();
 }
 
@@ -58,8 +58,7 @@ function newTotals(now: () => number = () => 0): CounterTotals {
 
 /** What the next agent finds. */
 function kept(counters: CounterTotals, isClean: boolean): Counts {
-  const counts = counters.counts(isClean);
-  return structuredClone({ ...counts, series: new Map(counts.series) });
+  return structuredClone(counters.counts(isClean));
 }
 
 /** Listeners, then members, then pools. */
@@ -88,7 +87,7 @@ test('An answer may have columns that are new, and texts in quotes', (t) => {
 });
 
 test('What is no statistics, or breaks off, is an error', (t) => {
-  const reads = (answer: string) => () => new StatRows((_: StatRow) => undefined).read(answer);
+  const reads = (answer: string) => () => parseStatRows(answer);
   for (const answer of [
     '',
     'Permission denied',
@@ -256,8 +255,7 @@ function readOld(
   count: number,
   more: Parameters<typeof line>[2] = {},
 ): void {
-  const rows = new StatRows(counters.old(readProcessInfo(info(pid))));
-  rows.read(`${HEADER}\n${line('BACKEND', count, more)}`);
+  parseStatRows(`${HEADER}\n${line('BACKEND', count, more)}`).forEach(counters.old(parseInfo(info(pid))));
 }
 
 test('Counts of an agent before that may be less than what was shown are dropped as a whole', (t) => {
@@ -280,7 +278,7 @@ test('Whether the last check was passed is told from the first one on', (t) => {
     const counters = newTotals();
     read(counters, 1, [line('BACKEND', 0), line('10.0.0.1:80', 1, { check })]);
     const sample = {
-      info: readProcessInfo(info(1)),
+      info: parseInfo(info(1)),
       process: counters.process,
       series: counters.series,
       oldWorkers: 0,

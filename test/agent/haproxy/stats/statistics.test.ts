@@ -44,7 +44,7 @@ class Worker {
     return lines.map((line) => {
       if (line !== 'show info') return proxyRows(line, ['default:web:tcp:80:v4'], { stot: this.sessions });
       const stopping = this.isStopping ? 1 : 0;
-      return `Pid: ${this.pid}\nStart_time_sec: 7\nStopping: ${stopping}\nCurrConns: ${this.connections}`;
+      return `Version: 2.6.12\nPid: ${this.pid}\nStart_time_sec: 7\nStopping: ${stopping}\nCurrConns: ${this.connections}`;
     });
   }
 }

@@ -23,7 +23,7 @@ async function reading(proxies: number, kinds = 7) {
     },
     lane: 'bulk',
     kinds,
-    onRow: ({ key }) => keys.push(key),
+    onRow: ({ proxy, name }) => keys.push(`${proxy},${name}`),
     pause: async (tookMs) => {
       rests.push(tookMs);
     },
