@@ -73,7 +73,7 @@ function totals(
   return seriesOf(counters).map(({ values }) => values[positionOf(column)]);
 }
 
-test('An answer may have columns that are new, and texts in quotes', (t) => {
+test('CounterTotals reads an answer with unknown columns and quoted texts', (t) => {
   const counters = newTotals();
   read(counters, 1, [
     line('FRONTEND', 7),
@@ -86,7 +86,7 @@ test('An answer may have columns that are new, and texts in quotes', (t) => {
   t.is(member?.labels, 'namespace="default",service="web",port="80",protocol="TCP",address="10.0.0.1:80"');
 });
 
-test('What is no statistics, or breaks off, is an error', (t) => {
+test('parseStatRows() throws on any other text, and on a row that breaks off', (t) => {
   const reads = (answer: string) => () => parseStatRows(answer);
   for (const answer of [
     '',
@@ -99,7 +99,7 @@ test('What is no statistics, or breaks off, is an error', (t) => {
   t.notThrows(reads(HEADER), 'No such proxy has this number');
 });
 
-test('What the second backend of a listener has served is counted for its pool and its members', (t) => {
+test('CounterTotals adds the fallback backend of a listener to its pool and its members', (t) => {
   const counters = newTotals();
   const spare = { name: `${LISTENER}:all-down` };
   const lines = (own: number, others: number): string[] => [
@@ -121,7 +121,7 @@ test('What the second backend of a listener has served is counted for its pool a
   t.deepEqual(totals(counters), [3, 12]);
 });
 
-test('What was down before a reload has gone down once, and not for longer than it was', (t) => {
+test('CounterTotals counts a down and its downtime once over a reload', (t) => {
   let now = 1_000;
   const counters = newTotals(() => now * 1_000);
   const told = (downs: number, downtime: number, status = 'DOWN'): string[] => [
@@ -155,7 +155,7 @@ test('What was down before a reload has gone down once, and not for longer than 
   ]);
 });
 
-test('The next agent knows what was counted in the second backend', async (t) => {
+test('The next agent continues the counts of a fallback backend', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const lines = (own: number, others: number): string[] => [
@@ -173,7 +173,7 @@ test('The next agent knows what was counted in the second backend', async (t) =>
   t.deepEqual(totals(next), [1_003, 1_003]);
 });
 
-test('What is not of ours has no series', (t) => {
+test('CounterTotals has no series for proxies of other owners', (t) => {
   const counters = newTotals();
   read(counters, 1, [
     line('BACKEND', 1, { name: 'default:web:tcp:80:v4:rate' }),
@@ -182,7 +182,7 @@ test('What is not of ours has no series', (t) => {
   t.deepEqual(totals(counters), []);
 });
 
-test('A member that is gone has no series, and one that comes back begins at 0 while the pool goes on', (t) => {
+test('CounterTotals removes the series of a deleted member, which begins at 0 if it returns, unlike its pool', (t) => {
   const counters = newTotals();
   read(counters, 1, [line('10.0.0.1:80', 5), line('BACKEND', 5)]);
   read(counters, 1, [line('BACKEND', 6)]);
@@ -191,7 +191,7 @@ test('A member that is gone has no series, and one that comes back begins at 0 w
   t.deepEqual(totals(counters).toSorted(), [1, 7]);
 });
 
-test('Who is behind a member follows the model, in which a load balancer that changes is another value', (t) => {
+test('The pod label of a member follows the model', (t) => {
   const counters = newTotals();
   const lines = [line('FRONTEND', 1), line('10.0.0.1:8080', 1), line('BACKEND', 1)];
   const labels = (loadBalancers: ReadonlyMap<string, LoadBalancer>): string | undefined => {
@@ -209,7 +209,7 @@ test('Who is behind a member follows the model, in which a load balancer that ch
   t.notRegex(labels(new Map()) ?? '', /pod=/);
 });
 
-test('Totals are the sum of what all workers have counted, whatever the order of readings and restarts', (t) => {
+test('Totals are the sum of the counts of all workers in any order of readings and restarts', (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('count' as const), more: fc.nat(50) }),
     fc.constant({ kind: 'reload' as const }),
@@ -258,7 +258,7 @@ function readOld(
   parseStatRows(`${HEADER}\n${line('BACKEND', count, more)}`).forEach(counters.old(parseInfo(info(pid))));
 }
 
-test('Counts of an agent before that may be less than what was shown are dropped as a whole', (t) => {
+test('CounterTotals drops counts of the previous agent that may be less than those that were shown', (t) => {
   const before = newTotals();
   read(before, 1, [line('BACKEND', 9)]);
   for (const [isClean, pid, total] of [
@@ -273,7 +273,7 @@ test('Counts of an agent before that may be less than what was shown are dropped
   }
 });
 
-test('Whether the last check was passed is told from the first one on', (t) => {
+test('headgate_member_check_passed has a sample after the first check', (t) => {
   const passed = (check: string): number | undefined => {
     const counters = newTotals();
     read(counters, 1, [line('BACKEND', 0), line('10.0.0.1:80', 1, { check })]);
