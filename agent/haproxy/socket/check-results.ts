@@ -12,14 +12,14 @@ export interface CheckResult {
 // HCHK_STATUS_* (include/haproxy/check-t.h), the same from 2.6 to 3.4, as `show stat` abbreviates them.
 const CAUSES: Readonly<Record<number, string>> = {
   4: 'too many errors in the traffic (HANA)',
-  5: 'no socket could be had (SOCKERR)',
-  7: 'no connection in time (L4TOUT)',
+  5: 'HAProxy had no free socket (SOCKERR)',
+  7: 'the connection timed out (L4TOUT)',
   8: 'the connection was refused or failed (L4CON)',
-  10: 'no TLS handshake in time (L6TOUT)',
+  10: 'the TLS handshake timed out (L6TOUT)',
   11: 'the TLS handshake failed (L6RSP)',
-  12: 'no answer in time (L7TOUT)',
-  13: 'the answer is not what was expected (L7RSP)',
-  17: 'the answer has another status than expected (L7STS)',
+  12: 'the response timed out (L7TOUT)',
+  13: 'the response is invalid or unexpected (L7RSP)',
+  17: 'the response has an unexpected status (L7STS)',
 };
 
 /** By the server's name, without servers in maintenance and servers without a check. */

@@ -152,7 +152,7 @@ test('reload() that comes to no end says so in time', async (t) => {
   const socket = await scripted(t, [before, '', before]);
   await t.throwsAsync(reload(socket, { timeoutMs: 100 }), {
     code: 'HAPROXY_RELOAD',
-    message: /does not come to the end of a reload/,
+    message: /does not finish a reload/,
   });
 });
 
@@ -162,7 +162,7 @@ test('reload() that another master follows has come to its end', async (t) => {
   const socket = await scripted(t, [before, '', after]);
   await t.throwsAsync(reload(socket, { timeoutMs: 2_000 }), {
     code: 'HAPROXY_RELOAD',
-    message: /its master has ended, and another one runs/,
+    message: /its master has ended, and another master runs/,
   });
 });
 
