@@ -78,7 +78,7 @@ test('commandText() throws on a line over 12 KB and on more than 64 words', (t) 
   }
 });
 
-test('No value whatever makes more than one line, a payload or a line that is too long', (t) => {
+test('commandText() never returns several lines, a payload or a line that is too long', (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom('a', '10.0.0.1', '::1', '10.0.0.0/8', ';', '<<', '\n', '\\', 'ready'),

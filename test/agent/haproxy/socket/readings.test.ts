@@ -77,7 +77,7 @@ test('parseShowProc() reads the form of 2.6', (t) => {
   });
 });
 
-test('parseShowProc() reads the form of 3.2 after a failed reload: the one that serves is an old worker', (t) => {
+test('parseShowProc() reads the form of 3.2 after a failed reload: the worker that serves is an old worker', (t) => {
   const text = `#<PID>          <type>          <reloads>       <uptime>        <version>      
 17028           master          1 [failed: 1]   0d00h00m00s     3.2.26-1       
 # workers
@@ -91,7 +91,7 @@ test('parseShowProc() reads the form of 3.2 after a failed reload: the one that 
   t.throws(() => parseShowProc('Unknown command\n'), { code: 'RUNTIME_REPLY', message: /Unknown command/ });
 });
 
-test('parseAclList() says where each ACL stands', (t) => {
+test('parseAclList() returns the line of each ACL', (t) => {
   const text = `# id (file) description
 0 () acl 'var' file 'httpclient' line 0. curr_ver=0 next_ver=0 entry_cnt=1
 200000 () acl 'src' file '/var/lib/line 7/haproxy.cfg' line 10. curr_ver=0 next_ver=0 entry_cnt=2

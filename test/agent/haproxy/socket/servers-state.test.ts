@@ -163,7 +163,7 @@ for (const [text, message] of unreadable) {
   });
 }
 
-test('parseServersState() reads 50,000 servers in steps that are short', (t) => {
+test('parseServersState() reads 50,000 servers in short steps', (t) => {
   const row =
     '3 default:web:tcp:80:v4 77 10.0.0.1:80 10.0.0.1 2 0 100 100 0 1 0 2 0 0 0 1 - 80 - 0 0 - - 0\n';
   const text = `1\n${HEADER}\n${row.repeat(50_000)}`;
