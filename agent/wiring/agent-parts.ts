@@ -163,7 +163,7 @@ export async function agentParts(argv: readonly string[]) {
   const programming = new ProgrammingLatency({
     now: Date.now,
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
-    observe: (path, seconds) => metrics.loop.programmed(path, seconds),
+    observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
   const problems = new ProblemObserver({ desired, dataplane, announcer, health: operating, problemLog });
   observers.subscribe(reporter, pair, health, problems, overview, keptMembers);

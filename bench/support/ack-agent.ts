@@ -53,7 +53,7 @@ await serveAck(async (order: AckOrder) => {
   const metrics = {
     planned: nothing,
     acknowledged: (seconds: number) => acknowledged?.(seconds * 1_000),
-    roundBegan: nothing,
+    roundStarted: nothing,
     roundEnded: nothing,
     commandsAcknowledged: nothing,
     commandRefused: nothing,
