@@ -1,6 +1,7 @@
 // What an operator orders: hand over once, or stay out until told otherwise. Each is as good said twice as once, and
 // returns when the traffic has moved, or says why it has not.
 
+import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { contested, isActive, type Roles } from '../roles.ts';
 import type { MaintenanceFile } from './maintenance-file.ts';
@@ -23,6 +24,7 @@ export interface OrdersOptions {
   readonly done: () => void;
   /** An order has changed how this host stands. */
   readonly onChanged: () => void;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -211,21 +213,22 @@ export class Orders {
 
   /** The milliseconds that it took for VIPs to come back, 0 where none do; undefined where they have not. */
   async #untilHere(): Promise<number | undefined> {
-    const { takes, roles, peerRoles } = this.#options;
+    const { takes, roles, peerRoles, clock } = this.#options;
     if (!takes()) return 0;
-    const began = performance.now();
+    const began = clock.monotonic();
     if (!(await this.#until(() => !takes(), PREPARE + this.#move))) return undefined;
-    const tookMs = Math.round(performance.now() - began);
+    const tookMs = Math.round(clock.monotonic() - began);
     await this.#until(() => contested(roles(), peerRoles() ?? {}).length === 0, SETTLE);
     return tookMs;
   }
 
   /** The milliseconds that it took; undefined where traffic is still here. */
   async #untilAway(): Promise<number | undefined> {
-    const began = performance.now();
+    const { clock } = this.#options;
+    const began = clock.monotonic();
     const isAway = await this.#until(() => !isActive(this.#options.roles()), this.#move);
     if (!isAway) return undefined;
-    const tookMs = Math.round(performance.now() - began);
+    const tookMs = Math.round(clock.monotonic() - began);
     // VRRP knows before the peer has said it.
     await this.#until(() => isActive(this.#options.peerRoles() ?? { gone: 'master' }), SETTLE);
     return tookMs;
@@ -233,9 +236,10 @@ export class Orders {
 
   /** Whether it came to hold in time. */
   async #until(condition: () => boolean, most: number): Promise<boolean> {
-    for (const end = performance.now() + most; !condition(); ) {
-      if (this.#closed || performance.now() > end) return false;
-      await new Promise((resolve) => setTimeout(resolve, LOOK));
+    const { clock } = this.#options;
+    for (const end = clock.monotonic() + most; !condition(); ) {
+      if (this.#closed || clock.monotonic() > end) return false;
+      await new Promise<void>((resolve) => clock.after(LOOK, resolve));
     }
     return true;
   }
