@@ -281,7 +281,7 @@ export const settingsTable = {
       needRestart: (from, to) => (from === undefined) !== (to === undefined),
       inWords: '; from none to some, or back, it takes a restart',
     },
-    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them when it is gone: see [VRRP](vrrp.md) for the keys. Empty: the agent starts no keepalived. What the two hosts must have alike is [changed with care](vrrp.md#changing-its-settings).',
+    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them when it is gone: see [VRRP](high-availability.md) for the keys. Empty: the agent starts no keepalived. What the two hosts must have alike is [changed with care](high-availability.md#changing-the-settings-of-vrrp).',
   }),
   keepalived: setting(program(), 'The pair', {
     default: 'keepalived',
@@ -296,7 +296,7 @@ export const settingsTable = {
   pairPeer: setting(address(), 'The pair', {
     default: '',
     restart: true,
-    doc: 'The address of the other host of a [pair](pair.md), for what the two agents and the two HAProxies tell each other. Empty: that of the only peer of `vrrp`, where `pairCredentials` are given, otherwise none.',
+    doc: 'The address of the other host of a [pair](high-availability.md), for what the two agents and the two HAProxies tell each other. Empty: that of the only peer of `vrrp`, where `pairCredentials` are given, otherwise none.',
   }),
   pairAddress: setting(address(), 'The pair', {
     default: '',
@@ -331,7 +331,7 @@ export const settingsTable = {
   pairDrainTimeout: setting(durationOrOff(SECOND, 60 * MINUTE), 'The pair', {
     default: '1m',
     restart: true,
-    doc: 'How long, after a [planned failover](pair.md#what-becomes-of-connections), connections that were made before go on through the host that gave the VIPs away. The same on both hosts. 0: they are cut.',
+    doc: 'How long, after a [planned failover](high-availability.md#connections-during-a-planned-failover), connections that were made before go on through the host that gave the VIPs away. The same on both hosts. 0: they are cut.',
   }),
 
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {

@@ -14,7 +14,7 @@ type Place = HostName | 'client' | 'member';
 const PLACES: readonly Place[] = ['a', 'b', 'client', 'member'];
 /** Goes where the VIPs go. */
 export const ANCHOR = '10.9.0.1';
-/** As docs/vrrp.md asks for. */
+/** As docs/high-availability.md asks for. */
 const SYSCTLS = ['ip_nonlocal_bind=1', 'conf.all.arp_announce=2', 'conf.all.arp_ignore=1'];
 
 export class PairNetwork {

@@ -1,4 +1,4 @@
-// Two hosts with Headgate, as docs/pair.md has an operator set them up, each with a folder of manifests of its own.
+// Two hosts with Headgate, as docs/high-availability.md has an operator set them up, each with a folder of manifests of its own.
 
 import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
