@@ -1,4 +1,4 @@
-// A pair of hosts with Headgate, set up as docs/pair.md describes, each with its own folder of manifests.
+// Two hosts with Headgate, as docs/high-availability.md has an operator set them up, each with a folder of manifests of its own.
 
 import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
