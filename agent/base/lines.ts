@@ -1,17 +1,17 @@
-// Cuts a stream of bytes into lines as they come. Each byte is looked at once, however the chunks fall.
+// Cuts a stream of bytes into lines; the cost does not depend on the size of the chunks.
 
 import { HeadgateError } from './errors.ts';
 
 const NEWLINE = 0x0a;
-/** Bytes of one line. An object has at most 1.5 MB in etcd. */
-const LONGEST = 64 * 1024 * 1024;
+/** An object has at most 1.5 MB in etcd. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 export class Lines {
-  /** What has come of a line without its end. */
+  /** The parts of a line whose end has not arrived. */
   #parts: Uint8Array[] = [];
   #length = 0;
 
-  /** The lines that end in this chunk, without their newlines; empty ones are left out. Errors: API_UNREACHABLE. */
+  /** The lines that end in this chunk, without newlines and without empty lines. Errors: API_UNREACHABLE. */
   *push(chunk: Uint8Array): Generator<string, void, void> {
     let from = 0;
     for (;;) {
@@ -24,15 +24,18 @@ export class Lines {
     if (from < chunk.length) this.#keep(chunk.subarray(from));
   }
 
-  /** What came after the last newline; nothing more may be pushed then. */
+  /** The text after the last newline, at the end of the stream. */
   rest(): string {
     return this.#take(new Uint8Array());
   }
 
   #keep(part: Uint8Array): void {
     this.#length += part.length;
-    if (this.#length > LONGEST) {
-      throw new HeadgateError('API_UNREACHABLE', `The API server sent a line of more than ${LONGEST} bytes`);
+    if (this.#length > MAX_LINE_BYTES) {
+      throw new HeadgateError(
+        'API_UNREACHABLE',
+        `The API server sent a line of more than ${MAX_LINE_BYTES} bytes`,
+      );
     }
     this.#parts.push(part);
   }

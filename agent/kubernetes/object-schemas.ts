@@ -94,7 +94,7 @@ const servicePorts = listOf(servicePort).refine((ports, refuse) => {
     once(index, 'port', `${number}/${spoken ?? 'TCP'}`);
     if (name) once(index, 'name', `"${name}"`);
     else if (ports.length > 1)
-      refuse([index, 'name'], 'missing, has to be given where there are several ports');
+      refuse([index, 'name'], 'missing, must be given where there are several ports');
   }
 });
 

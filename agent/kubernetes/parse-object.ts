@@ -2,8 +2,7 @@
 // Nodes, AddressPools, AddressClaims and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
 // Pure: never throws, a fault is a Problem and costs only its own object.
 
-import { isMapping, type Judgement, type Rule } from '../base/validate.ts';
-import { faultsOf, shownValue } from '../base/validation-fault.ts';
+import { faultsOf, isMapping, type Judgement, type Rule, shownValue } from '../base/validate.ts';
 import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
 import { poolSchema, storedPoolOf } from './address-pool.ts';

@@ -2,8 +2,7 @@
 
 import { familyOf, parseAddress } from '../base/ip.ts';
 import { nearestHint } from '../base/nearest.ts';
-import { isMapping, listOf, object, textReader, textRule, wholeNumber } from '../base/validate.ts';
-import { faultsOf } from '../base/validation-fault.ts';
+import { faultsOf, isMapping, listOf, object, textReader, textRule, wholeNumber } from '../base/validate.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { duration as durationKind, SECOND } from '../translate/annotations/kinds.ts';
 import type { Kind, Reading } from './kinds.ts';

@@ -68,11 +68,11 @@ export class LoopMetrics {
     return this.#roundBegan === undefined ? 0 : performance.now() - this.#roundBegan;
   }
 
-  turns(): void {
+  roundBegan(): void {
     this.#roundBegan = performance.now();
   }
 
-  turned(): void {
+  roundEnded(): void {
     this.#roundBegan = undefined;
   }
 }

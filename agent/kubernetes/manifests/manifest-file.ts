@@ -5,8 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
-import { splitYaml, type YamlPart } from '../../base/split-yaml.ts';
-import { parseYamlDocuments, type YamlError } from '../../base/yaml.ts';
+import { parseYamlDocuments, splitYaml, type YamlError, type YamlPart } from '../../base/yaml.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { type ParsedObjects, parseObject } from '../parse-object.ts';

@@ -36,11 +36,7 @@ test('parseObject() says what is wrong with a pool, and of which', (t) => {
 });
 
 for (const [what, json, message] of [
-  [
-    'a claim without a spec',
-    { metadata: { name: 'a' } },
-    'AddressClaim a: spec: missing, has to be a mapping',
-  ],
+  ['a claim without a spec', { metadata: { name: 'a' } }, 'AddressClaim a: spec: missing, must be a mapping'],
   [
     'a claim for nobody',
     { metadata: { name: 'a' }, spec: { address: '192.0.2.1' } },

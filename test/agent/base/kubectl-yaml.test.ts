@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { splitYaml } from '../../../agent/base/split-yaml.ts';
-import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
+import { parseYamlDocuments, splitYaml } from '../../../agent/base/yaml.ts';
 
 /** A text, what kubectl makes of it and, if Headgate makes something else of it, that: see main.go beside the texts. */
 const cases = readFileSync(new URL('kubectl-yaml/texts.txt', import.meta.url), 'utf8')

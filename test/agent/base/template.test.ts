@@ -21,19 +21,19 @@ test('A section is shown by a boolean', (t) => {
 test('A key that the view lacks is an error, where Mustache would show nothing', (t) => {
   const { maxConnections: _, ...lacking } = view;
   t.throws(() => global(lacking), {
-    message: 'Template "haproxy/global" asks for "maxConnections", which its view lacks',
+    message: 'Template "haproxy/global" needs "maxConnections", which its view does not have',
   });
 });
 
 test('A key that the view lacks is an error in a section as well', (t) => {
   const { hasUser: _, ...lacking } = view;
-  t.throws(() => global(lacking), { message: /asks for "hasUser"/ });
+  t.throws(() => global(lacking), { message: /needs "hasUser"/ });
 });
 
 test('A name that every JavaScript object has is not found in a view that lacks it', (t) => {
   const { description: _, ...lacking } = view;
   t.throws(() => global(Object.setPrototypeOf({ ...lacking }, { description: 'inherited' })), {
-    message: /asks for "description"/,
+    message: /needs "description"/,
   });
 });
 
@@ -41,7 +41,7 @@ test('A key that a row of a list lacks is not taken from the view around it', (t
   const listener = loadTemplate('haproxy/listener');
   const full = { ...blank(listener.text), name: 'around', address: 'around', keywords: 'around' };
   t.throws(() => listener({ ...full, servers: [{ name: 'a', address: 'b' }] }), {
-    message: 'Template "haproxy/listener" asks for "keywords", which its view lacks',
+    message: 'Template "haproxy/listener" needs "keywords", which its view does not have',
   });
   t.regex(
     listener({ ...full, servers: [{ name: 'a', address: 'b', keywords: 'c' }] }),

@@ -1,6 +1,7 @@
 import test from 'ava';
 import {
   boolean,
+  faultsOf,
   listOf,
   number,
   object,
@@ -12,7 +13,6 @@ import {
   textsByName,
   wholeNumber,
 } from '../../../agent/base/validate.ts';
-import { faultsOf } from '../../../agent/base/validation-fault.ts';
 
 const wanted = object({
   name: string(),
@@ -49,11 +49,11 @@ test('judge() gives what the rules name and nothing else, null as nothing, and d
 });
 
 test('judge() finds every fault, each with its place, its value and what is allowed', (t) => {
-  t.is(wordsOf(wanted, undefined), 'missing, has to be a mapping');
+  t.is(wordsOf(wanted, undefined), 'missing, must be a mapping');
   t.is(wordsOf(wanted, []), '[] is not a mapping');
   t.is(
     wordsOf(wanted, { size: 1.5, parts: [{ kind: 'a' }, { kind: 'c', on: null }] }),
-    'name: missing, has to be a text; size: 1.5 is not a whole number from 1 to 9; ' +
+    'name: missing, must be a text; size: 1.5 is not a whole number from 1 to 9; ' +
       'parts[1].kind: "c" is not one of a, b; and 1 more',
   );
 });

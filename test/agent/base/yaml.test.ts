@@ -38,7 +38,7 @@ test('a list without end, where it should end', refused, 'a: 1\n---\nb: [1, 2\n'
 test('a tab as indent', refused, 'a:\n\t- b', 2, /[Tt]ab/);
 test('a tag of its own', refused, 'a: !shell rm', 1, /tag/);
 test('binary data', refused, 'a: !!binary aGk=', 1, /tag/);
-test('a list as a key', refused, '? [a]\n: b', 1, /is no key/);
+test('a list as a key', refused, '? [a]\n: b', 1, /cannot be a key/);
 test('an alias inside its own anchor', refused, 'a: &a [*a]', 1, /alias/i);
 test('aliases of aliases of aliases', refused, billionLaughs(), 1, /[Ee]xcessive alias/);
 test('more nesting than the stack holds', refused, '['.repeat(20_000), 1, /./);

@@ -425,7 +425,7 @@ test(
   'a missing port',
   refused,
   service({ ports: [{}] }),
-  /spec\.ports\[0\]\.port: missing, has to be a whole number from 1 to 65535$/,
+  /spec\.ports\[0\]\.port: missing, must be a whole number from 1 to 65535$/,
 );
 test(
   'an unknown protocol',
@@ -471,7 +471,7 @@ test(
   'several ports of which one has no name',
   refused,
   service({ ports: [{ port: 80, name: 'a' }, { port: 81 }] }),
-  /spec\.ports\[1\]\.name: missing, has to be given where there are several ports$/,
+  /spec\.ports\[1\]\.name: missing, must be given where there are several ports$/,
 );
 test(
   'an application protocol with a line break',
@@ -496,7 +496,7 @@ test(
   'a missing name',
   refused,
   { ...serviceJson(), metadata: {} },
-  /metadata\.name: missing, has to be a DNS label/,
+  /metadata\.name: missing, must be a DNS label/,
 );
 test(
   'missing metadata',
@@ -641,7 +641,7 @@ test(
   'a missing address type',
   refused,
   sliceJson('a', [], { addressType: undefined }),
-  /addressType: missing, has to be one of IPv4, IPv6, FQDN$/,
+  /addressType: missing, must be one of IPv4, IPv6, FQDN$/,
 );
 test(
   'a node name with a line break',
