@@ -151,7 +151,7 @@ test.serial(
 );
 
 test.serial(
-  '`check` warns of a HAProxy that least-connections can hang, and of who asks for it',
+  '`check` warns of a HAProxy that least-connections can hang, and names what uses it',
   async (t) => {
     const host = await TestHost.create(t);
     const haproxy = join(host.directory, 'haproxy-3.2.18');
@@ -172,7 +172,7 @@ test.serial(
     t.is(unasked.status, 0, unasked.stdout);
     t.regex(
       unasked.stdout,
-      /^ok {3}least-connections: no Service must ask for it, .* 3360\): replace it with 3\.2\.19 /m,
+      /^ok {3}least-connections: no Service must use it, .* 3360\): install 3\.2\.19 /m,
     );
     const byDefault = await check(['--defaults', 'algorithm=least-connections']);
     t.is(byDefault.status, 1);

@@ -8,7 +8,7 @@ const cases = readFileSync(new URL('kubectl-yaml/texts.txt', import.meta.url), '
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => line.split(' => '));
 
-test('YAML is read as kubectl reads it, but for what the table names', (t) => {
+test('parseYamlDocuments() reads YAML as kubectl does, except for the differences in the table', (t) => {
   t.true(cases.length > 90);
   for (const [text = '', ofKubectl = '', ours = ofKubectl] of cases)
     t.deepEqual(read(text), answerIn(ours), text);

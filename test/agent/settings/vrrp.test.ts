@@ -16,7 +16,7 @@ function errorsOf(raw: unknown): readonly string[] {
   return 'errors' in reading ? reading.errors : [];
 }
 
-test('vrrp fills in what most want and writes addresses in one form', (t) => {
+test('vrrp adds defaults and makes addresses canonical', (t) => {
   t.deepEqual(vrrp().read(GOOD, '/'), {
     value: {
       interface: 'eth0',
@@ -60,7 +60,7 @@ for (const [raw, error] of refused)
     t.regex(errors[0] ?? '', error);
   });
 
-test('vrrp refuses instances that are alike', (t) => {
+test('vrrp refuses instances with equal virtualRouterIds or unknown keys', (t) => {
   const { virtualRouterId, anchors, ...common } = GOOD;
   const instances = [
     { virtualRouterId, anchors },
@@ -76,7 +76,7 @@ test('vrrp refuses instances that are alike', (t) => {
   ]);
 });
 
-test('What lowers a host counts more than any priority, and never bars it', (t) => {
+test('Reasons that lower a host outweigh any priority, and never make it 0', (t) => {
   const ranks: readonly (readonly StandingReason[])[] = [
     ['haproxy', 'maintenance'],
     ['maintenance', 'catching-up'],
