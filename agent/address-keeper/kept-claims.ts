@@ -3,9 +3,10 @@
 // that happens to the store takes an address away from traffic. What the cluster says of a claim overrules a file.
 // Owns the stores.
 
-import { type AddressClaim, type Addresses, sameRecord } from '../addresses/addresses.ts';
+import type { AddressClaim, Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
+import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import { portText } from '../kubernetes/address-claim.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -124,7 +125,7 @@ export class KeptClaims {
       log.info(KEPT[home]);
       for (const claim of addresses.claims()) {
         const stored = home === 'cluster' ? cluster.claim(claim.name) : undefined;
-        const isStored = stored !== undefined && stored.uid !== '' && sameRecord(stored.claim, claim);
+        const isStored = stored !== undefined && stored.uid !== '' && sameValue(stored.claim, claim);
         if (!claim.reserved && !isStored) this.#unkept.add(claim.name);
       }
     }
@@ -241,7 +242,7 @@ export class KeptClaims {
 
   #kept(name: string, claim: AddressClaim | undefined): void {
     const shall = this.#options.addresses.claim(name);
-    const isSo = shall === undefined || claim === undefined ? shall === claim : sameRecord(shall, claim);
+    const isSo = shall === undefined || claim === undefined ? shall === claim : sameValue(shall, claim);
     if (isSo) this.#unkept.delete(name);
     this.#options.onKept(name, claim);
     if (isSo && this.#home === 'cluster' && this.#inFile.has(name) && shall?.serviceUID !== '')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';
-import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-name.ts';
+import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-book.ts';
 import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
 import { type AddressClaim, claimManifest, sortedPorts } from '../../../agent/kubernetes/address-claim.ts';
 import { poolStatusManifest } from '../../../agent/kubernetes/address-pool.ts';
