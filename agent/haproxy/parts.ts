@@ -1,4 +1,4 @@
-// The parts of the HAProxy dataplane, put together: each is given what it works on, and what it tells the others.
+// Creates the parts of the HAProxy dataplane and connects them.
 
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -21,32 +21,31 @@ import type { BootedWorker } from './worker.ts';
 
 export interface HaproxyParts {
   readonly paths: HaproxyPaths;
-  /** What cannot be served now, and why. */
+  /** Load balancers and addresses that cannot be served now, with the reason. */
   readonly quarantine: Quarantine;
   readonly rejectionFile: RejectionFile;
-  /** What stands in haproxy.cfg beside the load balancers. */
+  /** haproxy.cfg without the load balancers. */
   readonly globalSection: GlobalSection;
-  /** Prepares the file for a start or a reload. */
+  /** Prepares and checks the file for a start or a reload. */
   readonly maker: CandidateMaker;
-  /** Keeps the file at desired. */
+  /** Keeps haproxy.cfg at the desired state. */
   readonly persister: Persister;
-  /** Gets a worker. */
+  /** Adopts or starts a worker. */
   readonly supervisor: Supervisor;
-  /** The worker that counts. */
   readonly active: ActiveWorker;
-  /** Decides when to reload, and has the reloader do it. */
+  /** Decides when the reloader reloads. */
   readonly arbiter: ReloadArbiter;
   readonly reloader: Reloader;
-  /** Notices what others do to HAProxy. */
+  /** Finds changes that other processes make to HAProxy. */
   readonly monitor: HaproxyMonitor;
   readonly statistics: Statistics;
-  /** Reads what health checks find. */
+  /** Reads the results of health checks. */
   readonly checkWatch: CheckWatch;
 }
 
-/** `settings`: as they are by then; those of the program, its paths and its place count from the start on. */
+/** `settings`: the current ones; program, paths and namespace are read once. */
 export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
-  const { desired: wanted, replan, metrics, log } = options;
+  const { desired, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
   const paths = haproxyPaths(stateDir, runtimeDir, haproxyAccess);
@@ -58,7 +57,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     replan([key]);
   };
 
-  // What stands in the file.
+  // The configuration.
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
@@ -67,7 +66,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     mode: paths.fileMode,
     keepBeside: keepFiles,
     onTampered: () => {
-      log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
+      log.warn('Another process changed haproxy.cfg: writing it again', { path: paths.config });
       onRepair('file');
     },
   });
@@ -87,8 +86,8 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const persister = new Persister({
     file,
     loadBalancers: () => {
-      const effective = maker.effective(wanted);
-      // A reload or a start is at it, or a reload has to check something in it first.
+      const effective = maker.effective(desired);
+      // A reload or a start writes the file itself, or a reload must check a part of it first.
       if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
         return undefined;
       return maker.isGlobalRefused(effective) ? undefined : effective;
@@ -99,24 +98,24 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     log,
   });
 
-  // What tells how HAProxy is doing.
+  // Statistics and health.
   const statistics = new Statistics({
     file: paths.counters,
-    desired: wanted,
+    desired,
     active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
     log,
   });
   const checkWatch = new CheckWatch({
     worker,
-    wanted,
+    desired,
     interval: () => settings().healthReadInterval,
     onChanged: (keys) => options.onChecked?.(keys),
     log,
   });
 
-  // Who serves: the first worker, and its successors.
-  const faults = new StartFaults({ paths, maker, quarantine, file, wanted, onRefused, log });
+  // The active worker and its replacements.
+  const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
   const supervisor = new Supervisor({
     executable,
     netns,
@@ -125,7 +124,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     faults,
     file,
     context,
-    wanted,
+    desired,
     startsHaproxy: !isExternal,
     isReloading,
     fileIdle: () => persister.idle(),
@@ -136,7 +135,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const active: ActiveWorker = new ActiveWorker({
     masterSocket: paths.masterSocket,
     settings,
-    wanted,
+    desired,
     supervisor,
     persister,
     quarantine,
@@ -155,7 +154,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     faults,
     file,
     persister,
-    wanted,
+    desired,
     worker,
     take: (next) => active.take(next),
     onReload: (causes, result) => {
@@ -180,10 +179,10 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     file,
     persister,
     quarantine,
-    wanted,
+    desired,
     worker,
     isReloading,
-    onReplaced: (old) => active.lose(old, 'HAProxy was reloaded by someone else'),
+    onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),
     requestReload: (cause) => arbiter.request(cause),
     replan,
     onRepair,
