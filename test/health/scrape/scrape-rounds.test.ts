@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
-import type { MetricFamily } from '../../agent/base/metric-family.ts';
-import { openMetrics, prometheusText, type TextFormat } from '../../health/exposition.ts';
-import { keep } from '../../health/kept-text.ts';
-import { ScrapeRounds } from '../../health/scrape-rounds.ts';
-import { FakeClock } from '../support/basics/fake-clock.ts';
-import { readMetrics } from '../support/report/metrics-text.ts';
+import type { MetricFamily } from '../../../agent/base/metric-family.ts';
+import { openMetrics, prometheusText, type TextFormat } from '../../../health/scrape/exposition.ts';
+import { keep } from '../../../health/scrape/kept-text.ts';
+import { ScrapeRounds } from '../../../health/scrape/scrape-rounds.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { readMetrics } from '../../support/report/metrics-text.ts';
 
 function gauge(name: string, value: () => number, isLive = false): MetricFamily {
   return { name, type: 'gauge', help: name, parts: [{ labels: '', rows: [{ labels: '' }], value }], isLive };
