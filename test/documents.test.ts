@@ -9,7 +9,7 @@ import { anchorsOf, firstCells, linksOf } from './support/repository/markdown.ts
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
-/** Where comments, rules and units name documents. */
+/** Their comments, rules and units name documents. */
 const SOURCE_FOLDERS = ['agent', 'health', 'templates', 'systemd', 'bench', 'deploy', 'examples', 'scripts'];
 
 test('Every relative link in a document leads somewhere', (t) => {

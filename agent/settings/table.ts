@@ -331,7 +331,7 @@ export const settingsTable = {
   pairDrainTimeout: setting(durationOrOff(SECOND, 60 * MINUTE), 'The pair', {
     default: '1m',
     restart: true,
-    doc: 'How long, after a [planned failover](high-availability.md#connections-during-a-planned-failover), connections that were made before go on through the host that gave the VIPs away. The same on both hosts. 0: they are cut.',
+    doc: 'How long, after a [planned failover](high-availability.md#connections-during-a-planned-failover), connections that were made before continue through the host that gave the VIPs away. The same on both hosts. 0: they are cut.',
   }),
 
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {
