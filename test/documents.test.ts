@@ -73,6 +73,20 @@ for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write
   });
 }
 
+test('ARCHITECTURE.md names in code only what the sources have', (t) => {
+  const sources = ['agent', 'health']
+    .flatMap((folder) => filesBelow(join(root, folder)))
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n');
+  const identifiers = new Set(sources.match(/\w+/g));
+  const named = [...readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(/`([\w.]+)(?:\(\))?`/g)];
+  t.true(named.length > 30);
+  const unknown = named
+    .map(([, name = '']) => name)
+    .filter((name) => !name.split('.').every((part) => identifiers.has(part)));
+  t.deepEqual(unknown, []);
+});
+
 test('docs/errors.md lists every error code and every reason, and no others', (t) => {
   const codes = unionOf('agent/base/errors.ts', 'ErrorCode');
   const reasons = unionOf('agent/model/load-balancer.ts', 'ProblemReason');

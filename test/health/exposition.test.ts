@@ -1,7 +1,6 @@
 import test from 'ava';
 import type { MetricFamily } from '../../agent/base/metric-family.ts';
-import { pieces } from '../../health/exposition.ts';
-import { formatFor, openMetrics, prometheusText, takesGzip } from '../../health/text-format.ts';
+import { formatFor, openMetrics, pieces, prometheusText, takesGzip } from '../../health/exposition.ts';
 import { readMetrics } from '../support/report/metrics-text.ts';
 
 const rows = [{ labels: 'a="1"' }, { labels: 'a="2"' }, { labels: '' }];
@@ -32,7 +31,7 @@ const families: readonly MetricFamily[] = [
   },
 ];
 
-test('pieces() writes both formats, and names a family without samples', (t) => {
+test('pieces() writes both formats, and the head of a family without samples', (t) => {
   const samples = [
     'x_total{code="2xx",a="1"} 0',
     'x_total{code="2xx",a="2"} 1',
@@ -67,7 +66,7 @@ test('pieces() writes both formats, and names a family without samples', (t) => 
   readMetrics(`${[...pieces(families, openMetrics)].join('')}${openMetrics.end}`, 'openmetrics');
 });
 
-test('Every number is written as JavaScript writes it', (t) => {
+test('pieces() writes numbers as JavaScript does', (t) => {
   const numbers = [
     0,
     1,
@@ -121,7 +120,7 @@ for (const [accept, isOpen] of [
   });
 }
 
-test('takesGzip() heeds q=0 and wildcards', (t) => {
+test('takesGzip() follows q=0 and wildcards', (t) => {
   t.deepEqual(
     [undefined, '', 'br', 'gzip', 'deflate, gzip;q=1.0', 'gzip;q=0', '*', '*;q=0, gzip', 'gzip;q=0, *'].map(
       takesGzip,

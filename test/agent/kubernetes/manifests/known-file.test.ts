@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LossPolicy } from '../../../../agent/kubernetes/manifests/loss-policy.ts';
+import { LossPolicy } from '../../../../agent/kubernetes/manifests/known-file.ts';
 
 test('What is missing is believed to be gone after the patience, and twenty times later where it is doubted', (t) => {
   const policy = new LossPolicy(100);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { CurrentServices } from '../../../agent/kubernetes/current-services.ts';
+import { CurrentServices } from '../../../agent/kubernetes/current-service.ts';
 
 const json = (key: string, uid = `uid-${key}`, resourceVersion = '1') => {
   const [namespace, name] = key.split('/');
