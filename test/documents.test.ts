@@ -9,6 +9,8 @@ import { anchorsOf, firstCells, linksOf } from './support/repository/markdown.ts
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
+/** keepalived's own. */
+const FOREIGN_MESSAGES = new Set(['Unable to read build config options file']);
 /** Their comments, rules and units name documents. */
 const SOURCE_FOLDERS = ['agent', 'health', 'templates', 'systemd', 'bench', 'deploy', 'examples', 'scripts'];
 
@@ -87,6 +89,21 @@ test('ARCHITECTURE.md names in code only what the sources have', (t) => {
   t.deepEqual(unknown, []);
 });
 
+test('Every message that a page quotes is in a source', (t) => {
+  const sources = ['agent', 'health']
+    .flatMap((folder) => filesBelow(join(root, folder)))
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n');
+  const unknown = filesBelow(join(root, 'docs'))
+    .filter((path) => path.endsWith('.md') && !path.includes('/design/') && !path.endsWith('conformance.md'))
+    .flatMap((path) =>
+      quotedMessages(readFileSync(path, 'utf8'))
+        .filter((part) => !sources.includes(part) && !FOREIGN_MESSAGES.has(part))
+        .map((part) => `${relative(root, path)}: ${part}`),
+    );
+  t.deepEqual(unknown, []);
+});
+
 test('docs/errors.md lists every error code and every reason, and no others', (t) => {
   const codes = unionOf('agent/base/errors.ts', 'ErrorCode');
   const reasons = unionOf('agent/model/load-balancer.ts', 'ProblemReason');
@@ -115,6 +132,14 @@ function unionOf(path: string, name: string): string[] {
   const [, union = ''] =
     new RegExp(`type ${name} =([^;]+);`).exec(readFileSync(join(root, path), 'utf8')) ?? [];
   return [...union.matchAll(/'(\w+)'/g)].map(([, member = '']) => member);
+}
+
+/** Code spans that are sentences, with an upper-case letter first and three words, in parts between `...` and numbers. */
+function quotedMessages(markdown: string): string[] {
+  return [...markdown.matchAll(/`([A-Z][a-z]*(?: [^\s`]+){2,})`/g)]
+    .flatMap(([, message = '']) => message.split(/\.\.\.|\d+/))
+    .map((part) => part.trim())
+    .filter((part) => part.length > 3);
 }
 
 function brokenLinks(document: string, text: string): string[] {
