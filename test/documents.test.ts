@@ -75,25 +75,29 @@ for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write
   });
 }
 
-test('ARCHITECTURE.md names in code only what the sources have', (t) => {
-  const sources = ['agent', 'health']
-    .flatMap((folder) => filesBelow(join(root, folder)))
-    .map((path) => readFileSync(path, 'utf8'))
-    .join('\n');
-  const identifiers = new Set(sources.match(/\w+/g));
-  const named = [...readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(/`([\w.]+)(?:\(\))?`/g)];
+test('ARCHITECTURE.md names in code only what the sources have, and each file with what it exports', (t) => {
+  const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const identifiers = new Set(sourceText().match(/\w+/g));
+  const named = [...architecture.matchAll(/`([\w.]+)(?:\(\))?`/g)].map(([, name = '']) => name);
   t.true(named.length > 30);
-  const unknown = named
-    .map(([, name = '']) => name)
-    .filter((name) => !name.split('.').every((part) => identifiers.has(part)));
-  t.deepEqual(unknown, []);
+  t.deepEqual(
+    named.filter((name) => !name.split('.').every((part) => identifiers.has(part))),
+    [],
+  );
+  const located = [...architecture.matchAll(/`(\w+)[\w.]*(?:\(\))?` (?:\(|in )\[[^\]]+\]\(([^)]+)\)/g)];
+  t.true(located.length > 10);
+  const misplaced = located.filter(
+    ([, name = '', path = '']) =>
+      !new RegExp(`^export .*\\b${name}\\b`, 'm').test(readFileSync(join(root, path), 'utf8')),
+  );
+  t.deepEqual(
+    misplaced.map(([text]) => text),
+    [],
+  );
 });
 
 test('Every message that a page quotes is in a source', (t) => {
-  const sources = ['agent', 'health']
-    .flatMap((folder) => filesBelow(join(root, folder)))
-    .map((path) => readFileSync(path, 'utf8'))
-    .join('\n');
+  const sources = sourceText();
   const unknown = filesBelow(join(root, 'docs'))
     .filter((path) => path.endsWith('.md') && !path.includes('/design/') && !path.endsWith('conformance.md'))
     .flatMap((path) =>
@@ -132,6 +136,12 @@ function unionOf(path: string, name: string): string[] {
   const [, union = ''] =
     new RegExp(`type ${name} =([^;]+);`).exec(readFileSync(join(root, path), 'utf8')) ?? [];
   return [...union.matchAll(/'(\w+)'/g)].map(([, member = '']) => member);
+}
+
+/** The agent's. */
+function sourceText(): string {
+  const paths = ['agent', 'health'].flatMap((folder) => filesBelow(join(root, folder)));
+  return paths.map((path) => readFileSync(path, 'utf8')).join('\n');
 }
 
 /** Code spans that are sentences, with an upper-case letter first and three words, in parts between `...` and numbers. */
