@@ -1,5 +1,5 @@
-// Golden cases: cases/*.txt hold manifests, the haproxy.cfg they become, and the problems they have, if any.
-// Each file is also shown to the real HAProxy.
+// Golden cases: each file in cases/ holds manifests, their haproxy.cfg, and their problems, if any.
+// The real HAProxy checks each haproxy.cfg as well.
 
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const CONTEXT: RenderContext = {
   aclId: new AclIds().idOf,
 };
 
-/** The configuration and the problems, as they stand in the case. */
+/** The configuration and the problems, in the format of a case. */
 async function rendered(
   objects: readonly KubernetesObject[],
   settings: Partial<TranslateSettings>,
@@ -60,25 +60,26 @@ const golden = test.macro(async (t, file: CaseFile) => {
   else t.is(config, expected);
   if (!isUpdating) t.is(problems, expectedProblems);
 
-  await isTakenWithoutWarning(t, await temporaryFolder(t), config);
+  await acceptsWithoutWarning(t, await temporaryFolder(t), config);
 });
 
-for (const file of readCases(new URL('cases/', import.meta.url))) test(`Case: ${file.title}`, golden, file);
+for (const file of readCases(new URL('cases/', import.meta.url)))
+  test(`Expected file: ${file.title}`, golden, file);
 
-withOpenssl('What a pair, a user and a number of threads add to the file gives no warning', async (t) => {
+withOpenssl('HAProxy accepts shared tables, user and threads without a warning', async (t) => {
   const folder = await temporaryFolder(t);
   const ends = { address: '127.0.0.1', peerAddress: '::1', port: 17_090 };
   const tables = sharedTables(ends, '', join(folder, 'haproxy.cfg'));
   await copyFile(await makeCredentials(folder), tables.trustedFile);
-  const of = { localPeer: tables.ownName, user: 'nobody', group: 'nogroup', threads: 1 };
-  const context = { ...CONTEXT, ...of, sharedTables: tables };
+  const global = { localPeer: tables.ownName, user: 'daemon', group: 'daemon', threads: 1 };
+  const context = { ...CONTEXT, ...global, sharedTables: tables };
   const affinity = readCases(new URL('cases/', import.meta.url)).find(({ title }) => /affinity/.test(title));
   const [config] = await rendered(objectsOf(affinity?.parts[0] ?? ''), {}, context);
   t.regex(config, /server ::1:17090 \[::1\]:17090\n[\s\S]*stick-table/);
-  await isTakenWithoutWarning(t, folder, config);
+  await acceptsWithoutWarning(t, folder, config);
 });
 
-test('The same objects in another order give the same file', async (t) => {
+test('haproxy.cfg does not depend on the order of the objects', async (t) => {
   for (const { parts } of readCases(new URL('cases/', import.meta.url))) {
     const [manifests = ''] = parts;
     const objects = objectsOf(manifests);
@@ -93,10 +94,10 @@ async function temporaryFolder(t: ExecutionContext): Promise<string> {
   return folder;
 }
 
-/** Warnings count as errors: what one version warns of, the next one refuses. */
-async function isTakenWithoutWarning(t: ExecutionContext, folder: string, config: string): Promise<void> {
+/** HAProxy must accept the file; a warning is an error because a later version of HAProxy may refuse the line. */
+async function acceptsWithoutWarning(t: ExecutionContext, folder: string, config: string): Promise<void> {
   const path = join(folder, 'haproxy.cfg');
-  // HAProxy warns where the file is missing that the agent keeps there for it.
+  // HAProxy warns if its server state file is missing.
   const serverState = join(folder, 'servers.state');
   await writeFile(serverState, '1\n');
   await writeFile(path, config.replace(CONTEXT.serverState, serverState));
