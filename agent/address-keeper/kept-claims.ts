@@ -3,9 +3,10 @@
 // that happens to the store takes an address away from traffic. What the cluster says of a claim overrules a file.
 // Owns the stores.
 
-import { type AddressClaim, type Addresses, sameRecord } from '../addresses/addresses.ts';
+import type { AddressClaim, Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
+import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import { portText } from '../kubernetes/address-claim.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -54,7 +55,7 @@ export class KeptClaims {
   constructor(options: KeptClaimsOptions) {
     this.#options = options;
     const { addresses, api, cluster, path, log, metrics, isLeader, requestFinalizer, onOverruled } = options;
-    const wanted = (name: string) => addresses.claim(name);
+    const desired = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     // Of a claim that belongs into the cluster a file says nothing.
     const onWritten = (name: string, claim: AddressClaim | undefined) => {
@@ -64,7 +65,7 @@ export class KeptClaims {
     const onTampered = () =>
       log.warn('What is kept of claims was changed by someone else: written again', { path });
     const claims = () => this.#ofFile();
-    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFault, onTampered, claims });
+    this.#file = new ClaimFile({ path, desired, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
     const stored = (name: string) => cluster.claim(name);
     const clock = systemClock;
@@ -73,7 +74,7 @@ export class KeptClaims {
       clock,
       log,
       metrics,
-      wanted,
+      desired,
       stored,
       isLeader,
       requestFinalizer,
@@ -124,7 +125,7 @@ export class KeptClaims {
       log.info(KEPT[home]);
       for (const claim of addresses.claims()) {
         const stored = home === 'cluster' ? cluster.claim(claim.name) : undefined;
-        const isStored = stored !== undefined && stored.uid !== '' && sameRecord(stored.claim, claim);
+        const isStored = stored !== undefined && stored.uid !== '' && sameValue(stored.claim, claim);
         if (!claim.reserved && !isStored) this.#unkept.add(claim.name);
       }
     }
@@ -241,7 +242,7 @@ export class KeptClaims {
 
   #kept(name: string, claim: AddressClaim | undefined): void {
     const shall = this.#options.addresses.claim(name);
-    const isSo = shall === undefined || claim === undefined ? shall === claim : sameRecord(shall, claim);
+    const isSo = shall === undefined || claim === undefined ? shall === claim : sameValue(shall, claim);
     if (isSo) this.#unkept.delete(name);
     this.#options.onKept(name, claim);
     if (isSo && this.#home === 'cluster' && this.#inFile.has(name) && shall?.serviceUID !== '')

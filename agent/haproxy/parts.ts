@@ -101,7 +101,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   // What tells how HAProxy is doing.
   const statistics = new Statistics({
     file: paths.counters,
-    wanted,
+    desired: wanted,
     active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
     log,

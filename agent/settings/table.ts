@@ -260,7 +260,7 @@ export const settingsTable = {
       needRestart: (from, to) => (from === undefined) !== (to === undefined),
       inWords: '; turning VRRP on or off needs a restart',
     },
-    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them over when it fails: see [VRRP](vrrp.md) for the keys. Empty: the agent starts no keepalived. Keys that must be equal on both hosts are [changed with care](vrrp.md#changing-its-settings).',
+    doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them over when it fails: see [VRRP](high-availability.md) for the keys. Empty: the agent starts no keepalived. Keys that must be equal on both hosts are [changed with care](high-availability.md#changing-the-settings-of-vrrp).',
   }),
   keepalived: setting(program(), 'The pair', {
     default: 'keepalived',
@@ -275,7 +275,7 @@ export const settingsTable = {
   pairPeer: setting(address(), 'The pair', {
     default: '',
     restart: true,
-    doc: 'The address of the other host of a [pair](pair.md), for the connections between the two agents and between the two HAProxies. Empty: the only peer of `vrrp` if `pairCredentials` are set, otherwise none.',
+    doc: 'The address of the other host of a [pair](high-availability.md), for the connections between the two agents and between the two HAProxies. Empty: the only peer of `vrrp` if `pairCredentials` are set, otherwise none.',
   }),
   pairAddress: setting(address(), 'The pair', {
     default: '',
@@ -308,7 +308,7 @@ export const settingsTable = {
   pairDrainTimeout: setting(durationOrOff(SECOND, 60 * MINUTE), 'The pair', {
     default: '1m',
     restart: true,
-    doc: 'How long, after a [planned failover](pair.md#what-becomes-of-connections), earlier connections continue through the host that handed the VIPs over. The same on both hosts. 0: they are closed.',
+    doc: 'How long, after a [planned failover](high-availability.md#connections-during-a-planned-failover), earlier connections continue through the host that handed the VIPs over. The same on both hosts. 0: they are closed.',
   }),
 
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {

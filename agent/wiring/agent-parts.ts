@@ -13,16 +13,14 @@ import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
-import { agentState } from '../report/agent-state.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ClusterWriters } from '../report/cluster-writers.ts';
-import { HealthTracker } from '../report/health-tracker.ts';
 import { Overview } from '../report/overview.ts';
-import { ProblemLog } from '../report/problem-log.ts';
-import { ProblemObserver } from '../report/problem-observer.ts';
+import { ProblemLog, ProblemObserver } from '../report/problem-log.ts';
 import { ProgrammingLatency } from '../report/programming-latency.ts';
 import { Reporter } from '../report/reporter.ts';
-import type { StatusSources } from '../report/status.ts';
+import { agentState, type StatusSources } from '../report/status.ts';
+import { HealthTracker } from '../report/status-book.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
@@ -165,7 +163,7 @@ export async function agentParts(argv: readonly string[]) {
   const programming = new ProgrammingLatency({
     now: Date.now,
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
-    observe: (path, seconds) => metrics.loop.programmed(path, seconds),
+    observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
   const problems = new ProblemObserver({ desired, dataplane, announcer, health: operating, problemLog });
   observers.subscribe(reporter, pair, health, problems, overview, keptMembers);

@@ -3,7 +3,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { HEAR } from '../../agent/pair/standing/promotion.ts';
+import { PEER_WAIT_MS } from '../../agent/pair/standing/promotion.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { processesOf, signal, type TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
@@ -75,7 +75,7 @@ test.serial(
     };
     await b.agent.stop();
     await a.host.until('b is unknown', async () => (await pairOf(a.host)).peer === undefined);
-    await delay(HEAR + 500);
+    await delay(PEER_WAIT_MS + 500);
     await standsBack();
     const again = await b.host.start();
     await a.host.until('b is heard and master', async () => {

@@ -31,8 +31,8 @@ export interface ClusterView {
   service(key: string): Service | undefined;
   /** True if this Service comes from a folder of manifests of this host. */
   isOfFolder(key: string): boolean;
-  /** The Service of the API server that is hidden by one of a folder. */
-  eclipsed(key: string): Service | undefined;
+  /** The Service of the API in whose place it is served. */
+  shadowed(key: string): Service | undefined;
   slices(key: string): readonly EndpointSlice[];
   nodes(): readonly Node[];
 }
@@ -99,8 +99,8 @@ export class ServiceTranslator implements Translator {
     const ranges = sourceRanges(service);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
-    const eclipsed = cluster.eclipsed(key);
-    if (eclipsed !== undefined && whyNotOurs(eclipsed, settings) === undefined) problems.push(duplicate(key));
+    const shadowed = cluster.shadowed(key);
+    if (shadowed !== undefined && whyNotOurs(shadowed, settings) === undefined) problems.push(duplicate(key));
     if (vips.length === 0 && !pools?.problems.length) problems.push(pending(key));
 
     const monitor = healthMonitor(service, values, isOnNodes, problems);

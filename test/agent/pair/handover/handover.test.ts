@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { Handover } from '../../../../agent/pair/handover/handover.ts';
 import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
-import { noLink } from '../../../../agent/pair/peers/handover-report.ts';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
+import { noLink } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -68,7 +68,7 @@ class Host {
       vipsOf: (instances) => [...new Set(instances.map((name) => (name === 'vrrp-52' ? OTHER : VIP)))],
       roles: () => this.roles,
       peer: () => (this.hears ? this.other?.report : undefined),
-      tell: () => setImmediate(() => this.other?.handover.heard()),
+      send: () => setImmediate(() => this.other?.handover.peerChanged()),
       drainTimeout,
       metrics: { handedOver: (connections) => this.handedOver.push(connections) },
       log: silentLog(),
@@ -271,7 +271,7 @@ test('What is left counts only some time after the VIPs have moved, however long
   t.is([a.deeds, b.deeds].join(), `end diversion; take back ${VIP},end diversion; take back `);
 
   // Without an order of the host that gives them, too.
-  await a.handover.wish();
+  await a.handover.request();
   await clock.advance(5_000);
   [a.roles, b.roles] = [MASTER, BACKUP];
   await clock.advance(2_500);
@@ -282,7 +282,7 @@ test('What is left counts only some time after the VIPs have moved, however long
 test('A host that wants VIPs has both prepared before it rises', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
-  await b.handover.wish();
+  await b.handover.request();
   await settled();
   t.is(a.deeds, `lend ${VIP} 61`);
   t.is(b.deeds, `divert ${VIP} 61`);
@@ -310,7 +310,7 @@ test('A host that has just begun has both prepared as soon as it has looked at i
   const looked = Promise.withResolvers<void>();
   late.looking = looked.promise;
   const starting = late.handover.start();
-  const wishing = late.handover.wish();
+  const wishing = late.handover.request();
   await settled();
   t.is([a.deeds, late.deeds].join(), ',');
   looked.resolve();
@@ -320,7 +320,7 @@ test('A host that has just begun has both prepared as soon as it has looked at i
 
 test('VIPs that do not come after all leave nothing behind', async (t) => {
   const [a, b, clock] = await pair(t);
-  await b.handover.wish();
+  await b.handover.request();
   t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
   await clock.advance(62_000);
   t.is(a.deeds, `end diversion; take back ${VIP}`);
@@ -332,7 +332,7 @@ test('A host that keeps other VIPs counts the connections to those that have gon
   const [a, b, clock] = await pair(t);
   a.roles = { 'vrrp-51': 'master', 'vrrp-52': 'master' };
   a.connections = 1;
-  await b.handover.wish();
+  await b.handover.request();
   t.is(a.deeds, `lend ${VIP},${OTHER} 61`);
   a.roles = { 'vrrp-51': 'backup', 'vrrp-52': 'master' };
   b.roles = MASTER;
@@ -346,13 +346,13 @@ test('A wish is not waited for where the peer cannot grant it, and not for long 
   const [a, b, clock] = await pair(t);
   a.whyNotLend = 'arp_ignore is 0';
   await a.handover.start();
-  await b.handover.wish();
+  await b.handover.request();
   t.is([a.deeds, b.deeds].join(), ',');
   a.whyNotLend = '';
   await a.handover.start();
   const slow = Promise.withResolvers<void>();
   b.diverting = slow.promise;
-  const wishing = b.handover.wish();
+  const wishing = b.handover.request();
   await clock.advance(7_000);
   await wishing;
   t.deepEqual(a.handedOver, ['cut']);
@@ -363,7 +363,7 @@ test('A wish for VIPs that the peer is giving already is one with the order', as
   const [a, b] = await pair(t);
   await a.handover.prepare();
   t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
-  await b.handover.wish();
+  await b.handover.request();
   t.is(b.handover.report.wants, '');
   t.is([a.deeds, b.deeds].join(), ',');
 });
@@ -374,7 +374,7 @@ test('An order right after VIPs have gone by a wish is prepared as any other', a
     { 'vrrp-51': 'master', 'vrrp-52': 'master' },
     { 'vrrp-51': 'backup', 'vrrp-52': 'backup' },
   ];
-  await b.handover.wish();
+  await b.handover.request();
   await settled();
   [a.roles, b.roles] = [
     { 'vrrp-51': 'backup', 'vrrp-52': 'master' },
@@ -409,7 +409,7 @@ test('Switched off nothing is prepared', async (t) => {
   t.regex(a.handover.status.whyNot, /switched off/);
   t.false(a.handover.report.can);
   await a.handover.prepare();
-  await b.handover.wish();
+  await b.handover.request();
   t.is([a.deeds, b.deeds].join(), ',');
   t.deepEqual(a.handover.report.link, noLink);
 });

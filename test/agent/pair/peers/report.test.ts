@@ -1,13 +1,14 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { type HandoverReport, noHandover } from '../../../../agent/pair/peers/handover-report.ts';
 import {
-  LONGEST_REPORT,
+  type HandoverReport,
+  MAX_REPORT_BYTES,
+  noHandover,
   type PairReport,
   parseReport,
+  ReportReader,
   reportText,
 } from '../../../../agent/pair/peers/report.ts';
-import { ReportReader } from '../../../../agent/pair/peers/report-reader.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../../agent/pair/standing/readiness.ts';
 import { standingReasons } from '../../../../agent/vips/announcer.ts';
 
@@ -104,7 +105,7 @@ test('The longest report that an agent can make fits', (t) => {
     },
   };
   // Newer ones may tell more.
-  t.true(reportText(report).length < (LONGEST_REPORT * 3) / 4);
+  t.true(reportText(report).length < (MAX_REPORT_BYTES * 3) / 4);
 });
 
 const altered = (change: Readonly<Record<string, unknown>>): string =>
@@ -175,7 +176,7 @@ test('What an agent of another version does not tell is taken for what makes it 
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
     const peer = parseReport(JSON.stringify({ instance, roles, ...told })) as PairReport;
-    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not tell what it wants/);
+    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not report its desired state/);
     t.not(parityOf(own, peer).model, 'same');
   }
 });
@@ -188,9 +189,9 @@ test('Any field but the two that must be there may be missing', (t) => {
 });
 
 test('A line that is too long ends the reading, whether its end has come or not', (t) => {
-  const long = Buffer.from(altered({ weather: 'x'.repeat(LONGEST_REPORT) }));
-  t.throws(() => [...new ReportReader().push(long)], { message: /A report of more than/ });
+  const long = Buffer.from(altered({ weather: 'x'.repeat(MAX_REPORT_BYTES) }));
+  t.throws(() => [...new ReportReader().push(long)], { message: /The report is longer than/ });
   t.throws(() => [...new ReportReader().push(Buffer.concat([long, Buffer.from('\n')]))], {
-    message: /A report of more than/,
+    message: /The report is longer than/,
   });
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
-import { movesOf, Rise } from '../../../../agent/pair/standing/promotion.ts';
+import { movesOf, Promotion } from '../../../../agent/pair/standing/promotion.ts';
 import type { StandingReason } from '../../../../agent/vips/announcer.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -19,18 +19,18 @@ class Host {
   /** What VRRP was told, and preparations. */
   readonly done: string[] = [];
   readonly prepared = Promise.withResolvers<void>();
-  readonly rise = new Rise({
+  readonly promotion = new Promotion({
     roles: () => this.roles,
     peer: () => this.peer,
     priorities: (reasons) => ({
       'vrrp-51': 250 - (reasons.includes('haproxy') ? 200 : Math.min(reasons.length, 1) * 100),
     }),
-    stand: (reasons) => this.done.push(reasons.join() || 'full'),
-    prepare: () => {
+    setStanding: (reasons) => this.done.push(reasons.join() || 'full'),
+    prepareToTake: () => {
       this.done.push('prepare');
       return this.prepared.promise;
     },
-    give: () => {
+    prepareToGive: () => {
       this.done.push('give');
       return this.prepared.promise;
     },
@@ -39,7 +39,7 @@ class Host {
   });
 
   stand(...reasons: readonly StandingReason[]): string {
-    this.rise.stand(reasons);
+    this.promotion.promote(reasons);
     return this.done.splice(0).join();
   }
 }
@@ -48,17 +48,17 @@ test('A host that would take VIPs from its peer rises once both are prepared', a
   const host = new Host();
   t.is(host.stand('maintenance'), 'maintenance');
   t.is(host.stand(), 'prepare');
-  t.true(host.rise.takes);
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 150 });
-  host.rise.look();
+  t.true(host.promotion.takes);
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 150 });
+  host.promotion.review();
   t.is(host.done.join(), '');
   host.prepared.resolve();
   await settled();
   t.is(host.done.join(), 'full');
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 250 });
-  t.true(host.rise.takes);
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 250 });
+  t.true(host.promotion.takes);
   host.roles = MASTER;
-  t.false(host.rise.takes);
+  t.false(host.promotion.takes);
 });
 
 test('A host that falls while it is prepared for a rise is not waited for, and stays where it fell', async (t) => {
@@ -93,9 +93,9 @@ test('While neither host is known as master a host does not rise above the other
   // The peer has taken over, and has not said so yet.
   host.peer = { ...PEER, roles: BACKUP };
   t.is(host.stand(), '');
-  t.true(host.rise.takes);
+  t.true(host.promotion.takes);
   host.peer = PEER;
-  host.rise.look();
+  host.promotion.review();
   t.is(host.done.splice(0).join(), 'prepare');
 
   const alone = new Host();
@@ -108,11 +108,11 @@ test('While neither host is known as master a host does not rise above the other
 
 test('Until VRRP has been told anything a master counts as standing in full, and any other as lowered', (t) => {
   const host = new Host();
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 50 });
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 50 });
   host.roles = MASTER;
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 250 });
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 250 });
   host.stand('maintenance');
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 150 });
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 150 });
 });
 
 test('A peer that does not serve is replaced at once', (t) => {
@@ -130,7 +130,7 @@ test('A peer that is not heard is waited for a while before a rise, and never be
   host.peer = undefined;
   t.is(host.stand(), '');
   host.peer = PEER;
-  host.rise.look();
+  host.promotion.review();
   t.is(host.done.splice(0).join(), 'prepare');
 
   const alone = new Host();
@@ -181,7 +181,7 @@ test('Other priorities wait until both are prepared where VIPs come or go by the
     const peer = roles === MASTER ? BACKUP : MASTER;
     host.peer = { ...PEER, roles: peer, priorities: { 'vrrp-51': theirs } };
     let isDone = false;
-    void host.rise.beforePriorities(prioritiesBy(priority)).then(() => {
+    void host.promotion.beforePriorities(prioritiesBy(priority)).then(() => {
       isDone = true;
     });
     await settled();
@@ -194,7 +194,7 @@ test('Other priorities wait until both are prepared where VIPs come or go by the
   // What lowers this host counts as before.
   const lowered = new Host();
   lowered.stand('maintenance');
-  await lowered.rise.beforePriorities(prioritiesBy(255));
+  await lowered.promotion.beforePriorities(prioritiesBy(255));
   t.is(lowered.done.join(), '');
 });
 

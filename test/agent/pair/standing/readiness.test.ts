@@ -17,7 +17,7 @@ for (const [title, change, why] of [
   ['A peer that has all could take over', {}, /^$/],
   ['One that has not read the objects could not', { synced: false }, /not read the objects/],
   ['One whose HAProxy does not answer could not', { running: '' }, /HAProxy does not answer/],
-  ['One that wants something else could not', { model: B, running: B }, /behind: it does not want/],
+  ['One that wants something else could not', { model: B, running: B }, /behind: its desired state differs/],
   ['One whose HAProxy lags could not', { running: B, pending: 2 }, /does not serve 2 load balancers/],
   ['One whose VRRP is in fault could not', { roles: { 'vrrp-51': 'fault' } }, /state fault/],
   ['One with another virtual router could not', { roles: { 'vrrp-61': 'backup' } }, /are vrrp-61, not/],

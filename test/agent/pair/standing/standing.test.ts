@@ -8,7 +8,7 @@ import {
 
 const well: Signs = { haproxy: '', listeners: '', maintenance: false, failover: false, catchingUp: '' };
 const silent: Signs = { ...well, haproxy: 'HAProxy does not answer' };
-const PATIENCE = { lowerAfter: 1_000, raiseAfter: 10_000 };
+const PATIENCE = { pairLowerAfter: 1_000, pairRaiseAfter: 10_000 };
 
 /** The reasons after each of these moments. */
 function reasonsOver(moments: readonly (readonly [now: number, signs: Signs])[]): readonly string[] {
