@@ -7,7 +7,7 @@ import anyTest, { type TestFn } from 'ava';
 
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
-// Tells who it is and what it was given; with "wait" it lives until a signal comes.
+// Prints its pid and arguments; with "wait" it runs until a signal.
 const MAIN = `
   if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
   if (process.argv[2] === 'wait') {
@@ -103,7 +103,7 @@ test('bin/headgate uses a new enough Node from PATH if it has none of its own', 
 test('bin/headgate prints what to do if there is no new enough Node', async (t) => {
   const { directory, app } = t.context;
   await rm(join(app, 'node_modules'), { recursive: true });
-  // Only what the script needs, so that no Node is found.
+  // Only the programs that the script needs, so that it finds no Node.
   const tools = join(directory, 'tools');
   await mkdir(tools);
   for (const tool of ['dirname', 'readlink']) await symlink(`/usr/bin/${tool}`, join(tools, tool));
