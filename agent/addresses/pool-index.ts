@@ -173,7 +173,9 @@ function intersection(a: readonly AddressRange[], b: readonly AddressRange[]): A
     const one = a[i];
     const other = b[j];
     if (one === undefined || other === undefined) return common;
+    // biome-ignore lint/complexity/useMathMinMax: Math.max does not take a bigint
     const first = one.first > other.first ? one.first : other.first;
+    // biome-ignore lint/complexity/useMathMinMax: Math.min does not take a bigint
     const last = one.last < other.last ? one.last : other.last;
     if (first <= last) common.push({ ...one, first, last });
     if (one.last < other.last) i++;

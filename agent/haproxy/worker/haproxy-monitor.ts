@@ -14,7 +14,7 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import type { HaproxyPaths } from '../process/process.ts';
+import type { HaproxyPaths } from '../paths.ts';
 import { loadOf, parseInfo } from '../socket/readings.ts';
 import type { BootedWorker } from '../worker.ts';
 import { audit } from './audit.ts';
