@@ -1,5 +1,5 @@
-// Golden cases: each file in cases/ holds manifests, their haproxy.cfg, and their problems, if any.
-// The real HAProxy checks each haproxy.cfg as well.
+// Golden cases: cases/*.txt have manifests, their haproxy.cfg, and their problems, if any. The real HAProxy checks each
+// configuration.
 
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const CONTEXT: RenderContext = {
   aclId: new AclIds().idOf,
 };
 
-/** The configuration and the problems, in the format of a case. */
+/** The configuration and the problems in the form of the case. */
 async function rendered(
   objects: readonly KubernetesObject[],
   settings: Partial<TranslateSettings>,
@@ -60,26 +60,25 @@ const golden = test.macro(async (t, file: CaseFile) => {
   else t.is(config, expected);
   if (!isUpdating) t.is(problems, expectedProblems);
 
-  await acceptsWithoutWarning(t, await temporaryFolder(t), config);
+  await isTakenWithoutWarning(t, await temporaryFolder(t), config);
 });
 
-for (const file of readCases(new URL('cases/', import.meta.url)))
-  test(`Expected file: ${file.title}`, golden, file);
+for (const file of readCases(new URL('cases/', import.meta.url))) test(`Case: ${file.title}`, golden, file);
 
-withOpenssl('HAProxy accepts shared tables, user and threads without a warning', async (t) => {
+withOpenssl('A configuration with a pair, a user and threads gives no warning', async (t) => {
   const folder = await temporaryFolder(t);
   const ends = { address: '127.0.0.1', peerAddress: '::1', port: 17_090 };
   const tables = sharedTables(ends, '', join(folder, 'haproxy.cfg'));
   await copyFile(await makeCredentials(folder), tables.trustedFile);
-  const global = { localPeer: tables.ownName, user: 'daemon', group: 'daemon', threads: 1 };
-  const context = { ...CONTEXT, ...global, sharedTables: tables };
+  const of = { localPeer: tables.ownName, user: 'nobody', group: 'nogroup', threads: 1 };
+  const context = { ...CONTEXT, ...of, sharedTables: tables };
   const affinity = readCases(new URL('cases/', import.meta.url)).find(({ title }) => /affinity/.test(title));
   const [config] = await rendered(objectsOf(affinity?.parts[0] ?? ''), {}, context);
   t.regex(config, /server ::1:17090 \[::1\]:17090\n[\s\S]*stick-table/);
-  await acceptsWithoutWarning(t, folder, config);
+  await isTakenWithoutWarning(t, folder, config);
 });
 
-test('haproxy.cfg does not depend on the order of the objects', async (t) => {
+test('The same objects in another order give the same file', async (t) => {
   for (const { parts } of readCases(new URL('cases/', import.meta.url))) {
     const [manifests = ''] = parts;
     const objects = objectsOf(manifests);
@@ -94,10 +93,10 @@ async function temporaryFolder(t: ExecutionContext): Promise<string> {
   return folder;
 }
 
-/** HAProxy must accept the file; a warning is an error because a later version of HAProxy may refuse the line. */
-async function acceptsWithoutWarning(t: ExecutionContext, folder: string, config: string): Promise<void> {
+/** Warnings count as errors, because the next version refuses what one version warns of. */
+async function isTakenWithoutWarning(t: ExecutionContext, folder: string, config: string): Promise<void> {
   const path = join(folder, 'haproxy.cfg');
-  // HAProxy warns if its server state file is missing.
+  // HAProxy warns if this file, which the agent writes, is missing.
   const serverState = join(folder, 'servers.state');
   await writeFile(serverState, '1\n');
   await writeFile(path, config.replace(CONTEXT.serverState, serverState));
