@@ -49,7 +49,7 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     const load = new Load(t, host.place());
 
     await kube.killApiServer();
-    await host.until('it is noticed', async () => first.hasLogged('The API server cannot be asked'));
+    await host.until('it is noticed', async () => first.hasLogged('Cannot read from the API server'));
     await load.answered(MANY);
     first.signal(how);
     await first.exited;
@@ -72,7 +72,7 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     t.deepEqual([await host.worker(), await host.reloads()], before);
     const metric = await second.metrics();
     t.is(metric('headgate_haproxy_commands_total', { command: 'AddServer' }), 1);
-    t.false(second.hasLogged('Most objects are missing', log));
+    t.false(second.hasLogged('A list lacks most objects', log));
   });
 }
 

@@ -3,23 +3,23 @@
 // claim, reports what the cluster has, and compares again.
 // Owns a queue with its timer; uses the network only through KubernetesApi.
 
-import type { Clock } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Log } from '../../host/log.ts';
 import { type AddressClaim, claimManifest, type StoredClaim } from '../address-claim.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiRequest, ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiRequest, ApiResponse } from '../api/kubernetes-api.ts';
 import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { parseObject } from '../parse-object.ts';
 import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 import { LatestObjects } from './latest-objects.ts';
-import { failedBy, type WriteOutcome, WriteQueue, type WriteResult } from './write-queue.ts';
+import {
+  failedBy,
+  type WriteOutcome,
+  WriteQueue,
+  type WriteResult,
+  type WriterOptions,
+} from './write-queue.ts';
 
-export interface ClaimWriterOptions extends ClaimStoreOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isLeader: () => boolean;
+export interface ClaimWriterOptions extends WriterOptions, ClaimStoreOptions {
   /** The claim as the watch shows it. */
   readonly stored: (name: string) => StoredClaim | undefined;
   /** The cluster has a claim of another Service, made before this agent could make its own: that one counts. */
@@ -27,7 +27,6 @@ export interface ClaimWriterOptions extends ClaimStoreOptions {
   /** Resolves with true once something may be done for the Service outside the cluster, see StatusWriter. */
   readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
   readonly metrics?: ClaimWriterMetrics;
-  readonly random?: () => number;
 }
 
 export interface ClaimWriterMetrics {
@@ -51,28 +50,20 @@ export class ClaimWriter implements ClaimStore {
 
   constructor(options: ClaimWriterOptions) {
     this.#options = options;
-    const { clock, log, random, metrics, stored } = options;
     // A claim without a UID comes from a manifest: the cluster does not have it.
     this.#claims = new LatestObjects((name) => {
-      const claim = stored(name);
+      const claim = options.stored(name);
       return claim?.uid === '' ? undefined : claim;
     });
     this.#queue = new WriteQueue({
+      ...options,
       write: (name) => this.#write(name),
       faultTitle: 'Cannot write an AddressClaim',
-      onResult: (result) => metrics?.claimWritten(result),
-      clock,
-      log,
-      random,
+      onResult: (result) => options.metrics?.claimWritten(result),
       rate: RATE,
       burst: BURST,
       concurrency: CONCURRENCY,
     });
-  }
-
-  /** The number of claims that have to be written. */
-  get waiting(): number {
-    return this.#queue.size;
   }
 
   /** Why the last write failed, '' if it did not. */

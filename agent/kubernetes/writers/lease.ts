@@ -3,12 +3,12 @@
 // monotonic clock, so that the clocks of two hosts are never compared.
 // Owns its timers; uses the network only through KubernetesApi.
 
-import { type Clock, microTime } from '../../base/clock.ts';
+import { microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
-import type { Log } from '../../host/log.ts';
 import { accept } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiResponse } from '../api/kubernetes-api.ts';
+import type { WriterOptions } from './write-queue.ts';
 
 /** The name of the Lease, as in deploy/rbac.yaml. */
 export const LEASE = 'headgate';
@@ -16,10 +16,7 @@ export const LEASE = 'headgate';
 /** Forbidden; no such namespace. */
 const BARRED_STATUSES = [403, 404];
 
-export interface LeaseOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface LeaseOptions extends Omit<WriterOptions, 'isLeader'> {
   readonly namespace: string;
   readonly name: string;
   /** The same after a restart, and different on every host. */
@@ -39,7 +36,6 @@ export interface LeaseOptions {
   readonly onLeader: (isLeader: boolean) => void;
   /** `isBarred` has changed. */
   readonly onBarred?: () => void;
-  readonly random?: () => number;
 }
 
 /** The Lease in the last answer. */
