@@ -160,7 +160,7 @@ function clusterInfo({ server, serverName, skipsVerification, proxy }: AccessCon
   return {
     server,
     'tls-server-name': serverName,
-    'insecure-skip-tls-verify': skipsVerification,
+    'insecure-skip-tls-verify': skipsVerification ?? false,
     'certificate-authority-data': ca?.toString('base64'),
     'proxy-url': proxy,
   };

@@ -43,13 +43,10 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
-    const { signal, end } = deadline(request);
-    try {
-      const stream = await this.open({ ...request, signal });
-      return { status: stream.status, headers: stream.headers, body: await bodyOf(stream) };
-    } finally {
-      end();
-    }
+    const timeout = AbortSignal.timeout(request.timeoutMs ?? TIMEOUT_MS);
+    const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
+    const stream = await this.open({ ...request, signal });
+    return { status: stream.status, headers: stream.headers, body: await bodyOf(stream) };
   }
 
   async open(request: ApiRequest): Promise<ApiStream> {
@@ -188,18 +185,4 @@ function firstOf(cause: unknown): unknown {
 /** Without a password in it. */
 function shown(server: string): string {
   return server.replace(/\/\/[^/]*@/, '//');
-}
-
-/** A signal that ends a whole request. */
-function deadline({ signal, timeoutMs = TIMEOUT_MS }: ApiRequest): { signal: AbortSignal; end: () => void } {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = setTimeout(abort, timeoutMs);
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort);
-  const end = () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
-  };
-  return { signal: controller.signal, end };
 }
