@@ -1,5 +1,5 @@
 // Reads a kubeconfig: the API server's URL and the credentials. Format: client-go's tools/clientcmd/api/v1.
-// It refuses what it does not support, with the entry, the field and what is allowed; no message quotes a secret. Pure.
+// Refuses unsupported fields and values, with the allowed ones in the message; no message quotes a secret. Pure.
 
 import { isIPv6 } from 'node:net';
 import { dirname, join, resolve } from 'node:path';

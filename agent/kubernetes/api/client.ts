@@ -51,12 +51,12 @@ export class ApiClient implements KubernetesApi, ApiStreams {
 
   async open(request: ApiRequest): Promise<ApiStream> {
     const credentials = await this.#credentials.current();
-    const answer = await this.#ask(request, credentials);
+    const answer = await this.#tryServers(request, credentials);
     if (answer.statusCode !== 401) return streamOf(answer);
     const renewed = await this.#credentials.renewed(credentials).catch(() => undefined);
     if (renewed === undefined) return streamOf(answer);
     answer.resume();
-    return streamOf(await this.#ask(request, renewed));
+    return streamOf(await this.#tryServers(request, renewed));
   }
 
   close(): void {
@@ -65,7 +65,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   /** Each server once, beginning with the one that answered last. */
-  async #ask(request: ApiRequest, credentials: Credentials): Promise<IncomingMessage> {
+  async #tryServers(request: ApiRequest, credentials: Credentials): Promise<IncomingMessage> {
     const servers = [...new Set([credentials.server, ...(this.#options.servers ?? [])])];
     for (let tried = 1; ; tried++) {
       const at = this.#at % servers.length;

@@ -25,7 +25,7 @@ export interface StatusWriterOptions extends WriterOptions {
   readonly addFinalizer?: boolean;
   /** After this time the finalizer is removed although the dataplane has not confirmed the teardown. */
   readonly teardownLimitMs?: number;
-  /** The dataplane's time to confirm; after it the status says that it has not. */
+  /** The dataplane's time to confirm; after it the status reports that it has not. */
   readonly confirmationMs?: number;
   /** Writes per second, and at once. */
   readonly rate?: number;
