@@ -250,18 +250,6 @@ export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Rec
   return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
 }
 
-function countTexts({
-  total,
-  free,
-  used,
-  held,
-  conflicting,
-}: AddressCount): Readonly<Record<string, string>> {
-  return {
-    total: String(total),
-    free: String(free),
-    used: String(used),
-    held: String(held),
-    conflicting: String(conflicting),
-  };
+function countTexts(counts: AddressCount): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 }

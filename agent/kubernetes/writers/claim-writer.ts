@@ -9,7 +9,6 @@ import { refusalText } from '../api/api-answer.ts';
 import type { ApiRequest, ApiResponse } from '../api/kubernetes-api.ts';
 import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { parseObject } from '../parse-object.ts';
-import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 import { LatestObjects } from './latest-objects.ts';
 import {
   failedBy,
@@ -18,6 +17,14 @@ import {
   type WriteResult,
   type WriterOptions,
 } from './write-queue.ts';
+
+/** A store of AddressClaims that outlives the agent: the cluster, or a file (claim-file.ts). */
+export interface ClaimStoreOptions {
+  /** undefined if there must be no claim of this name. */
+  readonly desired: (name: string) => AddressClaim | undefined;
+  /** The store has this claim, or none (undefined), and keeps it over a crash. */
+  readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
+}
 
 export interface ClaimWriterOptions extends WriterOptions, ClaimStoreOptions {
   /** The claim as the watch shows it. */
@@ -43,7 +50,7 @@ const FINALIZER_RETRY_MS = 2_000;
 
 const PATH = `/apis/${ADDRESS_API_VERSION}/addressclaims`;
 
-export class ClaimWriter implements ClaimStore {
+export class ClaimWriter {
   readonly #options: ClaimWriterOptions;
   readonly #queue: WriteQueue;
   readonly #claims: LatestObjects<StoredClaim>;
@@ -71,6 +78,7 @@ export class ClaimWriter implements ClaimStore {
     return this.#queue.fault;
   }
 
+  /** These claims are not as desired. `onKept` reports each claim that is stored. */
   write(names: Iterable<string>): void {
     for (const name of names) this.#queue.add(name);
   }
