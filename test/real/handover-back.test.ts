@@ -55,7 +55,10 @@ test.serial('Other priorities by SIGHUP move the VIPs there and back without a c
   };
   const client = await startMovingVipClient(t, pair.network, VIP_PORT, VIPS);
   await set(b, 220);
-  await a.host.until('a has it from b', async () => (await pairOf(a.host)).peer?.priorities[INSTANCE] === 220);
+  await a.host.until(
+    'a has it from b',
+    async () => (await pairOf(a.host)).peer?.priorities[INSTANCE] === 220,
+  );
   t.true(isMaster(await pairOf(a.host)));
   // The master falls below its peer.
   await set(a, 210);

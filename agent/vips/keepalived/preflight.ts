@@ -8,7 +8,7 @@ import { runCommand } from '../../host/run-command.ts';
 import { hostAddresses } from '../host-addresses.ts';
 import type { VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { keepalivedProgram } from './process/process.ts';
+import { keepalivedProgram } from './process.ts';
 
 export interface Finding {
   readonly what: string;

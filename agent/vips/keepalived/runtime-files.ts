@@ -1,23 +1,23 @@
-// What the agent and keepalived share on disk besides keepalived.conf: the FIFO, and the file by which keepalived learns
-// how this host stands.
+// The files that the agent and keepalived share besides keepalived.conf: the FIFO for notifications, and the track file
+// with the standing of this host.
 
 import { makeFolder } from '../../host/make-directory.ts';
 import type { OwnFile } from '../../host/own-files.ts';
+import type { NotifyFifo } from './fifo.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import type { NotifyFifo } from './process/fifo.ts';
 import type { StandingFile } from './standing-file.ts';
 
 export interface RuntimeFilesOptions {
   readonly paths: KeepalivedPaths;
   readonly fifo: NotifyFifo;
   readonly standing: StandingFile;
-  /** A running keepalived must be reloaded, which opens the FIFO again. */
+  /** A running keepalived opens the new FIFO at a reload. */
   readonly onNewFifo: () => void;
   /** False while the files are not made yet, or in use by a step. */
   readonly canRestore: () => boolean;
 }
 
-/** For the start; true if a running keepalived must be reloaded, which opens its files again. Errors: FILE_WRITE. */
+/** At the start; true if the FIFO is new, which a running keepalived opens at a reload. Errors: FILE_WRITE. */
 export async function makeRuntimeFiles({
   paths,
   fifo,
