@@ -1,4 +1,4 @@
-// The parts of the HAProxy dataplane, put together: each is given what it works on, and what it tells the others.
+// Constructs the parts of the HAProxy dataplane and connects them.
 
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -20,30 +20,30 @@ import type { BootedWorker } from './worker.ts';
 
 export interface HaproxyParts {
   readonly paths: HaproxyPaths;
-  /** What cannot be served now, and why. */
+  /** Load balancers and addresses that cannot be served now, with the reasons. */
   readonly quarantine: Quarantine;
   readonly rejectionFile: RejectionFile;
-  /** What stands in haproxy.cfg beside the load balancers. */
+  /** The sections of haproxy.cfg besides the load balancers. */
   readonly globalSection: GlobalSection;
   /** Prepares the file for a start or a reload. */
   readonly maker: CandidateMaker;
-  /** Keeps the file at desired. */
+  /** Keeps haproxy.cfg at the desired state. */
   readonly persister: Persister;
-  /** Gets a worker. */
+  /** Adopts or starts HAProxy. */
   readonly supervisor: Supervisor;
-  /** The worker that counts. */
+  /** The worker that gets commands now. */
   readonly active: ActiveWorker;
-  /** Decides when to reload, and has the reloader do it. */
+  /** Decides when the reloader reloads. */
   readonly arbiter: ReloadArbiter;
   readonly reloader: Reloader;
-  /** Notices what others do to HAProxy. */
+  /** Detects changes of HAProxy by other processes. */
   readonly monitor: HaproxyMonitor;
   readonly statistics: Statistics;
-  /** Reads what health checks find. */
+  /** Reads the results of health checks. */
   readonly checkWatch: CheckWatch;
 }
 
-/** `settings`: as they are by then; those of the program, its paths and its place count from the start on. */
+/** `settings` gives the current ones; program, paths, access, supervisor and network namespace are fixed at the start. */
 export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
   const { desired: wanted, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
@@ -57,7 +57,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     replan([key]);
   };
 
-  // What stands in the file.
+  // The configuration file.
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
@@ -66,7 +66,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     mode: paths.fileMode,
     keepBeside: keepFiles,
     onTampered: () => {
-      log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
+      log.warn('Another process changed haproxy.cfg: the agent writes it again', { path: paths.config });
       onRepair('file');
     },
   });
@@ -87,7 +87,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     file,
     loadBalancers: () => {
       const effective = maker.effective(wanted);
-      // A reload or a start is at it, or a reload has to check something in it first.
+      // A reload or a start writes the file itself, and HAProxy must check new load balancers first.
       if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
         return undefined;
       return maker.isGlobalRefused(effective) ? undefined : effective;
@@ -98,7 +98,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     log,
   });
 
-  // What tells how HAProxy is doing.
+  // Statistics and health checks.
   const statistics = new Statistics({
     file: paths.counters,
     wanted,
@@ -114,7 +114,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     log,
   });
 
-  // Who serves: the first worker, and its successors.
+  // The active worker and its replacements.
   const faults = new StartFaults({ paths, maker, quarantine, file, wanted, onRefused, log });
   const supervisor = new Supervisor({
     executable,
@@ -182,7 +182,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     wanted,
     worker,
     isReloading,
-    onReplaced: (old) => active.lose(old, 'HAProxy was reloaded by someone else'),
+    onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),
     requestReload: (cause) => arbiter.request(cause),
     replan,
     onRepair,

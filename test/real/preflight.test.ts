@@ -145,7 +145,7 @@ test.serial(
     for (let look = 0; look < 50 && !(await isThere()); look++) await delay(20);
     t.is(
       await fault(settings, 'virtual router 51'),
-      `keepalived with process id ${pid} has virtual router 51, too (${config}): choose another virtualRouterId, or stop it`,
+      `keepalived with process id ${pid} also has virtual router 51 (${config}): choose another virtualRouterId, or stop it`,
     );
     t.true((await finding({ ...settings, netns: network.netns('b') }, 'virtual router 51')).ok);
     const other = {

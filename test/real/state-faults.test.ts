@@ -39,7 +39,7 @@ for (const [damage, carryOut] of damages) {
       'it is counted',
       async () => (await agent.metrics())('headgate_repairs_total', { what: 'file' }) === 1,
     );
-    t.true(agent.hasLogged('haproxy.cfg was changed by someone else'));
+    t.true(agent.hasLogged('Another process changed haproxy.cfg'));
     t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
   });
 }

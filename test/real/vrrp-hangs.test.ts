@@ -37,7 +37,7 @@ test.serial('keepalived that goes on hanging is ended, and what it held is taken
   await until('b holds nothing', async () => (await b.held()).length === 0, pair);
   await until('b is backup', async () => b.state() === 'backup', pair);
   t.not(await b.vrrpPid(), hung);
-  t.regex(b.log, /keepalived hangs: it is ended/);
+  t.regex(b.log, /keepalived hangs: the agent kills it/);
   t.is(b.dataplane.status().fault, '');
   t.is(a.state(), 'master');
 });
@@ -80,7 +80,7 @@ test.serial(
     // And one that hangs is ended without them.
     const hung = await vrrpProcess(parent);
     process.kill(hung ?? 0, 'SIGSTOP');
-    await until('it is ended', async () => /keepalived hangs: it is ended/.test(b.log), pair);
+    await until('it is ended', async () => /keepalived hangs: the agent kills it/.test(b.log), pair);
     await until('b is backup', async () => b.state() === 'backup' && (await b.held()).length === 0, pair);
   },
 );
@@ -189,7 +189,7 @@ test.serial('A reload that keepalived does not carry out is a fault until it has
   b.want(vips(0, 4));
   await until(
     'it is said',
-    async () => /does not have what its file says/.test(b.dataplane.status().fault),
+    async () => /does not match keepalived.conf/.test(b.dataplane.status().fault),
     pair,
   );
   t.true((b.counted.get('reload failed') ?? 0) > 0);
