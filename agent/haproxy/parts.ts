@@ -7,7 +7,7 @@ import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions, HaproxySettings } from './options.ts';
-import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
+import { haproxyPaths } from './process/process.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
@@ -18,33 +18,10 @@ import { StartFaults } from './worker/start-faults.ts';
 import { Supervisor } from './worker/supervisor.ts';
 import type { BootedWorker } from './worker.ts';
 
-export interface HaproxyParts {
-  readonly paths: HaproxyPaths;
-  /** Load balancers and addresses that cannot be served now, with the reasons. */
-  readonly quarantine: Quarantine;
-  readonly rejectionFile: RejectionFile;
-  /** The sections of haproxy.cfg besides the load balancers. */
-  readonly globalSection: GlobalSection;
-  /** Prepares the file for a start or a reload. */
-  readonly maker: CandidateMaker;
-  /** Keeps haproxy.cfg at the desired state. */
-  readonly persister: Persister;
-  /** Adopts or starts HAProxy. */
-  readonly supervisor: Supervisor;
-  /** The worker that gets commands now. */
-  readonly active: ActiveWorker;
-  /** Decides when the reloader reloads. */
-  readonly arbiter: ReloadArbiter;
-  readonly reloader: Reloader;
-  /** Detects changes of HAProxy by other processes. */
-  readonly monitor: HaproxyMonitor;
-  readonly statistics: Statistics;
-  /** Reads the results of health checks. */
-  readonly checkWatch: CheckWatch;
-}
+export type HaproxyParts = ReturnType<typeof haproxyParts>;
 
 /** `settings` gives the current ones; program, paths, access, supervisor and network namespace are fixed at the start. */
-export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
+export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings) {
   const { desired: wanted, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
@@ -58,8 +35,10 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   };
 
   // The configuration file.
+  /** Load balancers and addresses that cannot be served now, with the reasons. */
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
+  /** The sections of haproxy.cfg besides the load balancers. */
   const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
   const { context, aclIds, keepFiles } = globalSection;
   const file = new ConfigFile(paths.config, {
@@ -70,6 +49,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       onRepair('file');
     },
   });
+  /** Prepares the file for a start or a reload. */
   const maker = new CandidateMaker({
     executable,
     scratchFile: `${paths.config}.candidate`,
@@ -83,6 +63,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     canProbe: netns === '',
     onRefused,
   });
+  /** Keeps haproxy.cfg at the desired state. */
   const persister = new Persister({
     file,
     loadBalancers: () => {
@@ -106,6 +87,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     detail: () => settings().metricsDetail,
     log,
   });
+  /** Reads the results of health checks. */
   const checkWatch = new CheckWatch({
     worker,
     wanted,
@@ -116,6 +98,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
 
   // The active worker and its replacements.
   const faults = new StartFaults({ paths, maker, quarantine, file, wanted, onRefused, log });
+  /** Adopts or starts HAProxy. */
   const supervisor = new Supervisor({
     executable,
     netns,
@@ -132,6 +115,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     onUnwritten: (error) => persister.failed(error),
     log,
   });
+  /** The worker that gets commands now. */
   const active: ActiveWorker = new ActiveWorker({
     masterSocket: paths.masterSocket,
     settings,
@@ -162,6 +146,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     },
     log,
   });
+  /** Decides when the reloader reloads. */
   const arbiter: ReloadArbiter = new ReloadArbiter({
     interval: () => settings().reloadInterval,
     reload: async (causes) => {
@@ -174,6 +159,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
     },
   });
+  /** Detects changes of HAProxy by other processes. */
   const monitor = new HaproxyMonitor({
     paths,
     file,

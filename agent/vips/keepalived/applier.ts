@@ -12,7 +12,6 @@ import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { preflight } from './preflight.ts';
 import { renderKeepalived } from './render.ts';
-import { makeRuntimeFiles } from './runtime-files.ts';
 import type { StandingFile } from './standing-file.ts';
 import type { VipChoice } from './vip-choice.ts';
 import type { VrrpStates } from './vrrp-states.ts';
@@ -104,6 +103,7 @@ export class Applier {
     const isFifoNew = daemon.version === '' && (await this.#prepare());
     await standing.write();
     await daemon.refresh(file.text);
+    // A running keepalived opens a new FIFO at a reload.
     if (isFifoNew) daemon.needsReload();
     // keepalived is about to read the file as it is on disk.
     if (!daemon.isVerified) file.disown(await file.read());
@@ -120,10 +120,11 @@ export class Applier {
     return isStarted || isReloaded;
   }
 
-  /** Before the first step; as makeRuntimeFiles(). Errors: FILE_WRITE, FILE_READ, KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
+  /** Before the first step; true if the FIFO is new. Errors: FILE_WRITE, FILE_READ, KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<boolean> {
-    const { paths, fifo, standing, file, daemon } = this.#options;
-    const isFifoNew = await makeRuntimeFiles({ paths, fifo, standing });
+    const { fifo, standing, file, daemon } = this.#options;
+    const isFifoNew = await fifo.open();
+    await standing.make();
     file.adopt(await file.read());
     await daemon.findProgram();
     void this.#warn();

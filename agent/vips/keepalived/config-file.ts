@@ -5,20 +5,15 @@ import { readFile, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
 import { renameDurably, writeDurably } from '../../host/atomic-file.ts';
-import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import { isShortage } from '../../host/shortage.ts';
 import { addressesIn, changeOf } from './config-text.ts';
-import type { KeepalivedMetrics } from './options.ts';
+import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { checkConfig } from './process.ts';
 
-export interface ConfigFileOptions {
-  readonly executable: string;
-  readonly netns: string;
+export interface ConfigFileOptions extends Pick<KeepalivedOptions, 'settings' | 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;
-  readonly metrics: KeepalivedMetrics;
-  readonly log: Log;
 }
 
 export class ConfigFile {
@@ -26,10 +21,7 @@ export class ConfigFile {
   #text: string | undefined;
   /** Another process has written to the file since. */
   #isForeign = false;
-  #read: { readonly text: string | undefined; readonly held: ReadonlyMap<string, ReadonlySet<string>> } = {
-    text: undefined,
-    held: new Map(),
-  };
+  #held: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   /** The last text that keepalived refused. */
   #rejected = '';
 
@@ -42,11 +34,9 @@ export class ConfigFile {
     return this.#text;
   }
 
-  /** The addresses in the text by instance; cached, because scrapes read them often. */
+  /** The addresses in the text, by instance. */
   get held(): ReadonlyMap<string, ReadonlySet<string>> {
-    if (this.#read.text !== this.#text)
-      this.#read = { text: this.#text, held: addressesIn(this.#text ?? '') };
-    return this.#read.held;
+    return this.#held;
   }
 
   /** The content of the file now. Errors: FILE_READ if the agent lacks descriptors or memory to read it. */
@@ -61,6 +51,7 @@ export class ConfigFile {
   /** Takes over the content that an earlier agent has written. */
   adopt(found: string | undefined): void {
     this.#text = found;
+    this.#held = addressesIn(found ?? '');
   }
 
   /**
@@ -94,7 +85,7 @@ export class ConfigFile {
       }
       return error;
     }
-    this.#text = text;
+    this.adopt(text);
     this.#isForeign = false;
     this.#rejected = '';
     const counts =
@@ -105,12 +96,12 @@ export class ConfigFile {
 
   /** Errors: KEEPALIVED_REJECTED, FILE_WRITE, COMMAND_FAILED; the file is then as it was. */
   async #write(text: string): Promise<void> {
-    const { executable, netns, paths } = this.#options;
+    const { settings, paths } = this.#options;
     const candidate = `${paths.config}.candidate`;
     try {
       await makeFolder(dirname(paths.config), 0o700);
       await writeDurably(candidate, [text]);
-      const faults = await checkConfig(executable, netns, candidate);
+      const faults = await checkConfig(settings.keepalived, settings.netns, candidate);
       if (faults !== '') {
         const message = `keepalived refuses its configuration: ${faults.replaceAll(candidate, 'keepalived.conf')}`;
         throw new HeadgateError('KEEPALIVED_REJECTED', message, { retry: 'never' });

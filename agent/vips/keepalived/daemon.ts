@@ -4,11 +4,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
-import type { Log } from '../../host/log.ts';
 import { differenceOf, heldIn } from './config-text.ts';
 import { DumpReader, type InstanceDump } from './dump.ts';
 import { removeForeign, removeLeftovers } from './leftovers.ts';
-import type { KeepalivedMetrics } from './options.ts';
+import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import {
   findKeepalived,
@@ -24,19 +23,12 @@ import {
 } from './process.ts';
 import type { VrrpStates } from './vrrp-states.ts';
 
-export interface DaemonOptions {
-  readonly executable: string;
-  /** `external`: another program starts and restarts keepalived. */
-  readonly supervisor: 'agent' | 'external';
-  /** A network namespace by its name in /run/netns; '' for the agent's own. */
-  readonly netns: string;
+export interface DaemonOptions extends Pick<KeepalivedOptions, 'settings' | 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;
   /** Gets each state that is read. */
   readonly states: VrrpStates;
   /** A keepalived that was started here has ended. */
   readonly onExit: () => void;
-  readonly metrics: KeepalivedMetrics;
-  readonly log: Log;
 }
 
 /** A younger keepalived may not be ready for signals. */
@@ -92,7 +84,7 @@ export class Daemon {
 
   /** Finds the program. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async findProgram(): Promise<void> {
-    this.#program = await keepalivedProgram(this.#options.executable);
+    this.#program = await keepalivedProgram(this.#options.settings.keepalived);
   }
 
   /**
@@ -146,13 +138,13 @@ export class Daemon {
 
   /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_MISSING, KEEPALIVED_START, KEEPALIVED_RELOAD. */
   async start(text: string): Promise<void> {
-    const { executable, supervisor, netns, paths, onExit, log } = this.#options;
-    if (supervisor === 'external')
+    const { settings, paths, onExit, log } = this.#options;
+    if (settings.keepalivedSupervisor === 'external')
       throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
     const isReady = this.#firstNotification();
     // Set first: keepalived may be there even if the start fails.
     this.#hasStarted = true;
-    const child = await startKeepalived(executable, netns, paths);
+    const child = await startKeepalived(settings.keepalived, settings.netns, paths);
     child.once('exit', onExit);
     this.#pid = (await findKeepalived(paths)) ?? 0;
     log.info('Started keepalived', { pid: this.#pid, version: this.version });
@@ -191,8 +183,11 @@ export class Daemon {
 
   /** Removes VIPs of which this host is backup, which another process has put here. Errors: COMMAND_FAILED. */
   async removeForeign(): Promise<void> {
-    const { netns, paths } = this.#options;
-    this.#removed('Removed VIPs of the other host', await removeForeign(netns, this.readDump, paths));
+    const { settings, paths } = this.#options;
+    this.#removed(
+      'Removed VIPs of the other host',
+      await removeForeign(settings.netns, this.readDump, paths),
+    );
   }
 
   /** keepalived has written to its FIFO. */
@@ -251,11 +246,9 @@ export class Daemon {
   }
 
   async #removeLeftovers(text: string): Promise<void> {
-    const { netns, paths } = this.#options;
-    this.#removed(
-      'Removed addresses of a keepalived that has ended',
-      await removeLeftovers(netns, heldIn(text), paths),
-    );
+    const { settings, paths } = this.#options;
+    const count = await removeLeftovers(settings.netns, heldIn(text), paths);
+    this.#removed('Removed addresses of a keepalived that has ended', count);
   }
 
   #removed(message: string, count: number): void {

@@ -4,7 +4,9 @@
 import { constants, openSync, readSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
+import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 import { runCommand } from '../../host/run-command.ts';
 
 export class NotifyFifo {
@@ -24,6 +26,7 @@ export class NotifyFifo {
     this.close();
     const isMissing = !(await isFifo(this.#path));
     if (isMissing) {
+      await makeFolder(dirname(this.#path), 0o711);
       await rm(this.#path, { force: true });
       const { exitCode, stderr } = await runCommand('mkfifo', ['-m', '600', this.#path], { timeout: 5_000 });
       if (exitCode !== 0)

@@ -24,8 +24,7 @@ import { KeepalivedMonitor } from './keepalived-monitor.ts';
 import { Notices } from './notices.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
 import { keepalivedPaths } from './paths.ts';
-import { RivalWatch } from './rivals.ts';
-import { runtimeFiles } from './runtime-files.ts';
+import { Rivals } from './rivals.ts';
 import { StandingFile } from './standing-file.ts';
 import { VipChoice } from './vip-choice.ts';
 import { VrrpCounters } from './vrrp-counters.ts';
@@ -37,7 +36,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   readonly #book = new VipBook();
   readonly #counters: VrrpCounters;
   readonly #states: VrrpStates;
-  readonly #rivals: RivalWatch;
+  readonly #rivals: Rivals;
   readonly #fifo: NotifyFifo;
   readonly #standing: StandingFile;
   readonly #file: ConfigFile;
@@ -52,7 +51,6 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   #lowered: readonly StandingReason[] | undefined;
 
   constructor({ settings, log, metrics, onRefused }: KeepalivedOptions) {
-    const { keepalived: executable, keepalivedSupervisor: supervisor, netns } = settings;
     const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const advertInterval = (): number => this.#applier.vrrp.advertInterval;
     this.#auditInterval = settings.auditInterval;
@@ -65,17 +63,15 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       this.#counters.read(),
       () => void this.#counters.write(this.#states.counts()),
     );
-    this.#rivals = new RivalWatch(advertInterval, log);
+    this.#rivals = new Rivals(advertInterval, log);
     this.#fifo = new NotifyFifo(paths.fifo, (line) => this.#notices.receive(line));
     // keepalived notifies changes of state, but not of priority.
     this.#standing = new StandingFile(paths.standing, () => {
       if (this.#applier.isOpen) this.#notices.readSoon();
     });
-    this.#file = new ConfigFile({ executable, netns, paths, metrics, log });
+    this.#file = new ConfigFile({ settings, paths, metrics, log });
     this.#daemon = new Daemon({
-      executable,
-      supervisor,
-      netns,
+      settings,
       paths,
       states: this.#states,
       onExit: () => void this.#monitor.check(),
@@ -83,7 +79,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       log,
     });
     this.#choice = new VipChoice({
-      netns,
+      netns: settings.netns,
       file: this.#file,
       daemon: this.#daemon,
       log,
@@ -120,16 +116,27 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       metrics,
       log,
     });
-    this.ownFiles = runtimeFiles({
-      paths,
-      fifo: this.#fifo,
-      standing: this.#standing,
-      onNewFifo: () => {
-        this.#daemon.needsReload();
-        void reconciler.reconcile();
+    // Not before the first step has made them, and not while a step uses them.
+    const canRestore = (): boolean =>
+      this.#applier.isOpen && this.#daemon.version !== '' && !reconciler.isUnderWay;
+    this.ownFiles = [
+      {
+        path: paths.fifo,
+        kind: 'file',
+        isIntact: async () => !canRestore() || (await this.#fifo.isIntact()),
+        restore: async () => {
+          if (!(await this.#fifo.open())) return;
+          this.#daemon.needsReload();
+          void reconciler.reconcile();
+        },
       },
-      canRestore: () => this.#applier.isOpen && this.#daemon.version !== '' && !reconciler.isUnderWay,
-    });
+      {
+        path: paths.standing,
+        kind: 'file',
+        isIntact: async () => !canRestore() || (await this.#standing.isIntact()),
+        restore: () => this.#standing.restore(),
+      },
+    ];
   }
 
   /**

@@ -5,14 +5,13 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Reconciler } from '../../base/reconciler.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { trimLog } from '../../host/daemon-output.ts';
-import type { Log } from '../../host/log.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
-import type { KeepalivedMetrics } from './options.ts';
+import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { Pulse } from './pulse.ts';
 
-export interface KeepalivedMonitorOptions {
+export interface KeepalivedMonitorOptions extends Pick<KeepalivedOptions, 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;
   readonly daemon: Daemon;
   readonly file: ConfigFile;
@@ -25,8 +24,6 @@ export interface KeepalivedMonitorOptions {
   readonly onCheck: () => void;
   /** True if VIPs are refused: the reason may be over. */
   readonly hasRefused: () => boolean;
-  readonly metrics: KeepalivedMetrics;
-  readonly log: Log;
   readonly clock?: Clock;
 }
 

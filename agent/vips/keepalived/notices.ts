@@ -4,7 +4,7 @@
 import type { Reconciler } from '../../base/reconciler.ts';
 import type { VrrpStateName } from '../vrrp.ts';
 import type { Daemon } from './daemon.ts';
-import type { RivalWatch } from './rivals.ts';
+import type { Rivals } from './rivals.ts';
 import type { VrrpStates } from './vrrp-states.ts';
 
 export type Notification =
@@ -38,7 +38,7 @@ export function parseNotification(line: string): Notification | undefined {
 export interface NoticesOptions {
   readonly daemon: Pick<Daemon, 'notified' | 'isReloading'>;
   readonly states: Pick<VrrpStates, 'notified'>;
-  readonly rivals: Pick<RivalWatch, 'received'>;
+  readonly rivals: Pick<Rivals, 'received'>;
   readonly reconciler: Pick<Reconciler, 'isUnderWay'>;
   /** Reads the state of keepalived. */
   readonly read: () => void;

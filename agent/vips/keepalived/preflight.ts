@@ -1,14 +1,14 @@
 // Checks if this host can hold and release VIPs: its interface, the settings of the kernel, another keepalived with the
 // same virtual router. Reads only.
 
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { messageOf } from '../../base/errors.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import { hostAddresses } from '../host-addresses.ts';
 import type { VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { keepalivedProgram } from './process.ts';
+import { keepalivedProgram, networkOf } from './process.ts';
 
 export interface Finding {
   readonly what: string;
@@ -186,16 +186,6 @@ async function routerIds(
     return { what, ok: false, detail };
   }
   return { what, ok: true, detail: 'no other keepalived of this host has it' };
-}
-
-/** The inode number that identifies a network namespace; '' if it cannot be read. */
-async function networkOf(path: string): Promise<string> {
-  const link = await readlink(path).catch(() => undefined);
-  if (link !== undefined) return /\d+/.exec(link)?.[0] ?? '';
-  return stat(path).then(
-    ({ ino }) => String(ino),
-    () => '',
-  );
 }
 
 /** VRRP works with a wrong time of day; certificates, leases and the log do not. */

@@ -2,7 +2,7 @@
 // has started outlives the agent.
 
 import type { ChildProcess } from 'node:child_process';
-import { readFile, readlink, rm } from 'node:fs/promises';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { ageOf, findDaemon, pidIn, startedWith } from '../../dataplane/daemon/find.ts';
@@ -122,18 +122,22 @@ export async function vrrpProcess(parent: number): Promise<number | undefined> {
  */
 export async function secondKeepalived(paths: KeepalivedPaths, parent: number): Promise<readonly number[]> {
   const found = await startedWith(isStartedWith(paths));
-  const network = await networkOf(parent);
+  const network = await networkOf(`/proc/${parent}/ns/net`);
   const second: number[] = [];
   for (const [pid, itsParent] of found) {
     if (pid === parent || itsParent === parent) continue;
-    if ((await networkOf(pid)) === network && (await ageOf(pid)) >= SECOND_START_MS) second.push(pid);
+    if ((await networkOf(`/proc/${pid}/ns/net`)) === network && (await ageOf(pid)) >= SECOND_START_MS)
+      second.push(pid);
   }
   return second;
 }
 
-/** The network namespace of a process; '' if the process is gone. */
-function networkOf(pid: number): Promise<string> {
-  return readlink(`/proc/${pid}/ns/net`).catch(() => '');
+/** The inode number that identifies the network namespace with this path; 0 if it is gone. */
+export function networkOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ ino }) => ino,
+    () => 0,
+  );
 }
 
 function isStartedWith({ config, pidFile }: KeepalivedPaths): (words: readonly string[]) => boolean {

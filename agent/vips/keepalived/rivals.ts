@@ -1,6 +1,7 @@
-// Detects two masters of one instance. After a change of master a few advertisements of the old one still arrive; a
-// master that keeps receiving them is not alone.
+// Detects two masters of one instance, and logs when that begins and ends. After a change of master a few advertisements
+// of the old one still arrive; a master that keeps receiving them is not alone.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
 
 /** A change of master takes at most this long. */
@@ -8,51 +9,27 @@ const HANDOVER_ADVERTS = 2;
 /** A rival without an advertisement for this long is gone. */
 const SILENCE_ADVERTS = 5;
 
-/** Pure: the time comes in as an argument, in milliseconds. */
 export class Rivals {
   readonly #advertInterval: () => number;
-  /** By instance: the first and the last advertisement of another master. */
+  readonly #log: Log;
+  readonly #clock: Clock;
+  /** By instance: the times of the first and the last advertisement of another master. */
   readonly #received = new Map<string, { readonly since: number; readonly last: number }>();
+  #hadRivals = false;
 
   /** `advertInterval` in milliseconds. */
-  constructor(advertInterval: () => number) {
+  constructor(advertInterval: () => number, log: Log, clock: Clock = systemClock) {
     this.#advertInterval = advertInterval;
+    this.#log = log;
+    this.#clock = clock;
   }
 
   /** This host is master of the instance and has received an advertisement of another master. */
-  received(instance: string, now: number): void {
-    const before = this.#received.get(instance);
-    const since = before === undefined || this.#isOver(before.last, now) ? now : before.since;
-    this.#received.set(instance, { since, last: now });
-  }
-
-  /** The instances that have a second master. */
-  current(now: number): readonly string[] {
-    const leastMs = HANDOVER_ADVERTS * this.#advertInterval();
-    return [...this.#received]
-      .filter(([, { since, last }]) => last - since >= leastMs && !this.#isOver(last, now))
-      .map(([instance]) => instance);
-  }
-
-  #isOver(last: number, now: number): boolean {
-    return now - last > SILENCE_ADVERTS * this.#advertInterval();
-  }
-}
-
-/** Logs the begin and the end of a time with two masters. */
-export class RivalWatch {
-  readonly #rivals: Rivals;
-  readonly #log: Log;
-  #hadRivals = false;
-
-  constructor(advertInterval: () => number, log: Log) {
-    this.#rivals = new Rivals(advertInterval);
-    this.#log = log;
-  }
-
-  /** As Rivals.received(). */
   received(instance: string): void {
-    this.#rivals.received(instance, performance.now());
+    const before = this.#received.get(instance);
+    const last = this.#clock.monotonic();
+    const since = before === undefined || this.#isOver(before.last) ? last : before.since;
+    this.#received.set(instance, { since, last });
     this.check();
   }
 
@@ -68,12 +45,19 @@ export class RivalWatch {
 
   /** Names of the instances that have a second master. */
   get instances(): readonly string[] {
-    return this.#rivals.current(performance.now());
+    const leastMs = HANDOVER_ADVERTS * this.#advertInterval();
+    return [...this.#received]
+      .filter(([, { since, last }]) => last - since >= leastMs && !this.#isOver(last))
+      .map(([instance]) => instance);
   }
 
-  /** '' if there is none. */
+  /** '' if there is no second master. */
   get fault(): string {
     const { instances } = this;
     return instances.length === 0 ? '' : `Two hosts are master at once: ${instances.join(', ')}`;
+  }
+
+  #isOver(last: number): boolean {
+    return this.#clock.monotonic() - last > SILENCE_ADVERTS * this.#advertInterval();
   }
 }

@@ -3,8 +3,10 @@
 
 import { constants } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
 import { serial } from '../../base/serial.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 import { isShortage } from '../../host/shortage.ts';
 import { loweredBy } from '../vrrp.ts';
 
@@ -49,9 +51,11 @@ export class StandingFile {
     return found === written || this.#written !== written;
   }
 
-  /** The next write() writes in any case. */
-  forget(): void {
+  /** Writes again after another process has changed the file. Errors: FILE_WRITE. */
+  async restore(): Promise<void> {
+    await makeFolder(dirname(this.#path), 0o711);
     this.#written = undefined;
+    await this.write();
   }
 
   /** Writes the number that was set last, if the file does not have it. Errors: FILE_WRITE. */

@@ -7,12 +7,11 @@ import {
   instanceName,
   loweredBy,
   VRRP_STATES,
-  type VrrpInstanceSettings,
   type VrrpInstanceStatus,
   type VrrpSettings,
   type VrrpStatus,
 } from '../vrrp.ts';
-import type { InstanceState, VrrpStates } from './vrrp-states.ts';
+import type { VrrpStates } from './vrrp-states.ts';
 
 export interface VrrpFacts {
   readonly vrrp: VrrpSettings;
@@ -28,13 +27,20 @@ export interface VrrpFacts {
 
 export function vrrpStatus(facts: VrrpFacts): VrrpStatus {
   const { vrrp, states, daemon, held, lowered, rivals, refused, fault } = facts;
-  const instances = vrrp.instances.map((settings) => {
-    const name = instanceName(settings.virtualRouterId);
-    return instanceStatus(settings, states.of(name), {
-      isRunning: daemon.pid !== 0,
-      lowered: loweredBy(lowered),
-      held: daemon.isVerified ? (held.get(name)?.size ?? 0) : 0,
-    });
+  const instances = vrrp.instances.map(({ virtualRouterId, priority, anchors }): VrrpInstanceStatus => {
+    const name = instanceName(virtualRouterId);
+    const { state, since, transitions, priority: reported } = states.of(name);
+    return {
+      name,
+      virtualRouterId,
+      state: daemon.pid === 0 ? 'unknown' : state,
+      since: since?.toISOString() ?? '',
+      transitions,
+      // Until keepalived reports a priority, the priority that it should have.
+      priority: reported || Math.max(1, priority - loweredBy(lowered)),
+      anchors,
+      vips: daemon.isVerified ? Math.max(0, (held.get(name)?.size ?? 0) - anchors.length) : 0,
+    };
   });
   const vips = instances.reduce((sum, each) => sum + each.vips, 0);
   const { version, pid } = daemon;
@@ -68,29 +74,4 @@ export function vrrpFamilies({ instances }: VrrpSettings, states: Pick<VrrpState
       }),
     ),
   ];
-}
-
-interface InstanceFacts {
-  readonly isRunning: boolean;
-  /** The number by which the priority should be lowered, which counts until keepalived reports its priority. */
-  readonly lowered: number;
-  /** The number of addresses, anchors and VIPs; 0 until keepalived was seen to have them. */
-  readonly held: number;
-}
-
-function instanceStatus(
-  { virtualRouterId, priority, anchors }: VrrpInstanceSettings,
-  { state, since, transitions, priority: reported }: InstanceState,
-  { isRunning, lowered, held }: InstanceFacts,
-): VrrpInstanceStatus {
-  return {
-    name: instanceName(virtualRouterId),
-    virtualRouterId,
-    state: isRunning ? state : 'unknown',
-    since: since?.toISOString() ?? '',
-    transitions,
-    priority: reported || Math.max(1, priority - lowered),
-    anchors,
-    vips: Math.max(0, held - anchors.length),
-  };
 }

@@ -17,8 +17,7 @@ test('StandingFile truncates a longer text, and makes a file that was removed', 
     t.true(await file.isIntact());
   }
   await rm(path);
-  file.forget();
-  await file.write();
+  await file.restore();
   t.is(await readFile(path, 'utf8'), '51\n');
 });
 
