@@ -1,4 +1,4 @@
-// Creates the parts of the HAProxy dataplane and connects them.
+// Constructs the parts of the HAProxy dataplane and connects them.
 
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -7,7 +7,7 @@ import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions } from './options.ts';
-import { type HaproxyPaths, haproxyPaths } from './paths.ts';
+import { haproxyPaths } from './paths.ts';
 import type { HaproxySettings } from './settings.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
@@ -19,32 +19,10 @@ import { StartFaults } from './worker/start-faults.ts';
 import { Supervisor } from './worker/supervisor.ts';
 import type { BootedWorker } from './worker.ts';
 
-export interface HaproxyParts {
-  readonly paths: HaproxyPaths;
-  /** Load balancers and addresses that cannot be served now, with the reason. */
-  readonly quarantine: Quarantine;
-  readonly rejectionFile: RejectionFile;
-  /** haproxy.cfg without the load balancers. */
-  readonly globalSection: GlobalSection;
-  /** Prepares and checks the file for a start or a reload. */
-  readonly maker: CandidateMaker;
-  /** Keeps haproxy.cfg at the desired state. */
-  readonly persister: Persister;
-  /** Adopts or starts a worker. */
-  readonly supervisor: Supervisor;
-  readonly active: ActiveWorker;
-  /** Decides when the reloader reloads. */
-  readonly arbiter: ReloadArbiter;
-  readonly reloader: Reloader;
-  /** Finds changes that other processes make to HAProxy. */
-  readonly monitor: HaproxyMonitor;
-  readonly statistics: Statistics;
-  /** Reads the results of health checks. */
-  readonly checkWatch: CheckWatch;
-}
+export type HaproxyParts = ReturnType<typeof haproxyParts>;
 
-/** `settings`: the current ones; program, paths and namespace are read once. */
-export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
+/** `settings` gives the current ones; program, paths, access, supervisor and network namespace are fixed at the start. */
+export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings) {
   const { desired, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
@@ -57,9 +35,11 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     replan([key]);
   };
 
-  // The configuration.
+  // The configuration file.
+  /** Load balancers and addresses that cannot be served now, with the reasons. */
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
+  /** The sections of haproxy.cfg besides the load balancers. */
   const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
   const { context, aclIds, keepFiles } = globalSection;
   const file = new ConfigFile(paths.config, {
@@ -70,6 +50,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       onRepair('file');
     },
   });
+  /** Prepares the file for a start or a reload. */
   const maker = new CandidateMaker({
     executable,
     scratchFile: `${paths.config}.candidate`,
@@ -83,11 +64,12 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     canProbe: netns === '',
     onRefused,
   });
+  /** Keeps haproxy.cfg at the desired state. */
   const persister = new Persister({
     file,
     loadBalancers: () => {
       const effective = maker.effective(desired);
-      // A reload or a start writes the file itself, or a reload must check a part of it first.
+      // A reload or a start writes the file itself, and HAProxy must check new load balancers first.
       if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
         return undefined;
       return maker.isGlobalRefused(effective) ? undefined : effective;
@@ -98,7 +80,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     log,
   });
 
-  // Statistics and health.
+  // Statistics and health checks.
   const statistics = new Statistics({
     file: paths.counters,
     desired,
@@ -106,6 +88,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     detail: () => settings().metricsDetail,
     log,
   });
+  /** Reads the results of health checks. */
   const checkWatch = new CheckWatch({
     worker,
     desired,
@@ -116,6 +99,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
 
   // The active worker and its replacements.
   const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
+  /** Adopts or starts HAProxy. */
   const supervisor = new Supervisor({
     executable,
     netns,
@@ -132,6 +116,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     onUnwritten: (error) => persister.failed(error),
     log,
   });
+  /** The worker that gets commands now. */
   const active: ActiveWorker = new ActiveWorker({
     masterSocket: paths.masterSocket,
     settings,
@@ -162,6 +147,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     },
     log,
   });
+  /** Decides when the reloader reloads. */
   const arbiter: ReloadArbiter = new ReloadArbiter({
     interval: () => settings().reloadInterval,
     reload: async (causes) => {
@@ -174,6 +160,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
     },
   });
+  /** Detects changes of HAProxy by other processes. */
   const monitor = new HaproxyMonitor({
     paths,
     file,
