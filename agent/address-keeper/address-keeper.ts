@@ -1,6 +1,6 @@
-// Who has which address of the pools: takes what changes of pools, claims, Services and the lead, has addresses.ts
-// decide, and has the claims kept (kept-claims.ts) before anybody is told of an address.
-// Owns the stores, the provisioner and a timer; large decisions are made in slices.
+// Keeps the addresses of the pools: collects changes of pools, claims, Services and the leader, lets addresses.ts decide in
+// slices, and stores the claims (kept-claims.ts) before an address is published. Owns the stores, the provisioner and a
+// timer.
 
 import { join } from 'node:path';
 import {
@@ -31,13 +31,13 @@ export interface AddressKeeperOptions {
   readonly settings: AddressSettings;
   readonly translating: TranslateSettings;
   readonly api: KubernetesApi | undefined;
-  /** Asked at each change: it is not known before the API server has answered, and may be another one later. */
+  /** Read at each change: it is unknown before the API server has answered, and may change later. */
   readonly home: () => ClaimHome;
-  /** The agent that writes to the cluster gives its addresses; undefined without a cluster. */
+  /** The agent that writes to the cluster also decides on addresses; undefined without a cluster. */
   readonly writers: AddressWriters | undefined;
-  /** These have other addresses now. */
+  /** The addresses of these Services have changed. */
   readonly onChanged: (services: Iterable<string>) => void;
-  /** The claim of this Service is kept: its address may be told. */
+  /** The claim of this Service is stored: its address may be published. */
   readonly onKept: (service: string) => void;
   readonly onProblems: (problems: readonly Problem[]) => void;
   readonly log: Log;
@@ -46,11 +46,11 @@ export interface AddressKeeperOptions {
 
 export interface AddressWriters {
   readonly isLeader: boolean;
-  /** The API server lets no agent with these rights write. */
+  /** The API server does not permit this agent to take the Lease. */
   readonly isBarred: boolean;
   onLeader(callback: () => void): void;
   readonly services: {
-    /** Resolves with true once an address may be taken for the Service. */
+    /** Resolves with true when the Service has the finalizer, so that it may get an address. */
     requestFinalizer(service: string, uid: string): Promise<boolean>;
   };
 }
@@ -64,8 +64,18 @@ export interface AddressMetrics {
 
 /** Below the state directory. */
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
-/** Milliseconds: the longest that a timer takes. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** What has changed since the last decision. */
+interface Changes {
+  /** Keys of Services, and names of claims. */
+  readonly services: Set<string>;
+  readonly claims: Set<string>;
+  readonly overruling: AddressClaim[];
+  havePoolsChanged: boolean;
+  /** A claim that was kept for a Service that is gone has ended. */
+  hasExpired: boolean;
+}
 
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
@@ -74,25 +84,20 @@ export class AddressKeeper {
   readonly #reports: PoolReports;
   #settings: AddressSettings;
   #translating: TranslateSettings;
-  #provisioning: Provisioning | undefined;
-  /** What a Service was when it was looked at last. */
+  readonly #provisioning: Provisioning;
+  /** The last version of each Service that was decided on. */
   readonly #seen = new Map<string, object | undefined>();
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
   #leads = false;
-  #hasPools = false;
-
-  /** What has changed and has to be decided. */
-  readonly #services = new Set<string>();
-  readonly #claims = new Set<string>();
-  #overruling: AddressClaim[] = [];
-  #poolsChanged = false;
+  /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
-  #isDue = false;
+  #hasPools = false;
+  #changes = noChanges();
   #isStarted = false;
   #isWorking = false;
   #isClosed = false;
-  /** Where assign() waits for the answer. */
+  /** For assign(), while it runs. */
   #answer: Set<string> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -100,7 +105,7 @@ export class AddressKeeper {
     this.#options = options;
     this.#settings = options.settings;
     this.#translating = options.translating;
-    const { writers } = options;
+    const { writers, log, metrics, onChanged } = options;
     const isLeader = (): boolean => writers?.isLeader ?? false;
     this.#kept = new KeptClaims({
       ...options,
@@ -109,53 +114,59 @@ export class AddressKeeper {
       addresses: this.#addresses,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
       onOverruled: (claim) => {
-        this.#overruling.push(claim);
+        this.#changes.overruling.push(claim);
         void this.#work();
       },
       onKept: (name, claim) => this.#onKept(name, claim),
     });
     this.#reports = new PoolReports({ ...options, isLeader, addresses: this.#addresses });
+    this.#provisioning = new Provisioning({
+      log,
+      metrics,
+      claimsOn: (address) => this.#addresses.claimsOn(address),
+      onProblem: (service) => {
+        this.#reportProblems();
+        onChanged([service]);
+      },
+    });
     writers?.onLeader(() => this.take());
   }
 
-  /** Everything that there is has to be in the cluster by now. Resolves when all of it is decided. */
+  /** Called after all objects are in the cluster. Resolves when everything is decided. */
   async start(): Promise<void> {
     const { claims, problems } = await this.#kept.read();
     this.#fileProblems = problems;
     this.#addresses.update({ claims: { upserted: claims } }, Date.now());
-    for (const { key } of this.#options.cluster.claims()) this.#claims.add(key);
-    this.#lookAtEverything();
+    for (const { key } of this.#options.cluster.claims()) this.#changes.claims.add(key);
+    this.#reviewAll();
     this.#isStarted = true;
     await this.#work();
   }
 
-  /** Pools and claims that have changed; or the lead, or where claims belong. */
+  /** Pools and claims have changed; or the leader, or the home of claims. */
   take(
     { poolsChanged, claims }: Pick<Differences, 'poolsChanged' | 'claims'> = {
       poolsChanged: false,
       claims: new Set(),
     },
   ): void {
-    if (poolsChanged) this.#lookAtEverything();
-    for (const name of claims) this.#claims.add(name);
+    if (poolsChanged) this.#reviewAll();
+    for (const name of claims) this.#changes.claims.add(name);
     void this.#work();
   }
 
-  /** All that is wrong now with objects of the API. */
+  /** All present problems with objects of the API. */
   cannotRead(problems: readonly Problem[]): void {
     this.#reports.cannotRead(problems);
   }
 
-  /**
-   * Brings what these Services have to what they ask for now, and returns those that have other addresses: at once,
-   * unless something large is being decided; then `onChanged` tells.
-   */
+  /** Decides on these Services and gives those whose addresses have changed; during a large decision `onChanged` does later. */
   assign(services: Iterable<string>): ReadonlySet<string> {
     for (const key of services) {
       const service = this.#options.cluster.service(key);
-      if (this.#seen.get(key) !== service) this.#services.add(key);
+      if (this.#seen.get(key) !== service) this.#changes.services.add(key);
     }
-    if (this.#services.size === 0) return new Set();
+    if (this.#changes.services.size === 0) return new Set();
     const answer = new Set<string>();
     this.#answer = answer;
     void this.#work();
@@ -163,23 +174,23 @@ export class AddressKeeper {
     return answer;
   }
 
-  /** What the Service has of the pools; undefined for one that has the addresses that it names itself. */
+  /** The Service's addresses of the pools; undefined if it has the addresses that it names itself. */
   readonly ofPools = (key: string): PoolAddresses | undefined => {
     const assignment = this.#addresses.assignment(key);
     if (assignment === undefined) return undefined;
     const { addresses } = assignment;
-    // What people know already is served until whoever gives the addresses has decided.
+    // A published address is served until the leader has decided.
     const published = this.#options.cluster.service(key)?.statusIPs ?? [];
     if (!this.#leads && addresses.length === 0 && published.length > 0)
       return { addresses: published.map((address) => ({ address, ports: [] })), problems: [] };
-    const failed = this.#provisioning?.problemsOf(key) ?? [];
+    const failed = this.#provisioning.problemsOf(key);
     return {
       addresses,
       problems: failed.length === 0 ? assignment.problems : [...assignment.problems, ...failed],
     };
   };
 
-  /** The addresses of the Service may be told: whatever happens now, it has them. */
+  /** All claims of the Service are stored: its addresses may be published. */
   isKept(key: string): boolean {
     return this.#addresses
       .claimsOf(key)
@@ -187,15 +198,15 @@ export class AddressKeeper {
   }
 
   configure(settings: AddressSettings, translating: TranslateSettings): void {
-    const isOther = settings.provisioner !== this.#settings.provisioner;
+    const hasOtherProgram = settings.provisioner !== this.#settings.provisioner;
     this.#settings = settings;
     this.#translating = translating;
-    if (isOther) this.#provision();
-    this.#lookAtEverything();
+    if (hasOtherProgram) this.#restartProvisioning();
+    this.#reviewAll();
     void this.#work();
   }
 
-  /** Of pools, of the file of claims, and of addresses that could not be released. */
+  /** Of pools, of the claims file, and of addresses that could not be released. */
   get problems(): readonly Problem[] {
     return this.#problems;
   }
@@ -203,7 +214,7 @@ export class AddressKeeper {
   status(): AddressStatus {
     const { home, unkept, fault } = this.#kept;
     const faults = [
-      fault && `Claims cannot be kept: ${fault}`,
+      fault && `Claims cannot be stored: ${fault}`,
       this.#leads && this.#reports.fault && `The status of pools cannot be written: ${this.#reports.fault}`,
     ];
     return {
@@ -211,7 +222,7 @@ export class AddressKeeper {
       leading: this.#leads,
       pools: poolStatuses(this.#addresses),
       unkept,
-      provisioning: this.#provisioning?.pending ?? 0,
+      provisioning: this.#provisioning.pending,
       fault: faults.filter(Boolean).join('; '),
     };
   }
@@ -219,17 +230,17 @@ export class AddressKeeper {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#provisioning?.close();
+    this.#provisioning.close();
     await this.#reports.close();
     await this.#kept.close();
   }
 
-  #lookAtEverything(): void {
-    this.#poolsChanged = true;
-    for (const { key } of this.#options.cluster.services()) this.#services.add(key);
+  #reviewAll(): void {
+    this.#changes.havePoolsChanged = true;
+    for (const { key } of this.#options.cluster.services()) this.#changes.services.add(key);
   }
 
-  /** Decides until there is nothing left to decide; done when it returns unless it is much. */
+  /** Decides until nothing is left; small decisions are complete when it returns. */
   async #work(): Promise<void> {
     if (this.#isWorking || !this.#isStarted || this.#isClosed) return;
     this.#isWorking = true;
@@ -244,54 +255,49 @@ export class AddressKeeper {
         }
         step = steps.next();
       }
-      this.#carryOut(step.value, change.pools !== undefined);
+      this.#apply(step.value, change.pools !== undefined);
     }
     this.#isWorking = false;
-    this.#arm();
+    this.#setTimer();
   }
 
-  /** undefined where there is nothing to decide. */
+  /** undefined if there is nothing to decide. */
   #next(): AddressesChange | undefined {
     const { cluster, home: homeNow, writers } = this.#options;
     const home = homeNow();
-    // When the cluster becomes the home what it has counts, whoever leads: a file is of some day before.
+    // When the cluster becomes the home, its claims overrule even the leader's, which come from an older file.
     const isNew = home !== this.#kept.home;
     const isAlone = home === 'file' && (writers?.isBarred ?? true);
     const mayLead = home === 'file' || (home === 'cluster' && !isNew);
     const leads = isAlone || (mayLead && (writers?.isLeader ?? false));
     const hasTurned = this.#kept.turn(home, leads);
-    // A file is seen by no other host. Who leads knows better than a status, which comes later, but for what was before.
+    // Other hosts cannot see a claims file. The leader overrules statuses, which come later, except those before its lead.
     const byStatus = home === 'file' && !isAlone && (!leads || hasTurned);
     if (hasTurned) {
       this.#leads = leads;
       this.#hasTurned = true;
-      for (const { key } of cluster.claims()) this.#claims.add(key);
+      for (const { key } of cluster.claims()) this.#changes.claims.add(key);
     }
-    const hasNews = this.#services.size > 0 || this.#claims.size > 0 || this.#overruling.length > 0;
-    if (!this.#hasTurned && !hasNews && !this.#poolsChanged && !this.#isDue) return undefined;
+    const changes = this.#changes;
+    if (!this.#hasTurned && areNone(changes)) return undefined;
+    this.#changes = noChanges();
 
-    const { upserted, removed } = this.#kept.observed(this.#claims);
-    const overruling = this.#overruling;
-    for (const name of this.#claims) {
-      // A Service that has claims asks, even where there is no pool any more.
+    const { services, claims, overruling, havePoolsChanged } = changes;
+    const { upserted, removed } = this.#kept.observed(claims);
+    for (const name of claims) {
+      // The Service of a claim is decided again, even without any pool.
       for (const claim of [this.#addresses.claim(name), cluster.claim(name)?.claim]) {
         if (claim === undefined) continue;
         this.#reports.touch(claim.address);
-        if (claim.service !== '') this.#services.add(claim.service);
+        if (claim.service !== '') services.add(claim.service);
       }
     }
-    const pools = this.#poolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
+    const pools = havePoolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
     if (pools !== undefined) this.#hasPools = pools.length > 0;
-    const services = [...this.#services];
     if (home !== 'file' && !leads && !isNew && this.#kept.unkept > 0) {
       for (const key of services)
-        if (this.#request(key) === undefined) removed.push(...this.#kept.forgotten(key));
+        if (this.#request(key) === undefined) removed.push(...this.#kept.forget(key));
     }
-    this.#services.clear();
-    this.#claims.clear();
-    this.#overruling = [];
-    this.#poolsChanged = false;
-    this.#isDue = false;
     return {
       ...(pools === undefined ? {} : { pools }),
       releaseAfter: this.#settings.releaseAfter,
@@ -302,7 +308,7 @@ export class AddressKeeper {
     };
   }
 
-  *#requests(services: readonly string[]): Generator<readonly [string, AddressRequest | undefined]> {
+  *#requests(services: Iterable<string>): Generator<readonly [string, AddressRequest | undefined]> {
     for (const key of services) {
       const service = this.#options.cluster.service(key);
       if (service === undefined) this.#seen.delete(key);
@@ -323,75 +329,74 @@ export class AddressKeeper {
     return askedAddress(cluster.service(key), this.#translating, view);
   }
 
-  #carryOut({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {
+  #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {
     this.#kept.change(claimChanges.map(({ claim }) => claim));
     for (const { claim } of claimChanges) this.#reports.touch(claim.address);
     const moved = new Set(changed);
-    if (this.#hasTurned) {
-      this.#hasTurned = false;
+    const hasTurned = this.#hasTurned;
+    this.#hasTurned = false;
+    if (hasTurned) {
       this.#reports.lead(this.#leads && this.#kept.home === 'cluster');
-      // Who leads next has another word on what went wrong with the program.
-      for (const service of this.#provisioning?.services() ?? []) moved.add(service);
-      this.#provision();
-      this.#tellProblems();
-      // Those that have what their status says, or had.
+      // The problems of the program end with the lead.
+      for (const service of this.#provisioning.problems().keys()) moved.add(service);
+      this.#restartProvisioning();
+      // Their published addresses count or cease to count.
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);
-      this.#reports.tellAll(this.#options.cluster.pools());
     }
-    if (hasNewPools) this.#reports.tellAll(this.#options.cluster.pools());
-    this.#reports.tell();
-    if (hasNewPools) this.#tellProblems();
+    if (hasTurned || hasNewPools) {
+      this.#reportProblems();
+      this.#reports.writeAll(this.#options.cluster.pools());
+    }
+    this.#reports.write();
     if (moved.size === 0) return;
     if (this.#answer === undefined) this.#options.onChanged(moved);
     else for (const key of moved) this.#answer.add(key);
   }
 
-  /** Begins anew: who leads tells the program everything. */
-  #provision(): void {
-    this.#provisioning?.close();
-    this.#provisioning = undefined;
-    const { provisioner: program } = this.#settings;
-    if (!this.#leads || program === '') return;
-    const { log, metrics, onChanged } = this.#options;
-    this.#provisioning = new Provisioning({
-      program,
-      log,
-      metrics,
-      claimsOn: (address) => this.#addresses.claimsOn(address),
-      onProblem: (service) => {
-        this.#tellProblems();
-        onChanged([service]);
-      },
-    });
-    for (const claim of this.#addresses.claims())
-      if (this.#kept.has(claim.name)) this.#provisioning.kept(claim.name, claim);
+  #restartProvisioning(): void {
+    const stored = [...this.#addresses.claims()].filter(({ name }) => this.#kept.has(name));
+    this.#provisioning.restart(this.#leads ? this.#settings.provisioner : '', stored);
   }
 
   #onKept(name: string, claim: AddressClaim | undefined): void {
-    this.#provisioning?.kept(name, claim);
+    this.#provisioning.stored(name, claim);
     if (claim !== undefined && claim.heldUntil === 0) this.#options.onKept(claim.service);
   }
 
-  #tellProblems(): void {
-    // Those of Services that are there are in their load balancers.
+  #reportProblems(): void {
     const { cluster, onProblems } = this.#options;
-    const ofGone = (this.#provisioning?.problems() ?? []).filter(
-      ({ object }) => cluster.service(object.slice('Service '.length)) === undefined,
+    // A load balancer has the problems of its Service.
+    const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
+      cluster.service(service) === undefined ? problems : [],
     );
     this.#problems = [...this.#addresses.poolProblems(), ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
 
-  /** For the end of the next address that is kept for a Service that is gone. */
-  #arm(): void {
+  /** For the end of the next claim that is kept for a Service that is gone. */
+  #setTimer(): void {
     clearTimeout(this.#timer);
     const next = this.#addresses.nextExpiry();
     if (next === Number.POSITIVE_INFINITY || this.#isClosed) return;
-    const wait = Math.min(Math.max(0, next - Date.now()), LONGEST_TIMER);
+    const wait = Math.min(Math.max(0, next - Date.now()), MAX_TIMER_MS);
     this.#timer = setTimeout(() => {
-      this.#isDue = true;
+      this.#changes.hasExpired = true;
       void this.#work();
     }, wait).unref();
   }
+}
+
+function noChanges(): Changes {
+  return {
+    services: new Set(),
+    claims: new Set(),
+    overruling: [],
+    havePoolsChanged: false,
+    hasExpired: false,
+  };
+}
+
+function areNone({ services, claims, overruling, havePoolsChanged, hasExpired }: Changes): boolean {
+  return services.size + claims.size + overruling.length === 0 && !havePoolsChanged && !hasExpired;
 }

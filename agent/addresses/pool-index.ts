@@ -173,12 +173,16 @@ function intersection(a: readonly AddressRange[], b: readonly AddressRange[]): A
     const one = a[i];
     const other = b[j];
     if (one === undefined || other === undefined) return common;
-    const first = one.first > other.first ? one.first : other.first;
-    const last = one.last < other.last ? one.last : other.last;
+    const [, first] = inOrder(one.first, other.first);
+    const [last] = inOrder(one.last, other.last);
     if (first <= last) common.push({ ...one, first, last });
     if (one.last < other.last) i++;
     else j++;
   }
+}
+
+function inOrder(a: bigint, b: bigint): readonly [bigint, bigint] {
+  return a <= b ? [a, b] : [b, a];
 }
 
 function sizeOf({ first, last }: AddressRange): bigint {

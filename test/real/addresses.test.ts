@@ -131,7 +131,7 @@ test.serial('Claims are kept again where the state folder goes, and the next age
   await removeFolder(host.stateDir);
   await host.soon('they are kept again', async () => (await pools.claims().catch(() => [])).length > 0);
   t.deepEqual(await pools.claims(), claims);
-  const said = 'What is kept of claims was changed by someone else: written again';
+  const said = 'Another process has changed the claims file: written again';
   await host.until('it is told', async () => agent.hasLogged(said));
   t.is((await host.status()).addresses.fault, '');
   await agent.kill();
@@ -166,7 +166,7 @@ test.serial(
       else t.deepEqual(await pools.addresses(name), []);
     }
     t.is(await readFile(`${path}.damaged`, 'utf8'), damaged);
-    t.true(next.hasLogged('is damaged, and set aside as it is'));
+    t.true(next.hasLogged('is damaged, and set aside'));
   },
 );
 

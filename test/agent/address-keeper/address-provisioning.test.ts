@@ -14,12 +14,12 @@ test('A release tells of the Services that still have the address, and of none w
   await chmod(program, 0o755);
   const claims = new Map<string, AddressClaim>();
   const provisioning = new Provisioning({
-    program,
     log: silentLog(),
     metrics: { provisioned: () => undefined },
     claimsOn: (address) => [...claims.values()].filter((claim) => claim.address === address),
     onProblem: (service) => t.fail(service),
   });
+  provisioning.restart(program, []);
   t.teardown(async () => {
     provisioning.close();
     await rm(directory, { recursive: true });
@@ -27,7 +27,7 @@ test('A release tells of the Services that still have the address, and of none w
   const change = async (name: string, claim: AddressClaim | undefined): Promise<void> => {
     if (claim === undefined) claims.delete(name);
     else claims.set(name, claim);
-    provisioning.kept(name, claim);
+    provisioning.stored(name, claim);
     for (let looks = 0; provisioning.pending > 0; looks++) {
       if (looks > 1_000) throw new Error('The program is not called');
       await sleep(10);

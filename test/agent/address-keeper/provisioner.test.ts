@@ -10,6 +10,7 @@ import {
 } from '../../../agent/address-keeper/provisioner.ts';
 import { createLog } from '../../../agent/host/log.ts';
 import { runCommand } from '../../../agent/host/run-command.ts';
+import type { Problem } from '../../../agent/model/load-balancer.ts';
 
 interface Rig {
   readonly provisioner: Provisioner;
@@ -79,7 +80,7 @@ test('The program gets one JSON object on its input, and its success ends the ma
   t.is(provisioner.pending, 1);
   await until(() => provisioner.pending === 0);
   t.deepEqual(await calls(), [{ ...request, others }]);
-  t.deepEqual(provisioner.problems(), []);
+  t.deepEqual(problemsIn(provisioner), []);
 });
 
 test('A program that fails is called again until it succeeds, and its last words are in the Problem', async (t) => {
@@ -98,7 +99,7 @@ test('A program that fails is called again until it succeeds, and its last words
     /^Cannot assign 192\.0\.2\.10: program ".*" failed with status 7: "no \\"quota\\""$/,
   );
   t.is(seen[1], undefined);
-  t.deepEqual(provisioner.problems(), []);
+  t.deepEqual(problemsIn(provisioner), []);
   const [line = ''] = log;
   t.is(JSON.parse(line).stderr, 'first\nno "quota"');
 });
@@ -112,7 +113,7 @@ test('What has waited for long is told who has the address by then, and requests
   const told = async () => (await calls()).map((call) => [call.action, call.service, call.others.join()]);
   await writeFile(join(directory, 'fails'), '');
   provisioner.request(assign({ action: 'release', service: 'default/old' }));
-  await until(() => provisioner.problems().length === 1);
+  await until(() => problemsIn(provisioner).length === 1);
   await rm(join(directory, 'fails'));
   others = ['default/new'];
   provisioner.request(assign({ service: 'default/new' }));
@@ -129,8 +130,8 @@ test('What has waited for long is told who has the address by then, and requests
 test('The Problem is there as long as the failure lasts', async (t) => {
   const { provisioner } = await rig(t, 'exit 1');
   provisioner.request(assign());
-  await until(() => provisioner.problems().length === 1);
-  const [problem] = provisioner.problems();
+  await until(() => problemsIn(provisioner).length === 1);
+  const [problem] = problemsIn(provisioner);
   t.deepEqual([problem?.object, problem?.reason], ['Service default/web', 'ProvisionerFailed']);
   t.is(provisioner.pending, 1);
 });
@@ -141,8 +142,8 @@ test('A program that hangs is killed at the deadline with what it has started', 
     backOff: [60_000, 60_000],
   });
   provisioner.request(assign());
-  await until(() => provisioner.problems().length === 1);
-  t.regex(provisioner.problems()[0]?.message ?? '', /did not end within 300 ms$/);
+  await until(() => problemsIn(provisioner).length === 1);
+  t.regex(problemsIn(provisioner)[0]?.message ?? '', /did not end within 300 ms$/);
   for (const file of ['child', 'parent']) {
     const pid = Number(await readFile(join(directory, file), 'utf8'));
     await until(() => !isRunning(pid));
@@ -170,7 +171,7 @@ test('Garbage on both outputs and an input that is not read change nothing of a 
   );
   provisioner.request(assign());
   await until(() => provisioner.pending === 0);
-  t.deepEqual(provisioner.problems(), []);
+  t.deepEqual(problemsIn(provisioner), []);
   const { stderr } = JSON.parse(log[0] ?? '') as { stderr: string };
   t.true(stderr.endsWith('last line') && stderr.length <= 4096);
 });
@@ -184,8 +185,8 @@ test('A program that does not exist, or may not be run, is a Problem', async (t)
   ]) {
     const { provisioner } = await rig(t, '', { program: program ?? '' });
     provisioner.request(assign());
-    await until(() => provisioner.problems().length === 1);
-    t.true(provisioner.problems()[0]?.message.endsWith(`cannot be started: ${code}`));
+    await until(() => problemsIn(provisioner).length === 1);
+    t.true(problemsIn(provisioner)[0]?.message.endsWith(`cannot be started: ${code}`));
   }
 });
 
@@ -275,12 +276,12 @@ test('A Service for which the program fails does not hold up another one on the 
     },
   );
   provisioner.request(assign({ service: 'default/bad' }));
-  await until(() => provisioner.problems().length === 1);
+  await until(() => problemsIn(provisioner).length === 1);
   provisioner.request(assign({ service: 'default/good' }));
   await until(async () => (await calls()).some(({ service }) => service === 'default/good'));
   await until(() => provisioner.pending === 1);
   t.deepEqual(
-    provisioner.problems().map(({ object }) => object),
+    problemsIn(provisioner).map(({ object }) => object),
     ['Service default/bad'],
   );
 });
@@ -304,4 +305,8 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+function problemsIn(provisioner: Provisioner): readonly Problem[] {
+  return [...provisioner.problems().values()].flat();
 }
