@@ -1,5 +1,5 @@
-// A text that is kept packed, and becomes a gzip file (RFC 1952) together with what is put behind it. Packed in pieces,
-// each in another thread and without a look at those before it, so that their bytes simply follow one another.
+// A compressed text that is kept, and becomes a gzip file (RFC 1952) together with the text that follows it. Each piece
+// is compressed in another thread and refers to no piece before it, so the compressed pieces only need to be joined.
 
 import { constants, crc32, deflateRaw } from 'node:zlib';
 
@@ -15,16 +15,15 @@ const LEVEL = constants.Z_BEST_SPEED;
 /** Magic number, method deflate, no flags, no time, fastest, unknown system. */
 const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 
-/** Takes the next piece only when this one is packed, so that both may lie in the same memory. */
 export async function keep(pieces: Iterable<Buffer>): Promise<KeptText> {
-  const packed: Buffer[] = [];
+  const compressed: Buffer[] = [];
   let [crc, length] = [0, 0];
   for (const piece of pieces) {
-    packed.push(await deflated(piece, constants.Z_SYNC_FLUSH));
+    compressed.push(await deflated(piece, constants.Z_SYNC_FLUSH));
     crc = crc32(piece, crc);
     length += piece.length;
   }
-  return { bytes: Buffer.concat(packed), crc, length };
+  return { bytes: Buffer.concat(compressed), crc, length };
 }
 
 /** The gzip file, in parts. */

@@ -1,35 +1,34 @@
-// What /metrics gives: reads the dataplane in the background, a round after the other, and keeps each round's text. A
-// scrape gets the last text and the agent's own metrics as they are now, and waits for a round only if there is no text.
-// Without scrapes it reads nothing.
+// Answers scrapes: reads the dataplane in the background, round after round, and keeps the text of the last round. A
+// scrape gets this text and the agent's own metrics with their current values; it waits for a round only if there is no
+// text. Without scrapes no rounds are made.
 
 import { type Clock, systemClock } from '../agent/base/clock.ts';
 import { messageOf } from '../agent/base/errors.ts';
 import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { Rounds } from '../agent/base/rounds.ts';
-import { pieces } from './exposition.ts';
+import { pieces, type TextFormat } from './exposition.ts';
 import { gzipFile, type KeptText, keep } from './kept-text.ts';
-import type { TextFormat } from './text-format.ts';
 
 export interface ScrapeSources {
   /** One round. `isAwaited`: a scrape waits for it. */
   readonly round: (round: { readonly isAwaited: boolean }) => Promise<readonly MetricFamily[]>;
-  /** The agent's own metrics, as they are now. */
+  /** The agent's own metrics, with their current values. */
   readonly own: () => Promise<readonly MetricFamily[]>;
   readonly clock?: Clock;
 }
 
-/** Rounds end when the last scrape is so long ago: a series scraped less often is stale in Prometheus as well. */
+/** Rounds end this long after the last scrape: Prometheus, too, treats a series as stale by then. */
 const IDLE_AFTER_MS = 5 * 60_000;
 /** From the end of a round to the next. */
-const REST_MS = 2_000;
+const INTERVAL_MS = 2_000;
 
 export class ScrapeRounds {
   readonly #sources: ScrapeSources;
   readonly #clock: Clock;
   readonly #rounds: Rounds;
-  /** When each format was last asked for. */
+  /** The time of the last scrape in each format, on the monotonic clock. */
   readonly #scrapedAt = new Map<TextFormat, number>();
-  /** undefined before the first round, when the last scrape was long ago, and after a round that failed. */
+  /** undefined before the first round, after a failed round, and long after the last scrape. */
   #last: RoundText | undefined;
   #failure = '';
 
@@ -38,7 +37,7 @@ export class ScrapeRounds {
     this.#sources = sources;
     this.#clock = clock;
     this.#rounds = new Rounds({
-      intervalMs: () => REST_MS,
+      intervalMs: () => INTERVAL_MS,
       work: () => this.#round(),
       onFailed: (error) => {
         this.#last = undefined;
@@ -48,7 +47,7 @@ export class ScrapeRounds {
     });
   }
 
-  /** The metrics as a gzip file, in parts. Errors: if there is no text, those of the first round. */
+  /** The metrics as a gzip file, in parts. Errors: those of the round for which the scrape waited. */
   async scrape(format: TextFormat): Promise<readonly Buffer[]> {
     this.#scrapedAt.set(format, this.#clock.monotonic());
     if (this.#last === undefined) {
@@ -58,7 +57,7 @@ export class ScrapeRounds {
     const last = this.#last;
     if (last === undefined) throw new Error(this.#failure);
     const [kept, own] = await Promise.all([last.text(format), this.#sources.own()]);
-    const live = Array.from(pieces([...own, ...last.live], format), (piece) => Buffer.from(piece));
+    const live = pieces([...own, ...last.live], format);
     return gzipFile(kept, Buffer.concat([...live, Buffer.from(format.end)]));
   }
 
@@ -81,7 +80,7 @@ export class ScrapeRounds {
   }
 }
 
-/** The metrics of one round, whose text in a format is written once. */
+/** The metrics of one round. Their text is written once in each format; live families are left out of it. */
 class RoundText {
   readonly live: readonly MetricFamily[];
   readonly #kept: readonly MetricFamily[];

@@ -25,6 +25,7 @@ import { version } from '../agent/base/version.ts';
 import { bashCompletion } from './bash-completion.ts';
 import { bundle } from './bundle.ts';
 import { commandPage, settingsPage } from './man-pages.ts';
+import { packagedDocuments } from './packaged-documents.ts';
 
 interface LockedPackage {
   readonly version?: string;
@@ -134,10 +135,7 @@ function putDocuments(): void {
   put(`${own}/LICENSE.node.gz`, zipped(nodeLicence()));
   put(`${own}/changelog.gz`, zipped(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')));
   put(`${own}/changelog.Debian.gz`, zipped(debianChangelog()));
-  for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.md')))
-    put(`${own}/${name}`, readFileSync(join(root, 'docs', name)));
-  for (const name of ['namespace.yaml', 'rbac.yaml', 'crds', 'prometheus', 'grafana'])
-    cpSync(join(root, 'deploy', name), join(tree, own, 'deploy', name), { recursive: true });
+  for (const { path, content } of packagedDocuments()) put(`${own}/${path}`, content);
   put('usr/share/lintian/overrides/headgate', readFileSync(join(root, 'deploy/deb/lintian-overrides')));
 }
 

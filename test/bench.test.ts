@@ -41,7 +41,7 @@ test('A benchmark of a few Services prints its row and writes it with all that t
   t.is(unit, 'ms');
   t.is(typeof target, 'string');
   t.is(typeof met, 'boolean');
-  t.is(reference.name, 'the bound, p50');
+  t.is(reference.name, 'lower bound, p50');
   t.true(reference.value > 0);
   t.true(Math.abs(ratio - value / reference.value) < 0.05 * ratio);
   t.true(details.p99 >= value);

@@ -78,7 +78,7 @@ withOpenssl('What a pair, a user and a number of threads add to the file gives n
   await isTakenWithoutWarning(t, folder, config);
 });
 
-test('The same objects in another order become the same file', async (t) => {
+test('The same objects in another order give the same file', async (t) => {
   for (const { parts } of readCases(new URL('cases/', import.meta.url))) {
     const [manifests = ''] = parts;
     const objects = objectsOf(manifests);

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, normalize, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { packagedDocuments, withoutLinksOutside } from '../scripts/packaged-documents.ts';
 import { anchorsOf, firstCells, linksOf } from './support/repository/markdown.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
+/** Where comments, rules and units name documents. */
+const SOURCE_FOLDERS = ['agent', 'health', 'templates', 'systemd', 'bench', 'deploy', 'examples', 'scripts'];
 
 test('Every relative link in a document leads somewhere', (t) => {
   const documents = markdownBelow(root);
@@ -31,6 +34,37 @@ test('brokenLinks() finds a file that is missing, an anchor that is missing, and
     'docs/made-up.md: gone.md does not exist',
     'docs/made-up.md: errors.md has no heading for #nowhere',
   ]);
+});
+
+test('Every relative link in a packaged document leads to a packaged file', (t) => {
+  const files = packagedDocuments();
+  const packaged = new Set(files.map(({ path }) => path));
+  const documents = files.filter(({ path }) => path.endsWith('.md'));
+  t.true(documents.length > 1);
+  const broken = documents.flatMap(({ path, content }) =>
+    linksOf(content)
+      .map((link) => link.replace(/#.*/, ''))
+      .filter((file) => file !== '' && !isUrl(file) && !packaged.has(normalize(join(dirname(path), file))))
+      .map((file) => `${path}: ${file}`),
+  );
+  t.deepEqual(broken, []);
+});
+
+test('withoutLinksOutside() keeps links to packaged files, headings and the web, and the text of all others', (t) => {
+  const packaged = new Set(['docs/a.md', 'docs/design/b.md', 'deploy/rbac.yaml']);
+  const kept =
+    '[b](design/b.md#x), [rights](../deploy/rbac.yaml), [here](#here), [the web](https://example.org/)';
+  t.is(withoutLinksOutside('docs/a.md', `${kept}, [a test](../test/a.test.ts)`, packaged), `${kept}, a test`);
+});
+
+test('Every document that a source names exists, with the heading that it names', (t) => {
+  const sources = SOURCE_FOLDERS.flatMap((folder) => filesBelow(join(root, folder)));
+  t.true(sources.length > 1);
+  const broken = sources.flatMap((source) => {
+    const names = readFileSync(source, 'utf8').match(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g) ?? [];
+    return brokenLinks(source, names.map((name) => `[](/${name})`).join('\n'));
+  });
+  t.deepEqual(broken, []);
 });
 
 for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write-.+-docs\.ts$/.test(name))) {
@@ -72,7 +106,7 @@ function unionOf(path: string, name: string): string[] {
 function brokenLinks(document: string, text: string): string[] {
   const broken: string[] = [];
   for (const link of linksOf(text)) {
-    if (/^[a-z][a-z0-9+.-]*:/i.test(link)) continue;
+    if (isUrl(link)) continue;
     const [path = '', anchor] = decodeURIComponent(link).split('#', 2);
     const target =
       path === ''
@@ -88,11 +122,18 @@ function brokenLinks(document: string, text: string): string[] {
   return broken;
 }
 
+function isUrl(link: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(link);
+}
+
 function markdownBelow(directory: string): string[] {
+  return filesBelow(directory).filter((path) => path.endsWith('.md'));
+}
+
+function filesBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);
-    if (entry.isDirectory())
-      return /^(node_modules|\.git|\.cache)$/.test(entry.name) ? [] : markdownBelow(path);
-    return entry.name.endsWith('.md') ? [path] : [];
+    if (!entry.isDirectory()) return [path];
+    return /^(node_modules|\.git|\.cache)$/.test(entry.name) ? [] : filesBelow(path);
   });
 }

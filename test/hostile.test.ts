@@ -93,7 +93,7 @@ const LINES = [
   `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
 ].map((line) => new RegExp(`^${line}$`));
 
-test('Hostile objects give only lines that the model holds, in a file that HAProxy takes', async (t) => {
+test('Hostile objects give only lines of the model, in a file that HAProxy accepts', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-hostile-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'haproxy.cfg');
@@ -212,7 +212,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-test('Names that every JavaScript object has are names like others', (t) => {
+test('Names of Object.prototype are ordinary names', (t) => {
   const json = `{
     "apiVersion": "v1", "kind": "Service",
     "metadata": {

@@ -54,7 +54,7 @@ export class KeptClaims {
   constructor(options: KeptClaimsOptions) {
     this.#options = options;
     const { addresses, api, cluster, path, log, metrics, isLeader, requestFinalizer, onOverruled } = options;
-    const wanted = (name: string) => addresses.claim(name);
+    const desired = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     // For a claim of the cluster the file does not count.
     const onWritten = (name: string, claim: AddressClaim | undefined) => {
@@ -63,10 +63,10 @@ export class KeptClaims {
     const onFault = (error: string) => log.warn('The agent cannot write the claims file', { path, error });
     const onTampered = () => log.warn('Another process has changed the claims file: written again', { path });
     const claims = () => this.#ofFile();
-    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFault, onTampered, claims });
+    this.#file = new ClaimFile({ path, desired, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
     this.#writer = new ClaimWriter({
-      ...{ api, log, metrics, wanted, isLeader, requestFinalizer, onOverruled, onKept },
+      ...{ api, log, metrics, desired, isLeader, requestFinalizer, onOverruled, onKept },
       clock: systemClock,
       stored: (name) => cluster.claim(name),
     });

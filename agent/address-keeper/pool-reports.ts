@@ -4,7 +4,7 @@
 import type { Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../host/log.ts';
-import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-objects.ts';
+import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-pool.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
 import type { Problem } from '../model/load-balancer.ts';
@@ -37,7 +37,7 @@ export class PoolReports {
         clock: systemClock,
         log,
         isLeader,
-        wanted: (name) => this.#status(name),
+        desired: (name) => this.#status(name),
       });
   }
 

@@ -173,16 +173,14 @@ function intersection(a: readonly AddressRange[], b: readonly AddressRange[]): A
     const one = a[i];
     const other = b[j];
     if (one === undefined || other === undefined) return common;
-    const [, first] = inOrder(one.first, other.first);
-    const [last] = inOrder(one.last, other.last);
+    // biome-ignore lint/complexity/useMathMinMax: Math.max does not take a bigint
+    const first = one.first > other.first ? one.first : other.first;
+    // biome-ignore lint/complexity/useMathMinMax: Math.min does not take a bigint
+    const last = one.last < other.last ? one.last : other.last;
     if (first <= last) common.push({ ...one, first, last });
     if (one.last < other.last) i++;
     else j++;
   }
-}
-
-function inOrder(a: bigint, b: bigint): readonly [bigint, bigint] {
-  return a <= b ? [a, b] : [b, a];
 }
 
 function sizeOf({ first, last }: AddressRange): bigint {

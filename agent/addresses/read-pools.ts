@@ -2,8 +2,7 @@
 
 import { nearestHint } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
-import { isMapping } from '../base/validate.ts';
-import { faultsOf, shownValue } from '../base/validation-fault.ts';
+import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
 import { subdomain } from '../kubernetes/object-names.ts';
 

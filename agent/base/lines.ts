@@ -1,4 +1,4 @@
-// Cuts a stream of bytes into lines as they come. Each byte is looked at once, however the chunks fall.
+// Cuts a stream of bytes into lines; the cost does not depend on the size of the chunks.
 
 import { HeadgateError } from './errors.ts';
 
@@ -7,7 +7,7 @@ const NEWLINE = 0x0a;
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 export class Lines {
-  /** What has come of a line without its end. */
+  /** The parts of a line whose end has not arrived. */
   #parts: Uint8Array[] = [];
   #length = 0;
   readonly #maxBytes: number;
@@ -30,11 +30,6 @@ export class Lines {
       from = end + 1;
     }
     if (from < chunk.length) this.#keep(chunk.subarray(from));
-  }
-
-  /** What came after the last newline; nothing more may be pushed then. */
-  rest(): string {
-    return this.#take(new Uint8Array());
   }
 
   #keep(part: Uint8Array): void {

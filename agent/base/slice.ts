@@ -1,22 +1,22 @@
-// Cuts long work into slices, so that an endpoint change never waits for more than one of them.
+// Cuts long work into slices, so that an endpoint change waits for one slice at most.
 
-/** One slice may hold the event loop for so long. */
+/** How long one slice holds the event loop, unless the caller chooses. */
 const SLICE_MS = 4;
 
 export class Slice {
-  readonly #length: number;
+  readonly #lengthMs: number;
   #began = performance.now();
 
-  constructor(length: number = SLICE_MS) {
-    this.#length = length;
+  constructor(lengthMs: number = SLICE_MS) {
+    this.#lengthMs = lengthMs;
   }
 
-  /** True where the slice is used up and the caller must `await breathe()`. */
+  /** True if the slice is used up, so that the caller must `await breathe()`. */
   get isOver(): boolean {
-    return performance.now() - this.#began >= this.#length;
+    return performance.now() - this.#began >= this.#lengthMs;
   }
 
-  /** Lets everything that waits go first. */
+  /** Lets the event loop do everything that waits, then begins a new slice. */
   async breathe(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     this.#began = performance.now();

@@ -1,13 +1,11 @@
-// The commands other than `run`: which there are, what they print, and their exit status:
-// 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
+// Runs the commands other than `run` and turns errors into messages and exit statuses (usage.ts).
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { formatOf } from '../host/log.ts';
 import { settingsHelp } from '../settings/help.ts';
 import { check } from './check.ts';
-import { failover } from './failover.ts';
-import { maintenance } from './maintenance.ts';
+import { failover, maintenance } from './orders.ts';
 import { render } from './render.ts';
 import { status } from './status.ts';
 import { exitStatus, usages } from './usage.ts';
@@ -25,8 +23,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   help,
   version: printVersion,
 };
-/** Where the purposes of commands begin. */
-const COLUMN = 38;
+/** The width of the column of commands in the help. */
+const COMMAND_COLUMNS = 38;
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   '--help': 'help',
   '-h': 'help',
@@ -34,7 +32,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 };
 
 export const cli = {
-  /** Runs a command by its name and returns the exit status. */
+  /** Returns the exit status. */
   command(name: string, argv: readonly string[]): Promise<number> {
     const command = COMMANDS[OTHER_NAMES[name] ?? name];
     if (command === undefined) {
@@ -47,14 +45,14 @@ export const cli = {
     return cli.guarded(async () => command(argv), argv.includes('--json'));
   },
 
-  /** Turns what is thrown into a message, as JSON besides where that is asked for, and an exit status. */
+  /** Prints an error of `action` on stderr, and with `asJson` also as JSON on stdout. Returns the exit status. */
   async guarded(action: () => Promise<number>, asJson = false): Promise<number> {
     try {
       return await action();
     } catch (error) {
       const words =
         error instanceof HeadgateError ? `${error.code}: ${inFull(error)}` : (error as Error).stack;
-      // Where journald reads it, each line has its priority.
+      // journald takes the priority from the beginning of each line.
       const priority = formatOf(2) === 'journal' ? '<3>' : '';
       console.error(`headgate: ${words}`.replaceAll(/^/gm, priority));
       if (asJson) console.log(JSON.stringify({ ok: false, error: asData(error) }, undefined, 2));
@@ -73,7 +71,7 @@ function asData(error: unknown): { readonly code?: string; readonly message: str
   return { ...(error instanceof HeadgateError ? { code: error.code } : {}), message: inFull(error) };
 }
 
-/** Keeps the lines of a message of several. */
+/** A message of several lines, such as a list of invalid settings, keeps its lines. */
 function inFull(error: unknown): string {
   return error instanceof HeadgateError && error.message.includes('\n') ? error.message : messageOf(error);
 }
@@ -87,7 +85,7 @@ function help(): number {
   console.log(`headgate ${version}: a load-balancer agent for Kubernetes Services
 
 Usage:
-${usages.map(({ command, purpose }) => `  headgate ${command.padEnd(COLUMN)}${purpose}`).join('\n')}
+${usages.map(({ command, purpose }) => `  headgate ${command.padEnd(COMMAND_COLUMNS)}${purpose}`).join('\n')}
   headgate help | version
 
 Exit status: ${Object.entries(exitStatus)

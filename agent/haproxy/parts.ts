@@ -6,8 +6,9 @@ import { GlobalSection } from './config/global-section.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
-import type { HaproxyOptions, HaproxySettings } from './options.ts';
-import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
+import type { HaproxyOptions } from './options.ts';
+import { type HaproxyPaths, haproxyPaths } from './paths.ts';
+import type { HaproxySettings } from './settings.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
@@ -101,7 +102,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   // What tells how HAProxy is doing.
   const statistics = new Statistics({
     file: paths.counters,
-    wanted,
+    desired: wanted,
     active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
     log,

@@ -1,5 +1,5 @@
-// Starts a daemon detached: it is nobody's child in spirit, outlives the agent, and writes its messages to a file of its
-// own. Finds it again by the pid file that it writes.
+// Starts a daemon in its own session, so that it outlives the agent, with its messages in a file. Finds a daemon again by
+// the pid file that it writes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,22 +9,22 @@ import { logSince } from './daemon-output.ts';
 import { isShortage } from './shortage.ts';
 
 export interface DetachedOptions {
-  /** The file to which its messages are appended. */
+  /** The file that gets its messages. */
   readonly log: string;
   readonly env: NodeJS.ProcessEnv;
-  /** The code of the error where the program cannot be started. */
+  /** The code of the error if the program cannot be started. */
   readonly missing: ErrorCode;
 }
 
 export interface DetachedProcess {
   readonly child: ChildProcess;
-  /** How it has ended; undefined while it runs. */
+  /** Its exit status or signal; undefined while it runs. */
   readonly ended: () => string | undefined;
-  /** What it has written to its log by now. */
+  /** Its messages so far. */
   readonly said: () => Promise<string>;
 }
 
-/** Returns once the program runs; it may still end at once. Errors: `missing`. */
+/** Resolves when the program has started; it may still exit at once. Errors: `missing`. */
 export async function startDetached(
   [program, args]: readonly [program: string, args: readonly string[]],
   { log: path, env, missing }: DetachedOptions,
@@ -48,8 +48,8 @@ export async function startDetached(
 }
 
 /**
- * The pid in a pid file, if that process was started with this configuration file. Errors: FILE_READ if a shortage
- * leaves it unknown: a live process must not be taken for gone.
+ * The pid in a pid file, if that process runs with this configuration file. Errors: FILE_READ if the agent lacks
+ * descriptors or memory to look, because a live process must not count as gone.
  */
 export async function pidIn(pidFile: string, config: string): Promise<number | undefined> {
   try {
@@ -57,17 +57,17 @@ export async function pidIn(pidFile: string, config: string): Promise<number | u
     return (await runsWith(pid, config)) ? pid : undefined;
   } catch (cause) {
     if (!isShortage(cause)) return undefined;
-    throw new HeadgateError('FILE_READ', `Cannot tell which process "${pidFile}" names`, { cause });
+    throw new HeadgateError('FILE_READ', `Cannot read the pid file "${pidFile}"`, { cause });
   }
 }
 
-/** Whether this process runs and was started with this configuration file. Errors: FILE_READ, as pidIn(). */
+/** True if this process runs and has this configuration file on its command line. Errors: FILE_READ, as pidIn(). */
 export async function runsWith(pid: number, config: string): Promise<boolean> {
   if (!(pid > 1)) return false;
   try {
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(config);
   } catch (cause) {
     if (!isShortage(cause)) return false;
-    throw new HeadgateError('FILE_READ', `Cannot tell whether process ${pid} runs`, { cause });
+    throw new HeadgateError('FILE_READ', `Cannot check if process ${pid} runs`, { cause });
   }
 }

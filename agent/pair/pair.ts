@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { systemClock } from '../base/clock.ts';
 import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -148,6 +149,7 @@ export class Pair {
       prepare: async () => this.#handover?.prepare(),
       done: () => this.#handover?.done(),
       onChanged: () => this.#judge(),
+      clock: systemClock,
       log,
     });
   }

@@ -110,7 +110,7 @@ export class ClusterWriters {
   status(): WritingStatus {
     const { isLeader } = this;
     const faults = [
-      ['Cannot take part in the election', this.lease.fault],
+      ['Cannot take part in the leader election', this.lease.fault],
       ['Cannot write the status of a Service', isLeader ? this.services.fault : ''],
       ['Cannot send an Event', isLeader ? this.events.fault : ''],
     ] as const;

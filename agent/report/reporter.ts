@@ -54,8 +54,8 @@ export class Reporter implements ChangeObserver {
       if (service === undefined) {
         services.set(key, this.#desiredOfUnseen(key));
       } else if (cluster.isOfFolder(key)) {
-        const eclipsed = cluster.eclipsed(key);
-        services.set(key, eclipsed && { kind: 'release', uid: eclipsed.uid, isTornDown: true });
+        const shadowed = cluster.shadowed(key);
+        services.set(key, shadowed && { kind: 'release', uid: shadowed.uid, isTornDown: true });
       } else {
         services.set(key, this.#desired(key, service));
       }
@@ -71,7 +71,7 @@ export class Reporter implements ChangeObserver {
   #problemsOf(key: string): ServiceProblems | undefined {
     const { cluster, desired, operating } = this.#options;
     const loadBalancer = desired.loadBalancers.get(key);
-    const service = cluster.isOfFolder(key) ? cluster.eclipsed(key) : cluster.service(key);
+    const service = cluster.isOfFolder(key) ? cluster.shadowed(key) : cluster.service(key);
     if (loadBalancer === undefined || service === undefined) return undefined;
     const subject = subjectOf(service);
     const problems = cluster.isOfFolder(key)

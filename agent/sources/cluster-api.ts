@@ -8,7 +8,7 @@ import type { Log } from '../host/log.ts';
 import type { CredentialsPlace } from '../kubernetes/access/credentials.ts';
 import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
-import type { ReflectorObserver } from '../kubernetes/api/reflector.ts';
+import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** What the API source counts. */

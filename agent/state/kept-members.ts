@@ -11,7 +11,7 @@ import type { Log } from '../host/log.ts';
 import { RecordLog } from '../host/record-log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
-import { membersAgain } from '../translate/service/members.ts';
+import { namedMembers } from '../translate/service/members.ts';
 
 /** Of each Service, by its key. */
 const poolsSchema = listOf(
@@ -140,5 +140,5 @@ function jsonOf(pools: ReadonlyMap<string, readonly Member[]>): string {
 }
 
 function membersOf({ members }: Valid<typeof poolsSchema>[number]): readonly Member[] {
-  return membersAgain(members.map(({ address, ...own }) => ({ ...own, address: address.address })));
+  return namedMembers(members.map(({ address, ...own }) => ({ ...own, address: address.address })));
 }

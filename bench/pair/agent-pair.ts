@@ -1,4 +1,4 @@
-// Two hosts with Headgate as a contender: what the rows that compare do to them.
+// A pair of hosts with Headgate, as a contender of the rows that compare pairs.
 
 import { agentSocketPath, orderAgent } from '../../agent/answer/agent-socket.ts';
 import { ORDER_TIMEOUT_MS, type OrderOutcome } from '../../agent/pair/orders/orders.ts';
@@ -8,7 +8,7 @@ import type { PairContender } from './contender.ts';
 import type { PairNetwork } from './network.ts';
 import { TwoAgents } from './two-agents.ts';
 
-/** With `count` Services of one VIP each. */
+/** Starts `count` Services of one VIP each. */
 export async function startAgentPair(
   bench: Bench,
   scratch: Scratch,
@@ -17,7 +17,7 @@ export async function startAgentPair(
 ): Promise<PairContender> {
   const agents = await TwoAgents.start(bench, scratch, network, count);
   return {
-    name: 'the agent',
+    name: 'agent',
     settled: () => agents.settled(),
     handOver: async (active) => {
       const socket = agentSocketPath(agents.agent(active).runtime);

@@ -9,7 +9,7 @@ function* inOneMemory(texts: readonly string[]): Generator<Buffer, void, void> {
   for (const text of texts) yield memory.subarray(0, memory.write(text));
 }
 
-test('gzipFile() makes one gzip file of a kept text and what follows it, whose check sum a reader verifies', async (t) => {
+test('gzipFile() makes one gzip file with a correct checksum of a kept text and what follows it', async (t) => {
   const texts = ['a{b="1"} 2\n'.repeat(90), '', 'c 3\n'];
   for (const pieces of [texts, [], ['']]) {
     const kept = await keep(inOneMemory(pieces));
@@ -20,7 +20,7 @@ test('gzipFile() makes one gzip file of a kept text and what follows it, whose c
   }
 });
 
-test('gzip itself takes such a file', async (t) => {
+test('gzip decompresses a file of gzipFile()', async (t) => {
   const kept = await keep(inOneMemory(['one\n', 'two\n']));
   const file = Buffer.concat(await gzipFile(kept, Buffer.from('three\n')));
   t.is(execFileSync('gzip', ['-dc'], { input: file }).toString(), 'one\ntwo\nthree\n');

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { listenerSeries, memberSeries } from '../../agent/dataplane/series-labels.ts';
-import { allColumns } from '../../agent/haproxy/stats/columns.ts';
+import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
+import { allColumns, infoCounters } from '../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
-import { infoCounters, readProcessInfo } from '../../agent/haproxy/stats/process-info.ts';
 import { newSeries, type Series, type SeriesKind } from '../../agent/haproxy/stats/series.ts';
 import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import type { Repair } from '../../agent/haproxy/worker/haproxy-monitor.ts';
@@ -91,9 +91,10 @@ const STATUS: LoadBalancerStatus = {
 
 /** A sample that has something of everything. */
 const SAMPLE: Sample = {
-  info: readProcessInfo(
+  info: parseInfo(
     [
       'Version: 2.6',
+      'Stopping: 0',
       'Pid',
       'Start_time_sec',
       'Nbthread',
@@ -116,7 +117,7 @@ const SAMPLE: Sample = {
 
 function series(kind: SeriesKind): Series {
   return {
-    ...newSeries('', kind),
+    ...newSeries(kind),
     values: allColumns.map(() => 1),
     labels: kind === 'member' ? memberSeries(LABELS, MEMBER.name, MEMBER) : listenerSeries(LABELS),
     isHttp: true,
@@ -150,7 +151,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.loop.eventReceived('manifests');
   metrics.loop.planned('none');
   metrics.loop.acknowledged(0.001);
-  metrics.loop.programmed('runtime', 0.001);
+  metrics.loop.programmed(0.001, 'runtime');
   metrics.dataplane.commandsAcknowledged('AddServer');
   metrics.dataplane.commandRefused('AddServer');
   metrics.dataplane.repaired('audit');
@@ -199,7 +200,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   }
 });
 
-test('Rows that begin at 0 are those that there can be', (t) => {
+test('Counters that begin at 0 cover all possible label values', (t) => {
   const causes: readonly ReloadCause[] = RELOAD_REASONS;
   const repairs: readonly (Repair | KeepalivedRepair)[] = REPAIRS;
   const reasons: readonly StandingReason[] = STANDING_REASONS;

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
 import type { MetricFamily } from '../../agent/base/metric-family.ts';
+import { openMetrics, prometheusText, type TextFormat } from '../../health/exposition.ts';
 import { keep } from '../../health/kept-text.ts';
 import { ScrapeRounds } from '../../health/scrape-rounds.ts';
-import { openMetrics, prometheusText, type TextFormat } from '../../health/text-format.ts';
 import { FakeClock } from '../support/basics/fake-clock.ts';
 import { readMetrics } from '../support/report/metrics-text.ts';
 
@@ -52,7 +52,7 @@ async function packed(): Promise<void> {
   for (let times = 0; times < 20; times++) await keep([randomBytes(64 * 1024)]);
 }
 
-test('The first scrape waits for a round, the next ones get the last text and how old it is', async (t) => {
+test('The first scrape waits for a round, later scrapes get the last text and its age', async (t) => {
   const { clock, state, scrape } = start();
   t.deepEqual(await scrape(), { round: 1, age: 0, own: 0 });
   state.takesMs = 10_000;
@@ -62,14 +62,14 @@ test('The first scrape waits for a round, the next ones get the last text and ho
   t.is(state.awaited, 1);
 });
 
-test("The agent's own metrics are as they are now", async (t) => {
+test("A scrape gets the agent's own metrics with their current values", async (t) => {
   const { state, scrape } = start();
   await scrape();
   state.own = 7;
   t.is((await scrape()).own, 7);
 });
 
-test('Rounds follow one another while scrapes come, and end five minutes after the last one', async (t) => {
+test('Rounds repeat while scrapes come, and end five minutes after the last scrape', async (t) => {
   const host = start();
   const { clock, state, scrape } = host;
   await scrape();
@@ -88,7 +88,7 @@ test('Rounds follow one another while scrapes come, and end five minutes after t
   t.is(state.awaited, 2);
 });
 
-test('A round begins two seconds after the end of the one before, however long that took', async (t) => {
+test('A round begins two seconds after the end of the previous round', async (t) => {
   const host = start();
   const { clock, state, scrape } = host;
   await scrape();
@@ -106,7 +106,7 @@ test('A round begins two seconds after the end of the one before, however long t
   }
 });
 
-test('Both formats, each asked for by another client, are of the same round', async (t) => {
+test('Scrapes in both formats get the same round', async (t) => {
   const host = start();
   t.is((await host.scrape(openMetrics)).round, 1);
   t.is((await host.scrape(prometheusText)).round, 1);
@@ -114,7 +114,7 @@ test('Both formats, each asked for by another client, are of the same round', as
   t.is((await host.scrape(prometheusText)).round, 2);
 });
 
-test('Scrapes that come together share the first round', async (t) => {
+test('Concurrent scrapes share the first round', async (t) => {
   const { state, scrape } = start();
   const all = await Promise.all([scrape(), scrape(prometheusText), scrape()]);
   t.deepEqual(
@@ -124,7 +124,7 @@ test('Scrapes that come together share the first round', async (t) => {
   t.is(state.rounds, 1);
 });
 
-test('A scrape fails while rounds fail, and works again with the next round', async (t) => {
+test('A scrape fails while rounds fail, and succeeds with the next round', async (t) => {
   const { clock, state, scrape } = start();
   await scrape();
   state.fault = 'It is broken';

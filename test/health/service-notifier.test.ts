@@ -27,7 +27,7 @@ function notifierTo(t: ExecutionContext, path: string) {
   return { notifier, state, env };
 }
 
-test('A start that waits is given more time, and READY=1 comes once there is nothing to wait for', async (t) => {
+test('ServiceNotifier extends a start that waits, and sends READY=1 when the agent is ready', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier, state } = notifierTo(t, socket.path);
   state.unready = 'HAProxy is\nnot running';
@@ -44,7 +44,7 @@ test('A start that waits is given more time, and READY=1 comes once there is not
   );
 });
 
-test('WATCHDOG=1 comes again and again while the agent lives, and not at all while its loop does not come round', async (t) => {
+test('ServiceNotifier sends WATCHDOG=1 repeatedly while the agent is alive, and not while its loop hangs', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier, state } = notifierTo(t, socket.path);
   const beats = (from = 0): number => socket.told(from).filter((line) => line === 'WATCHDOG=1').length;
@@ -62,7 +62,7 @@ test('WATCHDOG=1 comes again and again while the agent lives, and not at all whi
   t.is(socket.told().filter((line) => line === 'READY=1').length, 1);
 });
 
-test('A fault after the start is told as the status, and costs neither readiness nor life', async (t) => {
+test('ServiceNotifier sends a fault after the start as the status only', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier, state } = notifierTo(t, socket.path);
   notifier.start();
@@ -77,7 +77,7 @@ test('A fault after the start is told as the status, and costs neither readiness
   );
 });
 
-test('STOPPING=1 is told before close() resolves', async (t) => {
+test('ServiceNotifier sends STOPPING=1 before close() resolves', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier } = notifierTo(t, socket.path);
   notifier.start();
@@ -87,7 +87,7 @@ test('STOPPING=1 is told before close() resolves', async (t) => {
   t.pass();
 });
 
-test('What systemd has said is taken out of the environment, and without it nothing is told', async (t) => {
+test("ServiceNotifier removes systemd's variables from the environment, and sends nothing without them", async (t) => {
   const { env, state } = notifierTo(t, '/no/such/socket');
   t.deepEqual(
     Object.keys(env).filter((name) => /^(NOTIFY_|WATCHDOG_)/.test(name)),
@@ -107,7 +107,7 @@ test('What systemd has said is taken out of the environment, and without it noth
   t.is(state.failures, 0);
 });
 
-test('A message that cannot be sent is reported once and sent later', async (t) => {
+test('ServiceNotifier reports a message that cannot be sent once, and sends it later', async (t) => {
   const socket = await NotifySocket.open(t);
   const { env, state } = notifierTo(t, '');
   const path = env.PATH;

@@ -5,7 +5,7 @@ import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { processesOf, signal } from '../support/host/agent.ts';
 import { VIP_PORT } from '../support/values/service-objects.ts';
-import { type AgentPair, areAlike, order, pairOf } from '../support/vrrp/agent-pair.ts';
+import { type AgentPair, areAlike, INSTANCE, order, pairOf } from '../support/vrrp/agent-pair.ts';
 import { leftOn, startEchoes, VIPS } from '../support/vrrp/echo-pair.ts';
 import { startMovingVipClient } from '../support/vrrp/moving-vip.ts';
 
@@ -55,7 +55,10 @@ test.serial('Other priorities by SIGHUP move the VIPs there and back without a c
   };
   const client = await startMovingVipClient(t, pair.network, VIP_PORT, VIPS);
   await set(b, 220);
-  await b.host.until('b has it', async () => (await b.host.status()).vrrp?.instances[0]?.priority === 220);
+  await a.host.until(
+    'a has it from b',
+    async () => (await pairOf(a.host)).peer?.priorities[INSTANCE] === 220,
+  );
   t.true(isMaster(await pairOf(a.host)));
   // The master falls below its peer.
   await set(a, 210);

@@ -43,7 +43,10 @@ test.serial('A connection that lasts is cut at the deadline, and nothing is left
   await client.more(0, 3);
   t.is(client.soFar().end, '');
   t.is((await active.agent.metrics())('headgate_handover_connections'), 1);
-  t.regex((await active.host.command('status')).stdout, /^Handed over: +1 connections? goes? on here until/m);
+  t.regex(
+    (await active.host.command('status')).stdout,
+    /^Draining after failover: +1 connections? on this host until/m,
+  );
   for (const side of [active, standby]) {
     await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '', 60_000);
     await side.host.until('nothing is left', async () => (await leftOn(network, side)) === '');

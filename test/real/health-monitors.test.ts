@@ -237,7 +237,7 @@ test.serial('The only member is taken away by its checks only where the Service 
     ['AllMembersDown'],
   );
   const [told] = listeners[0]?.members ?? [];
-  t.like(told, { status: 'ERROR', cause: 'the answer has another status than expected (L7STS)' });
+  t.like(told, { status: 'ERROR', cause: 'the response has an unexpected status (L7STS)' });
   await host.until(
     'the numbers say so',
     async () => (await host.status()).operating.counts.member.ERROR === 1,

@@ -117,7 +117,7 @@ test.serial('An agent that ends before anybody has said what to serve leaves HAP
   kube.freezeApiServer();
   try {
     const second = await host.launch();
-    await host.until('it waits', async () => second.hasLogged('HAProxy serves on as it is'));
+    await host.until('it waits', async () => second.hasLogged('leaving HAProxy unchanged'));
     await second.stop();
     t.false(second.hasLogged('Adopted'));
   } finally {

@@ -138,11 +138,11 @@ test.serial('Settings narrow what is watched to namespaces and Services of a sel
 });
 
 test.serial('An account without rights says so, and begins once it has them', async (t) => {
-  const reported = await Reported.create(kube, { user: { token: 'stranger-token' }, patience: 100 });
+  const reported = await Reported.create(kube, { user: { token: 'stranger-token' }, snapshotAfterMs: 100 });
   t.teardown(() => reported.close());
   t.is(await reported.source.ready, 'nothing');
   await until('the refusal', () => reported.has('failure Service API_REFUSED'));
-  t.true(reported.log.some((line) => /Cannot list services: 403 .*forbidden.*"stranger"/.test(line)));
+  t.true(reported.log.some((line) => /Cannot list services: .* 403 .*forbidden.*"stranger"/.test(line)));
   t.false(reported.log.join('\n').includes('stranger-token'));
   t.is(reported.changes.length, 0);
   await kube.must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
@@ -293,7 +293,7 @@ test.serial(
     await first.close();
 
     proxy.refuse();
-    const second = await Reported.create(kube, { ...options, patience: 300 });
+    const second = await Reported.create(kube, { ...options, snapshotAfterMs: 300 });
     t.teardown(() => second.close());
     t.is(await second.source.ready, 'snapshot');
     t.deepEqual(second.objects, first.objects);

@@ -211,7 +211,7 @@ test.serial('A Service that becomes another type loses address, conditions and f
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test.serial('A teardown that is never confirmed does not keep a Service for ever', async (t) => {
   const service = await create('stuck', { loadBalancerIP: '192.0.2.15' });
-  const writer = writes({ escapeAfter: 300 });
+  const writer = writes({ teardownLimitMs: 300 });
   t.true(await writer.requestFinalizer('default/stuck', service.uid));
   await kube.must('DELETE', `${SERVICES}/stuck`);
   writer.set('default/stuck', { kind: 'release', uid: service.uid, isTornDown: false });
@@ -380,6 +380,7 @@ function writes(more: Partial<StatusWriterOptions> = {}): StatusWriter {
     clock: systemClock,
     log: silentLog(),
     isLeader: () => true,
+    currentService: () => undefined,
     ...more,
   });
   writer.lead(true);
@@ -394,9 +395,9 @@ function elects(identity: string, onLeader = (_: boolean) => {}): Lease {
     namespace: NAMESPACE,
     name: 'headgate',
     identity,
-    duration: 3_000,
-    renewDeadline: 2_000,
-    retry: 300,
+    durationMs: 3_000,
+    renewDeadlineMs: 2_000,
+    retryMs: 300,
     onLeader,
   });
   lease.start();

@@ -28,7 +28,7 @@ test.serial('SIGHUP gives keepalived other settings, and says which it does not 
       'it has them',
       async () => (await host.status()).vrrp?.instances[0]?.priority === priority,
     );
-    t.true(agent.hasLogged('Settings: a change is taken'));
+    t.true(agent.hasLogged('A changed setting is in effect'));
     t.regex(await host.stateFile('keepalived/keepalived.conf'), /advert_int 1\.5\n/);
   }
   await areAlike([active.host, standby.host]);
@@ -40,7 +40,8 @@ test.serial('SIGHUP gives keepalived other settings, and says which it does not 
   t.is(await roles(), 'master,backup');
   await active.configure({ peers: [] });
   active.agent.signal('SIGHUP');
-  const isRefused = async () => active.agent.hasLogged('Settings: kept as they were');
+  const isRefused = async () =>
+    active.agent.hasLogged('Cannot use the new settings: the old ones stay in effect');
   await active.host.until('they are refused', isRefused);
   await active.configure({ priority: 240, advertInterval });
   active.agent.signal('SIGHUP');

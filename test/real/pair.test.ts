@@ -134,7 +134,7 @@ test.serial('Maintenance outlives the agent, and each order says what became of 
 
   t.is((await a.command('maintenance', ['perhaps'])).status, 2);
   t.is((await a.command('failover', ['now'])).status, 2);
-  t.regex((await a.command('check')).stdout, /^ok {3}credentials of the pair: they end on 20\d\d-/m);
+  t.regex((await a.command('check')).stdout, /^ok {3}credentials of the pair: they expire on 20\d\d-/m);
   const failover = await a.command('failover', ['--force', '--json']);
   t.is(failover.status, 1);
   t.regex(outcomeOf(failover).message, /VRRP does not run here/);

@@ -321,7 +321,7 @@ function ask([method, path, { query, body } = {}]: Call) {
 /** Only how a watch begins: what follows has no end. */
 async function watched([method, path, { query = {} } = {}]: Call) {
   const controller = new AbortController();
-  const { status } = await api.stream({ method, path, query, signal: controller.signal });
+  const { status } = await api.open({ method, path, query, signal: controller.signal });
   controller.abort();
   return { status, body: '' };
 }

@@ -323,7 +323,9 @@ test.serial('SIGHUP takes new settings and says which need a restart', async (t)
   const from = agent.log.length;
   await writeFile(config, 'drainTimeoutt: 1s\n');
   agent.signal('SIGHUP');
-  await host.until('it is refused', async () => agent.hasLogged('Settings: kept as they were', from));
+  await host.until('it is refused', async () =>
+    agent.hasLogged('Cannot use the new settings: the old ones stay in effect', from),
+  );
   t.true(agent.hasLogged('drainTimeout', from));
   t.true(await host.answers());
 });

@@ -3,7 +3,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { leadsGroup, startedWith } from '../../host/started-with.ts';
-import { type HaproxyPaths, masterPid } from './process.ts';
+import type { HaproxyPaths } from '../paths.ts';
+import { masterPid } from './process.ts';
 
 /** undefined where none runs with our file. Errors: as masterPid(), and those of /proc, for lack of descriptors. */
 export async function findMaster(paths: HaproxyPaths): Promise<number | undefined> {

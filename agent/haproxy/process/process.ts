@@ -1,52 +1,11 @@
 // Finds, starts and stops the HAProxy master process. Started by the agent it outlives it.
 
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { pidIn, startDetached } from '../../host/detached-process.ts';
 import { inNamespace } from '../../host/namespace.ts';
-
-/** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
-export type HaproxyAccess = 'owner' | 'group';
-
-/** Where one HAProxy keeps its things. */
-export interface HaproxyPaths {
-  /** The mode of the files that are written for it: for a HAProxy of another user their group may read them. */
-  readonly fileMode: number;
-  /** That of its sockets, as HAProxy is told it. */
-  readonly socketMode: string;
-  readonly config: string;
-  readonly adminSocket: string;
-  readonly masterSocket: string;
-  readonly peersSocket: string;
-  /** Which members are down, for a worker that boots in place of another. */
-  readonly serverState: string;
-  /** What its workers have counted. */
-  readonly counters: string;
-  readonly pidFile: string;
-  readonly log: string;
-}
-
-export function haproxyPaths(
-  stateDir: string,
-  runtimeDir: string,
-  access: HaproxyAccess = 'owner',
-): HaproxyPaths {
-  const runtime = join(runtimeDir, 'haproxy');
-  return {
-    fileMode: access === 'group' ? 0o640 : 0o600,
-    socketMode: access === 'group' ? '660' : '600',
-    config: join(stateDir, 'haproxy', 'haproxy.cfg'),
-    adminSocket: join(runtime, 'admin.sock'),
-    masterSocket: join(runtime, 'master.sock'),
-    peersSocket: join(runtime, 'peers.sock'),
-    serverState: join(runtime, 'servers.state'),
-    counters: join(stateDir, 'haproxy', 'counters'),
-    pidFile: join(runtime, 'haproxy.pid'),
-    log: join(runtime, 'haproxy.log'),
-  };
-}
+import type { HaproxyPaths } from '../paths.ts';
 
 /**
  * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,

@@ -9,7 +9,7 @@ import type { AclIds } from '../config/acl-ids.ts';
 import { GRACE_MS } from '../config/grace.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import type { HaproxySettings } from '../options.ts';
+import type { HaproxySettings } from '../settings.ts';
 import type { Command } from '../socket/commands.ts';
 import type { Statistics } from '../stats/statistics.ts';
 import type { BootedWorker } from '../worker.ts';

@@ -14,8 +14,8 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import type { HaproxyPaths } from '../process/process.ts';
-import { parseInfo, parseLoad } from '../socket/readings.ts';
+import type { HaproxyPaths } from '../paths.ts';
+import { loadOf, parseInfo } from '../socket/readings.ts';
 import type { BootedWorker } from '../worker.ts';
 import { audit } from './audit.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
@@ -105,10 +105,9 @@ export class HaproxyMonitor {
   }
 
   async #lookAfterWorker(worker: BootedWorker): Promise<void> {
-    const info = await worker.runtime.ask('show info');
-    this.#loads = [...this.#loads.slice(1 - LOADS), parseLoad(info)];
-    const { stopping } = parseInfo(info);
-    if (!stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
+    const info = parseInfo(await worker.runtime.ask('show info'));
+    this.#loads = [...this.#loads.slice(1 - LOADS), loadOf(info)];
+    if (!info.stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
     this.#options.log.warn('HAProxy was reloaded by someone else');
     this.#options.onRepair('worker');
     this.#options.onReplaced(worker);

@@ -1,7 +1,7 @@
 // When the next reload may begin: an interval after the last one where reloads are few, later where they go on and on,
 // because each one costs a start of HAProxy and lets new connections wait. Holds two numbers; the clock comes in.
 
-/** Where reloads go on and on they are so many times as far apart as one takes: docs/design/decisions.md. */
+/** Where reloads go on and on they are so many times as far apart as one takes: docs/design/decisions/0021-reload-pace.md. */
 const SPACING = 20;
 /** No further apart than so many intervals. */
 const MOST_INTERVALS = 5;

@@ -8,7 +8,7 @@ import { statSync } from 'node:fs';
 import { Slice } from '../../base/slice.ts';
 import { writeAtomically } from '../../host/atomic-file.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
-import type { HaproxyPaths } from '../process/process.ts';
+import type { HaproxyPaths } from '../paths.ts';
 import { keptRows } from '../socket/servers-state.ts';
 import type { BootedWorker } from '../worker.ts';
 

@@ -11,7 +11,7 @@ import { type BindFailure, readAlerts, splitBindFailures } from '../config/check
 import type { ConfigFile } from '../config/config-file.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import type { HaproxyPaths } from '../process/process.ts';
+import type { HaproxyPaths } from '../paths.ts';
 
 export interface StartFaultsOptions {
   readonly paths: HaproxyPaths;

@@ -1,4 +1,4 @@
-// The kinds of objects that are taken from the API server, and how each is asked for. Pure.
+// The kinds of objects that the agent reads from the API server, and their requests. Pure.
 
 import { ADDRESS_API_VERSION } from '../object-names.ts';
 import type { KubernetesObject } from '../objects.ts';
@@ -14,7 +14,7 @@ export const KINDS: readonly ReflectedKind[] = [
   'AddressClaim',
 ];
 
-/** One of each namespace where there are `namespaces`, otherwise one of all. `serviceSelector` is that of kubectl's -l. */
+/** One per namespace, or one for all if `namespaces` is empty. `serviceSelector` as in kubectl's -l. */
 export function resourcesOf(
   kind: ReflectedKind,
   namespaces: readonly string[],
@@ -32,7 +32,7 @@ export function resourcesOf(
 }
 
 interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plural' | 'isOptional'> {
-  /** Has no namespaces. */
+  /** Objects of this kind have no namespace. */
   readonly isOfCluster?: boolean;
 }
 
@@ -40,7 +40,7 @@ const API: Readonly<Record<ReflectedKind, KindOfApi>> = {
   Service: { apiVersion: 'v1', plural: 'services' },
   EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
   Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
-  // Only where the definitions in deploy/crds/ have been applied.
+  // Only in clusters that have the definitions of deploy/crds/.
   AddressPool: {
     apiVersion: ADDRESS_API_VERSION,
     plural: 'addresspools',

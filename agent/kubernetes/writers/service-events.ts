@@ -1,22 +1,22 @@
-// What is worth an Event: a condition that has changed, a problem that has come. Pure: from before and after.
+// The Events of a Service: for a condition that has changed, and for a new problem. Pure: from before and after.
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { Condition, CurrentService } from '../current-service.ts';
-import { allocatedAddresses, IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
+import { allocatedAddresses } from './service-patch.ts';
+import { IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
 
 export interface EventText {
   readonly type: 'Normal' | 'Warning';
   /** CamelCase. */
   readonly reason: string;
-  /** What was being done, CamelCase. */
+  /** What the agent did, CamelCase. */
   readonly action: string;
-  /** For people. */
   readonly note: string;
 }
 
 /**
- * Of a status that was written: an address came or went, traffic flows or no more. So a restart of the agent repeats
- * nothing. What makes a condition false has its own Event as a problem.
+ * The Events of a written status: only what it changed, so that a restart of the agent repeats none. What makes a
+ * condition false has its own Event as a problem.
  */
 export function writtenEvents(
   before: Pick<CurrentService, 'conditions'>,
@@ -25,12 +25,13 @@ export function writtenEvents(
   const events: EventText[] = [];
   const [oldIp, newIp] = bothOf(IP_ALLOCATED, before, after);
   const [old, now] = [oldIp, newIp].map((condition) => allocatedAddresses(condition).join(', '));
-  if (now !== '' && now !== old) events.push(normal('Allocated', 'Allocate', `Its addresses are ${now}`));
+  if (now !== '' && now !== old)
+    events.push(normal('Allocated', 'Allocate', `The Service has the addresses ${now}`));
   if (old !== '' && now === '')
-    events.push(normal('Released', 'Allocate', `It no longer has the addresses ${old}`));
+    events.push(normal('Released', 'Allocate', `The Service no longer has the addresses ${old}`));
   const [oldProgrammed, newProgrammed] = bothOf(PROGRAMMED, before, after);
   if (newProgrammed?.status === 'True' && oldProgrammed?.status !== 'True')
-    events.push(normal('Programmed', 'Program', 'All its ports are served'));
+    events.push(normal('Programmed', 'Program', 'All ports of the Service are served'));
   return events;
 }
 

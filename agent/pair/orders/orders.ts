@@ -1,6 +1,7 @@
 // An operator's orders: hand over once, or lock this host until it is unlocked. Each order may be repeated, and returns
 // when the traffic has moved, or with the reason why it has not.
 
+import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { contested, isActive, type Roles } from '../roles.ts';
 import type { MaintenanceFile } from './maintenance-file.ts';
@@ -22,6 +23,7 @@ export interface OrdersOptions {
   readonly done: () => void;
   /** An order has changed what lowers this host. */
   readonly onChanged: () => void;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -195,21 +197,21 @@ export class Orders {
 
   /** Until VIPs have come back, milliseconds; 0 if none are about to; undefined if they have not come in time. */
   async #untilBack(): Promise<number | undefined> {
-    const { takes, roles, peer } = this.#options;
+    const { takes, roles, peer, clock } = this.#options;
     if (!takes()) return 0;
-    const began = performance.now();
+    const began = clock.monotonic();
     if (!(await this.#until(() => !takes(), PREPARE_TIMEOUT_MS + this.#moveTimeoutMs))) return undefined;
-    const tookMs = Math.round(performance.now() - began);
+    const tookMs = Math.round(clock.monotonic() - began);
     await this.#until(() => contested(roles(), peer()?.roles ?? {}).length === 0, SETTLE_TIMEOUT_MS);
     return tookMs;
   }
 
   /** Until no traffic comes here any more, milliseconds; undefined if it still does. */
   async #untilAway(): Promise<number | undefined> {
-    const { roles, peer } = this.#options;
-    const began = performance.now();
+    const { roles, peer, clock } = this.#options;
+    const began = clock.monotonic();
     if (!(await this.#until(() => !isActive(roles()), this.#moveTimeoutMs))) return undefined;
-    const tookMs = Math.round(performance.now() - began);
+    const tookMs = Math.round(clock.monotonic() - began);
     // The peer's report comes after the advertisement.
     await this.#until(() => {
       const theirs = peer();
@@ -220,9 +222,10 @@ export class Orders {
 
   /** Whether the condition became true in time. */
   async #until(condition: () => boolean, timeoutMs: number): Promise<boolean> {
-    for (const end = performance.now() + timeoutMs; !condition(); ) {
-      if (this.#closed || performance.now() > end) return false;
-      await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
+    const { clock } = this.#options;
+    for (const end = clock.monotonic() + timeoutMs; !condition(); ) {
+      if (this.#closed || clock.monotonic() > end) return false;
+      await new Promise<void>((resolve) => clock.after(POLL_INTERVAL_MS, resolve));
     }
     return true;
   }

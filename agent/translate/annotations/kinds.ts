@@ -1,7 +1,6 @@
-// The kinds of value that an annotation can have: what is allowed, in words, and the function that reads it.
-// Whatever comes out of `parse` can stand as one bare word in an HAProxy line or command: no kind lets through a
-// blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII; only those of a body do, which can stand
-// between single quotes in the file. Pure.
+// The kinds of value that an annotation can have: a function that parses the value, and the allowed values in words.
+// The result of `parse` is safe as a bare word in HAProxy's configuration and commands: no blank, quote, backslash, `#`,
+// `$`, `%`, `;` and only ASCII. The kinds for a body are safe between single quotes. Pure.
 
 import { parseAddress } from '../../base/ip.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
@@ -9,13 +8,13 @@ import { isHarmlessPattern } from './body-pattern.ts';
 export type Limits = readonly [least: number, most: number];
 
 export interface Kind<T> {
-  /** One word or two for the table in the documentation. */
+  /** A word or two for the table in the documentation. */
   readonly type: string;
-  /** What is allowed, to go after `is not`. */
+  /** The allowed values; completes `is not`. */
   readonly words: string;
-  /** Where there are such; those of a duration in milliseconds. */
+  /** For numbers and durations; in milliseconds for durations. */
   readonly limits?: Limits;
-  /** undefined: not allowed. Takes time in proportion to the text at most. */
+  /** undefined if the value is not allowed. The time is at most proportional to the text. */
   parse(text: string): T | undefined;
   /** The text that parses to this value. */
   format(value: T): string;
@@ -56,9 +55,8 @@ export const DAY = 24 * HOUR;
 const UNITS: Readonly<Record<string, number>> = { d: DAY, h: HOUR, m: MINUTE, s: SECOND, ms: MILLISECOND };
 
 /**
- * Milliseconds, written as one whole number with its unit.
- * A bare number is refused: it would be milliseconds to who knows HAProxy or Octavia, and seconds to who knows
- * Kubernetes' probes.
+ * One whole number with its unit; gives milliseconds. A number without a unit is refused, because HAProxy and Octavia
+ * would read it as milliseconds, Kubernetes' probes as seconds.
  */
 export function duration(least: number, most: number): Kind<number> {
   return {
@@ -75,13 +73,13 @@ export function duration(least: number, most: number): Kind<number> {
 
 const OFF = /^0(?:ms|s|m|h|d)?$/;
 
-/** A duration that can also be switched off, by `0`, with a unit or without. */
+/** A duration, or `0` with or without a unit for off. */
 export function durationOrOff(least: number, most: number): Kind<number> {
   const on = duration(least, most);
   return { ...on, words: `0 or ${on.words}`, parse: (text) => (OFF.test(text) ? 0 : on.parse(text)) };
 }
 
-/** HAProxy takes such a path unquoted and unescaped, and sends it as it is. */
+/** A path that HAProxy accepts without quotes and sends unchanged. */
 const PATH = /^\/[A-Za-z0-9\-._~/?&=:@+]{0,255}$/;
 
 export const path: Kind<string> = {
@@ -91,7 +89,7 @@ export const path: Kind<string> = {
   format: (value) => value,
 };
 
-/** Codes and ranges, sorted and merged, so that two spellings of one set are one text. */
+/** Codes and ranges, sorted and merged, so that equal sets are equal texts. */
 export const statusCodes: Kind<string> = {
   type: 'status codes',
   words: 'a list of status codes from 100 to 599 and ranges of them, such as 200,204 or 200-399',
@@ -99,7 +97,7 @@ export const statusCodes: Kind<string> = {
   format: (value) => value,
 };
 
-/** Canonical addresses in the order they were written. */
+/** Canonical addresses in their given order. */
 export const addressPerFamily: Kind<readonly string[]> = {
   type: 'addresses',
   words: 'one IPv4 address, one IPv6 address, or one of each with a comma between them',
@@ -123,7 +121,7 @@ export const objectName: Kind<string> = {
   format: (value) => value,
 };
 
-/** What can be the value of a label in Kubernetes, and not empty. */
+/** A non-empty value of a Kubernetes label. */
 export const word: Kind<string> = {
   type: 'word',
   words: 'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
@@ -145,7 +143,7 @@ export const hostName: Kind<string> = {
 export const hostAndPort: Kind<string> = {
   type: 'host',
   words:
-    'a host name of at most 253 characters (letters, digits, - and .), perhaps with a port, as in example.com:8443, or nothing',
+    'a host name of at most 253 characters (letters, digits, - and .), with an optional port, as in example.com:8443, or nothing',
   parse: (text) => {
     const [, host = '', port = '1'] = /^([^:]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
     return text === '' || (isHost(host) && Number(port) <= 65_535) ? text : undefined;
@@ -161,7 +159,7 @@ export const grpcServiceName: Kind<string> = {
   format: (value) => value,
 };
 
-/** For a place between single quotes, where HAProxy takes everything else as it is. */
+/** A text for a place between single quotes, where HAProxy reads all other characters literally. */
 export const bodyText: Kind<string> = {
   type: 'text',
   words: "a text of at most 200 printable ASCII characters other than ' and \\",
@@ -169,11 +167,11 @@ export const bodyText: Kind<string> = {
   format: (value) => value,
 };
 
-/** Likewise. */
+/** A pattern for a place between single quotes. */
 export const bodyPattern: Kind<string> = {
   type: 'pattern',
   words:
-    "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} behind single characters and classes only",
+    "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} only after single characters and classes",
   parse: (text) => (text === '' || isHarmlessPattern(text) ? text : undefined),
   format: (value) => value,
 };

@@ -10,7 +10,7 @@ import {
 } from '../../../agent/address-keeper/address-keeper.ts';
 import type { ClaimHome } from '../../../agent/address-keeper/kept-claims.ts';
 import type { AddressClaim } from '../../../agent/addresses/addresses.ts';
-import { claimManifest } from '../../../agent/kubernetes/address-objects.ts';
+import { claimManifest } from '../../../agent/kubernetes/address-claim.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { FakeApi, type Json, refusal } from '../../support/kube/fake-api.ts';

@@ -4,8 +4,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-book.ts';
 import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
-import { type AddressClaim, sortedPorts } from '../../../agent/kubernetes/address-claim.ts';
-import { claimManifest, poolStatusManifest } from '../../../agent/kubernetes/address-objects.ts';
+import { type AddressClaim, claimManifest, sortedPorts } from '../../../agent/kubernetes/address-claim.ts';
+import { poolStatusManifest } from '../../../agent/kubernetes/address-pool.ts';
 import { subdomain } from '../../../agent/kubernetes/object-names.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import { crdFiles } from '../../../scripts/crds.ts';
@@ -36,11 +36,7 @@ test('parseObject() says what is wrong with a pool, and of which', (t) => {
 });
 
 for (const [what, json, message] of [
-  [
-    'a claim without a spec',
-    { metadata: { name: 'a' } },
-    'AddressClaim a: spec: missing, has to be a mapping',
-  ],
+  ['a claim without a spec', { metadata: { name: 'a' } }, 'AddressClaim a: spec: missing, must be a mapping'],
   [
     'a claim for nobody',
     { metadata: { name: 'a' }, spec: { address: '192.0.2.1' } },

@@ -70,7 +70,7 @@ for (const [value, error] of [
     [{ name: 'A', blocks: ['192.0.2.1'] }],
     'pools[0]: name: "A" is not a DNS name (a-z, 0-9, "-" and ".", at most 253 characters)',
   ],
-  [[{ name: 'a' }], 'pool "a": blocks: missing, has to be a list'],
+  [[{ name: 'a' }], 'pool "a": blocks: missing, must be a list'],
   [[{ name: 'a', blocks: [] }], 'pool "a": blocks: [] is not a list of at least one block'],
   [[{ name: 'a', blocks: ['192.0.2.1'], prio: 1 }], 'pool "a": prio: there is no such key'],
   [

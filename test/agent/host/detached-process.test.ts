@@ -15,7 +15,7 @@ async function folder(t: ExecutionContext<unknown>): Promise<string> {
 
 const shell = (script: string): readonly [string, readonly string[]] => ['sh', ['-c', script]];
 
-test('startDetached() says how a program has ended, and what it has said since', async (t) => {
+test('startDetached() reports how a program ended, and its messages since the start', async (t) => {
   const log = join(await folder(t), 'log');
   await writeFile(log, 'from before\n');
   const given = { log, env: { ...process.env, WORD: 'well' }, missing: 'HAPROXY_MISSING' } as const;
@@ -27,7 +27,7 @@ test('startDetached() says how a program has ended, and what it has said since',
   t.is(await killed.said(), '');
 });
 
-test('startDetached() puts a program into a session of its own', async (t) => {
+test('startDetached() starts a program in its own session', async (t) => {
   const log = join(await folder(t), 'log');
   const given = { log, env: process.env, missing: 'HAPROXY_MISSING' } as const;
   const { child, said, ended } = await startDetached(shell('cut -d " " -f 6 /proc/$$/stat'), given);
@@ -35,7 +35,7 @@ test('startDetached() puts a program into a session of its own', async (t) => {
   t.is(await said(), `${child.pid}\n`);
 });
 
-test('startDetached() fails with the code that it is given where there is no such program', async (t) => {
+test('startDetached() fails with the given code if the program does not exist', async (t) => {
   const log = join(await folder(t), 'log');
   const given = { log, env: process.env, missing: 'KEEPALIVED_MISSING' } as const;
   await t.throwsAsync(startDetached(['/there/is/none', []], given), {
@@ -44,7 +44,7 @@ test('startDetached() fails with the code that it is given where there is no suc
   });
 });
 
-test('pidIn() believes a pid file only where that process was started with the configuration', async (t) => {
+test('pidIn() accepts a pid file only if the process has the configuration on its command line', async (t) => {
   const directory = await folder(t);
   const pidFile = join(directory, 'pid');
   t.is(await pidIn(pidFile, process.execPath), undefined);
@@ -57,7 +57,7 @@ test('pidIn() believes a pid file only where that process was started with the c
   t.is(await pidIn(pidFile, process.argv[1] ?? ''), process.pid);
 });
 
-test('trimLog() empties a log that has grown too large, and leaves any other', async (t) => {
+test('trimLog() empties only a log that is too large', async (t) => {
   const log = join(await folder(t), 'log');
   await trimLog(log, 3);
   await writeFile(log, 'abc');
@@ -67,7 +67,7 @@ test('trimLog() empties a log that has grown too large, and leaves any other', a
   t.is((await stat(log)).size, 0);
 });
 
-test('pidIn() does not take a process for gone of which it can read nothing for lack of descriptors', async (t) => {
+test('pidIn() fails instead of reporting a process as gone if there are no descriptors left', async (t) => {
   const pidFile = join(await folder(t), 'pid');
   const config = process.argv[1] ?? '';
   await writeFile(pidFile, `${process.pid}\n`);

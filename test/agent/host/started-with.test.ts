@@ -7,7 +7,7 @@ import { requires } from '../../support/basics/requirements.ts';
 
 const test = requires(ava, { programs: ['unshare'] });
 
-/** Has `word` among its words for as long as the test runs; `within`: words of a command that becomes the rest. */
+/** A process with `word` on its command line until the end of the test; `within`: a command that starts it. */
 function sleeper(t: ExecutionContext<unknown>, word: string, within: readonly string[] = []): ChildProcess {
   const [program = '', ...words] = [...within, process.execPath, '-e', 'setTimeout(() => {}, 60_000)', word];
   const child = spawn(program, words, { stdio: 'ignore' });
@@ -15,18 +15,18 @@ function sleeper(t: ExecutionContext<unknown>, word: string, within: readonly st
   return child;
 }
 
-test('A process is found by its words, with its parent', async (t) => {
+test('startedWith() finds a process by its words, with its parent', async (t) => {
   const word = randomUUID();
   const { pid } = sleeper(t, word);
-  const isRight = (words: readonly string[]): boolean => words.includes(word);
+  const matches = (words: readonly string[]): boolean => words.includes(word);
   const found = await eventually(
-    () => startedWith(isRight),
+    () => startedWith(matches),
     ({ size }) => size > 0,
   );
   t.deepEqual([...found], [[pid, process.pid]]);
 });
 
-test('A process of a container on this host is not ours, whatever its words are', async (t) => {
+test('startedWith() leaves out a process of a container with the same words', async (t) => {
   const word = randomUUID();
   // Its own words, those of `unshare`, name the same: so does what it starts, which is alone in a process namespace.
   const outside = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--kill-child=KILL'];

@@ -66,23 +66,23 @@ test('A Service marks its own key, and not again when it is delivered unchanged'
   t.deepEqual(apply(cluster, { removed: [{ kind: 'Service', key: 'default/web' }] }).keys, []);
 });
 
-test('A Service of the API whose key a folder holds is eclipsed, and marks the key when it comes, differs or goes', (t) => {
+test('A Service of the API whose key a folder holds is shadowed, and marks the key when it comes, differs or goes', (t) => {
   const cluster = new Cluster();
   const ofApi = service({ uid: 'u1', type: 'ClusterIP' });
   apply(cluster, { upserted: [service()] });
-  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.shadowed('default/web'), undefined);
   t.deepEqual(apply(cluster, { upserted: [ofApi] }, 'api').keys, ['default/web']);
-  t.is(cluster.eclipsed('default/web')?.uid, 'u1');
+  t.is(cluster.shadowed('default/web')?.uid, 'u1');
   t.is(cluster.service('default/web')?.uid, '');
   t.deepEqual(apply(cluster, { upserted: [{ ...ofApi }] }, 'api').keys, []);
   t.deepEqual(apply(cluster, { upserted: [{ ...ofApi, type: 'LoadBalancer' }] }, 'api').keys, [
     'default/web',
   ]);
   t.deepEqual(apply(cluster, { removed: [ofApi] }, 'api').keys, ['default/web']);
-  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.shadowed('default/web'), undefined);
   apply(cluster, { upserted: [ofApi] }, 'api');
   apply(cluster, { removed: [service()] });
-  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.shadowed('default/web'), undefined);
   t.is(cluster.service('default/web')?.uid, 'u1');
 });
 
@@ -92,7 +92,7 @@ test('A Service of a folder that is not ours counts only where the API has none 
   const seen = () => [
     cluster.service('default/web')?.uid,
     cluster.isOfFolder('default/web'),
-    cluster.eclipsed('default/web')?.uid,
+    cluster.shadowed('default/web')?.uid,
   ];
   const ofFolder = service({ uid: 'folder', type: 'ClusterIP' });
   const ofApi = service({ uid: 'api', type: 'LoadBalancer' });
@@ -214,7 +214,7 @@ const keys = ['default/a', 'default/b'];
 const seen = (cluster: Cluster, key: string) => ({
   service: cluster.service(key),
   isOfFolder: cluster.isOfFolder(key),
-  eclipsed: cluster.eclipsed(key),
+  shadowed: cluster.shadowed(key),
   slices: cluster.slices(key),
 });
 const all = (cluster: Cluster) => ({

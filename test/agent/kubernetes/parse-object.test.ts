@@ -425,7 +425,7 @@ test(
   'a missing port',
   refused,
   service({ ports: [{}] }),
-  /spec\.ports\[0\]\.port: missing, has to be a whole number from 1 to 65535$/,
+  /spec\.ports\[0\]\.port: missing, must be a whole number from 1 to 65535$/,
 );
 test(
   'an unknown protocol',
@@ -454,7 +454,7 @@ test(
       { port: 80, name: 'b' },
     ],
   }),
-  /spec\.ports\[1\]\.port: 80\/TCP is there twice$/,
+  /spec\.ports\[1\]\.port: 80\/TCP occurs twice$/,
 );
 test(
   'the same port name twice',
@@ -465,13 +465,13 @@ test(
       { port: 81, name: 'a' },
     ],
   }),
-  /spec\.ports\[1\]\.name: "a" is there twice$/,
+  /spec\.ports\[1\]\.name: "a" occurs twice$/,
 );
 test(
   'several ports of which one has no name',
   refused,
   service({ ports: [{ port: 80, name: 'a' }, { port: 81 }] }),
-  /spec\.ports\[1\]\.name: missing, has to be given where there are several ports$/,
+  /spec\.ports\[1\]\.name: missing, required if there are several ports$/,
 );
 test(
   'an application protocol with a line break',
@@ -496,7 +496,7 @@ test(
   'a missing name',
   refused,
   { ...serviceJson(), metadata: {} },
-  /metadata\.name: missing, has to be a DNS label/,
+  /metadata\.name: missing, must be a DNS label/,
 );
 test(
   'missing metadata',
@@ -641,7 +641,7 @@ test(
   'a missing address type',
   refused,
   sliceJson('a', [], { addressType: undefined }),
-  /addressType: missing, has to be one of IPv4, IPv6, FQDN$/,
+  /addressType: missing, must be one of IPv4, IPv6, FQDN$/,
 );
 test(
   'a node name with a line break',
@@ -693,7 +693,7 @@ test(
   'a list inside a list',
   refused,
   listJson([listJson([])]),
-  'x.yaml: items[0]: List: a list inside a list is not read',
+  'x.yaml: items[0]: List: a list inside a list is not supported',
   'x.yaml',
 );
 test(
@@ -712,7 +712,7 @@ test('parseObject() drops a slice of FQDN addresses, and says so', (t) => {
     {
       object: 'EndpointSlice default/a',
       reason: 'InvalidEndpoint',
-      message: 'EndpointSlice default/a: addressType: "FQDN" is not served, only IPv4 and IPv6 are',
+      message: 'EndpointSlice default/a: addressType: "FQDN" is not supported, only IPv4 and IPv6 are',
     },
   ]);
 });

@@ -32,7 +32,7 @@ function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): Lo
 const FACTS: Readonly<Record<string, MemberFact | undefined>> = {
   up: { state: 'ready', weight: 16, isDown: false, cause: '' },
   unread: { state: 'ready', weight: 16, isDown: undefined, cause: '' },
-  down: { state: 'ready', weight: 16, isDown: true, cause: 'no answer in time (L7TOUT)' },
+  down: { state: 'ready', weight: 16, isDown: true, cause: 'the response timed out (L7TOUT)' },
   drain: { state: 'drain', weight: 16, isDown: false, cause: '' },
   maint: { state: 'maint', weight: 16, isDown: undefined, cause: '' },
   missing: undefined,

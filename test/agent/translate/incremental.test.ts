@@ -81,7 +81,7 @@ function shown({ loadBalancers, ignored, dependents }: DesiredState) {
   };
 }
 
-test('Whatever changes in whatever order, the model is that of the objects there are', (t) => {
+test('Translating changes step by step gives the same desired state as translating all objects', (t) => {
   const rounds = fc.array(fc.array(changes, { minLength: 1, maxLength: 4 }), { maxLength: 12 });
   const property = fc.property(rounds, (all) => {
     const state = new FollowedState(new Cluster());

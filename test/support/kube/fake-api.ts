@@ -20,10 +20,6 @@ export class FakeApi implements KubernetesApi {
     return (await this.fault(request)) ?? this.carryOut(request);
   }
 
-  stream(): Promise<never> {
-    throw new Error('This API server has no watches');
-  }
-
   close(): void {}
 
   put(path: string, object: Json): Json {

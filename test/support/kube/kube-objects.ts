@@ -99,7 +99,7 @@ export class Reported {
       serviceSelector: '',
       snapshotPath: undefined,
       // Loading the client library takes its time on a busy machine.
-      patience: 20_000,
+      snapshotAfterMs: 20_000,
       onFailure: (error) => this.log.push(`failure ${error.code} ${error.message}`),
       ...options,
       onChange: (change) => this.#take(change, options.onChange),

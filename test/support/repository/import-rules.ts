@@ -73,7 +73,16 @@ const PLACES: readonly Place[] = [
         'translate-services',
         'translate',
       ],
-      ...['haproxy-config', 'haproxy-socket', 'haproxy-process', 'writers', 'manifests', 'api', 'objects'],
+      ...[
+        'haproxy-config',
+        'haproxy-socket',
+        'haproxy-process',
+        'haproxy-paths',
+        'writers',
+        'manifests',
+        'api',
+        'objects',
+      ],
       ...['announcer', 'keepalived', 'pair', 'pair-values', 'orders', 'peers', ...LOW],
     ],
   },
@@ -140,13 +149,14 @@ const PLACES: readonly Place[] = [
   // HAProxy: a configuration, a control socket, what it counts, the program, its workers.
   {
     name: 'haproxy',
-    files: /^agent\/haproxy\/(dataplane|parts|outcome)\.ts$/,
+    files: /^agent\/haproxy\/(dataplane|parts|outcome|options)\.ts$/,
     imports: [
       ...[
         'haproxy-worker',
         'haproxy-process',
         'haproxy-stats',
         'haproxy-doors',
+        'haproxy-paths',
         'haproxy-socket',
         'haproxy-config',
       ],
@@ -157,31 +167,44 @@ const PLACES: readonly Place[] = [
     name: 'haproxy-worker',
     files: /^agent\/haproxy\/worker\//,
     imports: [
-      ...['haproxy-process', 'haproxy-stats', 'haproxy-doors', 'haproxy-socket', 'haproxy-config', 'daemon'],
+      ...[
+        'haproxy-process',
+        'haproxy-stats',
+        'haproxy-doors',
+        'haproxy-paths',
+        'haproxy-socket',
+        'haproxy-config',
+        'daemon',
+      ],
       ...['dataplane', ...LOW],
     ],
   },
   {
     name: 'haproxy-process',
     files: /^agent\/haproxy\/process\//,
-    imports: ['haproxy-socket', 'haproxy-doors', 'daemon', ...LOW],
+    imports: ['haproxy-socket', 'haproxy-doors', 'haproxy-paths', 'daemon', ...LOW],
   },
   {
     name: 'haproxy-stats',
     files: /^agent\/haproxy\/stats\//,
     imports: ['haproxy-socket', 'dataplane', ...LOW],
   },
+  { name: 'haproxy-paths', files: /^agent\/haproxy\/paths\.ts$/, imports: [] },
   {
     name: 'haproxy-doors',
     files: /^agent\/haproxy\/[\w-]+\.ts$/,
-    imports: ['haproxy-socket', 'haproxy-config', 'dataplane', ...LOW],
+    imports: ['haproxy-paths', 'haproxy-socket', 'haproxy-config', 'dataplane', ...LOW],
   },
   {
     name: 'haproxy-socket',
     files: /^agent\/haproxy\/socket\//,
     imports: ['haproxy-config', 'dataplane', ...LOW],
   },
-  { name: 'haproxy-config', files: /^agent\/haproxy\/config\//, imports: ['daemon', ...LOW] },
+  {
+    name: 'haproxy-config',
+    files: /^agent\/haproxy\/config\//,
+    imports: ['haproxy-paths', 'daemon', ...LOW],
+  },
   { name: 'daemon', files: /^agent\/dataplane\/daemon\//, imports: [...LOW] },
   { name: 'dataplane', files: /^agent\/dataplane\//, imports: VALUES },
 
@@ -202,8 +225,9 @@ const PLACES: readonly Place[] = [
   { name: 'access', files: /^agent\/kubernetes\/access\//, imports: LOW },
   { name: 'objects', files: /^agent\/kubernetes\//, imports: VALUES },
 
+  { name: 'exposition', files: /^health\/exposition\.ts$/, imports: VALUES },
   { name: 'metrics', files: /^health\/metrics\//, imports: ['exposition', ...VALUES] },
-  { name: 'health', files: /^health\//, imports: ['metrics', ...LOW] },
+  { name: 'health', files: /^health\//, imports: ['metrics', 'exposition', ...LOW] },
   { name: 'host', files: /^agent\/host\//, imports: VALUES },
   { name: 'base', files: /^agent\/base\//, imports: ['model'] },
   { name: 'model', files: /^agent\/model\//, imports: [] },

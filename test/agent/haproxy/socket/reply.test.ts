@@ -46,12 +46,12 @@ const failures: readonly (readonly [string, Command, string, Failure])[] = [
   ['an unknown ACL before 3.2', cidr, 'Unknown map identifier. Please use #<id> or <file>.\n', 'missing-acl'],
 ];
 for (const [title, command, text, kind] of failures) {
-  test(`judgeReply() of ${command.kind} tells ${title}: ${kind}`, (t) => {
+  test(`judgeReply() of ${command.kind} returns ${kind} for ${title}`, (t) => {
     t.deepEqual(judgeReply(command, text), { ok: false, kind, text: text.trimEnd() });
   });
 }
 
-test('judgeReply() does not depend on how many line feeds end a reply', (t) => {
+test('judgeReply() ignores line feeds at the end of a reply', (t) => {
   for (const ending of ['', '\n', '\n\n']) {
     t.deepEqual(judgeReply(add, `New server registered.${ending}`), { ok: true });
     t.deepEqual(judgeReply(remove, `Server deleted.${ending}`), { ok: true });
@@ -59,7 +59,7 @@ test('judgeReply() does not depend on how many line feeds end a reply', (t) => {
   }
 });
 
-test('judgeReply() takes no text for a success but the exact one', (t) => {
+test('judgeReply() accepts only the exact success text', (t) => {
   const exact = ['', 'New server registered.', 'Server deleted.'];
   const around = fc.oneof(fc.constantFrom('', 'a\n'), fc.string());
   // What resembles one would be taken by a look at its beginning, its end or a part of it.

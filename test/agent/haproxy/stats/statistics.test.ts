@@ -44,7 +44,7 @@ class Worker {
     return lines.map((line) => {
       if (line !== 'show info') return proxyRows(line, ['default:web:tcp:80:v4'], { stot: this.sessions });
       const stopping = this.isStopping ? 1 : 0;
-      return `Pid: ${this.pid}\nStart_time_sec: 7\nStopping: ${stopping}\nCurrConns: ${this.connections}`;
+      return `Version: 2.6.12\nPid: ${this.pid}\nStart_time_sec: 7\nStopping: ${stopping}\nCurrConns: ${this.connections}`;
     });
   }
 }
@@ -56,7 +56,7 @@ async function start(t: ExecutionContext<unknown>, worker: Worker | undefined) {
   const make = (): Statistics =>
     new Statistics({
       file: join(directory, 'counters'),
-      wanted: new Map(),
+      desired: new Map(),
       active: () => state.active,
       detail: () => 'member',
       log: silentLog(),
@@ -90,7 +90,7 @@ function sessions(sample: Sample | undefined): number | undefined {
   return sample?.series.pool[0]?.values[SESSIONS];
 }
 
-test('A round that a scrape waits for reads without rests, another one rests after each portion', async (t) => {
+test('A round reads without rests if a scrape waits for it, and rests after each portion otherwise', async (t) => {
   const worker = new Worker(1);
   const { clock, statistics } = await start(t, worker);
   worker.sessions = 3;
@@ -108,7 +108,7 @@ test('A round that a scrape waits for reads without rests, another one rests aft
   t.is(sample?.age(), 1.015);
 });
 
-test('A round under way goes faster once a scrape waits for it', async (t) => {
+test('A round under way stops resting when a scrape waits for it', async (t) => {
   const worker = new Worker(1);
   const { clock, statistics } = await start(t, worker);
   worker.onStat = () => clock.hang(1_000);
@@ -122,7 +122,7 @@ test('A round under way goes faster once a scrape waits for it', async (t) => {
   t.is(sessions(state.sample), 0);
 });
 
-test('A round during which a worker is replaced reads the new one, and no counter goes back', async (t) => {
+test('A round reads the new worker if the worker is replaced, and no counter goes back', async (t) => {
   const [first, second] = [new Worker(1), new Worker(2)];
   const { clock, state, statistics } = await start(t, first);
   first.sessions = 5;
@@ -142,7 +142,7 @@ test('A round during which a worker is replaced reads the new one, and no counte
   t.is(sessions(round.sample), 7);
 });
 
-test('A round gives nothing if no worker can be read', async (t) => {
+test('A round returns undefined if no worker can be read', async (t) => {
   const worker = new Worker(1);
   const { clock, state, statistics } = await start(t, worker);
   const result = async () => {
@@ -156,7 +156,7 @@ test('A round gives nothing if no worker can be read', async (t) => {
   t.deepEqual(await result(), [true, undefined]);
 });
 
-test('A worker that was replaced is let go a second later if no round was ever asked for', async (t) => {
+test('Statistics closes the connection to a replaced worker a second later if there was no round', async (t) => {
   const old = new Worker(41);
   const { clock, statistics } = await start(t, undefined);
   statistics.retire(old.runtime);
@@ -167,7 +167,7 @@ test('A worker that was replaced is let go a second later if no round was ever a
   t.is(old.asked, 0);
 });
 
-test('A worker that was replaced is read with each round, and a last time after its last connection', async (t) => {
+test('Statistics reads a replaced worker with each round, and a last time after its last connection', async (t) => {
   const [old, next] = [new Worker(1), new Worker(2)];
   const { clock, state, statistics } = await start(t, old);
   old.sessions = 5;
@@ -191,7 +191,7 @@ test('A worker that was replaced is read with each round, and a last time after 
   t.is(last?.oldWorkers, 0);
 });
 
-test('What an old worker has counted is in the file before it is shown', async (t) => {
+test('Statistics writes the counts of an old worker to the file before it shows them', async (t) => {
   const [old, next] = [new Worker(1), new Worker(2)];
   const { state, statistics, make } = await start(t, old);
   await statistics.read({ isAwaited: true });
@@ -207,7 +207,7 @@ test('What an old worker has counted is in the file before it is shown', async (
   t.is(sessions(await afterKill.read({ isAwaited: true })), 5);
 });
 
-test('close() lets go of a worker that was replaced a moment ago', async (t) => {
+test('close() closes the connection to a worker that was replaced a moment ago', async (t) => {
   const { statistics } = await start(t, undefined);
   const [old, late] = [new Worker(42), new Worker(43)];
   statistics.retire(old.runtime);
@@ -217,7 +217,7 @@ test('close() lets go of a worker that was replaced a moment ago', async (t) => 
   t.is(late.closed, 1, 'It is not followed any more');
 });
 
-test('The next agent continues the totals, after an end and after a kill', async (t) => {
+test('The next agent continues the totals after close() and after a kill', async (t) => {
   const worker = new Worker(1);
   const { statistics, make } = await start(t, worker);
   worker.sessions = 4;

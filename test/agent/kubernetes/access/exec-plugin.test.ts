@@ -126,14 +126,14 @@ test(
   refused,
   { 'auth-provider': { name: 'openstack' } },
   {},
-  /user "u": "auth-provider" "openstack" is not read/,
+  /user "u": "auth-provider" is not supported/,
 );
 test(
   'a server without TLS',
   refused,
   { token: 'secret' },
   { server: 'http://127.0.0.1:1' },
-  /has no TLS, and "insecure-skip-tls-verify" does not say/,
+  /has no TLS, which is allowed only with "insecure-skip-tls-verify: true"/,
 );
 test(
   'a proxy of another kind',
@@ -170,7 +170,7 @@ test(
   'prints no time',
   useless,
   printing({ token: 'secret', expirationTimestamp: 'soon' }),
-  /printed an expirationTimestamp that is no time$/,
+  /printed an expirationTimestamp that is not a time$/,
 );
 test('prints no end', useless, 'yes secret', /printed too much$/);
 test(

@@ -71,5 +71,5 @@ for (const text of ['socks5://192.0.2.1:1080', 'http://', 'ftp://a:secret@b'])
 
 test('throughProxy() leaves no other way, neither with a proxy nor without', (t) => {
   t.deepEqual(throughProxy(PROXY), { proxyEnv: { http_proxy: PROXY, https_proxy: PROXY, no_proxy: '' } });
-  t.deepEqual(throughProxy(undefined), { proxyEnv: {} });
+  t.deepEqual(throughProxy(''), { proxyEnv: {} });
 });

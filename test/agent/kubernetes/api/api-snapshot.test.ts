@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/base/errors.ts';
+import { isMapping } from '../../../../agent/base/validate.ts';
+import { RecordLog } from '../../../../agent/host/record-log.ts';
 import { ApiSnapshot } from '../../../../agent/kubernetes/api/api-snapshot.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
@@ -48,7 +50,7 @@ function snapshotOf(path: string, scope = 'all') {
     scope,
     objects: () => objects.values(),
     onFailure: (error) => failures.push(error),
-    times: { delay: 60_000 },
+    times: { delayMs: 60_000 },
   });
   const put = (...news: KubernetesObject[]) => {
     for (const object of news) objects.set(object.key, object);
@@ -135,18 +137,22 @@ test('A line that is damaged or torn costs only itself', async (t) => {
   t.regex(reader.failures[0]?.message ?? '', /^1 lines? of ".*" are damaged/);
 });
 
-test('A snapshot of another scope, another version, or nothing is of no use', async (t) => {
+test('A snapshot of another scope or format, or an empty one, is not used', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(service);
   snapshot.start();
   await snapshot.flush();
   t.is(await loaded(path, 'other'), undefined);
-  const text = await readFile(path, 'utf8');
-  await writeFile(path, text.replace('addresses', 'houses').replace('"created', '"made'));
+  await new RecordLog(path).write([['header', '{"format":0,"scope":"all"}']]);
   t.is(await loaded(path), undefined);
   await writeFile(path, '');
   t.is(await loaded(path), undefined);
+});
+
+test('FORMAT is raised with each change of the fields of objects', (t) => {
+  const fields = SAMPLES.map((sample) => fieldsOf(parseObject(sample, '').objects[0]).join(' '));
+  t.deepEqual(fields, FIELDS, 'Raise FORMAT in api-snapshot.ts, and correct FIELDS');
 });
 
 test('The file is written anew once it has grown too long, is gone, or is not what it was', async (t) => {
@@ -189,3 +195,68 @@ test('A folder that cannot be written harms nothing but the snapshot', async (t)
   await snapshot.flush();
   t.is(failures[0]?.code, 'FILE_WRITE');
 });
+
+/** The paths of all fields. */
+function fieldsOf(value: unknown, path = ''): readonly string[] {
+  if (Array.isArray(value)) return fieldsOf(value[0], `${path}[]`);
+  if (!isMapping(value)) return [path];
+  const fields = Object.entries(value);
+  if (fields.length === 0) return [path];
+  return fields.flatMap(([name, field]) => fieldsOf(field, path === '' ? name : `${path}.${name}`));
+}
+
+/** One of each kind, with every list filled. */
+const SAMPLES = [
+  {
+    kind: 'Service',
+    apiVersion: 'v1',
+    metadata: { name: 'a', creationTimestamp: '2026-01-31T12:00:00Z' },
+    spec: { ports: [{ port: 1 }] },
+  },
+  {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    metadata: { name: 'a' },
+    addressType: 'IPv4',
+    ports: [{ port: 1 }],
+    endpoints: [{ addresses: ['10.0.0.1'] }],
+  },
+  { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } },
+  {
+    kind: 'AddressPool',
+    apiVersion: 'headgate.io/v1alpha1',
+    metadata: { name: 'a' },
+    spec: {
+      blocks: ['192.0.2.1'],
+      serviceAllocation: {
+        namespaces: ['a'],
+        serviceSelector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] },
+      },
+    },
+  },
+  {
+    kind: 'AddressClaim',
+    apiVersion: 'headgate.io/v1alpha1',
+    metadata: { name: 'a' },
+    spec: { address: '192.0.2.1', service: 'a/b', ports: [{ protocol: 'TCP', port: 1 }] },
+  },
+];
+
+/** Of the samples, in FORMAT 1. */
+const FIELDS: readonly string[] = [
+  'kind key namespace name uid created labels annotations type loadBalancerClass loadBalancerIP ' +
+    'loadBalancerSourceRanges[] externalIPs[] clusterIPs[] headless externalTrafficPolicy ' +
+    'healthCheckNodePort affinitySeconds allocateLoadBalancerNodePorts publishNotReadyAddresses ' +
+    'ipFamilies[] ipFamilyPolicy ports[].name ports[].protocol ports[].port ports[].nodePort ' +
+    'ports[].appProtocol deleting statusIPs[]',
+  'kind key namespace name uid serviceName family endpoints[].address endpoints[].ready ' +
+    'endpoints[].serving endpoints[].terminating endpoints[].nodeName endpoints[].forZones ' +
+    'endpoints[].forNodes endpoints[].target ports[].name ports[].protocol ports[].port triggerTime',
+  'kind key name uid labels internalIPs[] noExecute deleting',
+  'kind key name source uid blocks[].family blocks[].first blocks[].last priority auto draining ' +
+    'shareAcrossNamespaces namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
+    'selector.matchExpressions[].operator selector.matchExpressions[].values[]',
+  'kind key uid resourceVersion claim.kind claim.name claim.address claim.family claim.pool ' +
+    'claim.service claim.serviceUID claim.sharingKey claim.ports[].protocol claim.ports[].port ' +
+    'claim.since claim.heldUntil claim.reserved claim.namespace',
+];

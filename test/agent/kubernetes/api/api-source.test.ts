@@ -14,7 +14,7 @@ function failing(t: ExecutionContext, code: ErrorCode) {
     namespaces: [],
     serviceSelector: '',
     snapshotPath: undefined,
-    patience: 10_000_000,
+    snapshotAfterMs: 10_000_000,
     onChange: () => t.fail(),
     onFailure: () => t.fail(),
     observer: {
@@ -67,7 +67,7 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
       namespaces: [],
       serviceSelector: '',
       snapshotPath: undefined,
-      patience: 10_000_000,
+      snapshotAfterMs: 10_000_000,
       onChange: (change) => changes.push(change),
       onFailure: () => t.fail(),
     });
@@ -107,7 +107,7 @@ test('A Service that was seen only in a list that broke off is not there for tho
     namespaces: [],
     serviceSelector: '',
     snapshotPath: undefined,
-    patience: 10_000_000,
+    snapshotAfterMs: 10_000_000,
     onChange: () => undefined,
     onFailure: () => t.fail(),
     observer: { onFailure: () => seen.push(source.currentService('default/ghost')?.uid) },

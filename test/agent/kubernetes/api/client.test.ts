@@ -114,7 +114,7 @@ test('A request has our name, our token, its query and its body; any status is a
   t.is(came?.body, '{"é":1}');
 });
 
-test('stream() gives lines as they come, and an error where they break off', async (t) => {
+test('open() gives the body as it arrives, and an error if it breaks off', async (t) => {
   const speak = async (response: ServerResponse) => {
     response.writeHead(200);
     for (const part of ['{"a"', ':1}\n{"b":2', '}\n\n{"c']) {
@@ -125,16 +125,16 @@ test('stream() gives lines as they come, and an error where they break off', asy
   };
   const { url } = await serve(t, (_, response) => void speak(response));
   const client = await clientOf(t, url);
-  const { status, lines } = await client.stream(get);
-  const seen: string[] = [];
+  const { status, chunks } = await client.open(get);
+  let seen = '';
   const error = await failureOf(
     (async () => {
-      for await (const line of lines) seen.push(line);
+      for await (const chunk of chunks) seen += Buffer.from(chunk).toString();
     })(),
   );
   t.deepEqual(
     [status, seen, error.code, error.retry],
-    [200, ['{"a":1}', '{"b":2}'], 'API_UNREACHABLE', 'later'],
+    [200, '{"a":1}\n{"b":2}\n\n{"c', 'API_UNREACHABLE', 'later'],
   );
 });
 

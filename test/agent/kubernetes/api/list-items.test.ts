@@ -61,22 +61,15 @@ test('ListItems throws for a list that breaks off, and for what is none', (t) =>
 
 test('Lines gives whole lines, however the bytes are cut', (t) => {
   fc.assert(
-    fc.property(
-      fc.array(fc.string({ unit: 'binary' })),
-      fc.string({ unit: 'binary' }),
-      cuts,
-      (texts, rest, places) => {
-        const wanted = texts.map((text) => text.replaceAll('\n', ' '));
-        const end = rest.replaceAll('\n', ' ');
-        const lines = new Lines();
-        const text = [...wanted, end].join('\n');
-        const found = chunksOf(text, places).flatMap((chunk) => [...lines.push(chunk)]);
-        t.deepEqual(
-          found,
-          wanted.map((line) => Buffer.from(line).toString()).filter((line) => line !== ''),
-        );
-        t.is(lines.rest(), Buffer.from(end).toString());
-      },
-    ),
+    fc.property(fc.array(fc.string({ unit: 'binary' })), cuts, (texts, places) => {
+      const wanted = texts.map((text) => text.replaceAll('\n', ' '));
+      const lines = new Lines();
+      const text = [...wanted, 'without an end'].join('\n');
+      const found = chunksOf(text, places).flatMap((chunk) => [...lines.push(chunk)]);
+      t.deepEqual(
+        found,
+        wanted.map((line) => Buffer.from(line).toString()).filter((line) => line !== ''),
+      );
+    }),
   );
 });

@@ -52,6 +52,8 @@ const service = (name: string, version: number, { port = 80, uid = `uid-${name}`
   spec: { type: 'LoadBalancer', ports: [{ port }] },
 });
 
+const JSON_BODY = { 'content-type': 'application/json' };
+
 function answer(status: number, text: string, headers: Record<string, string> = {}): Answer {
   return () => ({
     status,
@@ -202,7 +204,7 @@ test('Failures are tried again for ever, less and less often, and say what happe
   const { api, reflector, log } = run(
     t,
     new Script(
-      [unreachable, answer(403, '{"message":"services is forbidden"}'), answer(503, 'x'), list(5)],
+      [unreachable, answer(403, '{"message":"services is forbidden"}', JSON_BODY), answer(503, 'x'), list(5)],
       [open()],
     ),
   );
@@ -213,8 +215,8 @@ test('Failures are tried again for ever, less and less often, and say what happe
   t.is(api.lists.length, 4);
   t.deepEqual(log.slice(0, 3), [
     'failure API_UNREACHABLE Nobody answers',
-    'failure API_REFUSED Cannot list services: 403 services is forbidden',
-    'failure API_REFUSED Cannot list services: 503',
+    'failure API_REFUSED Cannot list services: The API server answers 403: services is forbidden',
+    'failure API_REFUSED Cannot list services: The API server answers 503: "x"',
   ]);
   await until(() => reflector.status().fault === '');
 });

@@ -88,7 +88,7 @@ test('Of an object that is in the file twice the first one counts', (t) => {
     {
       object: 'Service default/a',
       reason: 'DuplicateObject',
-      message: '/m/web.yaml: Service default/a is in this file twice, the first one counts',
+      message: '/m/web.yaml: Service default/a is in this file twice: the first one counts',
     },
   ]);
 });

@@ -6,7 +6,7 @@ import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ManifestSnapshots } from '../../../../agent/kubernetes/manifests/manifest-snapshots.ts';
 import { NEVER, temporaryFolder } from '../../../support/values/watched-manifests.ts';
 
-function open(t: ExecutionContext, times = { delay: NEVER, retry: NEVER }) {
+function open(t: ExecutionContext, times = { delayMs: NEVER, retryMs: NEVER }) {
   const { root } = temporaryFolder(t);
   const directory = join(root, 'state/snapshots');
   const failures: HeadgateError[] = [];
@@ -136,7 +136,7 @@ test('An empty snapshot counts as none', async (t) => {
 });
 
 test('A snapshot that cannot be written is told of, and written once it can be', async (t) => {
-  const { root, snapshots, failures } = open(t, { delay: 1, retry: 20 });
+  const { root, snapshots, failures } = open(t, { delayMs: 1, retryMs: 20 });
   writeFileSync(join(root, 'state'), 'in the way');
   snapshots.save('/m/a.yaml', Buffer.from('1'));
   while (failures.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -157,7 +157,7 @@ test('What was in a file before it became half written stays, however long it st
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 2000 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 2000 });
   truncateSync(file);
   write(join(manifests, 'sign.yaml'), yaml('sign'));
   await watched.until(() => names(watched).includes('sign'));
@@ -167,19 +167,19 @@ test('What was in a file before it became half written stays, however long it st
   t.is(portOf(watched), 80);
 });
 
-test('What disappears is removed after the patience, and not before', async (t) => {
+test('What disappears is removed after the lossDelayMs, and not before', async (t) => {
   const { manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), `${yaml('a')}---\n${yaml('b')}`);
   write(join(manifests, 'c.yaml'), yaml('c'));
   write(join(manifests, 'd.yaml'), yaml('d'));
-  const patience = 150;
-  const watched = await watchManifests(t, manifests, { patience });
+  const lossDelayMs = 150;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
   const begin = performance.now();
   write(join(manifests, 'a.yaml'), yaml('a'));
   rmSync(join(manifests, 'c.yaml'));
   truncateSync(join(manifests, 'd.yaml'));
   await watched.until(() => names(watched).length < 4);
-  t.true(performance.now() - begin >= patience);
+  t.true(performance.now() - begin >= lossDelayMs);
   await watched.until(() => names(watched).length === 1);
   t.deepEqual(names(watched), ['a']);
 });
@@ -189,12 +189,12 @@ test('A large file that loses most of its objects is believed only after a longe
   const file = join(manifests, 'all.yaml');
   const all = Array.from({ length: 12 }, (_, index) => yaml(`web-${index}`));
   write(file, all.join('---\n'));
-  const patience = 20;
-  const watched = await watchManifests(t, manifests, { patience });
+  const lossDelayMs = 20;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
   const begin = performance.now();
   write(file, all.slice(0, 2).join('---\n'));
   await watched.until(() => names(watched).length === 2);
-  t.true(performance.now() - begin >= 20 * patience);
+  t.true(performance.now() - begin >= 20 * lossDelayMs);
   write(file, all.slice(0, 1).join('---\n'));
   await watched.until(() => names(watched).length === 1);
   t.deepEqual(names(watched), ['web-0']);
@@ -204,7 +204,7 @@ test('A file that goes on changing does not keep alive what has gone from it', a
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, `${yaml('web')}---\n${yaml('gone')}`);
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   for (let port = 1; names(watched).includes('gone'); port++) {
     write(file, yaml('web', port));
     await watched.until(() => portOf(watched) === port);
@@ -217,7 +217,7 @@ test('A file that is deleted and made again is no removal', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 2000 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 2000 });
   rmSync(file);
   write(join(manifests, 'sign.yaml'), yaml('sign'));
   await watched.until(() => names(watched).includes('sign'));
@@ -295,7 +295,7 @@ test('A symbolic link to its own folder is followed once', async (t) => {
 
 test('Subfolders made later are watched, and those removed give up their objects', async (t) => {
   const { manifests } = temporaryFolder(t);
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   write(join(manifests, 'x/y/a.yaml'), yaml('web'));
   await watched.until(() => portOf(watched) === 80);
   write(join(manifests, 'x/y/a.yaml'), yaml('web', 81));
@@ -309,7 +309,7 @@ test('A folder that goes away keeps its objects in force, and its return is seen
   const { manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('web'));
   write(join(manifests, 'b.yaml'), yaml('other'));
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   rmSync(manifests, { recursive: true });
   await watched.until(() => watched.problems.length === 1);
   t.deepEqual(watched.problems, [`${manifests}: Cannot read the folder; what was in it stays in force`]);
@@ -328,7 +328,7 @@ test('A change that no event tells of is found by the next look at everything', 
   write(join(root, 'elsewhere/a.yaml'), yaml('web'));
   symlinkSync('../elsewhere/a.yaml', join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
-    folderTimes: { interval: 50, unwatchedInterval: 50 },
+    folderTimes: { intervalMs: 50, unwatchedIntervalMs: 50 },
   });
   t.is(portOf(watched), 80);
   write(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
@@ -342,7 +342,7 @@ test('A change that the kernel should have told of, and has not, is found by a l
   // Another name of the same file, of whose folder nobody is told.
   linkSync(join(root, 'elsewhere/a.yaml'), join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
-    folderTimes: { interval: 20, unwatchedInterval: 60_000 },
+    folderTimes: { intervalMs: 20, unwatchedIntervalMs: 60_000 },
   });
   writeFileSync(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
   await watched.until(() => portOf(watched) === 81);
@@ -353,7 +353,7 @@ test('A broken file keeps its last good content whole, and all other files go on
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, `${yaml('a')}---\n${yaml('b')}`);
-  const watched = await watchManifests(t, manifests, { patience: 50 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
   write(file, `${yaml('a', 81)}---\n${yaml('b', 70000)}`);
   write(join(manifests, 'c.yaml'), yaml('c'));
   await watched.until(() => watched.problems.length === 1 && names(watched).includes('c'));
@@ -375,7 +375,7 @@ test('What was taken out of a file goes also where the same text is written once
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, `${yaml('a')}---\n${yaml('b')}`);
-  const watched = await watchManifests(t, manifests, { patience: 500 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 500 });
   write(file, yaml('a', 81));
   await watched.until(() => portOf(watched, 'a') === 81);
   t.deepEqual(names(watched), ['a', 'b']);
@@ -408,7 +408,7 @@ test('A broken file falls back to its snapshot after a restart', async (t) => {
   await first.until(() => portOf(first) === 82);
   await first.source.close();
   write(file, 'a: [');
-  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const second = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 50 });
   t.is(portOf(second), 82);
   t.regex(
     second.problems[0] ?? '',
@@ -416,7 +416,7 @@ test('A broken file falls back to its snapshot after a restart', async (t) => {
   );
   // Neither does the broken content replace the snapshot.
   await second.source.close();
-  const third = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const third = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 50 });
   t.is(portOf(third), 82);
   write(file, yaml('web', 83));
   await third.until(() => portOf(third) === 83);
@@ -431,7 +431,7 @@ test('A folder that is away when the agent starts counts on as it was last seen,
   await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
   renameSync(manifests, join(root, 'away'));
   await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
-  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 50 });
   t.deepEqual(names(watched), ['other', 'web']);
   t.deepEqual(watched.problems, [`${manifests}: Cannot read the folder; what was in it stays in force`]);
   rmSync(join(root, 'away/sub'), { recursive: true });
@@ -459,7 +459,7 @@ test('A file that is empty when the agent starts keeps the objects of its snapsh
   const patient = await watchManifests(t, manifests, { snapshotDirectory });
   t.is(portOf(patient), 80);
   await patient.source.close();
-  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 1_000 });
+  const second = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 1_000 });
   t.is(portOf(second), 80);
   await second.until(() => second.objects.size === 0);
   await second.source.close();
@@ -484,7 +484,7 @@ test('A folder that has been emptied when the agent starts counts on for a momen
   t.deepEqual(names(doubting), ['s0', 's1']);
   t.deepEqual(doubting.problems, []);
   await doubting.source.close();
-  const patient = await watchManifests(t, manifests, { snapshotDirectory, patience: 20 });
+  const patient = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 20 });
   await patient.until(() => patient.objects.size === 0);
   await patient.source.close();
   t.is((await watchManifests(t, manifests, { snapshotDirectory })).objects.size, 0);
@@ -494,9 +494,9 @@ test('An empty folder in the place of the one that was read before counts as awa
   const { root, manifests, snapshotDirectory } = await readBefore(t, 2);
   renameSync(manifests, join(root, 'away'));
   write(join(manifests, '.hidden'), 'is passed over');
-  await (await watchManifests(t, manifests, { snapshotDirectory, patience: 1 })).source.close();
-  const folderTimes = { interval: 50, unwatchedInterval: 50 };
-  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience: 1, folderTimes });
+  await (await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 1 })).source.close();
+  const folderTimes = { intervalMs: 50, unwatchedIntervalMs: 50 };
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 1, folderTimes });
   t.deepEqual(names(watched), ['s0', 's1']);
   t.deepEqual(watched.problems, [`${manifests}: The folder is empty; what was in it stays in force`]);
   write(join(manifests, 'none.yaml'), '');
@@ -509,8 +509,8 @@ test('An empty folder in the place of the one that was read before counts as awa
 test('An empty folder in the place of another one takes nothing away', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('a'));
-  const folderTimes = { interval: 50, unwatchedInterval: 50 };
-  const watched = await watchManifests(t, manifests, { patience: 1, folderTimes });
+  const folderTimes = { intervalMs: 50, unwatchedIntervalMs: 50 };
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 1, folderTimes });
   renameSync(manifests, join(root, 'away'));
   mkdirSync(manifests);
   await watched.until(() => /: The folder is empty; /.test(watched.problems[0] ?? ''));
@@ -539,7 +539,7 @@ test('What is missing at the start is gone at once, unless it is more than half'
   t.deepEqual(doubting.problems, []);
   await doubting.source.close();
   const begin = performance.now();
-  const patient = await watchManifests(t, manifests, { snapshotDirectory, patience: 20 });
+  const patient = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 20 });
   t.deepEqual(names(patient), ['s0', 's1', 's2']);
   await patient.until(() => names(patient).length === 1);
   t.true(performance.now() - begin >= 20 * 20);
@@ -563,8 +563,8 @@ test('While the files of a folder come back one after the other the rest of them
   const { manifests, snapshotDirectory, files } = await readBefore(t, 6);
   for (const file of files) rmSync(file);
   write(files[0] ?? '', yaml('s0', 81));
-  const patience = 100;
-  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience });
+  const lossDelayMs = 100;
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs });
   const begin = performance.now();
   for (const [at, file] of files.entries()) {
     if (at === 0 || at === 5) continue;
@@ -572,7 +572,7 @@ test('While the files of a folder come back one after the other the rest of them
     write(file, yaml(`s${at}`, 81));
     await watched.until(() => portOf(watched, `s${at}`) === 81);
   }
-  t.true(performance.now() - begin > 20 * patience);
+  t.true(performance.now() - begin > 20 * lossDelayMs);
   t.deepEqual(removals(watched), []);
   await watched.until(() => names(watched).length === 5);
   t.deepEqual(removals(watched), ['default/s5']);
@@ -582,14 +582,14 @@ test('Many files that are removed at once are believed to be gone only after a l
   const { manifests } = temporaryFolder(t);
   const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
   for (const [at, file] of files.entries()) write(file, `${yaml(`s${at}`)}---\n${yaml(`t${at}`)}`);
-  const patience = 20;
-  const watched = await watchManifests(t, manifests, { patience });
+  const lossDelayMs = 20;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
   for (const file of files.slice(0, 8)) rmSync(file);
   await watched.until(() => watched.objects.size === 24);
   const next = performance.now();
   for (const file of files.slice(8, 18)) rmSync(file);
   await watched.until(() => watched.objects.size < 24);
-  t.true(performance.now() - next >= 20 * patience);
+  t.true(performance.now() - next >= 20 * lossDelayMs);
   await watched.until(() => watched.objects.size === 4);
 });
 
@@ -599,8 +599,8 @@ test.serial(
     const { manifests } = temporaryFolder(t);
     const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
     for (const [at, file] of files.entries()) write(file, yaml(`s${at}`));
-    const patience = 500;
-    const watched = await watchManifests(t, manifests, { patience });
+    const lossDelayMs = 500;
+    const watched = await watchManifests(t, manifests, { lossDelayMs });
     const turns = async () => {
       for (let turn = 0; turn < 5; turn++) await setImmediate();
     };
@@ -609,7 +609,7 @@ test.serial(
     for (const file of files.slice(1)) rmSync(file);
     // After a stall timers come first.
     const stalled = performance.now();
-    while (performance.now() - stalled < 2 * patience);
+    while (performance.now() - stalled < 2 * lossDelayMs);
     await turns();
     t.deepEqual(removals(watched), []);
     for (const [at, file] of files.entries()) write(file, yaml(`s${at}`, 81));
@@ -622,12 +622,10 @@ test('Of an object in two files the first in path order counts, and the other ta
   const { manifests } = temporaryFolder(t);
   const [first, second] = [join(manifests, 'a.yaml'), join(manifests, 'b.yaml')];
   write(second, yaml('web', 82));
-  const watched = await watchManifests(t, manifests, { patience: 50 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
   write(first, yaml('web', 81));
   await watched.until(() => portOf(watched) === 81);
-  t.deepEqual(watched.problems, [
-    `${second}: Service default/web is in ${first} too, which comes first and counts`,
-  ]);
+  t.deepEqual(watched.problems, [`${second}: Service default/web is also in ${first}, which has precedence`]);
   t.is(watched.changes.at(-1)?.problems[0]?.reason, 'DuplicateObject');
   t.is(watched.changes.at(-1)?.problems[0]?.object, 'Service default/web');
   write(second, yaml('web', 83));
@@ -650,7 +648,7 @@ test('The same folder in two places of the settings is read once', async (t) => 
 
 test('Two hundred files written at once are all reported, and all removed', async (t) => {
   const { manifests } = temporaryFolder(t);
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   const files = Array.from({ length: 200 }, (_, index) => join(manifests, `f${index}.yaml`));
   for (const [index, file] of files.entries()) write(file, yaml(`s${index}`));
   await watched.until(() => watched.objects.size === 200);
@@ -707,8 +705,8 @@ test('Nothing is reported after close()', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 1 });
-  const other = await watchManifests(t, manifests, { patience: 1 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 1 });
+  const other = await watchManifests(t, manifests, { lossDelayMs: 1 });
   rmSync(file);
   await watched.source.close();
   const count = watched.changes.length;
@@ -739,7 +737,7 @@ test('After any writes, renames and removals the source holds what the files tha
     fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 15 }), async (operations) => {
       const manifests = join(root, `run${++run}`);
       mkdirSync(manifests);
-      const watched = await watchManifests(t, manifests, { patience: 20 });
+      const watched = await watchManifests(t, manifests, { lossDelayMs: 20 });
       const contents = new Map<string, string>();
       for (const each of operations) {
         if (each.kind === 'write') {

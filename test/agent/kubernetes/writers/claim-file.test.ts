@@ -24,12 +24,12 @@ async function fileOf(t: ExecutionContext, path?: string) {
   const file = new ClaimFile({
     path: place,
     claims: () => claims.values(),
-    wanted: (name) => claims.get(name),
+    desired: (name) => claims.get(name),
     onKept: (name, value) => kept.push(`${name} ${value?.service ?? 'gone'}`),
     onFault: (message) => failures.push(message),
     onTampered: () => tampered.push(place),
     retryMs: 5,
-    lookMs: 5,
+    checkMs: 5,
   });
   const put = (value: AddressClaim) => {
     claims.set(value.name, value);
@@ -135,7 +135,7 @@ test('A disk that takes nothing is tried again, and nothing counts as kept meanw
   await until('it has been tried', () => failures.length === 1);
   await delay(50);
   t.deepEqual([kept, failures.length], [[], 1], 'A fault that lasts is told once');
-  t.true(file.fault.startsWith(`Cannot keep claims on addresses in "${path}": `), file.fault);
+  t.true(file.fault.startsWith(`Cannot write AddressClaims to "${path}": `), file.fault);
   rmSync(dirname(path));
   await until('it has been tried again', () => kept.length === 1);
   t.is(file.fault, '');

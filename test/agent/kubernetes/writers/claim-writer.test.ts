@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { systemClock } from '../../../../agent/base/clock.ts';
-import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-claim.ts';
-import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
+import {
+  type AddressClaim,
+  claimManifest,
+  type StoredClaim,
+} from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
 import { FakeApi, refusal } from '../../../support/kube/fake-api.ts';
 import { until } from '../../../support/kube/kube-objects.ts';
@@ -19,7 +22,7 @@ const claim = (service: string, more: object = {}) =>
 /** With a wish for the one claim, and what the watch shows of it. */
 function writer({ requestFinalizer = async () => true } = {}) {
   const api = new FakeApi();
-  const state: { wanted?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
+  const state: { desired?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
     leads: true,
   };
   const kept: (string | undefined)[] = [];
@@ -29,7 +32,7 @@ function writer({ requestFinalizer = async () => true } = {}) {
     clock: systemClock,
     log: silentLog(),
     isLeader: () => state.leads,
-    wanted: () => state.wanted,
+    desired: () => state.desired,
     stored: () => state.shown,
     requestFinalizer,
     onKept: (_, stored) => kept.push(stored?.service),
@@ -49,14 +52,14 @@ function stored(api: FakeApi, value: AddressClaim): StoredClaim {
 
 test('A claim is made, replaced and deleted, each once, with the version that it replaces', async (t) => {
   const { api, state, kept, own, methods } = writer();
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   own.write([NAME]);
   await until('it is kept', () => kept.length === 1);
-  state.wanted = claim('default/b');
+  state.desired = claim('default/b');
   own.write([NAME]);
   await until('it is replaced', () => kept.length === 2);
   t.like(api.requests[1]?.body as object, { metadata: { resourceVersion: '101' } });
-  state.wanted = undefined;
+  state.desired = undefined;
   own.write([NAME]);
   await until('it is gone', () => kept.length === 3);
   t.deepEqual(kept, ['default/a', 'default/b', undefined]);
@@ -73,7 +76,7 @@ test('Nothing is written for a Service that cannot be marked first', async (t) =
       return false;
     },
   });
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   own.write([NAME]);
   await until('it has asked', () => asked.length > 0);
   t.deepEqual(asked, ['default/a u']);
@@ -84,10 +87,10 @@ test('Nothing is written for a Service that cannot be marked first', async (t) =
 test('A claim of another Service that was there before ours could be made holds', async (t) => {
   const { api, state, overruled, own } = writer();
   stored(api, claim('default/first'));
-  state.wanted = claim('default/second');
+  state.desired = claim('default/second');
   api.fault = ({ method }) => {
     // The allocation has taken it in by then, and wants it so.
-    if (method === 'GET') state.wanted = claim('default/first');
+    if (method === 'GET') state.desired = claim('default/first');
     return undefined;
   };
   own.write([NAME]);
@@ -101,9 +104,9 @@ test('A claim that another agent has given to somebody else since holds', async 
   const { api, state, overruled, own } = writer();
   state.shown = stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
   stored(api, claim('default/b'));
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   api.fault = ({ method }) => {
-    if (method === 'GET') state.wanted = claim('default/b');
+    if (method === 'GET') state.desired = claim('default/b');
     return undefined;
   };
   own.write([NAME]);
@@ -120,10 +123,10 @@ test('A claim that is there and cannot be read is a fault, and not asked for aga
     metadata: { name: NAME, uid: 'x' },
   });
   api.put(PATH, { metadata, spec: { address: 'of another version' } });
-  state.wanted = claim('default/b');
+  state.desired = claim('default/b');
   own.write([NAME]);
   await until('it is said', () => own.fault !== '');
-  t.is(own.fault, `AddressClaim ${NAME} is there already, and cannot be read`);
+  t.is(own.fault, `Cannot read AddressClaim ${NAME}, which the cluster has already`);
   await delay(300);
   t.true(api.requests.length <= 4, String(api.requests.length));
   await own.close();
@@ -134,7 +137,7 @@ test('A write that was overtaken is made again, from what is there; a failure la
   const old = stored(api, claim('default/a'));
   stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
   state.shown = old;
-  state.wanted = claim('default/b');
+  state.desired = claim('default/b');
   let failures = 1;
   api.fault = ({ method }) =>
     method === 'PUT' && failures-- > 0 ? refusal(500, 'InternalError') : undefined;
@@ -149,7 +152,7 @@ test('A write that was overtaken is made again, from what is there; a failure la
 
 test('What the watch shows gone is made again, although this agent remembers it', async (t) => {
   const { api, state, kept, own, methods } = writer();
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   own.write([NAME]);
   await until('it is kept', () => kept.length === 1);
   api.objects.delete(PATH);

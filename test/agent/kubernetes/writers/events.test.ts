@@ -211,7 +211,7 @@ test('writtenEvents() tells of what has changed only, so that a restart repeats 
     ['headgate.io/Programmed', 'True'],
   );
   t.deepEqual(reasons(served, doubtful), []);
-  t.is(writtenEvents(none, doubtful)[0]?.note, 'Its addresses are 192.0.2.10');
+  t.is(writtenEvents(none, doubtful)[0]?.note, 'The Service has the addresses 192.0.2.10');
 });
 
 test('problemEvents() warns of each problem that is new', (t) => {

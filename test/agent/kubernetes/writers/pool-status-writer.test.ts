@@ -13,14 +13,14 @@ function start({ leads = true } = {}) {
   const api = new FakeApi();
   const clock = new FakeClock();
   const log: string[] = [];
-  const state = { leads, wanted: status(10) as object | undefined };
+  const state = { leads, desired: status(10) as object | undefined };
   api.fault = () => answer(200, {});
   const writer = new PoolStatusWriter({
     api,
     clock,
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => log.push(line) } }),
     isLeader: () => state.leads,
-    wanted: () => state.wanted,
+    desired: () => state.desired,
     random: () => 0.5,
   });
   if (leads) writer.lead(true);
@@ -50,7 +50,7 @@ test('What has not changed is not written again, what changes often is written e
   for (let count = 0; count < 3; count++) await write(10_000);
   t.deepEqual(written(), ['10']);
   for (const free of [9, 8, 7]) {
-    state.wanted = status(free);
+    state.desired = status(free);
     await write();
   }
   t.deepEqual(written(), ['10', '9']);
@@ -70,11 +70,11 @@ test('Nothing is written by whoever does not lead, and what has been written is 
   t.deepEqual(written(), ['10']);
   state.leads = false;
   writer.lead(false);
-  state.wanted = status(5);
+  state.desired = status(5);
   await write(60_000);
   t.deepEqual(written(), ['10']);
   // Another has written meanwhile: the same as we did last is news again.
-  state.wanted = status(10);
+  state.desired = status(10);
   state.leads = true;
   writer.lead(true);
   await write(10_000);
@@ -93,7 +93,7 @@ test('A pool that is gone is left alone, here and there', async (t) => {
   api.fault = () => refusal(404, 'NotFound');
   await write(60_000);
   t.is(written().length, 1);
-  state.wanted = undefined;
+  state.desired = undefined;
   await write(60_000);
   t.is(written().length, 1);
 });
@@ -101,16 +101,16 @@ test('A pool that is gone is left alone, here and there', async (t) => {
 test('A pool that is deleted and made again as it was gets its status again, however soon', async (t) => {
   const { api, state, write, written } = start();
   await write();
-  state.wanted = undefined;
+  state.desired = undefined;
   await write();
-  state.wanted = status(10);
+  state.desired = status(10);
   await write(60_000);
   t.deepEqual(written(), ['10', '10']);
   // Nobody has said yet that it is gone.
-  state.wanted = status(9);
+  state.desired = status(9);
   api.fault = () => refusal(404, 'NotFound');
   await write(60_000);
-  state.wanted = status(10);
+  state.desired = status(10);
   api.fault = () => answer(200, {});
   await write(60_000);
   t.deepEqual(written(), ['10', '10', '9', '10']);

@@ -440,11 +440,8 @@ function start({
     log: silentLog(),
     isLeader: () => state.isLeading,
     random: () => 1,
-    ...(hasWatch
-      ? {
-          currentService: (key) => readCurrentService(shown.get(pathOf(key)) ?? api.objects.get(pathOf(key))),
-        }
-      : {}),
+    currentService: (key) =>
+      hasWatch ? readCurrentService(shown.get(pathOf(key)) ?? api.objects.get(pathOf(key))) : undefined,
     ...more,
   });
   const lead = (isLeader: boolean) => {

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import type { Clock } from '../../../../agent/base/clock.ts';
 import { MaintenanceFile } from '../../../../agent/pair/orders/maintenance-file.ts';
 import { ORDER_TIMEOUT_MS, Orders } from '../../../../agent/pair/orders/orders.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
@@ -9,6 +10,27 @@ import { silentLog } from '../../../support/values/silent-log.ts';
 
 const master: Roles = { 'vrrp-51': 'master' };
 const backup: Roles = { 'vrrp-51': 'backup' };
+
+/** A clock whose timers go off at the next turn of the event loop, so that no test waits for an order to give up. */
+class HastyClock implements Clock {
+  #now = 0;
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  wall(): number {
+    return this.#now;
+  }
+
+  after(milliseconds: number, callback: () => void): () => void {
+    const immediate = setImmediate(() => {
+      this.#now += milliseconds;
+      callback();
+    });
+    return () => clearImmediate(immediate);
+  }
+}
 
 /** A host whose VRRP gives way as soon as the host stands back, if there is a peer to take over. */
 class Host {
@@ -43,6 +65,7 @@ class Host {
       },
       done: () => undefined,
       onChanged: () => this.#settle(),
+      clock: new HastyClock(),
       log: silentLog(),
     });
   }
