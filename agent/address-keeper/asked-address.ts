@@ -1,6 +1,6 @@
 // Decides whether a Service requests an address of the pools, and which one. Pure.
 
-import { type AddressRequest, addressRequest } from '../addresses/addresses.ts';
+import { type AddressRequest, addressRequest } from '../addresses/request.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import { readAnnotations } from '../translate/annotations/annotations.ts';
 import { isOurLoadBalancer } from '../translate/service/service-vips.ts';

@@ -16,10 +16,7 @@ import type { AddressRequest } from './request.ts';
 import { adoptStatus, followStatus } from './status-addresses.ts';
 import { byAge, Waiting } from './waiting.ts';
 
-export type { AssignedAddress, Assignment } from './assignment.ts';
-export { type ClaimChange, RELEASE_AFTER_MS } from './claim-book.ts';
-export { addressRequest } from './request.ts';
-export type { AddressClaim, AddressPool, AddressRequest };
+export type { AddressClaim, AddressPool, AddressRequest, Assignment, ClaimChange };
 
 export interface AddressesChange {
   /** All pools. */

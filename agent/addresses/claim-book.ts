@@ -17,7 +17,7 @@ export interface ClaimChange {
   readonly claim: AddressClaim;
 }
 
-export const RELEASE_AFTER_MS = 600_000;
+const RELEASE_AFTER_MS = 600_000;
 
 export interface FreedPool {
   readonly pool: AddressPool;

@@ -55,7 +55,6 @@ export class ClaimIndex {
   #pools: PoolIndex;
   readonly #claims = new Map<string, AddressClaim>();
   readonly #places = new Map<string, Place>();
-  readonly #taken: Readonly<Record<Family, Set<bigint>>> = { v4: new Set(), v6: new Set() };
   /** By Service. */
   readonly #ofService = new Map<string, Names>();
   readonly #reservedFor = new Map<string, Names>();
@@ -112,10 +111,7 @@ export class ClaimIndex {
     this.#count(place, -1n);
     unlink(place, claim);
     if (place.claims.size > 0) this.#count(place, 1n);
-    else {
-      this.#places.delete(claim.address);
-      this.#taken[place.family].delete(place.number);
-    }
+    else this.#places.delete(claim.address);
     if (claim.sharingKey !== '' && !place.keys.has(claim.sharingKey))
       drop(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
@@ -134,11 +130,6 @@ export class ClaimIndex {
   /** All claims on an address, reservations among them, the oldest first. */
   at(address: string): readonly AddressClaim[] {
     return this.#named(this.#places.get(address)?.claims.keys());
-  }
-
-  /** There is no claim on it. */
-  isFree(number: bigint, family: Family): boolean {
-    return !this.#taken[family].has(number);
   }
 
   isUnclaimed(address: string): boolean {
@@ -217,7 +208,6 @@ export class ClaimIndex {
       inUse: 0,
     };
     this.#places.set(address, place);
-    this.#taken[family].add(place.number);
     return place;
   }
 

@@ -181,7 +181,8 @@ function freeAddress(
 ): string | undefined {
   if (index.count(pool, family).free === 0n) return undefined;
   for (const number of pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
-    if (index.isFree(number, family)) return addressText(number, family);
+    const address = addressText(number, family);
+    if (index.isUnclaimed(address)) return address;
   }
   return undefined;
 }

@@ -5,17 +5,14 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
-import { type Link, noLink, type PairReport } from '../peers/report.ts';
-import { masterOf, type Roles } from '../roles.ts';
+import { type BothHosts, type Link, noLink, type PairReport } from '../peers/report.ts';
+import { masterOf } from '../roles.ts';
 import type { HandoverKernel } from './kernel.ts';
 
-export interface WindowOptions {
+export interface WindowOptions extends BothHosts {
   readonly kernel: Pick<HandoverKernel, keyof HandoverKernel>;
   /** The VIPs of these VRRP instances. */
   readonly vipsOf: (instances: readonly string[]) => readonly string[];
-  readonly roles: () => Roles;
-  /** undefined without a recent report. */
-  readonly peer: () => PairReport | undefined;
   /** The report of this host has changed. */
   readonly send: () => void;
   /** Milliseconds for which connections may continue; 0: not at all. */
