@@ -5,9 +5,9 @@ import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
 import type { ClaimBook } from './claim-book.ts';
-import { type Found, findAddress, wishOf } from './find-address.ts';
+import { type Found, findAddress } from './find-address.ts';
 import { whyNotAllowed } from './pool-rules.ts';
-import type { AddressRequest } from './request.ts';
+import { type AddressRequest, wishOf } from './request.ts';
 import { adoptStatus } from './status-addresses.ts';
 
 /** Two claims on the same ports can only come from another writer to the store. */
