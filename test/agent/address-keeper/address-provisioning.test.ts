@@ -7,7 +7,7 @@ import { Provisioning } from '../../../agent/address-keeper/address-provisioning
 import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 
-test('A release tells of the Services that still have the address, and of none where it is free', async (t) => {
+test('A release lists the Services that still have the address', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-provisioning-'));
   const program = join(directory, 'program');
   await writeFile(program, `#!/bin/sh\ncat >> ${directory}/calls\n`);

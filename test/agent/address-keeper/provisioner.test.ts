@@ -72,7 +72,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   }
 }
 
-test('The program gets one JSON object on its input, and its success ends the matter', async (t) => {
+test('The program gets one JSON object on its input, and is not called again after a success', async (t) => {
   const others = ['default/api'];
   const { provisioner, calls } = await rig(t, 'cat >> calls', { others: () => others });
   const request = assign({ ports: [{ protocol: 'TCP', port: 80 }] });
@@ -83,7 +83,7 @@ test('The program gets one JSON object on its input, and its success ends the ma
   t.deepEqual(problemsIn(provisioner), []);
 });
 
-test('A program that fails is called again until it succeeds, and its last words are in the Problem', async (t) => {
+test('A program that fails is called again until it succeeds, and its last line is in the Problem', async (t) => {
   const seen: (string | undefined)[] = [];
   const { provisioner, calls, log } = await rig(
     t,
@@ -104,7 +104,7 @@ test('A program that fails is called again until it succeeds, and its last words
   t.is(JSON.parse(line).stderr, 'first\nno "quota"');
 });
 
-test('What has waited for long is told who has the address by then, and requests of one address come in their order', async (t) => {
+test('A delayed call has the Services that have the address by then, in the order of the requests', async (t) => {
   let others: string[] = [];
   const { provisioner, directory, calls } = await rig(t, 'cat >> calls; test -e fails && exit 1; exit 0', {
     others: () => others,
@@ -127,7 +127,7 @@ test('What has waited for long is told who has the address by then, and requests
   ]);
 });
 
-test('The Problem is there as long as the failure lasts', async (t) => {
+test('A Problem lasts as long as the failure', async (t) => {
   const { provisioner } = await rig(t, 'exit 1');
   provisioner.request(assign());
   await until(() => problemsIn(provisioner).length === 1);
@@ -151,7 +151,7 @@ test('A program that hangs is killed at the deadline with what it has started', 
   t.pass();
 });
 
-test('A process left behind with the output open does not hold up the outcome', async (t) => {
+test('A process that keeps the output open does not delay the end of a call', async (t) => {
   const { provisioner, directory } = await rig(t, 'sleep 1000 & echo $! > child; exit 0', {
     deadline: 120_000,
   });
@@ -162,7 +162,7 @@ test('A process left behind with the output open does not hold up the outcome', 
   process.kill(pid, 'SIGKILL');
 });
 
-test('Garbage on both outputs and an input that is not read change nothing of a success', async (t) => {
+test('Output and an unread input do not turn a success into a failure', async (t) => {
   const others = Array.from({ length: 20_000 }, (_, i) => `default/web-${i}`);
   const { provisioner, log } = await rig(
     t,
@@ -190,7 +190,7 @@ test('A program that does not exist, or may not be run, is a Problem', async (t)
   }
 });
 
-test('An agent that may open no more files has a Problem, and calls the program once it may', async (t) => {
+test('An agent without free file descriptors has a Problem, and calls the program when it has one', async (t) => {
   const moduleOf = (path: string) => new URL(`../../../agent/${path}`, import.meta.url);
   const script = `
     import { closeSync, openSync } from 'node:fs';
@@ -216,7 +216,7 @@ test('An agent that may open no more files has a Problem, and calls the program 
   t.is(stdout, 'cannot be started: EMFILE, 1 wanted\nundefined, 1 wanted\n', stderr);
 });
 
-test('Nothing of the agent gets into the environment, and there are no arguments', async (t) => {
+test("The program gets no arguments and nothing of the agent's environment", async (t) => {
   const { provisioner, directory } = await rig(t, 'env > environment; echo "$#" > count; cat > /dev/null');
   provisioner.request(assign());
   await until(() => provisioner.pending === 0);
@@ -230,7 +230,7 @@ test('Nothing of the agent gets into the environment, and there are no arguments
   t.is(await readFile(join(directory, 'count'), 'utf8'), '0\n');
 });
 
-test('One address is never worked on twice at a time, and what is overtaken meanwhile is left out', async (t) => {
+test('One address has one call at a time, and replaced requests are left out', async (t) => {
   const { provisioner, calls, directory } = await rig(
     t,
     'cat >> calls; mkdir busy || touch overlap; while [ ! -e go ]; do sleep 0.01; done; rmdir busy',
@@ -251,7 +251,7 @@ test('One address is never worked on twice at a time, and what is overtaken mean
   await t.throwsAsync(readFile(join(directory, 'overlap')));
 });
 
-test('Several addresses are worked on at a time, but not more than allowed', async (t) => {
+test('Calls for several addresses run at the same time, up to the limit', async (t) => {
   const { provisioner, calls, directory } = await rig(
     t,
     'cat >> calls; while [ ! -e go ]; do sleep 0.01; done',
@@ -267,7 +267,7 @@ test('Several addresses are worked on at a time, but not more than allowed', asy
   t.is((await calls()).length, 3);
 });
 
-test('A Service for which the program fails does not hold up another one on the same address', async (t) => {
+test('A Service whose calls fail does not block another one on the same address', async (t) => {
   const { provisioner, calls } = await rig(
     t,
     'read line; echo "$line" >> calls; case "$line" in *bad*) exit 1;; esac',
@@ -286,7 +286,7 @@ test('A Service for which the program fails does not hold up another one on the 
   );
 });
 
-test('close() ends what runs and calls nothing more', async (t) => {
+test('close() ends the calls that run, and no other follows', async (t) => {
   const { provisioner, directory } = await rig(t, 'echo $$ > parent.new; mv parent.new parent; sleep 1000');
   provisioner.request(assign());
   const parent = () => readFile(join(directory, 'parent'), 'utf8').catch(() => '');
