@@ -44,18 +44,18 @@ export function toggle(): Kind<boolean> {
 }
 
 /** `unit` is for the documentation (`MB`). */
-export function integer(least: number, most: number, unit = ''): Kind<number> {
-  const kind = kinds.wholeNumber(least, most);
+export function integer(min: number, max: number, unit = ''): Kind<number> {
+  const kind = kinds.wholeNumber(min, max);
   return unit === '' ? scalar('N', kind) : scalar(unit, { ...kind, words: `${kind.words} (${unit})` });
 }
 
 /** In milliseconds. */
-export function duration(least: number, most: number): Kind<number> {
-  return scalar('DURATION', kinds.duration(least, most));
+export function duration(min: number, max: number): Kind<number> {
+  return scalar('DURATION', kinds.duration(min, max));
 }
 
-export function durationOrOff(least: number, most: number): Kind<number> {
-  return scalar('DURATION', kinds.durationOrOff(least, most));
+export function durationOrOff(min: number, max: number): Kind<number> {
+  return scalar('DURATION', kinds.durationOrOff(min, max));
 }
 
 /** An IP address and a port as `ADDR:PORT`, IPv6 in brackets. */

@@ -2,25 +2,19 @@
 
 import { familyOf, parseAddress } from '../base/ip.ts';
 import { nearestHint } from '../base/nearest.ts';
-import { faultsOf, isMapping, listOf, object, textReader, textRule, wholeNumber } from '../base/validate.ts';
+import {
+  faultsOf,
+  isMapping,
+  listOf,
+  object,
+  textReader,
+  textRule,
+  type Valid,
+  wholeNumber,
+} from '../base/validate.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { duration as durationKind, SECOND } from '../translate/annotations/kinds.ts';
 import type { Kind, Reading } from './kinds.ts';
-
-export interface VrrpSetting {
-  readonly interface: string;
-  readonly address: string;
-  readonly peers: readonly string[];
-  /** Milliseconds. */
-  readonly advertInterval: number;
-  readonly instances: readonly VrrpInstanceSetting[];
-}
-
-export interface VrrpInstanceSetting {
-  readonly virtualRouterId: number;
-  readonly priority: number;
-  readonly anchors: readonly string[];
-}
 
 const ALLOWED =
   'a mapping with interface, address, peers, virtualRouterId, anchors and optional priority and advertInterval; or nothing';
@@ -52,6 +46,9 @@ const rules = object({
   ).default(200),
   instances: listOf(instanceRules),
 });
+
+/** Durations in milliseconds. */
+export type VrrpSetting = Valid<typeof rules>;
 
 /** undefined: no VRRP. */
 export function vrrp(): Kind<VrrpSetting | undefined> {

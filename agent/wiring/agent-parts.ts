@@ -1,5 +1,5 @@
 // Creates the parts of the agent in the order in which data flows: each part gets the parts that stand above it.
-// A part that comes later is passed as a function (() => ...). Nothing runs yet; main.ts starts it.
+// A part that comes later is passed as a function (() => ...). Nothing runs yet; main.ts starts the parts.
 
 import { hostname } from 'node:os';
 import { Metrics } from '../../health/metrics.ts';

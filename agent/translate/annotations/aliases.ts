@@ -42,7 +42,7 @@ export function seconds(name: string): Alias {
 export function counted(name: string): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: ([least, most] = NONE) => `a whole number from ${least} to ${most}`,
+    words: ([min, max] = NONE) => `a whole number from ${min} to ${max}`,
     notation: '',
     translate: (text) => text,
   };
@@ -52,7 +52,7 @@ export function counted(name: string): Alias {
 export function minusOneForNone(name: string): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: ([, most] = NONE) => `-1 or a whole number from 1 to ${most}`,
+    words: ([, max] = NONE) => `-1 or a whole number from 1 to ${max}`,
     notation: 'a whole number above 0, or `-1` for `0`',
     translate: (text) => (text === '-1' ? '0' : /^0*$/.test(text) ? undefined : text),
   };
@@ -61,8 +61,8 @@ export function minusOneForNone(name: string): Alias {
 function inUnit(name: string, plural: string, unit: number): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: ([least, most] = NONE) =>
-      `a whole number of ${plural} from ${Math.ceil(least / unit)} to ${Math.floor(most / unit)}`,
+    words: ([min, max] = NONE) =>
+      `a whole number of ${plural} from ${Math.ceil(min / unit)} to ${Math.floor(max / unit)}`,
     notation: '',
     translate: (text) => (/^\d{1,10}$/.test(text) ? `${Number(text) * unit}ms` : undefined),
   };

@@ -34,8 +34,8 @@ export function isHarmlessPattern(pattern: string): boolean {
       const [atom] = ATOM.exec(rest) ?? [];
       if (atom === undefined || !isOrdered(atom)) return false;
       rest = rest.slice(atom.length);
-      const [count = '', least = '0', most = least] = COUNT.exec(rest) ?? [];
-      const [from, to] = count === '?' ? [0, 1] : [Number(least), Number(most)];
+      const [count = '', min = '0', max = min] = COUNT.exec(rest) ?? [];
+      const [from, to] = count === '?' ? [0, 1] : [Number(min), Number(max)];
       if (from > to || to > MAX_COUNT) return false;
       if (count !== '') ways *= to - from + 1;
       rest = rest.slice(count.length);

@@ -105,7 +105,7 @@ test('familyOf() gives the family of canonical addresses and CIDRs', (t) => {
 });
 
 const words = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 });
-/** As `words`, with the zeros that make the short forms interesting. */
+/** As `words`, with many zeros, which have short forms. */
 const sparse = fc.array(fc.oneof(fc.constant(0), fc.constant(0xffff), fc.integer({ min: 0, max: 0xffff })), {
   minLength: 8,
   maxLength: 8,
@@ -171,7 +171,7 @@ test('parseAddress() and parseCidr() give only addresses that node:net accepts, 
   );
 });
 
-/** The eight words of an IPv6 text without embedded IPv4, by hand. */
+/** The eight words of an IPv6 text without embedded IPv4, without a library. */
 function expand(text: string): number[] {
   const [head = '', tail] = text.split('::');
   const left = head === '' ? [] : head.split(':');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parseYamlDocuments, splitYaml } from '../../../agent/base/yaml.ts';
 
-/** A text, what kubectl makes of it and, if Headgate makes something else of it, that: see main.go beside the texts. */
+/** A text, kubectl's result, and Headgate's result if it differs: see main.go beside the texts. */
 const cases = readFileSync(new URL('kubectl-yaml/texts.txt', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#'))

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import test from 'ava';
 import { ReadFirstTimeout } from '../../../agent/base/read-first-timeout.ts';
 
-/** Milliseconds, without the event loop. */
+/** Blocks the event loop for so many milliseconds. */
 function stall(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }

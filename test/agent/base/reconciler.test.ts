@@ -3,7 +3,7 @@ import { HeadgateError } from '../../../agent/base/errors.ts';
 import { Reconciler } from '../../../agent/base/reconciler.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 
-/** A reconciler whose steps do what the list says, one after the other, and then nothing. */
+/** A reconciler whose steps have the results of the list, and change nothing after that. */
 function reconciler(results: (boolean | Error)[]) {
   const clock = new FakeClock();
   const seen = { steps: 0, atOnce: 0, most: 0, done: 0, failures: [] as unknown[] };

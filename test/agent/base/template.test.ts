@@ -3,7 +3,7 @@ import { loadTemplate, type View } from '../../../agent/base/template.ts';
 
 const global = loadTemplate('haproxy/global');
 
-/** All that the template asks for. */
+/** A view with all keys of the template. */
 const view: View = { ...blank(global.text), maxConnections: 100, hasThreads: true, threads: 4 };
 
 test('A template is filled with the values of its view', (t) => {
@@ -57,7 +57,7 @@ test('A template that does not exist is an error', (t) => {
   t.throws(() => loadTemplate('haproxy/nothing'), { code: 'ENOENT' });
 });
 
-/** False for each key, section or value, that the text of a template has. */
+/** A view with false for each key of a template. */
 function blank(text: string): View {
   return Object.fromEntries([...text.matchAll(/\{\{[#/^]?(\w+)\}\}/g)].map(([, name = '']) => [name, false]));
 }

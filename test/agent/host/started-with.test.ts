@@ -28,7 +28,7 @@ test('startedWith() finds a process by its words, with its parent', async (t) =>
 
 test('startedWith() leaves out a process of a container with the same words', async (t) => {
   const word = randomUUID();
-  // Its own words, those of `unshare`, name the same: so does what it starts, which is alone in a process namespace.
+  // Both `unshare` and the process that it starts in a new process namespace have the word.
   const outside = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--kill-child=KILL'];
   const { pid } = sleeper(t, word, outside);
   const seen: string[] = [];

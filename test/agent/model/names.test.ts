@@ -26,7 +26,7 @@ const OWNERS: readonly (readonly [owner: Owner, key: string, object: string, lis
     'Gateway default/edge.example',
     'gateway:default:edge.example:tcp:80:v4',
   ],
-  // Namespaces and Services may be called like the kinds of other owners.
+  // Namespaces and Services can have the names of other kinds of owners.
   [
     { kind: 'Service', namespace: 'gateway', name: 'tcp' },
     'gateway/tcp',

@@ -20,7 +20,7 @@ interface Given {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Reads settings on a machine that is made up: an ordinary user, working directory /srv. */
+/** Reads settings as an ordinary user with the working directory /srv. */
 function read({ argv = [], env = {}, file, uid = 1000, files = {} }: Given): Settings {
   const all: Record<string, string> = {
     ...files,
@@ -39,7 +39,7 @@ function read({ argv = [], env = {}, file, uid = 1000, files = {} }: Given): Set
   });
 }
 
-/** The lines of the error that reading gives, without its head. */
+/** The lines of the error, without the first one. */
 function faults(given: Given): string[] {
   try {
     read(given);
@@ -129,7 +129,7 @@ test('A flag has precedence over a variable, a variable over the file, the file 
   t.is(read({ argv: ['--drain-timeout', '1s', '--drain-timeout=2s'] }).drainTimeout, 2000);
 });
 
-// A value of each setting that is not its default, as a flag or variable has it.
+// A value of each setting that differs from its default, as in a flag or variable.
 const others: Readonly<Record<SettingName, string>> = {
   manifests: '/m',
   kubeconfig: '/etc/kubeconfig',
@@ -328,13 +328,13 @@ test(
   /^The default of runtimeDir: ".*" is 72 bytes long/,
 );
 test(
-  'a path that could not stand in the configuration of HAProxy',
+  'a path that needs quotes in the configuration of HAProxy',
   refused,
   { argv: ['--runtime-dir', '/run/head gate'] },
   /^--runtime-dir: "\/run\/head gate" is not the path of a directory made of letters/,
 );
 test(
-  'an annotation default that is not allowed',
+  'an invalid annotation default',
   refused,
   { argv: ['--defaults', 'algorithm=best'], file: 'defaults: { mode: tcp }' },
   /^--defaults and \/etc\/headgate\.yaml: defaults: .*"algorithm": "best" is not /,
@@ -346,14 +346,14 @@ test(
   '--defaults: "algorithm" is not NAME=VALUE',
 );
 test(
-  'a file that is not there',
+  'a file that does not exist',
   refused,
   { argv: ['--config', 'none.yaml'] },
   "none.yaml: Cannot read the settings file: ENOENT: no such file, open '/srv/none.yaml'",
 );
 test('a file that is not YAML', refused, { file: 'zone: [' }, /^\/etc\/headgate\.yaml:1:\d+: /);
 test(
-  'a file with a key twice',
+  'a file with a duplicate key',
   refused,
   { file: 'zone: a\nzone: b' },
   /^\/etc\/headgate\.yaml:2:1: Duplicated mapping key$/,
@@ -371,7 +371,7 @@ test(
   '/etc/headgate.yaml:3: A second document begins here: the settings must be one document',
 );
 test(
-  'a key of JavaScript objects',
+  'a key of Object.prototype',
   refused,
   { file: 'constructor: 1' },
   /^\/etc\/headgate\.yaml: constructor: Unknown key/,
@@ -391,7 +391,7 @@ test('Variables that Kubernetes sets for a Service named headgate are ignored', 
     HEADGATE_PORT: 'tcp://10.0.0.1:80',
     HEADGATE_PORT_80_TCP_ADDR: '10.0.0.1',
     HEADGATE_METRICS_SERVICE_HOST: '10.0.0.2',
-    // Of a Service headgate-pair, as the setting of that name.
+    // The variable of a Service headgate-pair has the name of the setting pairPort.
     HEADGATE_PAIR_PORT: 'tcp://10.0.0.3:9181',
   };
   t.deepEqual(read({ env }), read({}));
@@ -474,7 +474,7 @@ test('readSettings() gives settings or SETTINGS_INVALID for any input', (t) => {
   );
   const seen = new Set<boolean>();
   fc.assert(
-    // Of any other error faults() is the end.
+    // faults() throws any other error.
     fc.property(argv, env, file, (argv, env, file) => {
       seen.add(faults({ argv, env, file }).length > 0);
     }),

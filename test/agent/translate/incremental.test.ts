@@ -1,4 +1,4 @@
-// Translating what changed, again and again, has to give what translating everything from scratch gives.
+// Translating changes step by step must give the same desired state as translating all objects at once.
 
 import { deepStrictEqual } from 'node:assert/strict';
 import test from 'ava';

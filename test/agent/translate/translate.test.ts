@@ -513,7 +513,7 @@ test('A Service of a folder has precedence for its address over older Services o
   t.deepEqual(holders(), ['young'], 'Of two of a folder it is the older one');
   step('manifests', [], folder.slice(0, 1));
   t.deepEqual(holders(), ['timeless']);
-  // The same object, but now the cluster's own.
+  // The same object, now from the API server.
   step('api', folder);
   t.deepEqual(holders(), ['timeless']);
   step('manifests', [], folder.slice(1));

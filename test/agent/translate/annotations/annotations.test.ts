@@ -18,7 +18,7 @@ type Annotations = Readonly<Record<string, string>>;
 const OBJECT = 'Service default/web';
 const OPENSTACK = 'loadbalancer.openstack.org/';
 
-/** Our own annotations by their short names. */
+/** Annotations by their names without the prefix. */
 function own(record: Annotations): Annotations {
   return Object.fromEntries(Object.entries(record).map(([name, text]) => [`headgate.io/${name}`, text]));
 }
@@ -592,7 +592,7 @@ test('readAnnotationDefaults() reports invalid values and reads the others', (t)
   t.deepEqual(values, { ...ANNOTATION_DEFAULTS, algorithm: 'random' });
 });
 
-/** What each field may hold, said a second time and apart from the table. */
+/** The allowed values of each field, independent of the table. */
 const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   algorithm: among('round-robin', 'least-connections', 'source-hash', 'random'),
   mode: among('tcp', 'http'),

@@ -8,7 +8,7 @@ import { parsedObject, serviceJson } from '../../../support/values/kubernetes-js
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The port at which kube-proxy is asked; names without their prefix. */
+/** The port of the probe of kube-proxy; annotations by their names without the prefix. */
 function portOf(own: Texts, defaults: Texts, spec: Readonly<Record<string, unknown>>): number | undefined {
   const prefixed = Object.entries(own).map(([name, value]) => [`headgate.io/${name}`, value]);
   const service = parsedObject(

@@ -89,7 +89,7 @@ test('Ids are within the range of HAProxy', (t) => {
 });
 
 test('Two members of a pool with equal hashes get different ids', (t) => {
-  // Found by trying.
+  // Two names with the same id, found by trial.
   const [first, second] = ['10.0.210.217:30000', '10.0.214.73:30000'];
   t.is(stableId(first), stableId(second));
   const members = membersFromEndpoints({

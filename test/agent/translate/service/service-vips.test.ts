@@ -20,7 +20,7 @@ const ownership = test.macro(
 test("A Service of this agent's class is served", ownership, {}, {}, undefined);
 // Conformance: spec.loadBalancerClass
 test(
-  'A Service of another class is never ours, not even where unclassed ones are',
+  'A Service of another class is not served, even with handleUnclassed',
   ownership,
   { loadBalancerClass: 'example.org/other' },
   { handleUnclassed: true },
@@ -28,7 +28,7 @@ test(
 );
 // Conformance: spec.loadBalancerClass
 test(
-  'A Service without a class is ours with handleUnclassed',
+  'A Service without a class is served with handleUnclassed',
   ownership,
   { loadBalancerClass: undefined },
   { handleUnclassed: true },
@@ -36,7 +36,7 @@ test(
 );
 // Conformance: spec.loadBalancerClass
 test(
-  'A Service without a class is not ours without handleUnclassed',
+  'A Service without a class is not served without handleUnclassed',
   ownership,
   { loadBalancerClass: undefined },
   {},
@@ -44,7 +44,7 @@ test(
 );
 // Conformance: spec.loadBalancerClass
 test(
-  'The class that is ours is a setting',
+  'The setting loadBalancerClass names the class that is served',
   ownership,
   { loadBalancerClass: 'example.org/edge' },
   { loadBalancerClass: 'example.org/edge' },
@@ -53,7 +53,7 @@ test(
 for (const type of ['ClusterIP', 'NodePort'] as const) {
   // Conformance: spec.type
   test(
-    `A Service of type ${type} is not ours, whatever its class`,
+    `A Service of type ${type} is not served with any class`,
     ownership,
     { type },
     { handleUnclassed: true },
@@ -62,7 +62,7 @@ for (const type of ['ClusterIP', 'NodePort'] as const) {
 }
 // Conformance: clusterIP: None, type: ExternalName
 test(
-  'An ExternalName Service is not ours, even with external IPs that are served',
+  'An ExternalName Service is not served, even with external IPs',
   ownership,
   { type: 'ExternalName', externalIPs: ['192.0.2.1'] },
   { externalIPs: true },
@@ -70,7 +70,7 @@ test(
 );
 // Conformance: clusterIP: None, type: ExternalName
 test(
-  'A headless Service is not ours',
+  'A headless Service is not served',
   ownership,
   { headless: true },
   {},
@@ -78,7 +78,7 @@ test(
 );
 // Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
-  'A Service that another proxy serves by label service-proxy-name is not ours',
+  'A Service with the label service-proxy-name is not served',
   ownership,
   { labels: { 'service.kubernetes.io/service-proxy-name': 'cilium' } },
   {},
@@ -86,7 +86,7 @@ test(
 );
 // Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
-  'A Service with label headless is not ours, even where its value is empty',
+  'A Service with the label headless is not served, even if the value is empty',
   ownership,
   { labels: { 'service.kubernetes.io/headless': '' } },
   {},
@@ -94,7 +94,7 @@ test(
 );
 // Conformance: metadata.deletionTimestamp
 test(
-  'A Service that only waits for its finalizers is not ours any more',
+  'A Service that is being deleted is not served',
   ownership,
   { deleting: true },
   {},
