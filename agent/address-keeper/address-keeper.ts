@@ -1,6 +1,5 @@
-// Keeps the addresses of the pools: collects changes of pools, claims, Services and the leader, lets addresses.ts decide in
-// slices, and stores the claims (kept-claims.ts) before an address is published. Owns the stores, the provisioner and a
-// timer.
+// Keeps the addresses of the pools: collects changes of pools, claims, Services and the leader for the next decision
+// (decision-loop.ts), and stores the claims (kept-claims.ts) before an address is published. Owns all of these parts.
 
 import { join } from 'node:path';
 import {
@@ -10,7 +9,6 @@ import {
   type AddressesOutcome,
   type AddressRequest,
 } from '../addresses/addresses.ts';
-import { Slice } from '../base/slice.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
@@ -21,6 +19,7 @@ import type { TranslateSettings } from '../translate/translate-settings.ts';
 import { Provisioning } from './address-provisioning.ts';
 import { type AddressStatus, poolStatuses } from './address-status.ts';
 import { askedAddress, type PoolsView } from './asked-address.ts';
+import { DecisionLoop } from './decision-loop.ts';
 import { type ClaimHome, KeptClaims } from './kept-claims.ts';
 import { PoolReports } from './pool-reports.ts';
 
@@ -64,19 +63,6 @@ export interface AddressMetrics {
 
 /** Below the state directory. */
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** What has changed since the last decision. */
-interface Changes {
-  /** Keys of Services, and names of claims. */
-  readonly services: Set<string>;
-  readonly claims: Set<string>;
-  readonly overruling: AddressClaim[];
-  havePoolsChanged: boolean;
-  /** A claim that was kept for a Service that is gone has ended. */
-  hasExpired: boolean;
-}
-
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
   readonly #addresses = new Addresses();
@@ -85,6 +71,7 @@ export class AddressKeeper {
   #settings: AddressSettings;
   #translating: TranslateSettings;
   readonly #provisioning: Provisioning;
+  readonly #loop: DecisionLoop;
   /** The last version of each Service that was decided on. */
   readonly #seen = new Map<string, object | undefined>();
   #problems: readonly Problem[] = [];
@@ -93,13 +80,6 @@ export class AddressKeeper {
   /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
   #hasPools = false;
-  #changes = noChanges();
-  #isStarted = false;
-  #isWorking = false;
-  #isClosed = false;
-  /** For assign(), while it runs. */
-  #answer: Set<string> | undefined;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: AddressKeeperOptions) {
     this.#options = options;
@@ -107,6 +87,12 @@ export class AddressKeeper {
     this.#translating = options.translating;
     const { writers, log, metrics, onChanged } = options;
     const isLeader = (): boolean => writers?.isLeader ?? false;
+    this.#loop = new DecisionLoop({
+      addresses: this.#addresses,
+      next: () => this.#next(),
+      apply: (outcome, change) => this.#apply(outcome, change.pools !== undefined),
+      onChanged,
+    });
     this.#kept = new KeptClaims({
       ...options,
       isLeader,
@@ -114,8 +100,8 @@ export class AddressKeeper {
       addresses: this.#addresses,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
       onOverruled: (claim) => {
-        this.#changes.overruling.push(claim);
-        void this.#work();
+        this.#loop.changes.overruling.push(claim);
+        void this.#loop.run();
       },
       onKept: (name, claim) => this.#onKept(name, claim),
     });
@@ -137,10 +123,9 @@ export class AddressKeeper {
     const { claims, problems } = await this.#kept.read();
     this.#fileProblems = problems;
     this.#addresses.update({ claims: { upserted: claims } }, Date.now());
-    for (const { key } of this.#options.cluster.claims()) this.#changes.claims.add(key);
+    for (const { key } of this.#options.cluster.claims()) this.#loop.changes.claims.add(key);
     this.#reviewAll();
-    this.#isStarted = true;
-    await this.#work();
+    await this.#loop.start();
   }
 
   /** Pools and claims have changed; or the leader, or the home of claims. */
@@ -151,8 +136,8 @@ export class AddressKeeper {
     },
   ): void {
     if (poolsChanged) this.#reviewAll();
-    for (const name of claims) this.#changes.claims.add(name);
-    void this.#work();
+    for (const name of claims) this.#loop.changes.claims.add(name);
+    void this.#loop.run();
   }
 
   /** All present problems with objects of the API. */
@@ -164,14 +149,9 @@ export class AddressKeeper {
   assign(services: Iterable<string>): ReadonlySet<string> {
     for (const key of services) {
       const service = this.#options.cluster.service(key);
-      if (this.#seen.get(key) !== service) this.#changes.services.add(key);
+      if (this.#seen.get(key) !== service) this.#loop.changes.services.add(key);
     }
-    if (this.#changes.services.size === 0) return new Set();
-    const answer = new Set<string>();
-    this.#answer = answer;
-    void this.#work();
-    this.#answer = undefined;
-    return answer;
+    return this.#loop.changes.services.size === 0 ? new Set() : this.#loop.runNow();
   }
 
   /** The Service's addresses of the pools; undefined if it has the addresses that it names itself. */
@@ -203,7 +183,7 @@ export class AddressKeeper {
     this.#translating = translating;
     if (hasOtherProgram) this.#restartProvisioning();
     this.#reviewAll();
-    void this.#work();
+    void this.#loop.run();
   }
 
   /** Of pools, of the claims file, and of addresses that could not be released. */
@@ -228,37 +208,16 @@ export class AddressKeeper {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#loop.close();
     this.#provisioning.close();
     await this.#reports.close();
     await this.#kept.close();
   }
 
   #reviewAll(): void {
-    this.#changes.havePoolsChanged = true;
-    for (const { key } of this.#options.cluster.services()) this.#changes.services.add(key);
-  }
-
-  /** Decides until nothing is left; small decisions are complete when it returns. */
-  async #work(): Promise<void> {
-    if (this.#isWorking || !this.#isStarted || this.#isClosed) return;
-    this.#isWorking = true;
-    for (let change = this.#next(); change !== undefined; change = this.#next()) {
-      const steps = this.#addresses.steps(change, Date.now());
-      const slice = new Slice();
-      let step = steps.next();
-      while (!step.done) {
-        if (slice.isOver) {
-          this.#answer = undefined;
-          await slice.breathe();
-        }
-        step = steps.next();
-      }
-      this.#apply(step.value, change.pools !== undefined);
-    }
-    this.#isWorking = false;
-    this.#setTimer();
+    const { changes } = this.#loop;
+    changes.havePoolsChanged = true;
+    for (const { key } of this.#options.cluster.services()) changes.services.add(key);
   }
 
   /** undefined if there is nothing to decide. */
@@ -276,13 +235,11 @@ export class AddressKeeper {
     if (hasTurned) {
       this.#leads = leads;
       this.#hasTurned = true;
-      for (const { key } of cluster.claims()) this.#changes.claims.add(key);
+      for (const { key } of cluster.claims()) this.#loop.changes.claims.add(key);
     }
-    const changes = this.#changes;
-    if (!this.#hasTurned && areNone(changes)) return undefined;
-    this.#changes = noChanges();
+    if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
-    const { services, claims, overruling, havePoolsChanged } = changes;
+    const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
     const { upserted, removed } = this.#kept.observed(claims);
     for (const name of claims) {
       // The Service of a claim is decided again, even without any pool.
@@ -329,7 +286,7 @@ export class AddressKeeper {
     return askedAddress(cluster.service(key), this.#translating, view);
   }
 
-  #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {
+  #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): ReadonlySet<string> {
     this.#kept.change(claimChanges.map(({ claim }) => claim));
     for (const { claim } of claimChanges) this.#reports.touch(claim.address);
     const moved = new Set(changed);
@@ -349,9 +306,7 @@ export class AddressKeeper {
       this.#reports.writeAll(this.#options.cluster.pools());
     }
     this.#reports.write();
-    if (moved.size === 0) return;
-    if (this.#answer === undefined) this.#options.onChanged(moved);
-    else for (const key of moved) this.#answer.add(key);
+    return moved;
   }
 
   #restartProvisioning(): void {
@@ -373,30 +328,4 @@ export class AddressKeeper {
     this.#problems = [...this.#addresses.poolProblems(), ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
-
-  /** For the end of the next claim that is kept for a Service that is gone. */
-  #setTimer(): void {
-    clearTimeout(this.#timer);
-    const next = this.#addresses.nextExpiry();
-    if (next === Number.POSITIVE_INFINITY || this.#isClosed) return;
-    const wait = Math.min(Math.max(0, next - Date.now()), MAX_TIMER_MS);
-    this.#timer = setTimeout(() => {
-      this.#changes.hasExpired = true;
-      void this.#work();
-    }, wait).unref();
-  }
-}
-
-function noChanges(): Changes {
-  return {
-    services: new Set(),
-    claims: new Set(),
-    overruling: [],
-    havePoolsChanged: false,
-    hasExpired: false,
-  };
-}
-
-function areNone({ services, claims, overruling, havePoolsChanged, hasExpired }: Changes): boolean {
-  return services.size + claims.size + overruling.length === 0 && !havePoolsChanged && !hasExpired;
 }
