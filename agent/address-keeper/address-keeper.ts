@@ -12,11 +12,12 @@ import {
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
+import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PoolAddresses } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
-import { Provisioning } from './address-provisioning.ts';
+import { Provisioning, type ProvisioningMetrics } from './address-provisioning.ts';
 import { type AddressStatus, poolStatuses } from './address-status.ts';
 import { askedAddress, type PoolsView } from './asked-address.ts';
 import { DecisionLoop } from './decision-loop.ts';
@@ -56,10 +57,7 @@ export interface AddressWriters {
 
 export type AddressSettings = Pick<Settings, 'pools' | 'releaseAfter' | 'provisioner' | 'stateDir'>;
 
-export interface AddressMetrics {
-  claimWritten(result: 'done' | 'conflict' | 'failed'): void;
-  provisioned(action: 'assign' | 'release', result: 'done' | 'failed'): void;
-}
+export type AddressMetrics = ClaimWriterMetrics & ProvisioningMetrics;
 
 /** Below the state directory. */
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;

@@ -11,7 +11,7 @@ import type { StandingReason } from '../vips/announcer.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
-import { type PairedBy, tablesPlace } from './pair-settings.ts';
+import { type PairSettings, tablesPlace } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import { PeerLink } from './peers/peer-link.ts';
 import type { Refusal } from './peers/peer-listener.ts';
@@ -28,7 +28,7 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
   /** The desired state by key. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** The current ones: the addresses and the times may change, followed by renew(). */
-  readonly settings: () => PairedBy;
+  readonly settings: () => PairSettings;
   readonly version: string;
   readonly dataplane: Pick<Dataplane, 'status' | 'liveness' | 'served'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {

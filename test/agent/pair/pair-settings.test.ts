@@ -1,9 +1,9 @@
 import test from 'ava';
-import { type PairedBy, pairSettings, tablesPlace } from '../../../agent/pair/pair-settings.ts';
+import { type PairSettings, pairSettings, tablesPlace } from '../../../agent/pair/pair-settings.ts';
 
 const VRRP = { address: '192.0.2.1', peers: ['192.0.2.2'] };
 
-const given = (more: Partial<PairedBy> = {}): PairedBy =>
+const given = (more: Partial<PairSettings> = {}): PairSettings =>
   ({
     pairAddress: '',
     pairPeer: '',
@@ -13,9 +13,9 @@ const given = (more: Partial<PairedBy> = {}): PairedBy =>
     vrrp: undefined,
     netns: '',
     ...more,
-  }) as PairedBy;
+  }) as PairSettings;
 
-const addressesOf = (more: Partial<PairedBy>) => {
+const addressesOf = (more: Partial<PairSettings>) => {
   const { pairAddress, pairPeer } = pairSettings(given(more)) ?? {};
   return [pairAddress, pairPeer];
 };
