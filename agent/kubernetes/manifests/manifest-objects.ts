@@ -7,7 +7,7 @@ import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { FilePrecedence } from './file-precedence.ts';
-import { type KnownFile, type LossPolicy, MANY_OBJECTS, newFile } from './known-file.ts';
+import { KnownFile, type LossPolicy, MANY_OBJECTS } from './known-file.ts';
 
 export interface ManifestObjectsOptions {
   readonly lossPolicy: LossPolicy;
@@ -38,7 +38,7 @@ export class ManifestObjects {
   file(path: string): KnownFile {
     let file = this.#files.get(path);
     if (file === undefined) {
-      file = newFile(path);
+      file = new KnownFile(path);
       this.#files.set(path, file);
     }
     return file;
