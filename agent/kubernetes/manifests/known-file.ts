@@ -1,4 +1,4 @@
-// The state of one manifest: the objects that count, and when an object stops to count that the file no longer has. Soon,
+// The state of one manifest: the objects that count, and when an object stops counting that the file no longer has. Soon,
 // or later if so much is missing that the disk may be away, or that a program may be writing the file.
 
 import type { Problem } from '../../model/load-balancer.ts';
@@ -57,7 +57,7 @@ export class LossPolicy {
     this.delayMs = delayMs;
   }
 
-  /** When the object stops to count. The time of doubted objects begins again with each file that comes back. */
+  /** When the object stops counting. The time of doubted objects begins again with each file that comes back. */
   ends({ since, doubted }: Loss): number {
     return doubted ? Math.max(since, this.#returned) + this.delayMs * DOUBTED_FACTOR : since + this.delayMs;
   }
