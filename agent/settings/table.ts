@@ -342,12 +342,6 @@ export function needsRestart<T>({ restart }: Setting<T>, from: T, to: T): boolea
   return typeof restart === 'object' ? restart.needRestart(from, to) : restart === true;
 }
 
-/** When a change takes effect, in words. */
-export function changeInWords({ restart }: Setting<unknown>): string {
-  if (restart === true) return 'A change needs a restart';
-  return `A change takes effect on SIGHUP${restart?.inWords ?? ''}`;
-}
-
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(settingsTable, name);
 }
