@@ -13,10 +13,10 @@ import { createGunzip } from 'node:zlib';
 import { HeadgateError } from '../agent/base/errors.ts';
 import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
-import { formatFor, takesGzip } from './exposition.ts';
 import { LiveUpdates } from './live-updates.ts';
 import type { PageView } from './page-model.ts';
-import { ScrapeRounds, type ScrapeSources } from './scrape-rounds.ts';
+import { formatFor, takesGzip } from './scrape/exposition.ts';
+import { ScrapeRounds, type ScrapeSources } from './scrape/scrape-rounds.ts';
 
 /** The fault as a sentence; '' for none. */
 export type Verdict = () => string;

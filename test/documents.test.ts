@@ -9,7 +9,9 @@ import { anchorsOf, firstCells, linksOf } from './support/repository/markdown.ts
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
-/** Where comments, rules and units name documents. */
+/** keepalived's own. */
+const FOREIGN_MESSAGES = new Set(['Unable to read build config options file']);
+/** Their comments, rules and units name documents. */
 const SOURCE_FOLDERS = ['agent', 'health', 'templates', 'systemd', 'bench', 'deploy', 'examples', 'scripts'];
 
 test('Every relative link in a document leads somewhere', (t) => {
@@ -73,6 +75,39 @@ for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write
   });
 }
 
+test('ARCHITECTURE.md names in code only what the sources have, and each file with what it exports', (t) => {
+  const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const identifiers = new Set(sourceText().match(/\w+/g));
+  const named = [...architecture.matchAll(/`([\w.]+)(?:\(\))?`/g)].map(([, name = '']) => name);
+  t.true(named.length > 30);
+  t.deepEqual(
+    named.filter((name) => !name.split('.').every((part) => identifiers.has(part))),
+    [],
+  );
+  const located = [...architecture.matchAll(/`(\w+)[\w.]*(?:\(\))?` (?:\(|in )\[[^\]]+\]\(([^)]+)\)/g)];
+  t.true(located.length > 10);
+  const misplaced = located.filter(
+    ([, name = '', path = '']) =>
+      !new RegExp(`^export .*\\b${name}\\b`, 'm').test(readFileSync(join(root, path), 'utf8')),
+  );
+  t.deepEqual(
+    misplaced.map(([text]) => text),
+    [],
+  );
+});
+
+test('Every message that a page quotes is in a source', (t) => {
+  const sources = sourceText();
+  const unknown = filesBelow(join(root, 'docs'))
+    .filter((path) => path.endsWith('.md') && !path.includes('/design/') && !path.endsWith('conformance.md'))
+    .flatMap((path) =>
+      quotedMessages(readFileSync(path, 'utf8'))
+        .filter((part) => !sources.includes(part) && !FOREIGN_MESSAGES.has(part))
+        .map((part) => `${relative(root, path)}: ${part}`),
+    );
+  t.deepEqual(unknown, []);
+});
+
 test('docs/errors.md lists every error code and every reason, and no others', (t) => {
   const codes = unionOf('agent/base/errors.ts', 'ErrorCode');
   const reasons = unionOf('agent/model/load-balancer.ts', 'ProblemReason');
@@ -101,6 +136,20 @@ function unionOf(path: string, name: string): string[] {
   const [, union = ''] =
     new RegExp(`type ${name} =([^;]+);`).exec(readFileSync(join(root, path), 'utf8')) ?? [];
   return [...union.matchAll(/'(\w+)'/g)].map(([, member = '']) => member);
+}
+
+/** The agent's. */
+function sourceText(): string {
+  const paths = ['agent', 'health'].flatMap((folder) => filesBelow(join(root, folder)));
+  return paths.map((path) => readFileSync(path, 'utf8')).join('\n');
+}
+
+/** Code spans that are sentences, with an upper-case letter first and three words, in parts between `...` and numbers. */
+function quotedMessages(markdown: string): string[] {
+  return [...markdown.matchAll(/`([A-Z][a-z]*(?: [^\s`]+){2,})`/g)]
+    .flatMap(([, message = '']) => message.split(/\.\.\.|\d+/))
+    .map((part) => part.trim())
+    .filter((part) => part.length > 3);
 }
 
 function brokenLinks(document: string, text: string): string[] {

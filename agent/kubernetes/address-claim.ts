@@ -68,7 +68,7 @@ export interface ClaimedPort {
 }
 
 const SERVICE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-/** In the CRD, so that the API server refuses what the agent cannot read; of IPv6 it checks the characters only. */
+/** In the CRD, so that the API server refuses what the agent cannot read; for IPv6 it checks the characters only. */
 const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
 const PATTERNS = {
   address: `^(${BYTE}([.]${BYTE}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$`,
@@ -90,30 +90,29 @@ export const claimSpecSchema = object({
     description: 'The address; it cannot be changed.',
     'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
   }),
-  family: oneOf('IPv4', 'IPv6').meta({ description: 'That of the address.' }).nullish(),
+  family: oneOf('IPv4', 'IPv6').meta({ description: 'The family of the address.' }).nullish(),
   pool: namedOrEmpty(subdomain)
     .meta({
       maxLength: 253,
       pattern: PATTERNS.subdomain,
-      description: 'The pool that the address came from.',
+      description: "The address's pool.",
     })
     .nullish(),
   service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
     .meta({
       maxLength: 127,
       pattern: PATTERNS.service,
-      description:
-        'NAMESPACE/NAME of the Service that has the address; in a reservation, the one that it is for.',
+      description: 'NAMESPACE/NAME of the Service that has the address, or for which it is reserved.',
     })
     .nullish(),
   serviceUID: uid()
-    .meta({ maxLength: 128, description: 'Of the Service that had the address last.' })
+    .meta({ maxLength: 128, description: 'UID of the Service that had the address last.' })
     .nullish(),
   sharingKey: named(labelValue)
     .meta({
       maxLength: 63,
       pattern: PATTERNS.labelValue,
-      description: 'Services with the same key share the address, each with ports of its own.',
+      description: 'Services with the same key share the address, each with its own ports.',
     })
     .nullish(),
   ports: listOf(
@@ -122,33 +121,33 @@ export const claimSpecSchema = object({
       port: wholeNumber(1, 65535).meta({ type: 'integer', minimum: 1, maximum: 65535 }),
     }),
   )
-    .meta({ description: 'What of the address is claimed. Empty: all of it.' })
+    .meta({ description: 'The claimed ports. Empty: the whole address.' })
     .nullish(),
   since: describedTime('When the Service got the address.'),
-  heldUntil: describedTime('Set once the Service is gone: until then the address is kept for it.'),
+  heldUntil: describedTime('Set once the Service is gone: the address is held for it until this time.'),
   reserved: boolean()
     .meta({
       description:
-        'True in what users make: keeps the address out of use, but for the Service or the namespace that it names.',
+        'True in a claim that a user makes: reserves the address for the Service or the namespace in it, or for none.',
     })
     .nullish(),
   namespace: namedOrEmpty(label)
     .meta({
       maxLength: 63,
       pattern: PATTERNS.label,
-      description: 'Of a reservation: Services of this namespace may ask for the address.',
+      description: 'In a reservation: Services of this namespace may request the address.',
     })
     .nullish(),
 })
   .refine(({ reserved, service }, refuse) => {
     if (reserved || service) return;
-    refuse(['service'], 'missing, only a claim with "reserved: true" may do without');
+    refuse(['service'], 'missing, which is allowed only with "reserved: true"');
   })
   .meta({
     'x-kubernetes-validations': [
       {
         rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
-        message: 'only a claim with "reserved: true" may do without a service',
+        message: 'only a claim with "reserved: true" may have no service',
       },
     ],
   });

@@ -109,7 +109,7 @@ const selector = object({
 export const poolSpecSchema = object({
   blocks: someOf(block, 'block').meta({
     description:
-      'What the pool may give: CIDRs, ranges of addresses as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
+      'The addresses of the pool: CIDRs, ranges as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
     minItems: 1,
     maxItems: 1000,
   }),
@@ -119,17 +119,17 @@ export const poolSpecSchema = object({
       minimum: -1000,
       maximum: 1000,
       description:
-        'The pool with the highest number is asked first; of equal ones, the first by name. Default 0.',
+        'The pool with the highest number is used first; of equal ones, the first by name. Default 0.',
     })
     .nullish(),
   auto: boolean()
     .meta({
       description:
-        'False: only Services that ask for this pool by name, or for one of its addresses, get any. Default true.',
+        'False: only Services that request this pool by name, or one of its addresses, get one. Default true.',
     })
     .nullish(),
   draining: boolean()
-    .meta({ description: 'Gives nothing new; what it has given stays where it is. Default false.' })
+    .meta({ description: 'True: gives no new addresses; Services keep those that they have. Default false.' })
     .nullish(),
   avoidBuggyIPs: boolean()
     .meta({
@@ -140,18 +140,20 @@ export const poolSpecSchema = object({
   shareAcrossNamespaces: boolean()
     .meta({
       description:
-        'Services of different namespaces may share an address by the same sharing key. Default false: of one namespace only.',
+        'True: Services of different namespaces may share an address by the same sharing key. Default false.',
     })
     .nullish(),
   serviceAllocation: object({
     namespaces: listOf(named(label))
-      .meta({ description: 'Only Services of these namespaces. Empty: of all.' })
+      .meta({ description: 'Only Services of these namespaces. Empty: of all namespaces.' })
       .nullish(),
     serviceSelector: selector
       .meta({ description: 'Only Services whose labels match. Empty: all.' })
       .nullish(),
   })
-    .meta({ description: 'Which Services may have addresses of the pool: those that meet all that is said.' })
+    .meta({
+      description: 'The Services that may have addresses of the pool: those that meet all conditions.',
+    })
     .nullish(),
 });
 
@@ -248,18 +250,6 @@ export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Rec
   return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
 }
 
-function countTexts({
-  total,
-  free,
-  used,
-  held,
-  conflicting,
-}: AddressCount): Readonly<Record<string, string>> {
-  return {
-    total: String(total),
-    free: String(free),
-    used: String(used),
-    held: String(held),
-    conflicting: String(conflicting),
-  };
+function countTexts(counts: AddressCount): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 }

@@ -92,15 +92,6 @@ const annotations = textsByName(annotationName, {
   not: `is not a text of at most ${MAX_ANNOTATION_CHARACTERS} characters`,
 });
 
-/** Only headless and ExternalName Services may have no port. */
-function hasPorts(spec: {
-  readonly type?: string | null | undefined;
-  readonly clusterIP?: { readonly headless: boolean } | null | undefined;
-  readonly ports?: readonly unknown[] | null | undefined;
-}): boolean {
-  return (spec.ports ?? []).length > 0 || spec.type === 'ExternalName' || spec.clusterIP?.headless === true;
-}
-
 export const serviceSchema = object({
   metadata: object({
     name: named(label),
@@ -131,8 +122,9 @@ export const serviceSchema = object({
     ipFamilies: listOf(oneOf('IPv4', 'IPv6')).nullish(),
     ipFamilyPolicy: oneOf('SingleStack', 'PreferDualStack', 'RequireDualStack').nullish(),
     ports: servicePorts.nullish(),
-  }).refine((spec, refuse) => {
-    if (!hasPorts(spec)) refuse(['ports'], 'is not a list of at least one port');
+  }).refine(({ type, clusterIP: ip, ports }, refuse) => {
+    const needsPorts = type !== 'ExternalName' && ip?.headless !== true;
+    if (needsPorts && !ports?.length) refuse(['ports'], 'is not a list of at least one port');
   }),
   status: object({
     loadBalancer: object({

@@ -17,16 +17,16 @@ export interface ParsedObjects {
 }
 
 /**
- * `where`: the file's path, with which messages begin, or ''. A problem has it as its object if the object has no usable
+ * `path`: of the file, with which messages begin, or ''. A problem has it as its object if the object has no usable
  * name. null and undefined (an empty document) give nothing.
  */
-export function parseObject(json: unknown, where: string): ParsedObjects {
+export function parseObject(json: unknown, path: string): ParsedObjects {
   const found: Found = { objects: [], problems: [] };
   if (json === null || json === undefined) return found;
   const header = isMapping(json) ? json : {};
   const listed = typeof header.kind === 'string' ? listedKind(header.kind) : undefined;
-  if (listed !== undefined) addList(header, listed, where, found);
-  else addObject(json, where, '', found);
+  if (listed !== undefined) addList(header, listed, path, found);
+  else addObject(json, path, '', found);
   return found;
 }
 
@@ -62,26 +62,26 @@ function listedKind(kind: string): string | undefined {
 }
 
 /** The API sends the items of a typed list without kind and apiVersion. */
-function addList(list: Readonly<Record<string, unknown>>, listed: string, where: string, found: Found): void {
+function addList(list: Readonly<Record<string, unknown>>, listed: string, path: string, found: Found): void {
   const { items, apiVersion } = list;
   if (items === null || items === undefined) return;
   if (!Array.isArray(items)) {
-    const message = `${beginning(where)}${String(list.kind)}: items: ${shownValue(items)} is not a list`;
-    found.problems.push({ object: where || String(list.kind), reason: 'InvalidObject', message });
+    const message = `${beginning(path)}${String(list.kind)}: items: ${shownValue(items)} is not a list`;
+    found.problems.push({ object: path || String(list.kind), reason: 'InvalidObject', message });
     return;
   }
   for (const [index, item] of items.entries()) {
     const named = listed === '' || !isMapping(item) ? item : { ...item, kind: listed, apiVersion };
-    addObject(named, where, `items[${index}]`, found);
+    addObject(named, path, `items[${index}]`, found);
   }
 }
 
 /** `item`: its place in a list, '' for a single object. */
-function addObject(json: unknown, where: string, item: string, found: Found): void {
-  const place = [where, item].filter((part) => part !== '').join(': ');
+function addObject(json: unknown, path: string, item: string, found: Found): void {
+  const place = [path, item].filter((part) => part !== '').join(': ');
   const refuse = (reason: ProblemReason, object: string, fault: string) => {
-    const named = object === '' ? place : [where, object].filter((part) => part !== '').join(': ');
-    found.problems.push({ object: object || where || item, reason, message: `${beginning(named)}${fault}` });
+    const named = object === '' ? place : [path, object].filter((part) => part !== '').join(': ');
+    found.problems.push({ object: object || path || item, reason, message: `${beginning(named)}${fault}` });
   };
   if (!isMapping(json)) {
     refuse('InvalidObject', '', `${shownValue(json)} is not a Kubernetes object`);

@@ -187,7 +187,7 @@ export const settingsTable = {
   }),
   provisioner: setting(file(), 'Addresses', {
     default: '',
-    doc: 'A program that the agent calls for each pool address that it gives to a Service or releases: see [Addresses](addresses.md#a-program-that-is-told) for its input. Empty: none.',
+    doc: 'A program that the agent calls for each pool address that it gives to a Service or releases: see [Addresses](addresses.md#the-provisioner) for its input. Empty: none.',
   }),
 
   haproxy: setting(program(), 'HAProxy', {

@@ -3,7 +3,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricFamily, MetricPart } from '../../agent/base/metric-family.ts';
-import { escaped } from '../exposition.ts';
+import { escaped } from '../scrape/exposition.ts';
 
 type LabelValues = readonly string[];
 /** The name of each label in `Values`, in order. */

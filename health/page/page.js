@@ -21,7 +21,7 @@ let source;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-function look() {
+function load() {
   query = new URLSearchParams(location.hash.slice(1));
   if (document.activeElement !== search) search.value = query.get('search') ?? '';
   only.checked = query.get('only') === 'trouble';
@@ -30,13 +30,13 @@ function look() {
 }
 
 /** @param {Readonly<Record<string, string>>} change '' removes a parameter. */
-function ask(change) {
+function setQuery(change) {
   for (const [name, value] of Object.entries(change)) {
     if (value === '') query.delete(name);
     else query.set(name, value);
   }
   history.replaceState(null, '', `#${query}`);
-  look();
+  load();
 }
 
 function connect() {
@@ -82,31 +82,31 @@ function showConnection(state, text) {
 
 /** @param {string} key */
 function toggle(key) {
-  ask({ open: query.get('open') === key ? '' : key });
+  setQuery({ open: query.get('open') === key ? '' : key });
 }
 
 /** @param {number} by */
-function turn(by) {
-  ask({ page: String(Math.max(1, Number(query.get('page') ?? 1) + by)) });
+function turnPages(by) {
+  setQuery({ page: String(Math.max(1, Number(query.get('page') ?? 1) + by)) });
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let typing;
 search.addEventListener('input', () => {
   clearTimeout(typing);
-  typing = setTimeout(() => ask({ search: search.value.trim(), page: '' }), SEARCH_DELAY_MS);
+  typing = setTimeout(() => setQuery({ search: search.value.trim(), page: '' }), SEARCH_DELAY_MS);
 });
-only.addEventListener('change', () => ask({ only: only.checked ? 'trouble' : '', page: '' }));
+only.addEventListener('change', () => setQuery({ only: only.checked ? 'trouble' : '', page: '' }));
 byId('which').addEventListener('click', (event) => {
   event.preventDefault();
-  ask({ only: 'trouble', search: '', page: '' });
+  setQuery({ only: 'trouble', search: '', page: '' });
   search.value = '';
   byId('load-balancers').focus();
 });
-byId('previous').addEventListener('click', () => turn(-1));
-byId('next').addEventListener('click', () => turn(1));
-addEventListener('hashchange', () => look());
+byId('previous').addEventListener('click', () => turnPages(-1));
+byId('next').addEventListener('click', () => turnPages(1));
+addEventListener('hashchange', () => load());
 // A hidden page receives nothing.
 document.addEventListener('visibilitychange', () => (document.hidden ? disconnect() : connect()));
 setInterval(sample, 1_000);
-look();
+load();

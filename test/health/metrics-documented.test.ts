@@ -89,7 +89,7 @@ const STATUS: LoadBalancerStatus = {
   isMonitored: true,
 };
 
-/** A sample that has something of everything. */
+/** A sample with every metric. */
 const SAMPLE: Sample = {
   info: parseInfo(
     [
@@ -176,7 +176,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
     metrics: { round, own },
     alive: nothing,
     ready: nothing,
-    look: () => Promise.reject(new Error('Nobody looks')),
+    look: () => Promise.reject(new Error('There is no browser')),
   });
   t.teardown(() => server.close());
   const text = await (await fetch(`http://${address}/metrics`)).text();
@@ -189,9 +189,9 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   t.deepEqual([...documented.keys()].sort(), [...served.keys()].sort());
   for (const [name, { type, labels }] of served) {
     t.is(documented.get(name)?.type, type, name);
-    // What has no row just now, such as requests under way, shows no labels.
+    // A metric without samples, such as requests under way, shows no labels.
     if (labels !== undefined) t.deepEqual(documented.get(name)?.labels, labels, name);
-    // Prometheus gives these to what it scrapes; with honor_labels ours would take their place.
+    // Prometheus adds these labels to every target; with honor_labels the agent's would replace them.
     t.not(
       labels?.some((label) => label === 'job' || label === 'instance'),
       true,
@@ -206,7 +206,7 @@ test('Counters that begin at 0 cover all possible label values', (t) => {
   const reasons: readonly StandingReason[] = STANDING_REASONS;
   const refusals: readonly Refusal[] = PAIR_REFUSALS;
   for (const known of [causes, repairs, reasons, refusals]) t.is(new Set(known).size, known.length);
-  // The compiler refuses what is missing.
+  // The compiler reports a missing value.
   const all: [
     Missing<ReloadCause, (typeof RELOAD_REASONS)[number]>,
     Missing<Repair | KeepalivedRepair, (typeof REPAIRS)[number]>,
@@ -244,7 +244,7 @@ test('servedMetrics() reads names, types and labels', (t) => {
 
 interface Described {
   readonly type: string;
-  /** Sorted; undefined where no row shows them. */
+  /** Sorted; undefined if there is no sample. */
   readonly labels: readonly string[] | undefined;
 }
 

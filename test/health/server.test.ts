@@ -143,7 +143,7 @@ test('LiveUpdates removes a browser that has gone, and makes no content without 
   events.close();
   await until(() => live.browsers === 0);
   const before = looks;
-  // 25 times as long as it would take.
+  // 25 intervals.
   await delay(50);
   t.is(looks, before);
   const again = await listen(t, `http://127.0.0.1:${port}`);
@@ -160,7 +160,7 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   const url = new URL(
     await start(t, undefined, {
       metrics: { round: async () => [], own: async () => many },
-      idleTimeoutMs: 400,
+      idleTimeoutMs: 1_000,
     }),
   );
   const connect = (): Socket => {
@@ -174,7 +174,7 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   slow.on('data', ({ length }) => {
     taken += length;
     slow.pause();
-    setTimeout(() => slow.resume(), 5);
+    setTimeout(() => slow.resume(), 10);
   });
   await once(slow, 'close');
   t.true(taken > 16_000_000, `${taken} bytes`);
@@ -187,7 +187,7 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   t.true(got < 16_000_000, `${got} bytes`);
 });
 
-/** The address of a server that shows `view`, unless something else is given. */
+/** The address of a server that shows `view`, or the given content. */
 async function start(
   t: ExecutionContext<unknown>,
   look: (asked: URLSearchParams) => Promise<PageView> = async () => view,
@@ -210,7 +210,7 @@ async function start(
   return `http://${address}`;
 }
 
-/** The head of an answer; unlike `fetch` it takes any path and any host as they are. */
+/** The head of a response; unlike `fetch` it sends any path and host unchanged. */
 async function ask(
   url: string,
   path: string,
@@ -226,9 +226,9 @@ async function ask(
 
 interface Events {
   readonly closed: Promise<void>;
-  /** The names of the next events, once there are so many. */
+  /** The names of the next `count` events. */
   next(count: number): Promise<readonly string[]>;
-  /** What the last event of a name has said. */
+  /** The data of the last event with a name. */
   last(name: string): unknown;
   close(): void;
 }

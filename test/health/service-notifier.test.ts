@@ -5,7 +5,7 @@ import { NotifySocket } from '../support/host/notify-socket.ts';
 
 const test = requires(ava, { programs: ['systemd-notify', 'python3'] });
 
-/** A notifier that beats every 100 ms, and what it is asked. */
+/** A notifier that sends a sign of life every 100 ms, and the state that it reports. */
 function notifierTo(t: ExecutionContext, path: string) {
   const state = { dead: '', unready: '', status: 'Serving 3 load balancers', failures: 0 };
   const env: Record<string, string | undefined> = {
@@ -51,11 +51,11 @@ test('ServiceNotifier sends WATCHDOG=1 repeatedly while the agent is alive, and 
   notifier.start();
   await socket.until('it beats', () => beats() >= 3);
   state.dead = 'The loop does not come round';
-  await socket.until('it says why it does not', () => socket.told().includes(`STATUS=${state.dead}`));
+  await socket.until('it sends the fault', () => socket.told().includes(`STATUS=${state.dead}`));
   const from = socket.messages.length;
   state.unready = 'one';
   state.dead = 'Still not';
-  await socket.until('looks go on', () => socket.told(from).includes('STATUS=Still not'));
+  await socket.until('rounds continue', () => socket.told(from).includes('STATUS=Still not'));
   t.is(beats(from), 0);
   state.dead = '';
   await socket.until('it beats again', () => beats(from) >= 2);
@@ -68,7 +68,7 @@ test('ServiceNotifier sends a fault after the start as the status only', async (
   notifier.start();
   await socket.until('it is ready', () => socket.told().includes('READY=1'));
   state.unready = 'HAProxy is not running';
-  await socket.until('the fault is told', () => socket.told().includes('STATUS=HAProxy is not running'));
+  await socket.until('the fault is sent', () => socket.told().includes('STATUS=HAProxy is not running'));
   const from = socket.messages.length;
   await socket.until('it beats', () => socket.told(from).includes('WATCHDOG=1'));
   t.deepEqual(

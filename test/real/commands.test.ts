@@ -205,7 +205,7 @@ test.serial('What keeps the agent or a command from its work is one line with a 
   const taken = new URL(first.url ?? '').host;
   const elsewhere = ['--runtime-dir', join(host.directory, 'r2'), '--state-dir', join(host.directory, 's2')];
   for (const [flag, value, words] of [
-    ['--manifests', file, 'SETTINGS_INVALID: Cannot read manifests from '],
+    ['--manifests', file, 'SETTINGS_INVALID: Cannot read the folder of manifests '],
     ['--listen', taken, 'LISTEN_FAILED: Cannot listen on 127.0.0.1 port '],
     ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot create folder '],
     ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot create folder '],

@@ -149,22 +149,14 @@ export class Runtime {
   }
 
   #sidePipeline(): Promise<Pipeline> {
-    this.#side ??= this.#openSide();
-    return this.#side;
-  }
-
-  async #openSide(): Promise<Pipeline> {
-    const forget = (): void => {
-      this.#side = undefined;
-    };
-    try {
-      const pipeline = await this.#reachAgain();
-      void pipeline.closed.then(forget);
-      return pipeline;
-    } catch (error) {
-      forget();
-      throw error;
+    if (this.#side === undefined) {
+      const forget = (): void => {
+        this.#side = undefined;
+      };
+      this.#side = this.#reachAgain();
+      this.#side.then(({ closed }) => closed).then(forget, forget);
     }
+    return this.#side;
   }
 
   /** For a moment the previous worker accepts connections as well. */

@@ -85,7 +85,7 @@ export class Statistics {
     this.#oldRounds = new Rounds({
       intervalMs: () => OLD_WORKERS_INTERVAL_MS,
       work: () => this.#followOld(),
-      onFailed: () => undefined,
+      onFailed: (error) => log.error('Cannot follow old HAProxy workers', { error: messageOf(error) }),
       clock,
     });
   }
@@ -114,8 +114,8 @@ export class Statistics {
       runtime.close();
       return;
     }
+    if (this.#old.size === 0) this.#oldRounds.start();
     this.#old.set(pid, runtime);
-    this.#oldRounds.start();
   }
 
   /** Reads a last time, and writes the totals to the file. */

@@ -2,6 +2,7 @@
 // HAProxy numbers its proxies from 1 in the order of its file, and answers for one number; before 2.8 a name is not
 // unique, because a listener's frontend and backend have the same.
 
+import { Slice } from '../../base/slice.ts';
 import type { Lane } from '../socket/pipeline.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { parseStatRows, type StatRow } from './stat-rows.ts';
@@ -27,10 +28,16 @@ export async function readWorker(options: WorkerReaderOptions): Promise<void> {
     const began = now();
     const questions = Array.from({ length: PORTION }, (_, at) => `show stat ${first + at} ${kinds} -1`);
     const answers = await runtime.askAll(questions, { lane });
-    const rows = answers.flatMap(parseStatRows);
+    const slice = new Slice();
+    let count = 0;
+    for (const answer of answers) {
+      const rows = parseStatRows(answer);
+      rows.forEach(onRow);
+      count += rows.length;
+      if (slice.isOver) await slice.breathe();
+    }
     // Behind the last proxy.
-    if (rows.length === 0) return;
-    rows.forEach(onRow);
+    if (count === 0) return;
     await pause(now() - began);
   }
 }

@@ -55,7 +55,7 @@ export class CredentialsSource {
     now: () => number = () => performance.now(),
   ) {
     this.#place = place;
-    this.#plugins = new ExecPlugins({ timeoutMs: pluginTimeoutMs });
+    this.#plugins = new ExecPlugins(pluginTimeoutMs);
     this.#now = now;
   }
 
@@ -138,11 +138,7 @@ async function contentOf(source: Source | undefined): Promise<Buffer | undefined
 
 function tlsOf(
   { serverName, skipsVerification }: AccessConfig,
-  own: {
-    readonly ca?: Buffer | undefined;
-    readonly cert?: Buffer | undefined;
-    readonly key?: Buffer | undefined;
-  },
+  own: Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>,
   given: PluginCredential | undefined,
 ): TlsOptions {
   const options = {
@@ -160,7 +156,7 @@ function clusterInfo({ server, serverName, skipsVerification, proxy }: AccessCon
   return {
     server,
     'tls-server-name': serverName,
-    'insecure-skip-tls-verify': skipsVerification,
+    'insecure-skip-tls-verify': skipsVerification ?? false,
     'certificate-authority-data': ca?.toString('base64'),
     'proxy-url': proxy,
   };

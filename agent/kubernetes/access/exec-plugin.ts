@@ -15,12 +15,6 @@ export interface PluginCredential {
   readonly key: string | undefined;
 }
 
-export interface ExecPluginsOptions {
-  readonly timeoutMs: number;
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number;
-}
-
 interface ExpiringCredential {
   readonly credential: PluginCredential;
   /** Milliseconds since the epoch; Infinity if it does not expire. */
@@ -32,12 +26,12 @@ const RENEWAL_MARGIN_MS = 30_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 export class ExecPlugins {
-  readonly #options: ExecPluginsOptions;
+  readonly #timeoutMs: number;
   /** The last result, and its plugin's entry in the kubeconfig as JSON. */
   #last: (ExpiringCredential & { readonly plugin: string }) | undefined;
 
-  constructor(options: ExecPluginsOptions) {
-    this.#options = options;
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -45,12 +39,11 @@ export class ExecPlugins {
    * Errors: API_CREDENTIALS.
    */
   async credential(plugin: ExecPlugin, cluster: object, isRefused: boolean): Promise<PluginCredential> {
-    const { timeoutMs, now = Date.now } = this.#options;
     const entry = JSON.stringify(plugin);
-    const isGood = this.#last?.plugin === entry && now() < this.#last.end - RENEWAL_MARGIN_MS;
+    const isGood = this.#last?.plugin === entry && Date.now() < this.#last.end - RENEWAL_MARGIN_MS;
     if (this.#last !== undefined && isGood && !isRefused) return this.#last.credential;
     try {
-      const result = credentialIn(await outputOf(plugin, cluster, timeoutMs), plugin.apiVersion);
+      const result = credentialIn(await outputOf(plugin, cluster, this.#timeoutMs), plugin.apiVersion);
       this.#last = { ...result, plugin: entry };
       return result.credential;
     } catch (error) {

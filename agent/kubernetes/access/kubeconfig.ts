@@ -1,5 +1,5 @@
 // Reads a kubeconfig: the API server's URL and the credentials. Format: client-go's tools/clientcmd/api/v1.
-// It refuses what it does not support, with the entry, the field and what is allowed; no message quotes a secret. Pure.
+// Refuses unsupported fields and values, with the allowed ones in the message; no message quotes a secret. Pure.
 
 import { isIPv6 } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
@@ -20,18 +20,18 @@ import { parseYamlDocuments } from '../../base/yaml.ts';
 /** A file has precedence over data in the kubeconfig, as in kubectl. */
 export interface AccessConfig {
   readonly server: string;
-  readonly ca: Source | undefined;
-  readonly cert: Source | undefined;
-  readonly key: Source | undefined;
-  readonly token: Source | undefined;
+  readonly ca?: Source | undefined;
+  readonly cert?: Source | undefined;
+  readonly key?: Source | undefined;
+  readonly token?: Source | undefined;
   /** The program that prints a token or a certificate. */
-  readonly plugin: ExecPlugin | undefined;
-  readonly serverName: string | undefined;
-  readonly skipsVerification: boolean;
+  readonly plugin?: ExecPlugin | undefined;
+  readonly serverName?: string | undefined;
+  readonly skipsVerification?: boolean;
   /** URL of an HTTP or a SOCKS proxy. */
-  readonly proxy: string | undefined;
+  readonly proxy?: string | undefined;
   /** Headers of the identity that the user takes on. */
-  readonly impersonation: Readonly<Record<string, string | string[]>>;
+  readonly impersonation?: Readonly<Record<string, string | string[]>>;
 }
 
 export type Source = { readonly file: string } | { readonly content: Buffer };
@@ -120,14 +120,7 @@ export function podAccess(host: string, port: string, directory: string): Access
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     ca: { file: join(directory, 'ca.crt') },
-    cert: undefined,
-    key: undefined,
     token: { file: join(directory, 'token') },
-    plugin: undefined,
-    serverName: undefined,
-    skipsVerification: false,
-    proxy: undefined,
-    impersonation: {},
   };
 }
 
@@ -196,7 +189,7 @@ function pluginOf(exec: Valid<typeof execSchema>, directory: string): ExecPlugin
 function impersonationOf(
   user: Valid<typeof userSchema>,
   { name, value }: Entry,
-): AccessConfig['impersonation'] {
+): Readonly<Record<string, string | string[]>> {
   const { as, 'as-uid': uid, 'as-groups': groups = [] } = user;
   const { 'as-user-extra': extra } = value;
   const headers: Record<string, string | string[]> = {};

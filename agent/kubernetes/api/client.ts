@@ -43,23 +43,20 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
-    const { signal, end } = deadline(request);
-    try {
-      const stream = await this.open({ ...request, signal });
-      return { status: stream.status, headers: stream.headers, body: await bodyOf(stream) };
-    } finally {
-      end();
-    }
+    const timeout = AbortSignal.timeout(request.timeoutMs ?? TIMEOUT_MS);
+    const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
+    const stream = await this.open({ ...request, signal });
+    return { status: stream.status, headers: stream.headers, body: await bodyOf(stream) };
   }
 
   async open(request: ApiRequest): Promise<ApiStream> {
     const credentials = await this.#credentials.current();
-    const answer = await this.#ask(request, credentials);
+    const answer = await this.#tryServers(request, credentials);
     if (answer.statusCode !== 401) return streamOf(answer);
     const renewed = await this.#credentials.renewed(credentials).catch(() => undefined);
     if (renewed === undefined) return streamOf(answer);
     answer.resume();
-    return streamOf(await this.#ask(request, renewed));
+    return streamOf(await this.#tryServers(request, renewed));
   }
 
   close(): void {
@@ -68,7 +65,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   /** Each server once, beginning with the one that answered last. */
-  async #ask(request: ApiRequest, credentials: Credentials): Promise<IncomingMessage> {
+  async #tryServers(request: ApiRequest, credentials: Credentials): Promise<IncomingMessage> {
     const servers = [...new Set([credentials.server, ...(this.#options.servers ?? [])])];
     for (let tried = 1; ; tried++) {
       const at = this.#at % servers.length;
@@ -188,18 +185,4 @@ function firstOf(cause: unknown): unknown {
 /** Without a password in it. */
 function shown(server: string): string {
   return server.replace(/\/\/[^/]*@/, '//');
-}
-
-/** A signal that ends a whole request. */
-function deadline({ signal, timeoutMs = TIMEOUT_MS }: ApiRequest): { signal: AbortSignal; end: () => void } {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = setTimeout(abort, timeoutMs);
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort);
-  const end = () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
-  };
-  return { signal: controller.signal, end };
 }

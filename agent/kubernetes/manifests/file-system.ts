@@ -71,19 +71,14 @@ export function lastingIdentity(folder: string): string {
 
 /** Why the agent cannot read a folder of the settings; undefined if it can. */
 export function folderFault(path: string): HeadgateError | undefined {
-  const retry = 'never';
   try {
-    if (statSync(path).isDirectory()) {
-      accessSync(path, constants.R_OK | constants.X_OK);
-      return undefined;
-    }
+    if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
+    accessSync(path, constants.R_OK | constants.X_OK);
+    return undefined;
   } catch (cause) {
     const message = `Cannot read the folder of manifests "${path}"`;
-    return new HeadgateError('SETTINGS_INVALID', message, { retry, cause });
+    return new HeadgateError('SETTINGS_INVALID', message, { retry: 'never', cause });
   }
-  return new HeadgateError('SETTINGS_INVALID', `Cannot read manifests from "${path}": it is not a folder`, {
-    retry,
-  });
 }
 
 /** True if all entries are ignored because of their names. */

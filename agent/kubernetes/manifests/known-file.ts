@@ -1,5 +1,5 @@
-// What the agent knows of one manifest: the objects that count, and when it stops to count an object that the file no
-// longer has. Soon, or later if so much is missing that the disk may be away, or a program may be writing the file.
+// The state of one manifest: the objects that count, and when an object stops to count that the file no longer has. Soon,
+// or later if so much is missing that the disk may be away, or that a program may be writing the file.
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
@@ -24,7 +24,7 @@ export interface KnownFile {
   /** Of the file when it was last read. */
   stamp: string;
   absent: boolean;
-  /** When a content that looks half written counts all the same, by performance.now(). */
+  /** When a content that looks unfinished counts all the same, by performance.now(). */
   doubtEnds: number | undefined;
   problems: readonly Problem[];
   /** Good content without a snapshot. */

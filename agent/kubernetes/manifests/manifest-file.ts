@@ -78,10 +78,10 @@ function parseDocuments(path: string, text: Buffer, part: YamlPart): ParsedObjec
   if (looksLikeJson(bytes)) {
     const parsed = parseJson(bytes.toString('utf8'));
     if ('value' in parsed) return parseObject(parsed.value, path);
-    if (bytes.length > MAX_LOOSE_JSON_BYTES) return syntaxErrors(path, text, begin, [parsed.error]);
+    if (bytes.length > MAX_LOOSE_JSON_BYTES) return syntaxError(path, text, begin, parsed.error);
   }
   const { documents, errors } = parseYamlDocuments(bytes);
-  if (errors.length > 0) return syntaxErrors(path, text, begin, errors.slice(0, 1));
+  if (errors[0] !== undefined) return syntaxError(path, text, begin, errors[0]);
   const parsed = documents.map(({ value }) => parseObject(value, path));
   return {
     objects: parsed.flatMap((each) => each.objects),
@@ -112,17 +112,13 @@ function parseJson(text: string): { readonly value: unknown } | { readonly error
   }
 }
 
-function syntaxErrors(
-  path: string,
-  text: Buffer,
-  begin: number,
-  errors: readonly YamlError[],
-): ParsedObjects {
+function syntaxError(path: string, text: Buffer, begin: number, error: YamlError): ParsedObjects {
+  const { line, column, message } = error;
   let before = 0;
   for (let at = text.indexOf(NEWLINE); at >= 0 && at < begin; at = text.indexOf(NEWLINE, at + 1)) before++;
-  const problems = errors.map(({ line, column, message }): Problem => {
-    const place = `${path}:${before + line}:${column}`;
-    return { object: path, reason: 'InvalidFile', message: `${place}: ${message}` };
-  });
-  return { objects: [], problems };
+  const place = `${path}:${before + line}:${column}`;
+  return {
+    objects: [],
+    problems: [{ object: path, reason: 'InvalidFile', message: `${place}: ${message}` }],
+  };
 }

@@ -1,6 +1,6 @@
 // The source of objects that are files: reads folders of manifests, watches them, and reports the differences.
-// Additions and changes are reported at once; an object that is missing, or a file that looks half written, has to stay so
-// for a moment first. A broken file keeps its last good content; the others are not affected.
+// Additions and changes are reported at once; a missing object, or a file that looks unfinished, counts only after a
+// moment. A broken file keeps its last good content; the others are not affected.
 // Reads files and keeps snapshots of them; owns the watchers.
 
 import { hash } from 'node:crypto';
@@ -30,7 +30,7 @@ export interface ManifestSourceOptions {
   readonly onChange: (change: ObjectsChange) => void;
   /** A fault without harm for now: a folder cannot be watched, a snapshot cannot be written. */
   readonly onFailure: (error: HeadgateError) => void;
-  /** So long an object has to be missing, or a file to look half written, before it counts. */
+  /** From the loss of an object, or from a content that looks unfinished, until it counts. */
   readonly lossDelayMs?: number;
   readonly folderTimes?: FolderTimes;
 }

@@ -14,7 +14,7 @@ import { makeFolder } from '../../host/make-directory.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { type AddressClaim, claimManifest } from '../address-claim.ts';
 import { parseObject } from '../parse-object.ts';
-import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
+import type { ClaimStoreOptions } from './claim-writer.ts';
 
 export interface ClaimFileOptions extends ClaimStoreOptions {
   readonly path: string;
@@ -35,7 +35,7 @@ const CLAIMS_PER_CHUNK = 200;
 const RETRY_MS = 5_000;
 const CHECK_MS = 5_000;
 
-export class ClaimFile implements ClaimStore {
+export class ClaimFile {
   readonly #options: ClaimFileOptions;
   readonly #writing: BackgroundWrite;
   readonly #checks: Rounds;
@@ -62,6 +62,7 @@ export class ClaimFile implements ClaimStore {
     return this.#writing.fault;
   }
 
+  /** As in ClaimWriter. */
   write(names: Iterable<string>): void {
     for (const name of names) this.#waiting.add(name);
     if (this.#waiting.size > 0) this.#writing.soon();

@@ -3,23 +3,30 @@
 // claim, reports what the cluster has, and compares again.
 // Owns a queue with its timer; uses the network only through KubernetesApi.
 
-import type { Clock } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Log } from '../../host/log.ts';
 import { type AddressClaim, claimManifest, type StoredClaim } from '../address-claim.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiRequest, ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiRequest, ApiResponse } from '../api/kubernetes-api.ts';
 import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { parseObject } from '../parse-object.ts';
-import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
 import { LatestObjects } from './latest-objects.ts';
-import { failedBy, type WriteOutcome, WriteQueue, type WriteResult } from './write-queue.ts';
+import {
+  failedBy,
+  type WriteOutcome,
+  WriteQueue,
+  type WriteResult,
+  type WriterOptions,
+} from './write-queue.ts';
 
-export interface ClaimWriterOptions extends ClaimStoreOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isLeader: () => boolean;
+/** A store of AddressClaims that outlives the agent: the cluster, or a file (claim-file.ts). */
+export interface ClaimStoreOptions {
+  /** undefined if there must be no claim of this name. */
+  readonly desired: (name: string) => AddressClaim | undefined;
+  /** The store has this claim, or none (undefined), and keeps it over a crash. */
+  readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
+}
+
+export interface ClaimWriterOptions extends WriterOptions, ClaimStoreOptions {
   /** The claim as the watch shows it. */
   readonly stored: (name: string) => StoredClaim | undefined;
   /** The cluster has a claim of another Service, made before this agent could make its own: that one counts. */
@@ -27,7 +34,6 @@ export interface ClaimWriterOptions extends ClaimStoreOptions {
   /** Resolves with true once something may be done for the Service outside the cluster, see StatusWriter. */
   readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
   readonly metrics?: ClaimWriterMetrics;
-  readonly random?: () => number;
 }
 
 export interface ClaimWriterMetrics {
@@ -44,35 +50,27 @@ const FINALIZER_RETRY_MS = 2_000;
 
 const PATH = `/apis/${ADDRESS_API_VERSION}/addressclaims`;
 
-export class ClaimWriter implements ClaimStore {
+export class ClaimWriter {
   readonly #options: ClaimWriterOptions;
   readonly #queue: WriteQueue;
   readonly #claims: LatestObjects<StoredClaim>;
 
   constructor(options: ClaimWriterOptions) {
     this.#options = options;
-    const { clock, log, random, metrics, stored } = options;
     // A claim without a UID comes from a manifest: the cluster does not have it.
     this.#claims = new LatestObjects((name) => {
-      const claim = stored(name);
+      const claim = options.stored(name);
       return claim?.uid === '' ? undefined : claim;
     });
     this.#queue = new WriteQueue({
+      ...options,
       write: (name) => this.#write(name),
       faultTitle: 'Cannot write an AddressClaim',
-      onResult: (result) => metrics?.claimWritten(result),
-      clock,
-      log,
-      random,
+      onResult: (result) => options.metrics?.claimWritten(result),
       rate: RATE,
       burst: BURST,
       concurrency: CONCURRENCY,
     });
-  }
-
-  /** The number of claims that have to be written. */
-  get waiting(): number {
-    return this.#queue.size;
   }
 
   /** Why the last write failed, '' if it did not. */
@@ -80,6 +78,7 @@ export class ClaimWriter implements ClaimStore {
     return this.#queue.fault;
   }
 
+  /** These claims are not as desired. `onKept` reports each claim that is stored. */
   write(names: Iterable<string>): void {
     for (const name of names) this.#queue.add(name);
   }

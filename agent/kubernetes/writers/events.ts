@@ -3,14 +3,13 @@
 // Owns a queue with its timer and a small memory; uses the network only through KubernetesApi; never throws.
 
 import { hash } from 'node:crypto';
-import { type Clock, microTime } from '../../base/clock.ts';
+import { microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { isMapping } from '../../base/validate.ts';
-import type { Log } from '../../host/log.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiRequest, ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiRequest, ApiResponse } from '../api/kubernetes-api.ts';
 import type { EventText } from './service-events.ts';
-import { type WriteOutcome, WriteQueue } from './write-queue.ts';
+import { type WriteOutcome, WriteQueue, type WriterOptions } from './write-queue.ts';
 
 /** The object that an Event is about. */
 export interface EventSubject {
@@ -22,14 +21,10 @@ export interface EventSubject {
   readonly uid: string;
 }
 
-export interface EventRecorderOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
+/** Only the agent that leads sends Events; another one forgets what it records. */
+export interface EventRecorderOptions extends WriterOptions {
   /** This agent, cut to 128 characters. */
   readonly instance: string;
-  /** Only the agent that leads sends Events; another one forgets what it records. */
-  readonly isLeader: () => boolean;
   /** Requests per second in all, and at once. */
   readonly rate?: number;
   readonly burst?: number;
@@ -89,16 +84,14 @@ export class EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    const { clock, log, rate = 10, burst, metrics } = options;
+    const { clock, rate = 10, metrics } = options;
     this.#queue = new WriteQueue({
+      ...options,
       write: (key) => this.#send(key),
       check: (key) => Math.max(0, (this.#events.get(key)?.notBefore ?? 0) - clock.monotonic()),
       faultTitle: 'Cannot send an Event',
       onResult: (result) => metrics?.eventSent(result === 'done' ? 'done' : 'dropped'),
-      clock,
-      log,
       rate,
-      burst,
     });
     this.#queue.resume();
   }

@@ -3,12 +3,12 @@
 // monotonic clock, so that the clocks of two hosts are never compared.
 // Owns its timers; uses the network only through KubernetesApi.
 
-import { type Clock, microTime } from '../../base/clock.ts';
+import { microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
-import type { Log } from '../../host/log.ts';
 import { accept } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiResponse } from '../api/kubernetes-api.ts';
+import type { WriterOptions } from './write-queue.ts';
 
 /** The name of the Lease, as in deploy/rbac.yaml. */
 export const LEASE = 'headgate';
@@ -16,10 +16,7 @@ export const LEASE = 'headgate';
 /** Forbidden; no such namespace. */
 const BARRED_STATUSES = [403, 404];
 
-export interface LeaseOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface LeaseOptions extends Omit<WriterOptions, 'isLeader'> {
   readonly namespace: string;
   readonly name: string;
   /** The same after a restart, and different on every host. */
@@ -39,7 +36,6 @@ export interface LeaseOptions {
   readonly onLeader: (isLeader: boolean) => void;
   /** `isBarred` has changed. */
   readonly onBarred?: () => void;
-  readonly random?: () => number;
 }
 
 /** The Lease in the last answer. */
@@ -153,19 +149,17 @@ export class Lease {
     if (this.#options.isFit()) this.#wasFit = true;
     else if (this.#wasFit && this.isLeader) return this.#offer();
     if (this.#seen?.holder === this.#options.identity && this.isLeader) {
-      const isRenewed = await this.#put(this.#seen);
-      if (isRenewed) return undefined;
+      if (await this.#put(this.#seen)) return undefined;
     }
     const response = await this.#request('GET');
     if (response.status === 404) {
-      await this.#create();
+      await this.#put();
       return undefined;
     }
     const seen = this.#see(accept(response));
     if (seen.holder !== this.#options.identity) this.#confirmed = Number.NEGATIVE_INFINITY;
     if (this.#isClosed || !this.#mayTake(seen)) return undefined;
-    const isTaken = await this.#put(seen);
-    return isTaken ? undefined : this.#options.retryMs * this.#options.random();
+    return (await this.#put(seen)) ? undefined : this.#options.retryMs * this.#options.random();
   }
 
   /** Releases the Lease once: if no other agent takes it, this one does again. */
@@ -199,32 +193,24 @@ export class Lease {
     return this.#seen;
   }
 
-  async #create(): Promise<void> {
-    const now = microTime(this.#options.clock.wall());
-    await this.#write('POST', { name: this.#options.name }, this.#spec(now, now, 0));
-  }
-
-  /** Takes or renews the Lease; false if another agent was faster. */
-  async #put(seen: SeenLease): Promise<boolean> {
-    const { identity, name, clock } = this.#options;
+  /** Creates, takes or renews the Lease; false if another agent was faster. */
+  async #put(seen?: SeenLease): Promise<boolean> {
+    const { identity, name, clock, durationMs } = this.#options;
     const now = microTime(clock.wall());
-    const isHolder = seen.holder === identity;
-    const acquired = isHolder && seen.acquireTime !== '' ? seen.acquireTime : now;
-    const spec = this.#spec(acquired, now, seen.transitions + (isHolder ? 0 : 1));
-    return this.#write('PUT', { name, resourceVersion: seen.resourceVersion }, spec);
-  }
-
-  #spec(acquireTime: string, renewTime: string, leaseTransitions: number): LeaseSpecJson {
-    const { identity, durationMs } = this.#options;
-    const leaseDurationSeconds = Math.max(1, Math.ceil(durationMs / 1000));
-    return { holderIdentity: identity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions };
-  }
-
-  async #write(method: 'POST' | 'PUT', metadata: object, spec: LeaseSpecJson): Promise<boolean> {
-    const sent = this.#options.clock.monotonic();
-    const response = await this.#request(method, body(metadata, spec));
+    const isHolder = seen?.holder === identity;
+    const sent = clock.monotonic();
+    const spec: LeaseSpecJson = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.max(1, Math.ceil(durationMs / 1000)),
+      acquireTime: isHolder && seen.acquireTime !== '' ? seen.acquireTime : now,
+      renewTime: now,
+      leaseTransitions: seen === undefined ? 0 : seen.transitions + (isHolder ? 0 : 1),
+    };
+    const metadata = seen === undefined ? { name } : { name, resourceVersion: seen.resourceVersion };
+    const response = await this.#request(seen === undefined ? 'POST' : 'PUT', body(metadata, spec));
+    const { status } = response;
     // A 404 to a POST means that there is no namespace, which is a fault.
-    if (response.status === 409 || (response.status === 404 && method === 'PUT')) return false;
+    if (status === 409 || (status === 404 && seen !== undefined)) return false;
     this.#see(accept(response));
     this.#confirmed = sent;
     return true;

@@ -2,20 +2,12 @@
 // conflicting. `write()` returns at once; the agent that leads writes each difference, each pool once in a few seconds.
 // Owns a queue with its timer; uses the network only through KubernetesApi.
 
-import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../host/log.ts';
-import type { KubernetesApi } from '../api/kubernetes-api.ts';
 import { ADDRESS_API_VERSION } from '../object-names.ts';
-import { failedBy, type WriteOutcome, WriteQueue } from './write-queue.ts';
+import { failedBy, type WriteOutcome, WriteQueue, type WriterOptions } from './write-queue.ts';
 
-export interface PoolStatusWriterOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isLeader: () => boolean;
+export interface PoolStatusWriterOptions extends WriterOptions {
   /** The value of poolStatusManifest(); undefined if the cluster has no such pool. */
   readonly desired: (name: string) => object | undefined;
-  readonly random?: () => number;
 }
 
 /** Writes per second, and at once. */
@@ -32,15 +24,13 @@ export class PoolStatusWriter {
 
   constructor(options: PoolStatusWriterOptions) {
     this.#options = options;
-    const { clock, log, random, desired } = options;
+    const { desired } = options;
     this.#queue = new WriteQueue({
+      ...options,
       write: (name) => this.#write(name),
       check: (name) =>
         JSON.stringify(desired(name)) === this.#written.get(name) ? Number.POSITIVE_INFINITY : 0,
       faultTitle: 'Cannot write the status of an AddressPool',
-      clock,
-      log,
-      random,
       spacingMs: SPACING_MS,
       rate: RATE,
       burst: BURST,

@@ -9,7 +9,7 @@ export interface EventText {
   readonly type: 'Normal' | 'Warning';
   /** CamelCase. */
   readonly reason: string;
-  /** What the agent did, CamelCase. */
+  /** The agent's action, CamelCase. */
   readonly action: string;
   readonly note: string;
 }

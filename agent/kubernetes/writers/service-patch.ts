@@ -27,13 +27,6 @@ export type DesiredService =
   /** It is being deleted, or the agent serves it no more. `isTornDown`: the dataplane has confirmed that. */
   | { readonly kind: 'release'; readonly uid: string; readonly isTornDown: boolean };
 
-export interface PatchOptions {
-  /** RFC 3339, whole seconds. */
-  readonly now: string;
-  /** Whether to add the finalizer; it is removed in any case. */
-  readonly addFinalizer: boolean;
-}
-
 /** A JSON merge patch. */
 export interface ServicePatch {
   readonly metadata: {
@@ -47,11 +40,11 @@ export interface ServicePatch {
   };
 }
 
-/** undefined if the Service is as desired. */
+/** undefined if the Service is as desired. `now`: RFC 3339, whole seconds. */
 export function servicePatch(
   current: CurrentService,
   desired: DesiredService,
-  { now, addFinalizer }: PatchOptions,
+  { now, addFinalizer }: { readonly now: string; readonly addFinalizer: boolean },
 ): ServicePatch | undefined {
   const finalizers = finalizersOf(current, desired, addFinalizer);
   const merged = statusOf(current, desired, now);

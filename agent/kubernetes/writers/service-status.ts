@@ -6,7 +6,7 @@ import { compactList } from '../../base/compact.ts';
 import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../model/load-balancer.ts';
 import type { PortStatus } from '../current-service.ts';
 
-/** What the dataplane reports about one load balancer. */
+/** The dataplane's report about one load balancer. */
 export interface StatusFacts {
   /** True if it has confirmed to serve the listener of this name at this address. */
   serves(listener: string, address: string): boolean;

@@ -2,35 +2,34 @@
 // that leads writes each difference, in a limited number of requests per second.
 // Owns a queue with its timer; uses the network only through KubernetesApi.
 
-import { type Clock, secondTime } from '../../base/clock.ts';
+import { secondTime } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Log } from '../../host/log.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiResponse } from '../api/kubernetes-api.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
 import { FinalizerRequests } from './finalizer-requests.ts';
 import { LatestObjects } from './latest-objects.ts';
 import { type DesiredService, type ServicePatch, servicePatch } from './service-patch.ts';
-import { failedBy, type WriteOutcome, WriteQueue, type WriteResult } from './write-queue.ts';
+import {
+  failedBy,
+  type WriteOutcome,
+  WriteQueue,
+  type WriteResult,
+  type WriterOptions,
+} from './write-queue.ts';
 
-export interface StatusWriterOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Read at each write, besides lead(): by the clock, so that no write is sent too late. */
-  readonly isLeader: () => boolean;
+export interface StatusWriterOptions extends WriterOptions {
   /** The Service as the watch shows it; undefined if it does not: the writer reads it then. */
   readonly currentService: (key: string) => CurrentService | undefined;
   /** Whether to add the finalizer; default true. It is removed after the teardown in any case. */
   readonly addFinalizer?: boolean;
   /** After this time the finalizer is removed although the dataplane has not confirmed the teardown. */
   readonly teardownLimitMs?: number;
-  /** The dataplane's time to confirm; after it the status says that it has not. */
+  /** The dataplane's time to confirm; after it the status reports that it has not. */
   readonly confirmationMs?: number;
   /** Writes per second, and at once. */
   readonly rate?: number;
   readonly burst?: number;
-  readonly random?: () => number;
   /** After each write. */
   readonly onWritten?: (before: CurrentService, after: CurrentService) => void;
   readonly metrics?: StatusWriterMetrics;
@@ -64,18 +63,13 @@ export class StatusWriter {
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    const { clock, log, rate, burst, random, metrics, currentService } = options;
-    this.#services = new LatestObjects(currentService);
+    this.#services = new LatestObjects(options.currentService);
     this.#queue = new WriteQueue({
+      ...options,
       write: (key) => this.#write(key),
       check: (key) => this.#waitMs(key),
       faultTitle: 'Cannot write the status of a Service',
-      onResult: (result) => metrics?.statusWritten(result),
-      clock,
-      log,
-      rate,
-      burst,
-      random,
+      onResult: (result) => options.metrics?.statusWritten(result),
       spacingMs: SPACING_MS,
     });
   }

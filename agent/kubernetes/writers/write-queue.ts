@@ -7,7 +7,7 @@ import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
 import { apiBackoffMs, refusalText, waitAsked } from '../api/api-answer.ts';
-import type { ApiResponse } from '../api/kubernetes-api.ts';
+import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 
 /** What metrics count. `dropped`: a retry would not help. */
 export type WriteResult = 'done' | 'conflict' | 'failed' | 'dropped';
@@ -21,25 +21,32 @@ export interface WriteOutcome {
   readonly waitMs?: number | undefined;
 }
 
-export interface WriteQueueOptions {
+/** What every writer needs. */
+export interface WriterOptions {
+  readonly api: KubernetesApi;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Read at each write, besides lead(): by the clock, so that no write is sent too late. */
+  readonly isLeader: () => boolean;
+  /** 0 to 1, so that two agents that failed together do not retry together. */
+  readonly random?: () => number;
+}
+
+export interface WriteQueueOptions extends Pick<WriterOptions, 'clock' | 'log' | 'random'> {
   /** Whatever it throws is a failure. */
   readonly write: (key: string) => Promise<WriteOutcome>;
   /** Called before a write: milliseconds to wait with the key, 0 to write it now, Infinity if there is nothing to write. */
   readonly check?: (key: string) => number;
   /** What the log says before the reason of a fault: `Cannot write the status of a Service`. */
   readonly faultTitle: string;
-  readonly onResult?: ((result: WriteResult) => void) | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
+  readonly onResult?: (result: WriteResult) => void;
   /** Writes per second in the long run, and how many at once after a quiet time. */
-  readonly rate?: number | undefined;
-  readonly burst?: number | undefined;
+  readonly rate?: number;
+  readonly burst?: number;
   /** Writes under way at one time. */
   readonly concurrency?: number;
   /** Between two writes of one key. */
   readonly spacingMs?: number;
-  /** 0 to 1, so that two agents that failed together do not retry together. */
-  readonly random?: (() => number) | undefined;
 }
 
 /** So many `again` in a row are written at once; more are failures. */

@@ -40,7 +40,7 @@ for (const [what, json, message] of [
   [
     'a claim for nobody',
     { metadata: { name: 'a' }, spec: { address: '192.0.2.1' } },
-    'AddressClaim a: spec.service: missing, only a claim with "reserved: true" may do without',
+    'AddressClaim a: spec.service: missing, which is allowed only with "reserved: true"',
   ],
   [
     'a claim for what is no Service',

@@ -6,7 +6,7 @@ const json = (key: string, uid = `uid-${key}`, resourceVersion = '1') => {
   return { metadata: { namespace, name, uid, resourceVersion }, spec: { type: 'LoadBalancer' } };
 };
 
-test('What is put is there with its newest version, and goes with its UID only', (t) => {
+test('CurrentServices has the newest version, and deletes by UID only', (t) => {
   const services = new CurrentServices();
   t.is(services.put(json('a/web', 'old')), 'a/web');
   services.put(json('a/web', 'new', '2'));
@@ -18,7 +18,7 @@ test('What is put is there with its newest version, and goes with its UID only',
   t.is(services.size, 0);
 });
 
-test('listed() forgets what the list lacks, or has as another one, in the namespaces of the list', (t) => {
+test('listed() removes Services that the list lacks or has with another UID', (t) => {
   const services = new CurrentServices();
   for (const key of ['a/stays', 'a/gone', 'a/other', 'b/elsewhere']) services.put(json(key));
   const known = [

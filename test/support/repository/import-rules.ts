@@ -225,9 +225,9 @@ const PLACES: readonly Place[] = [
   { name: 'access', files: /^agent\/kubernetes\/access\//, imports: LOW },
   { name: 'objects', files: /^agent\/kubernetes\//, imports: VALUES },
 
-  { name: 'exposition', files: /^health\/exposition\.ts$/, imports: VALUES },
-  { name: 'metrics', files: /^health\/metrics\//, imports: ['exposition', ...VALUES] },
-  { name: 'health', files: /^health\//, imports: ['metrics', 'exposition', ...LOW] },
+  { name: 'metrics', files: /^health\/metrics\//, imports: ['scrape', ...VALUES] },
+  { name: 'scrape', files: /^health\/scrape\//, imports: VALUES },
+  { name: 'health', files: /^health\//, imports: ['metrics', 'scrape', ...LOW] },
   { name: 'host', files: /^agent\/host\//, imports: VALUES },
   { name: 'base', files: /^agent\/base\//, imports: ['model'] },
   { name: 'model', files: /^agent\/model\//, imports: [] },

@@ -169,7 +169,7 @@ test('reload() rejects if another master runs', async (t) => {
 test('reload() resolves without the master socket file if the new worker serves', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
   const socket = await scripted(t, [before, '', '']);
-  // Asked when the master has not answered.
+  // Called if the master has not answered.
   const isServed = (): boolean => {
     rmSync(socket, { force: true });
     return true;
@@ -204,12 +204,12 @@ async function started(t: ExecutionContext): Promise<RunningHaproxy> {
   return haproxy;
 }
 
-/** From 2.7 on the master answers `reload` with HAProxy's own words. */
+/** The master of 2.7 and newer answers `reload` with HAProxy's own text. */
 function saysHowItWent({ version: { major, minor } }: RunningHaproxy): boolean {
   return major > 2 || minor >= 7;
 }
 
-/** A master that gives one answer per connection, the last one for ever; its workers say who they are. */
+/** A master that sends one answer per connection, the last one forever; its workers answer with their pid. */
 async function scripted(t: ExecutionContext, answers: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-master-'));
   let at = 0;

@@ -155,7 +155,7 @@ interface Pair {
   readonly pipeline: Pipeline;
   /** HAProxy's end. */
   readonly peer: Socket;
-  /** The lines that have arrived, once there are `count`. */
+  /** The lines that have arrived, when there are at least `count`. */
   readonly received: (count: number) => Promise<readonly string[]>;
   readonly stop: () => void;
 }

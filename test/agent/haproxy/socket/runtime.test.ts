@@ -365,7 +365,7 @@ async function connected(
   { adminSocket, masterSocket }: RunningHaproxy,
 ): Promise<Runtime> {
   const sockets = { socketPath: adminSocket, masterSocketPath: masterSocket };
-  // A busy machine may leave HAProxy without the processor for longer than the agent would wait.
+  // HAProxy on a busy machine may answer later than the agent's timeout.
   const runtime = await Runtime.connect({ ...sockets, timeoutMs: 30_000 });
   t.teardown(() => runtime.close());
   return runtime;
@@ -384,7 +384,7 @@ function add(parts: Partial<Extract<Command, { kind: 'AddServer' }>>): Command {
   return { kind: 'AddServer', backend, server, address: '127.0.1.2', port: 81, keywords: [], ...parts };
 }
 
-/** Makes a member that accepts and keeps silent the only one that is ready. */
+/** Makes a member that accepts connections and sends nothing the only ready member. */
 async function onlyMember(
   t: ExecutionContext,
   runtime: Runtime,

@@ -40,7 +40,7 @@ function info(pid: number, start = 1): string {
   return `Version: 2.6.12\nPid: ${pid}\nStart_time_sec: ${start}\nStopping: 0\nCumConns: 5`;
 }
 
-/** A round that comes to its end. */
+/** A complete round. */
 function read(
   counters: CounterTotals,
   pid: number,
@@ -56,7 +56,7 @@ function newTotals(now: () => number = () => 0): CounterTotals {
   return new CounterTotals(now);
 }
 
-/** What the next agent finds. */
+/** The content of the file for the next agent. */
 function kept(counters: CounterTotals, isClean: boolean): Counts {
   return structuredClone(counters.counts(isClean));
 }
@@ -115,7 +115,7 @@ test('CounterTotals adds the fallback backend of a listener to its pool and its 
   t.is(member?.values[positionOf('scur')], 2, 'What is open in both');
   read(counters, 2, lines(1, 1));
   t.deepEqual(totals(counters), [11, 11]);
-  // The member goes, and comes again from 0.
+  // The member is deleted, and begins at 0 when it is added again.
   read(counters, 2, [line('BACKEND', 2), line('BACKEND', 1, spare)]);
   read(counters, 2, lines(2, 1));
   t.deepEqual(totals(counters), [3, 12]);
@@ -124,31 +124,31 @@ test('CounterTotals adds the fallback backend of a listener to its pool and its 
 test('CounterTotals counts a down and its downtime once over a reload', (t) => {
   let now = 1_000;
   const counters = newTotals(() => now * 1_000);
-  const told = (downs: number, downtime: number, status = 'DOWN'): string[] => [
+  const states = (downs: number, downtime: number, status = 'DOWN'): string[] => [
     line('10.0.0.1:80', 0, { status, downs, downtime }),
     line('BACKEND', 0, { status, downs, downtime }),
   ];
   const all = (): unknown => [totals(counters, 'chkdown'), totals(counters, 'downtime')];
-  read(counters, 1, told(1, 3_600));
+  read(counters, 1, states(1, 3_600));
   now += 15;
-  // The new worker has been told by the old one, which says that they are down for ever.
+  // The old worker has handed its states over, and reports the members as down forever.
   readOld(counters, 1, 0, { status: 'DOWN', downs: 1, downtime: 3_700 });
-  read(counters, 2, told(1, 3_615));
+  read(counters, 2, states(1, 3_615));
   t.deepEqual(all(), [
     [1, 1],
     [3_615, 3_615],
   ]);
   now += 15;
-  read(counters, 2, told(2, 3_620));
+  read(counters, 2, states(2, 3_620));
   t.deepEqual(all(), [
     [2, 2],
     [3_620, 3_620],
   ]);
-  // One that was up goes down shortly before the next reload.
+  // A member that was up goes down shortly before the next reload.
   now += 15;
-  read(counters, 2, told(2, 3_625, 'UP'));
+  read(counters, 2, states(2, 3_625, 'UP'));
   now += 15;
-  read(counters, 3, told(1, 4));
+  read(counters, 3, states(1, 4));
   t.deepEqual(all(), [
     [3, 3],
     [3_629, 3_629],
@@ -228,7 +228,7 @@ test('Totals are the sum of the counts of all workers in any order of readings a
           oldCount += old === 0 ? 0 : 1;
           sum += each.more + (old === 0 ? 0 : 1);
         } else if (each.kind === 'reload') {
-          // What the worker before the last had counted is read before it is forgotten.
+          // The old worker is read a last time.
           if (old !== 0) readOld(counters, old, oldCount);
           [old, oldCount, pid, count] = [pid, count, pid + 1, 0];
         } else if (each.kind === 'restartAgent') {

@@ -70,7 +70,7 @@ async function start(t: ExecutionContext<unknown>, worker: Worker | undefined) {
   return { clock, state, statistics, make };
 }
 
-/** A round that is not awaited by the test: it may wait for the clock, and for the file. */
+/** A round that the test does not await, because it may wait for the clock and the file. */
 function reading(statistics: Statistics, isAwaited: boolean) {
   const state: { sample?: Sample | undefined; isOver: boolean } = { isOver: false };
   void statistics.read({ isAwaited }).then((sample) => {
@@ -80,10 +80,10 @@ function reading(statistics: Statistics, isAwaited: boolean) {
   return state;
 }
 
-/** The clock stands still: what is waited for comes from the file system. */
+/** Waits for the file system; the clock stands still. */
 async function until(condition: () => boolean): Promise<void> {
   for (let tries = 0; tries < 10_000 && !condition(); tries++) await settled();
-  if (!condition()) throw new Error('It has not come');
+  if (!condition()) throw new Error('The condition did not become true');
 }
 
 function sessions(sample: Sample | undefined): number | undefined {
@@ -95,7 +95,7 @@ test('A round reads without rests if a scrape waits for it, and rests after each
   const { clock, statistics } = await start(t, worker);
   worker.sessions = 3;
   t.is(sessions(await statistics.read({ isAwaited: true })), 3);
-  // In this portion HAProxy takes a millisecond.
+  // HAProxy takes a millisecond for this portion.
   worker.onStat = () => clock.hang(1);
   const state = reading(statistics, false);
   await clock.advance(5);
@@ -116,7 +116,7 @@ test('A round under way stops resting when a scrape waits for it', async (t) => 
   await settled();
   const state = reading(statistics, true);
   await clock.advance(9_000);
-  t.false(state.isOver, 'The rest that has begun');
+  t.false(state.isOver, 'The rest under way');
   await clock.advance(1_000);
   await until(() => state.isOver);
   t.is(sessions(state.sample), 0);
@@ -134,7 +134,7 @@ test('A round reads the new worker if the worker is replaced, and no counter goe
   };
   const round = reading(statistics, true);
   await clock.advance(200);
-  t.false(round.isOver, 'The successor is not there yet');
+  t.false(round.isOver, 'There is no new worker yet');
   state.active = second.runtime;
   await clock.advance(200);
   await until(() => round.isOver);
@@ -228,7 +228,7 @@ test('The next agent continues the totals after close() and after a kill', async
   await second.start();
   worker.sessions = 7;
   t.is(sessions(await second.read({ isAwaited: true })), 7);
-  // Killed after its first round: the file is that of the first agent.
+  // The second agent was killed after its first round: the file is that of the first agent.
   const third = make();
   await third.start();
   worker.sessions = 10;

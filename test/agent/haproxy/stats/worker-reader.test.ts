@@ -2,7 +2,7 @@ import test from 'ava';
 import { readWorker } from '../../../../agent/haproxy/stats/worker-reader.ts';
 import { proxyRows } from '../../../support/stat-answers.ts';
 
-/** What was asked of a worker with so many proxies, what was read, and what was rested after. */
+/** The questions to a worker with this number of proxies, the rows that were read, and the durations given to pause(). */
 async function reading(proxies: number, kinds = 7) {
   const asked: string[] = [];
   const keys: string[] = [];

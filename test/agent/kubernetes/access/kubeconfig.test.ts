@@ -72,7 +72,7 @@ const asTheLibrary = test.macro({
     library.loadFromFile(path);
     t.deepEqual(await credentialsOf({ kind: 'Kubeconfig', path }), await byLibrary(library));
   },
-  title: (what) => `Credentials are what the client library makes of ${what}`,
+  title: (what) => `Credentials are the same as the client library's for ${what}`,
 });
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -99,7 +99,7 @@ test('extensions', asTheLibrary, { extensions: [{ name: 'x', extension: {} }] },
 
 test('a user who acts as another', asTheLibrary, {}, { token: 'secret', as: 'other' });
 
-test('The groups and more of whom a user acts as are said, too, as client-go says them', async (t) => {
+test('The client sends the groups and extras of impersonation as client-go does', async (t) => {
   const user = {
     as: 'other',
     'as-uid': '7',
@@ -199,7 +199,7 @@ const refused = test.macro({
     t.regex(error?.message ?? '', why);
     t.notRegex(error?.message ?? '', /secret/);
   },
-  title: (what) => `readKubeconfig() refuses ${what}, and names it`,
+  title: (what) => `readKubeconfig() refuses ${what}`,
 });
 
 const cluster = { server: SERVER };

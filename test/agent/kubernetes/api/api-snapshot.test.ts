@@ -66,7 +66,7 @@ function snapshotOf(path: string, scope = 'all') {
 const loaded = async (path: string, scope?: string) => snapshotOf(path, scope).snapshot.load();
 
 // Conformance: no API server at the start
-test('What is read is what was written, to the last field', async (t) => {
+test('ApiSnapshot loads the written objects with all fields', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put, remove } = snapshotOf(path);
   t.is(await snapshot.load(), undefined);
@@ -84,7 +84,7 @@ test('What is read is what was written, to the last field', async (t) => {
   t.is((await stat(path)).mode & 0o777, 0o600);
 });
 
-test('Pools and claims are read as they were, addresses beyond what a number holds among them', async (t) => {
+test('ApiSnapshot loads pools and claims unchanged, with IPv6 ranges', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   const apiVersion = 'headgate.io/v1alpha1';
@@ -116,7 +116,7 @@ test('Pools and claims are read as they were, addresses beyond what a number hol
   t.deepEqual(await loaded(path), objects);
 });
 
-test('Nothing is written before the objects are those of the API', async (t) => {
+test('ApiSnapshot writes nothing before start()', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(service);
@@ -124,7 +124,7 @@ test('Nothing is written before the objects are those of the API', async (t) => 
   t.is(await loaded(path), undefined);
 });
 
-test('A line that is damaged or torn costs only itself', async (t) => {
+test('ApiSnapshot ignores damaged and incomplete lines', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(slice('a', '10.0.0.1'), slice('b', '10.0.0.2'), slice('c', '10.0.0.3'));
@@ -137,7 +137,7 @@ test('A line that is damaged or torn costs only itself', async (t) => {
   t.regex(reader.failures[0]?.message ?? '', /^1 lines? of ".*" are damaged/);
 });
 
-test('A snapshot of another scope or format, or an empty one, is not used', async (t) => {
+test('ApiSnapshot does not use a file of another scope or format, or an empty one', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(service);
@@ -155,7 +155,7 @@ test('FORMAT is raised with each change of the fields of objects', (t) => {
   t.deepEqual(fields, FIELDS, 'Raise FORMAT in api-snapshot.ts, and correct FIELDS');
 });
 
-test('The file is written anew once it has grown too long, is gone, or is not what it was', async (t) => {
+test('ApiSnapshot rewrites a file that has grown, is gone, or was changed', async (t) => {
   const path = await pathOf(t);
   const { snapshot, failures, put } = snapshotOf(path);
   snapshot.start();
@@ -188,7 +188,7 @@ test('The file is written anew once it has grown too long, is gone, or is not wh
   t.is((await loaded(path))?.length, 1 + damages.length);
 });
 
-test('A folder that cannot be written harms nothing but the snapshot', async (t) => {
+test('ApiSnapshot reports a folder that it cannot write to', async (t) => {
   const { snapshot, failures, put } = snapshotOf('/dev/null/folder/objects');
   put(service);
   snapshot.start();

@@ -17,7 +17,7 @@ function precedenceOf(...files: readonly FileObjects[]): FilePrecedence {
   return precedence;
 }
 
-test('isMostMissing() tells of more than half, and of no fewer objects than it is asked for', (t) => {
+test('isMostMissing() is true for more than half of at least `many` objects', (t) => {
   const all = identities('Service', 20);
   t.false(precedenceOf(file('a', all, all.slice(0, 10))).isMostMissing(10));
   t.true(precedenceOf(file('a', all, all.slice(0, 11))).isMostMissing(10));
@@ -29,7 +29,7 @@ test('isMostMissing() counts each kind by itself', (t) => {
   t.true(precedenceOf(file('a', [...few, ...many], few)).isMostMissing(10));
 });
 
-test('isMostMissing() takes nothing for missing that another file holds, nor what has gone for good', (t) => {
+test('isMostMissing() ignores objects that another file has, and removed ones', (t) => {
   const all = identities('Service', 10);
   const [from, to] = [file('a', all, all), file('b', all)];
   t.false(precedenceOf(from, to).isMostMissing(1));

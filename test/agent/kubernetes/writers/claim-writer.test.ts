@@ -50,7 +50,7 @@ function stored(api: FakeApi, value: AddressClaim): StoredClaim {
   return { kind: 'AddressClaim', key: NAME, uid, resourceVersion, claim: value };
 }
 
-test('A claim is made, replaced and deleted, each once, with the version that it replaces', async (t) => {
+test('ClaimWriter creates, replaces and deletes a claim once each, guarded by its version', async (t) => {
   const { api, state, kept, own, methods } = writer();
   state.desired = claim('default/a');
   own.write([NAME]);
@@ -68,7 +68,7 @@ test('A claim is made, replaced and deleted, each once, with the version that it
   await own.close();
 });
 
-test('Nothing is written for a Service that cannot be marked first', async (t) => {
+test('ClaimWriter writes no claim for a Service that cannot get the finalizer first', async (t) => {
   const asked: string[] = [];
   const { api, state, own } = writer({
     requestFinalizer: async (...service: string[]) => {
@@ -84,7 +84,7 @@ test('Nothing is written for a Service that cannot be marked first', async (t) =
   await own.close();
 });
 
-test('A claim of another Service that was there before ours could be made holds', async (t) => {
+test('ClaimWriter leaves a claim of another Service that existed first', async (t) => {
   const { api, state, overruled, own } = writer();
   stored(api, claim('default/first'));
   state.desired = claim('default/second');
@@ -100,7 +100,7 @@ test('A claim of another Service that was there before ours could be made holds'
   t.is(api.objects.get(PATH)?.spec.service, 'default/first');
 });
 
-test('A claim that another agent has given to somebody else since holds', async (t) => {
+test('ClaimWriter leaves a claim that another agent has given to another Service', async (t) => {
   const { api, state, overruled, own } = writer();
   state.shown = stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
   stored(api, claim('default/b'));
@@ -116,7 +116,7 @@ test('A claim that another agent has given to somebody else since holds', async 
   t.is(api.objects.get(PATH)?.spec.service, 'default/b');
 });
 
-test('A claim that is there and cannot be read is a fault, and not asked for again and again', async (t) => {
+test('ClaimWriter reports an unreadable claim as a fault, and backs off', async (t) => {
   const { api, state, own } = writer();
   const { metadata } = api.put(PATH, {
     ...claimManifest(claim('default/a')),
@@ -132,7 +132,7 @@ test('A claim that is there and cannot be read is a fault, and not asked for aga
   await own.close();
 });
 
-test('A write that was overtaken is made again, from what is there; a failure later', async (t) => {
+test('ClaimWriter repeats a write after a conflict at once, and after a failure later', async (t) => {
   const { api, state, kept, overruled, own, methods } = writer();
   const old = stored(api, claim('default/a'));
   stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
@@ -150,7 +150,7 @@ test('A write that was overtaken is made again, from what is there; a failure la
   await own.close();
 });
 
-test('What the watch shows gone is made again, although this agent remembers it', async (t) => {
+test('ClaimWriter creates a claim again that the watch shows deleted', async (t) => {
   const { api, state, kept, own, methods } = writer();
   state.desired = claim('default/a');
   own.write([NAME]);

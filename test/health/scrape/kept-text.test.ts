@@ -1,18 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
-import { gzipFile, keep } from '../../health/kept-text.ts';
-
-/** Pieces that lie in the same memory, one after the other. */
-function* inOneMemory(texts: readonly string[]): Generator<Buffer, void, void> {
-  const memory = Buffer.alloc(1_024);
-  for (const text of texts) yield memory.subarray(0, memory.write(text));
-}
+import { gzipFile, keep } from '../../../health/scrape/kept-text.ts';
 
 test('gzipFile() makes one gzip file with a correct checksum of a kept text and what follows it', async (t) => {
   const texts = ['a{b="1"} 2\n'.repeat(90), '', 'c 3\n'];
   for (const pieces of [texts, [], ['']]) {
-    const kept = await keep(inOneMemory(pieces));
+    const kept = await keep(pieces.map((piece) => Buffer.from(piece)));
     for (const rest of ['# EOF\n', '']) {
       const file = Buffer.concat(await gzipFile(kept, Buffer.from(rest)));
       t.is(gunzipSync(file).toString(), `${pieces.join('')}${rest}`);
@@ -21,7 +15,7 @@ test('gzipFile() makes one gzip file with a correct checksum of a kept text and 
 });
 
 test('gzip decompresses a file of gzipFile()', async (t) => {
-  const kept = await keep(inOneMemory(['one\n', 'two\n']));
+  const kept = await keep([Buffer.from('one\n'), Buffer.from('two\n')]);
   const file = Buffer.concat(await gzipFile(kept, Buffer.from('three\n')));
   t.is(execFileSync('gzip', ['-dc'], { input: file }).toString(), 'one\ntwo\nthree\n');
 });

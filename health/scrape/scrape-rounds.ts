@@ -2,10 +2,10 @@
 // scrape gets this text and the agent's own metrics with their current values; it waits for a round only if there is no
 // text. Without scrapes no rounds are made.
 
-import { type Clock, systemClock } from '../agent/base/clock.ts';
-import { messageOf } from '../agent/base/errors.ts';
-import type { MetricFamily } from '../agent/base/metric-family.ts';
-import { Rounds } from '../agent/base/rounds.ts';
+import { type Clock, systemClock } from '../../agent/base/clock.ts';
+import { messageOf } from '../../agent/base/errors.ts';
+import type { MetricFamily } from '../../agent/base/metric-family.ts';
+import { Rounds } from '../../agent/base/rounds.ts';
 import { pieces, type TextFormat } from './exposition.ts';
 import { gzipFile, type KeptText, keep } from './kept-text.ts';
 

@@ -1,7 +1,7 @@
 // Metrics as text, in Prometheus' format 0.0.4 or in OpenMetrics 1.0.0: which of the two a request gets, and families
 // written in it. Pure.
 
-import type { MetricFamily } from '../agent/base/metric-family.ts';
+import type { MetricFamily } from '../../agent/base/metric-family.ts';
 
 export interface TextFormat {
   readonly contentType: string;

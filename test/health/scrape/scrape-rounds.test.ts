@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
-import type { MetricFamily } from '../../agent/base/metric-family.ts';
-import { openMetrics, prometheusText, type TextFormat } from '../../health/exposition.ts';
-import { keep } from '../../health/kept-text.ts';
-import { ScrapeRounds } from '../../health/scrape-rounds.ts';
-import { FakeClock } from '../support/basics/fake-clock.ts';
-import { readMetrics } from '../support/report/metrics-text.ts';
+import type { MetricFamily } from '../../../agent/base/metric-family.ts';
+import { openMetrics, prometheusText, type TextFormat } from '../../../health/scrape/exposition.ts';
+import { keep } from '../../../health/scrape/kept-text.ts';
+import { ScrapeRounds } from '../../../health/scrape/scrape-rounds.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { readMetrics } from '../../support/report/metrics-text.ts';
 
 function gauge(name: string, value: () => number, isLive = false): MetricFamily {
   return { name, type: 'gauge', help: name, parts: [{ labels: '', rows: [{ labels: '' }], value }], isLive };
 }
 
-/** Rounds that each take as long as `state.takesMs`, and show their number and age. */
+/** Rounds that take `state.takesMs` each, and have their number and age as metrics. */
 function start() {
   const clock = new FakeClock();
   const state = { takesMs: 0, rounds: 0, awaited: 0, own: 0, fault: '' };
@@ -37,7 +37,7 @@ function start() {
   return { clock, state, rounds, scrape };
 }
 
-/** Moves the clock, and waits until the text of round `number` is there: it is packed in another thread. */
+/** Moves the clock, and waits until the text of round `number` is there: it is compressed in another thread. */
 async function untilRound({ clock, scrape }: ReturnType<typeof start>, number: number, milliseconds: number) {
   await clock.advance(milliseconds);
   for (let tries = 0; tries < 10_000; tries++) {
@@ -47,8 +47,8 @@ async function untilRound({ clock, scrape }: ReturnType<typeof start>, number: n
   throw new Error(`Round ${number} has not come`);
 }
 
-/** When all that was being packed in other threads is packed. */
-async function packed(): Promise<void> {
+/** Resolves when other threads have compressed all texts. */
+async function compressed(): Promise<void> {
   for (let times = 0; times < 20; times++) await keep([randomBytes(64 * 1024)]);
 }
 
@@ -77,7 +77,7 @@ test('Rounds repeat while scrapes come, and end five minutes after the last scra
   const after = async (minutes: number): Promise<number> => {
     for (let minute = 0; minute < minutes; minute++) {
       await clock.advance(60_000);
-      await packed();
+      await compressed();
     }
     return state.rounds;
   };

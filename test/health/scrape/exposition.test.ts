@@ -1,7 +1,13 @@
 import test from 'ava';
-import type { MetricFamily } from '../../agent/base/metric-family.ts';
-import { formatFor, openMetrics, pieces, prometheusText, takesGzip } from '../../health/exposition.ts';
-import { readMetrics } from '../support/report/metrics-text.ts';
+import type { MetricFamily } from '../../../agent/base/metric-family.ts';
+import {
+  formatFor,
+  openMetrics,
+  pieces,
+  prometheusText,
+  takesGzip,
+} from '../../../health/scrape/exposition.ts';
+import { readMetrics } from '../../support/report/metrics-text.ts';
 
 const rows = [{ labels: 'a="1"' }, { labels: 'a="2"' }, { labels: '' }];
 const families: readonly MetricFamily[] = [
