@@ -42,7 +42,7 @@ export const commands: readonly Command[] = [
 
 export const exitStatus: Readonly<Record<number, string>> = {
   0: 'success',
-  1: 'problem found, or failure',
+  1: 'problem found or failure',
   2: 'invalid command line or settings',
   3: 'no agent answers',
 };

@@ -1,6 +1,7 @@
 // The table of settings: kind, default, documentation, and which changes need a restart. The keys of the file, the flags,
 // the variables, the errors, `--help`, the manual page and docs/settings.md are made from it.
 
+import { kebabCase } from '../base/kebab-case.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import {
@@ -348,7 +349,7 @@ export function isSettingName(name: string): name is SettingName {
 
 /** `drainTimeout` → `drain-timeout`; `externalIPs` → `external-ips`. */
 export function flagOf(name: string): string {
-  return name.replaceAll(/([a-z])([A-Z])/g, '$1-$2').toLowerCase();
+  return kebabCase(name);
 }
 
 /** `drainTimeout` → `HEADGATE_DRAIN_TIMEOUT`. */
