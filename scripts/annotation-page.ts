@@ -1,4 +1,4 @@
-// docs/annotations.md as one text, made from the table of annotations. Pure.
+// The text of docs/annotations.md, built from the table of annotations. Pure.
 
 import { oneOf } from '../agent/translate/annotations/kinds.ts';
 import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/translate/annotations/table.ts';
@@ -7,7 +7,7 @@ const INTRO = `# Annotations
 
 <!-- Written by scripts/write-annotation-docs.ts from agent/translate/annotations/table.ts: change it there. -->
 
-What a Service asks of the load balancer beyond its \`spec\` stands in its \`metadata.annotations\`, under \`${PREFIX}\`.
+Annotations with the prefix \`${PREFIX}\` configure a Service's load balancer beyond its \`spec\`.
 Every value is a string, so numbers and \`true\` need quotes in YAML.
 
 \`\`\`yaml
@@ -22,19 +22,19 @@ metadata:
     headgate.io/timeout-connect: 500ms
 \`\`\`
 
-A value that is not allowed never stops a Service: the default holds in its place, everything else goes on, and an Event with the reason \`InvalidAnnotation\` says which value is wrong and what is allowed.
-The same happens to a name under \`${PREFIX}\` that does not exist, with the name that was probably meant.
-Blanks around a value do not count, and no value is longer than 512 characters.
+A value that is not allowed never stops a Service: the agent uses the default instead, and an Event with the reason \`InvalidAnnotation\` names the value and the allowed values.
+An unknown name with the prefix \`${PREFIX}\` is ignored with the same Event, which suggests the nearest name.
+Blanks around a value are ignored, and a value has at most 512 characters.
 
 A duration is one whole number with its unit: \`500ms\`, \`5s\`, \`2m\`, \`1h\`, \`7d\`.
-A number without a unit is refused, because HAProxy and Octavia would read it as milliseconds and Kubernetes' probes as seconds.
+A number without a unit is not allowed, because HAProxy and Octavia read it as milliseconds and Kubernetes' probes as seconds.
 
-The setting \`defaults\` gives another default to all Services; see [settings](settings.md).
+The setting \`defaults\` changes a default for all Services; see [settings](settings.md).
 An annotation always has precedence over it.
 
-Annotations of the OpenStack cloud provider that mean the same are read too, in that provider's notation and units; they are named below as aliases.
-Where a Service has both, ours holds.
-Those that have no equal here, such as flavors, floating networks or TLS containers, are ignored.
+Equivalent annotations of the OpenStack cloud provider are aliases, in that provider's notation and units.
+If a Service has both, Headgate's annotation has precedence.
+Annotations of that provider without an equivalent, such as flavors, floating networks or TLS containers, are ignored.
 `;
 
 export function annotationPage(): string {
@@ -50,7 +50,7 @@ function section(entry: Annotation<never>): string {
   const { name, doc, example, kind, aliases, needs, perService } = entry;
   const lines = [...doc];
   if (needs) lines.push(`It needs \`${ANNOTATIONS[needs.field].name}\` to be ${oneOf(needs.values)}.`);
-  if (perService) lines.push('It is for a single Service: the settings can give no default.');
+  if (perService) lines.push('It belongs to a single Service: the settings cannot set a default.');
   const list = [
     `- Value: ${kind.words}`,
     `- Default: ${defaultOf(entry)}`,
@@ -60,7 +60,7 @@ function section(entry: Annotation<never>): string {
   return `## ${name}\n\n${lines.join('\n')}\n\n${list.join('\n')}`;
 }
 
-/** As YAML: a text with quotes of the one kind stands between those of the other. */
+/** Quotes a text for YAML with the kind of quotes that it does not contain. */
 function quoted(text: string): string {
   return text.includes('"') ? `'${text}'` : `"${text}"`;
 }

@@ -1,5 +1,5 @@
-// Bash completion for `headgate`: commands, their own flags and those of the settings, and the values of flags that are
-// a choice; where it has nothing to say bash completes the names of files. Pure.
+// The bash completion for `headgate`: commands, their flags, the flags of the settings, and the values of flags with a
+// fixed choice. In all other places bash completes file names. Pure.
 
 import { usages } from '../agent/cli/usage.ts';
 import { allSettings, flagOf } from '../agent/settings/table.ts';
@@ -29,7 +29,7 @@ function nameOf(command: string): string {
   return command.split(' ')[0] ?? '';
 }
 
-/** Its own, and of the settings all, or those by which a running agent is found. */
+/** The command's own flags, and either those of all settings or those that locate a running agent. */
 function flagsOf(command: string): readonly string[] {
   const own = command.match(/--[a-z]+/g) ?? [];
   return [...own, ...(command.includes('[FLAGS]') ? ['--config $settings'] : ['--config', '--runtime-dir'])];

@@ -148,7 +148,7 @@ test('install.sh as root installs the packages that are missing, and no daemon s
   await t.context.program('apt-get', APT);
   const { code, stderr } = await t.context.install();
   t.is(code, 0, stderr);
-  t.true(stderr.includes('install: Package haproxy is missing: the dataplane itself\n'));
+  t.true(stderr.includes('install: Package haproxy is missing: it is the dataplane\n'));
   t.true(stderr.includes('install: Running apt-get install haproxy iproute2\n'));
   t.deepEqual(
     (await t.context.journal()).filter((line) => line.startsWith('apt-get')),
@@ -249,7 +249,7 @@ test('install.sh test goes on without what it cannot install where tests may be 
     const { code, stderr } = await t.context.install('test');
     t.is(code, 0, stderr);
     t.regex(stderr, /Cannot install packages without .*haproxy/);
-    t.regex(stderr, /Going on without, because ALLOW_SKIP=1/);
+    t.regex(stderr, /Continuing without it, because ALLOW_SKIP=1/);
   }
 });
 
