@@ -9,7 +9,7 @@ import { anchorsOf, firstCells, linksOf } from './support/repository/markdown.ts
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
 
-test('Every relative link in a document leads somewhere', (t) => {
+test('Every relative link in a document has a target', (t) => {
   const documents = markdownBelow(root);
   t.true(documents.length > 1);
   t.deepEqual(
@@ -18,7 +18,7 @@ test('Every relative link in a document leads somewhere', (t) => {
   );
 });
 
-test('brokenLinks() finds a file that is missing, an anchor that is missing, and nothing else', (t) => {
+test('brokenLinks() finds a missing file and a missing anchor, and nothing else', (t) => {
   const text = [
     'See [errors](errors.md), [reasons](errors.md#reasons), [here](#here), [the web](https://example.org/x.md),',
     '[gone](gone.md), [nowhere](errors.md#nowhere), `[code](code.md)`.',
@@ -34,12 +34,12 @@ test('brokenLinks() finds a file that is missing, an anchor that is missing, and
 });
 
 for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write-.+-docs\.ts$/.test(name))) {
-  test(`What ${script} writes is up to date`, async (t) => {
+  test(`The document that ${script} writes is up to date`, async (t) => {
     await t.notThrowsAsync(run(process.execPath, [join('scripts', script), '--check'], { cwd: root }));
   });
 }
 
-test('docs/errors.md lists every error code and every reason, and no others', (t) => {
+test('docs/errors.md lists exactly the error codes and the reasons', (t) => {
   const codes = unionOf('agent/base/errors.ts', 'ErrorCode');
   const reasons = unionOf('agent/model/load-balancer.ts', 'ProblemReason');
   t.true(codes.includes('SETTINGS_INVALID') && reasons.includes('AddressInUse'));
@@ -50,7 +50,7 @@ test('docs/errors.md lists every error code and every reason, and no others', (t
   t.deepEqual(firstCells(reasonTable).sort(), reasons.sort());
 });
 
-test('No document names a metric that there is not', (t) => {
+test('No document names an unknown metric', (t) => {
   const metrics = new Set(firstCells(readFileSync(join(root, 'docs/metrics.md'), 'utf8')));
   t.true(metrics.has('headgate_build_info'));
   const unknown = markdownBelow(root).flatMap((document) =>
@@ -62,7 +62,7 @@ test('No document names a metric that there is not', (t) => {
   t.deepEqual(unknown, []);
 });
 
-/** The members of a union of strings, as the source has them. */
+/** The members of a union of strings in the source. */
 function unionOf(path: string, name: string): string[] {
   const [, union = ''] =
     new RegExp(`type ${name} =([^;]+);`).exec(readFileSync(join(root, path), 'utf8')) ?? [];

@@ -1,4 +1,4 @@
-// What `headgate check` finds of a host's readiness for VRRP, with a real kernel and a real keepalived.
+// `headgate check` and the readiness of a host for VRRP, with a real kernel and a real keepalived.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter
 const SYSCTLS = ['net.ipv4.conf.all.arp_announce=2', 'net.ipv4.conf.all.arp_ignore=1'];
 const OURS = { config: '/nowhere/keepalived.conf' };
 
-test.serial('A host that is ready for VRRP has nothing to say against it', async (t) => {
+test.serial('`check` reports nothing for a host that is ready for VRRP', async (t) => {
   const { settings } = await readyHost(t);
   const findings = await preflight(settings, OURS);
   t.deepEqual(
@@ -39,46 +39,39 @@ test.serial('A host that is ready for VRRP has nothing to say against it', async
   );
 });
 
-test.serial(
-  'Each sysctl that is not as it must be is named, with what goes wrong and what to do',
-  async (t) => {
-    const { network, settings } = await readyHost(t);
-    for (const [sysctl, what, why] of [
-      [
-        'net.ipv4.ip_nonlocal_bind=0',
-        'net.ipv4.ip_nonlocal_bind',
-        /cannot listen.*sysctl -w net\.ipv4\.ip_nonlocal_bind=1/,
-      ],
-      ['net.ipv6.ip_nonlocal_bind=0', 'net.ipv6.ip_nonlocal_bind', /cannot listen.*sysctl -w/],
-      [
-        'net.ipv4.conf.all.arp_announce=0',
-        'net.ipv4.conf.eth0.arp_announce',
-        /keep an address that has moved/,
-      ],
-      ['net.ipv4.conf.all.arp_ignore=0', 'net.ipv4.conf.eth0.arp_ignore', /its other interfaces/],
-    ] as const) {
-      await network.run('a', 'sysctl', '-qw', sysctl);
-      const bad = (await preflight(settings, OURS)).filter(({ ok }) => !ok);
-      t.deepEqual(
-        bad.map((each) => each.what),
-        [what],
-      );
-      t.regex(bad[0]?.detail ?? '', why);
-      await network.run('a', 'sysctl', '-qw', sysctl.replace(/0$/, what.includes('announce') ? '2' : '1'));
-    }
-    // What the interface has counts as much as what all have.
-    await network.run(
-      'a',
-      'sysctl',
-      '-qw',
-      'net.ipv4.conf.all.arp_ignore=0',
-      'net.ipv4.conf.eth0.arp_ignore=1',
+test.serial('`check` names each wrong sysctl with its effect and the remedy', async (t) => {
+  const { network, settings } = await readyHost(t);
+  for (const [sysctl, what, why] of [
+    [
+      'net.ipv4.ip_nonlocal_bind=0',
+      'net.ipv4.ip_nonlocal_bind',
+      /cannot listen.*sysctl -w net\.ipv4\.ip_nonlocal_bind=1/,
+    ],
+    ['net.ipv6.ip_nonlocal_bind=0', 'net.ipv6.ip_nonlocal_bind', /cannot listen.*sysctl -w/],
+    ['net.ipv4.conf.all.arp_announce=0', 'net.ipv4.conf.eth0.arp_announce', /keep an address that has moved/],
+    ['net.ipv4.conf.all.arp_ignore=0', 'net.ipv4.conf.eth0.arp_ignore', /its other interfaces/],
+  ] as const) {
+    await network.run('a', 'sysctl', '-qw', sysctl);
+    const bad = (await preflight(settings, OURS)).filter(({ ok }) => !ok);
+    t.deepEqual(
+      bad.map((each) => each.what),
+      [what],
     );
-    t.true((await finding(settings, 'net.ipv4.conf.eth0.arp_ignore')).ok);
-  },
-);
+    t.regex(bad[0]?.detail ?? '', why);
+    await network.run('a', 'sysctl', '-qw', sysctl.replace(/0$/, what.includes('announce') ? '2' : '1'));
+  }
+  // The kernel uses the larger of the values of the interface and of all.
+  await network.run(
+    'a',
+    'sysctl',
+    '-qw',
+    'net.ipv4.conf.all.arp_ignore=0',
+    'net.ipv4.conf.eth0.arp_ignore=1',
+  );
+  t.true((await finding(settings, 'net.ipv4.conf.eth0.arp_ignore')).ok);
+});
 
-test.serial('Forwarding may be on or off, but not where IPv6 loses its routes by it', async (t) => {
+test.serial('`check` accepts forwarding unless IPv6 loses its routes by it', async (t) => {
   const { network, settings } = await readyHost(t);
   const set = (...values: readonly string[]) => network.run('a', 'sysctl', '-qw', ...values);
   const [v4, v6] = ['net.ipv4.ip_forward', 'net.ipv6.conf.eth0.forwarding'];
@@ -94,13 +87,13 @@ test.serial('Forwarding may be on or off, but not where IPv6 loses its routes by
   await set('net.ipv6.conf.eth0.accept_ra=1');
   await network.run('a', 'ip', '-6', 'route', 'add', 'default', 'via', 'fd09::99', 'dev', 'eth0');
   t.is(await fault(settings, v6), '');
-  // A pair of IPv4 alone has no say in it.
+  // IPv6 does not matter to an IPv4 pair.
   const instances = [{ virtualRouterId: 51, priority: 200, anchors: ['10.9.0.1'] }];
   const findings = await preflight({ ...settings, vrrp: { ...settings.vrrp, instances } }, OURS);
   t.false(findings.some(({ what }) => what === v6));
 });
 
-test.serial('The interface may be a VLAN, with a dot in its name, and bear any name of a part', async (t) => {
+test.serial('`check` accepts a VLAN interface with a dot or a keyword in its name', async (t) => {
   const { network, settings } = await readyHost(t);
   for (const [device, named] of [
     ['eth0.100', 'net/ipv4/conf/eth0.100/arp_ignore'],
@@ -112,7 +105,7 @@ test.serial('The interface may be a VLAN, with a dot in its name, and bear any n
     await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=0');
     const words = `sysctl -w ${named}=1`;
     t.true((await fault(other, named)).includes(words));
-    // The advice works as it is.
+    // The printed remedy works unchanged.
     await network.run('a', 'sysctl', '-qw', `${named}=1`);
     t.true((await finding(other, named)).ok);
     t.true((await finding(other, named.replace('ipv4', 'ipv6').replace('arp_ignore', 'forwarding'))).ok);
@@ -121,7 +114,7 @@ test.serial('The interface may be a VLAN, with a dot in its name, and bear any n
   }
 });
 
-test.serial('An address on another interface, or on none, is named', async (t) => {
+test.serial('`check` names an address on another interface or on none', async (t) => {
   const { settings } = await readyHost(t);
   const { vrrp } = settings;
   const elsewhere = { ...settings, vrrp: { ...vrrp, interface: 'lo' } };
@@ -131,7 +124,7 @@ test.serial('An address on another interface, or on none, is named', async (t) =
 });
 
 test.serial(
-  'Another keepalived with the same virtual router is found, on the same network only',
+  '`check` finds another keepalived with the same virtual router only on the same network',
   async (t) => {
     const { network, settings, directory } = await readyHost(t);
     const config = join(directory, 'other.conf');
@@ -159,7 +152,7 @@ test.serial(
   },
 );
 
-test.serial('A program, a namespace or a time that cannot be is named', async (t) => {
+test.serial('`check` names a missing program, a missing namespace and an impossible time', async (t) => {
   const { settings } = await readyHost(t);
   t.regex(
     await fault({ ...settings, keepalived: '/nowhere/keepalived' }, 'keepalived'),
