@@ -70,7 +70,7 @@ test.serial('`render` names refused objects, and fails only for invalid settings
 });
 
 test.serial(
-  '`status` and `why` end with 0 for good news, 1 for bad, 2 for a wrong question, 3 without an agent',
+  '`status` and `why` end with 0 if all is well, 1 after a fault, 2 for a wrong argument, 3 without an agent',
   async (t) => {
     const host = await TestHost.create(t);
     await startMembers(t, host);
@@ -124,7 +124,7 @@ test.serial(
 );
 
 test.serial(
-  '`check` ends with 0 where this host can run the agent, 1 where not, 2 for unusable settings',
+  '`check` ends with 0 if this host can run the agent, 1 if not, 2 for invalid settings',
   async (t) => {
     const host = await TestHost.create(t);
     const good = await host.command('check', ['--listen', '127.0.0.1:0']);
@@ -151,7 +151,7 @@ test.serial(
 );
 
 test.serial(
-  '`check` warns of a HAProxy that least-connections can hang, and of who asks for it',
+  '`check` warns of a HAProxy that least-connections can hang, and names the setting or the Service that uses it',
   async (t) => {
     const host = await TestHost.create(t);
     const haproxy = join(host.directory, 'haproxy-3.2.18');

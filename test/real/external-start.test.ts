@@ -51,7 +51,7 @@ for (const kind of ['named', 'silent'] as const)
 
 for (const flags of [EXTERNAL, []])
   test.serial(
-    `What is said for all and refused leaves HAProxy with what served last (${flags[1] ?? 'agent'})`,
+    `HAProxy serves its last good file if it refuses a global setting (${flags[1] ?? 'agent'})`,
     async (t) => {
       const haproxy = (directory: string) => poisonedHaproxy(directory, 'named', 'maxconn 4321');
       const host = await TestHost.create(t, { flags, haproxy });

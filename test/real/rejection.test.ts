@@ -23,7 +23,7 @@ const said: { readonly [kind in Poison]: RegExp } = {
 
 for (const kind of poisons) {
   test.serial(
-    `A Service that HAProxy rejects goes on with its last good configuration (${kind})`,
+    `A Service that HAProxy refuses continues with its last good configuration (${kind})`,
     async (t) => {
       const host = await poisoned(t, kind);
       await host.serve();
@@ -66,7 +66,7 @@ for (const kind of poisons) {
   );
 
   test.serial(
-    `A new Service that HAProxy rejects keeps nobody from being served at the start (${kind})`,
+    `A new Service that HAProxy refuses does not affect other Services at the start (${kind})`,
     async (t) => {
       const host = await poisoned(t, kind);
       for (const last of [1, 2, 3, 4, 5])

@@ -22,7 +22,7 @@ const damages: readonly (readonly [string, (path: string) => Promise<void>])[] =
   ['deleted', unlink],
   ['truncated', (path) => truncate(path, 100)],
   [
-    'replaced by nonsense',
+    'replaced by another text',
     async (path) => {
       await unlink(path);
       await writeFile(path, 'nonsense\n');
@@ -66,18 +66,15 @@ test.serial(
   },
 );
 
-test.serial(
-  'haproxy.cfg that was edited while the agent was down is written again at its start',
-  async (t) => {
-    const { host, agent } = await served(t);
-    const text = await host.config();
-    await agent.stop();
-    await appendFile(host.paths.config, '\n# mine\n');
-    await host.start();
-    await host.until('it is whole again', async () => (await host.config()) === text);
-    t.is(await host.reloads(), 0);
-  },
-);
+test.serial('A starting agent writes haproxy.cfg again after an edit during its downtime', async (t) => {
+  const { host, agent } = await served(t);
+  const text = await host.config();
+  await agent.stop();
+  await appendFile(host.paths.config, '\n# mine\n');
+  await host.start();
+  await host.until('it is whole again', async () => (await host.config()) === text);
+  t.is(await host.reloads(), 0);
+});
 
 test.serial('haproxy.cfg contains endpoint changes also while a Service waits for its address', async (t) => {
   const { host } = await served(t);
@@ -94,7 +91,7 @@ const server = `default:web:tcp:${VIP_PORT}:v4`;
 const tamperings: readonly (readonly [string, (host: TestHost) => readonly string[]])[] = [
   ['disabled', (host) => [`disable server ${server}/${host.address(11)}:${MEMBER_PORT}`]],
   ['put into drain', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} state drain`]],
-  ['given no weight', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} weight 0`]],
+  ['set to weight 0', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} weight 0`]],
   [
     'deleted',
     (host) => [

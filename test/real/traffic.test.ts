@@ -35,7 +35,7 @@ test.serial('A new member soon gets connections', async (t) => {
 
 for (const mode of ['tcp', 'http']) {
   test.serial(
-    `A Service goes from 2 to 20 members and back under load in ${mode} mode: no reload, no failed request`,
+    `A Service scales from 2 to 20 members and back under load in ${mode} mode without a reload or a failed request`,
     async (t) => {
       const { host } = await served(t, 20);
       const all = Array.from({ length: 20 }, (_, at) => host.address(11 + at));
