@@ -126,10 +126,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** Reads only, from the HAProxy that answers at the sockets. */
   async runningListeners(): Promise<readonly string[] | undefined> {
-    const { supervisor, globalSection } = this.#parts;
+    const { finder, globalSection } = this.#parts;
     let runtime: Runtime | undefined;
     try {
-      runtime = await supervisor.connect();
+      runtime = await finder.connect();
       if (runtime === undefined) return [];
       const names = (await readRunning(runtime, [], false, globalSection.aclIds.idOf)).names();
       return [...new Set([...names].map(listenerOfBackend))];

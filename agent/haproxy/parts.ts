@@ -17,6 +17,7 @@ import { ReloadArbiter } from './worker/reload-arbiter.ts';
 import { Reloader } from './worker/reloader.ts';
 import { StartFaults } from './worker/start-faults.ts';
 import { Supervisor } from './worker/supervisor.ts';
+import { WorkerFinder } from './worker/worker-finder.ts';
 import type { BootedWorker } from './worker.ts';
 
 export type HaproxyParts = ReturnType<typeof haproxyParts>;
@@ -40,7 +41,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   /** The sections of haproxy.cfg besides the load balancers. */
-  const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
+  const globalSection = new GlobalSection({ paths, settings, isRunning: () => finder.isRunning(), log });
   const { context, aclIds, keepFiles } = globalSection;
   const file = new ConfigFile(paths.config, {
     mode: paths.fileMode,
@@ -99,15 +100,16 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
 
   // The active worker and its replacements.
   const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
+  const finder = new WorkerFinder({ paths, maker, file, context, desired, log });
   /** Adopts or starts HAProxy. */
   const supervisor = new Supervisor({
     executable,
     netns,
     paths,
+    finder,
     maker,
     faults,
     file,
-    context,
     desired,
     startsHaproxy: !isExternal,
     isReloading,
@@ -135,7 +137,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const reloader = new Reloader({
     paths,
     maker,
-    supervisor,
+    finder,
     faults,
     file,
     persister,
@@ -183,6 +185,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     globalSection,
     maker,
     persister,
+    finder,
     supervisor,
     active,
     arbiter,

@@ -22,13 +22,13 @@ import type { BootedWorker } from '../worker.ts';
 import type { ReloadCause, ReloadResult } from './reload-arbiter.ts';
 import { forgetServerStates, keepServerStates } from './server-states.ts';
 import type { StartFaults } from './start-faults.ts';
-import type { Expected, Phase, Supervisor } from './supervisor.ts';
 import { tablesLearned } from './table-sync.ts';
+import type { Expected, Phase, WorkerFinder } from './worker-finder.ts';
 
 export interface ReloaderOptions {
   readonly paths: HaproxyPaths;
   readonly maker: CandidateMaker;
-  readonly supervisor: Supervisor;
+  readonly finder: WorkerFinder;
   readonly faults: StartFaults;
   readonly file: ConfigFile;
   readonly persister: Persister;
@@ -187,9 +187,9 @@ export class Reloader {
    * time, so most looks only check whether the master has created its socket again, which it does after it read the file.
    */
   async #takeEarly(replacement: Replacement): Promise<boolean> {
-    const { supervisor, paths } = this.#options;
+    const { finder, paths } = this.#options;
     await delay(FIRST_LOOK_MS);
-    replacement.expected = await supervisor.expect(replacement.candidate); // while HAProxy reads its file
+    replacement.expected = await finder.expect(replacement.candidate); // while HAProxy reads its file
     let isNear = false;
     for (let looks = 1; !replacement.isOver; looks++) {
       isNear ||= !isSameFile(identityOf(paths.masterSocket), replacement.oldSocket);
@@ -215,8 +215,8 @@ export class Reloader {
 
   async #isTaken(replacement: Replacement, phase: Phase): Promise<boolean> {
     const { candidate, oldPid, expected } = replacement;
-    const { supervisor, take } = this.#options;
-    const next = await supervisor.find(candidate, phase, expected);
+    const { finder, take } = this.#options;
+    const next = await finder.find(candidate, phase, expected);
     if (next !== undefined && next.runtime.worker.pid !== oldPid) {
       take(next);
       replacement.isTaken = true;

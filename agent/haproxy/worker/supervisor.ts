@@ -1,37 +1,29 @@
 // Gets a HAProxy worker, however long it takes: adopts a running one, or starts HAProxy if that is the agent's task.
-// Finds out what each worker booted from, as far as possible.
 
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../base/backoff.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
-import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
-import { inFileOrder } from '../config/config-text.ts';
-import { bindsOf } from '../config/listener-config.ts';
-import { descriptionOf, structureHash } from '../config/render.ts';
-import type { RenderContext } from '../config/render-context.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
 import { startHaproxy } from '../process/process.ts';
-import { readRunning } from '../readback.ts';
-import { Running } from '../running.ts';
-import { Runtime } from '../socket/runtime.ts';
 import type { BootedWorker } from '../worker.ts';
 import type { StartFaults } from './start-faults.ts';
+import type { WorkerFinder } from './worker-finder.ts';
 
 export interface SupervisorOptions {
   readonly executable: string;
   readonly netns: string;
   readonly paths: HaproxyPaths;
+  readonly finder: WorkerFinder;
   readonly maker: CandidateMaker;
   readonly faults: StartFaults;
   readonly file: ConfigFile;
-  readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** True if the agent starts HAProxy; false if systemd or another process does. */
   readonly startsHaproxy: boolean;
@@ -44,20 +36,11 @@ export interface SupervisorOptions {
   readonly log: Log;
 }
 
-/** While HAProxy starts only its own socket is tried, not the master's. */
-export type Phase = 'starting' | 'running';
-
-/** A worker without its connection. */
-export type Expected = Omit<BootedWorker, 'runtime'>;
-
 /** The fault before the end of the first attempt. */
 const NOT_YET = 'HAProxy has not been reached yet';
-const CONNECT_TIMEOUT_MS = 2_000;
 const START_TIMEOUT_MS = 30_000;
 /** The wait between two attempts to get a worker. */
 const BACKOFF = { firstMs: 50, mostMs: 1_000 };
-/** The computation of a new worker's state delays a change by this much at most. */
-const EXPECT_SLICE_MS = 2;
 /** Attempts to start; each leaves out the load balancers for which the last was refused. */
 const MAX_START_ATTEMPTS = 5;
 
@@ -93,11 +76,11 @@ export class Supervisor {
 
   /** Tries until it has a worker; undefined only after close(). `onAttempt` is called after each failed attempt. */
   async obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
-    const { startsHaproxy, faults, file, log, onRepair } = this.#options;
+    const { finder, startsHaproxy, faults, file, log, onRepair } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
-        const worker = (await this.adopt()) ?? (await this.#startIfDue(attempt));
+        const worker = (await finder.adopt()) ?? (await this.#startIfDue(attempt));
         if (worker !== undefined) {
           if (this.#fault.text !== NOT_YET) onRepair('process');
           this.#fault.clear();
@@ -123,42 +106,12 @@ export class Supervisor {
     this.#fault.set(why);
   }
 
-  /** undefined if no HAProxy answers at the sockets, or only one that is stopping. Reads only. */
-  async adopt(phase: Phase = 'running'): Promise<BootedWorker | undefined> {
-    const { maker, context, file, log } = this.#options;
-    const runtime = await this.connect(phase);
-    if (runtime === undefined) return undefined;
-    try {
-      const { description, pid, stopping } = runtime.worker;
-      if (stopping) {
-        runtime.close();
-        return undefined;
-      }
-      const bound = await file.placesUnder(description);
-      const booted = await this.#bootedAs(description, bound);
-      log.info('Adopted the running HAProxy', { worker: pid, ours: booted !== undefined });
-      if (booted === undefined) {
-        const running = await readRunning(runtime, [], false, context(new Map()).aclId);
-        return { runtime, running, booted: new Map(), structure: '', bound };
-      }
-      const inOrder = inFileOrder(booted);
-      const rendering = context(booted);
-      const running = await readRunning(runtime, inOrder, true, rendering.aclId);
-      maker.accept(booted);
-      const structure = structureHash(rendering, inOrder);
-      return { runtime, running, booted, structure, bound: bindsIn(booted) };
-    } catch (error) {
-      runtime.close();
-      throw error;
-    }
-  }
-
   /**
    * Starts HAProxy with all load balancers that it accepts; with the present file if it cannot be written; with the last
    * good file if HAProxy refuses the file and no load balancer is at fault.
    * Errors: HAPROXY_MISSING; HAPROXY_START if it does not serve in the end; FILE_WRITE.
    */
-  async start(): Promise<BootedWorker> {
+  async #startAny(): Promise<BootedWorker> {
     const { maker, desired, file, faults } = this.#options;
     let candidate = await maker.unchecked(desired);
     for (let attempt = 1; ; attempt++) {
@@ -185,78 +138,6 @@ export class Supervisor {
     }
   }
 
-  /** Connects to the worker by the admin socket; if that was removed and HAProxy is not starting, by the master's. */
-  async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
-    const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
-    const isStarting = phase === 'starting';
-    if (!existsSync(socketPath) && (isStarting || !existsSync(masterSocketPath))) return undefined;
-    try {
-      return await Runtime.connect({
-        socketPath,
-        masterSocketPath,
-        isStarting,
-        timeoutMs: CONNECT_TIMEOUT_MS,
-      });
-    } catch (error) {
-      if (error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT') return undefined;
-      throw error;
-    }
-  }
-
-  /** True if a HAProxy answers at the sockets, whichever process started it. Reads only. */
-  async isRunning(): Promise<boolean> {
-    const runtime = await this.connect().catch(() => undefined);
-    runtime?.close();
-    return runtime !== undefined;
-  }
-
-  /** The state of a worker that boots from this candidate, to be computed while it boots. */
-  async expect({ loadBalancers: booted, structure }: Candidate): Promise<Expected> {
-    const { aclId } = this.#options.context(booted);
-    const running = new Running();
-    const bound = new Set<string>();
-    const slice = new Slice(EXPECT_SLICE_MS);
-    for (const loadBalancer of booted.values()) {
-      running.boot(loadBalancer, aclId);
-      for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
-      if (slice.isOver) await slice.breathe();
-    }
-    return { running, booted, structure, bound };
-  }
-
-  /** The worker that serves exactly this candidate; undefined if the one that answers does not. */
-  async find(
-    candidate: Candidate,
-    phase: Phase = 'running',
-    expected?: Expected,
-  ): Promise<BootedWorker | undefined> {
-    const runtime = await this.connect(phase).catch(() => undefined);
-    if (runtime === undefined) return undefined;
-    const { description, pid } = runtime.worker;
-    if (description !== descriptionOf(candidate.structure) || !(pid > 0)) {
-      runtime.close();
-      return undefined;
-    }
-    return { runtime, ...(expected ?? (await this.expect(candidate))) };
-  }
-
-  /**
-   * The load balancers that a worker with this description booted from: all desired ones, or those without the addresses
-   * that cannot be bound. undefined if it booted from another file.
-   */
-  async #bootedAs(
-    description: string,
-    bound: ReadonlySet<string> | undefined,
-  ): Promise<ReadonlyMap<string, LoadBalancer> | undefined> {
-    const { maker, context, desired } = this.#options;
-    for (const isProbed of [false, true]) {
-      if (isProbed) await maker.probe(desired, bound);
-      const booted = maker.effective(desired);
-      if (description === descriptionOf(structureHash(context(booted), inFileOrder(booted)))) return booted;
-    }
-    return undefined;
-  }
-
   async #startIfDue(attempt: number): Promise<BootedWorker | undefined> {
     const { startsHaproxy, fileIdle, log } = this.#options;
     if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
@@ -264,7 +145,7 @@ export class Supervisor {
     this.#hasStarted = true;
     this.#isStarting = true;
     await fileIdle();
-    const worker = await this.start().finally(() => {
+    const worker = await this.#startAny().finally(() => {
       this.#isStarting = false;
     });
     log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
@@ -304,11 +185,11 @@ export class Supervisor {
   }
 
   async #startFile(): Promise<BootedWorker> {
-    const { executable, netns, paths, log } = this.#options;
+    const { executable, netns, paths, finder, log } = this.#options;
     log.warn('Starting HAProxy with the present file', { path: paths.config });
     let adopted: BootedWorker | undefined;
     const isServing = async (): Promise<boolean> => {
-      adopted = await this.adopt('starting');
+      adopted = await finder.adopt('starting');
       return adopted !== undefined;
     };
     await startHaproxy(executable, paths, isServing, START_TIMEOUT_MS, netns);
@@ -318,10 +199,10 @@ export class Supervisor {
   }
 
   async #start(candidate: Candidate): Promise<BootedWorker> {
-    const { executable, netns, paths, maker } = this.#options;
+    const { executable, netns, paths, finder, maker } = this.#options;
     let found: BootedWorker | undefined;
     const isServing = async (): Promise<boolean> => {
-      found = await this.find(candidate, 'starting');
+      found = await finder.find(candidate, 'starting');
       return found !== undefined;
     };
     await startHaproxy(executable, paths, isServing, START_TIMEOUT_MS, netns);
@@ -329,8 +210,4 @@ export class Supervisor {
     maker.accept(candidate.loadBalancers);
     return found;
   }
-}
-
-function bindsIn(loadBalancers: ReadonlyMap<string, LoadBalancer>): ReadonlySet<string> {
-  return new Set([...loadBalancers.values()].flatMap(({ listeners }) => listeners.flatMap(bindsOf)));
 }

@@ -1,0 +1,152 @@
+// Connects to the running HAProxy worker and finds out what it booted from: the desired state, a candidate, or an
+// unknown file. Changes nothing.
+
+import { existsSync } from 'node:fs';
+import { HeadgateError } from '../../base/errors.ts';
+import { Slice } from '../../base/slice.ts';
+import type { Log } from '../../host/log.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { Candidate, CandidateMaker } from '../config/candidate.ts';
+import type { ConfigFile } from '../config/config-file.ts';
+import { inFileOrder } from '../config/config-text.ts';
+import { bindsOf } from '../config/listener-config.ts';
+import { descriptionOf, structureHash } from '../config/render.ts';
+import type { RenderContext } from '../config/render-context.ts';
+import type { HaproxyPaths } from '../paths.ts';
+import { readRunning } from '../readback.ts';
+import { Running } from '../running.ts';
+import { Runtime } from '../socket/runtime.ts';
+import type { BootedWorker } from '../worker.ts';
+
+export interface WorkerFinderOptions {
+  readonly paths: HaproxyPaths;
+  readonly maker: CandidateMaker;
+  readonly file: ConfigFile;
+  readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly log: Log;
+}
+
+/** While HAProxy starts only its own socket is tried, not the master's. */
+export type Phase = 'starting' | 'running';
+
+/** A worker without its connection. */
+export type Expected = Omit<BootedWorker, 'runtime'>;
+
+const CONNECT_TIMEOUT_MS = 2_000;
+/** The computation of a new worker's state delays a change by this much at most. */
+const EXPECT_SLICE_MS = 2;
+
+export class WorkerFinder {
+  readonly #options: WorkerFinderOptions;
+
+  constructor(options: WorkerFinderOptions) {
+    this.#options = options;
+  }
+
+  /** Connects to the worker by the admin socket; if that was removed and HAProxy is not starting, by the master's. */
+  async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
+    const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
+    const isStarting = phase === 'starting';
+    if (!existsSync(socketPath) && (isStarting || !existsSync(masterSocketPath))) return undefined;
+    try {
+      return await Runtime.connect({
+        socketPath,
+        masterSocketPath,
+        isStarting,
+        timeoutMs: CONNECT_TIMEOUT_MS,
+      });
+    } catch (error) {
+      if (error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT') return undefined;
+      throw error;
+    }
+  }
+
+  /** True if a HAProxy answers at the sockets, whichever process started it. Reads only. */
+  async isRunning(): Promise<boolean> {
+    const runtime = await this.connect().catch(() => undefined);
+    runtime?.close();
+    return runtime !== undefined;
+  }
+
+  /** The state of a worker that boots from this candidate, to be computed while it boots. */
+  async expect({ loadBalancers: booted, structure }: Candidate): Promise<Expected> {
+    const { aclId } = this.#options.context(booted);
+    const running = new Running();
+    const bound = new Set<string>();
+    const slice = new Slice(EXPECT_SLICE_MS);
+    for (const loadBalancer of booted.values()) {
+      running.boot(loadBalancer, aclId);
+      for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
+      if (slice.isOver) await slice.breathe();
+    }
+    return { running, booted, structure, bound };
+  }
+
+  /** The worker that serves exactly this candidate; undefined if the one that answers does not. */
+  async find(
+    candidate: Candidate,
+    phase: Phase = 'running',
+    expected?: Expected,
+  ): Promise<BootedWorker | undefined> {
+    const runtime = await this.connect(phase).catch(() => undefined);
+    if (runtime === undefined) return undefined;
+    const { description, pid } = runtime.worker;
+    if (description !== descriptionOf(candidate.structure) || !(pid > 0)) {
+      runtime.close();
+      return undefined;
+    }
+    return { runtime, ...(expected ?? (await this.expect(candidate))) };
+  }
+
+  /** undefined if no HAProxy answers at the sockets, or only one that is stopping. Reads only. */
+  async adopt(phase: Phase = 'running'): Promise<BootedWorker | undefined> {
+    const { maker, context, file, log } = this.#options;
+    const runtime = await this.connect(phase);
+    if (runtime === undefined) return undefined;
+    try {
+      const { description, pid, stopping } = runtime.worker;
+      if (stopping) {
+        runtime.close();
+        return undefined;
+      }
+      const bound = await file.placesUnder(description);
+      const booted = await this.#bootedAs(description, bound);
+      log.info('Adopted the running HAProxy', { worker: pid, ours: booted !== undefined });
+      if (booted === undefined) {
+        const running = await readRunning(runtime, [], false, context(new Map()).aclId);
+        return { runtime, running, booted: new Map(), structure: '', bound };
+      }
+      const inOrder = inFileOrder(booted);
+      const rendering = context(booted);
+      const running = await readRunning(runtime, inOrder, true, rendering.aclId);
+      maker.accept(booted);
+      const structure = structureHash(rendering, inOrder);
+      return { runtime, running, booted, structure, bound: bindsIn(booted) };
+    } catch (error) {
+      runtime.close();
+      throw error;
+    }
+  }
+
+  /**
+   * The load balancers that a worker with this description booted from: all desired ones, or those without the addresses
+   * that cannot be bound. undefined if it booted from another file.
+   */
+  async #bootedAs(
+    description: string,
+    bound: ReadonlySet<string> | undefined,
+  ): Promise<ReadonlyMap<string, LoadBalancer> | undefined> {
+    const { maker, context, desired } = this.#options;
+    for (const isProbed of [false, true]) {
+      if (isProbed) await maker.probe(desired, bound);
+      const booted = maker.effective(desired);
+      if (description === descriptionOf(structureHash(context(booted), inFileOrder(booted)))) return booted;
+    }
+    return undefined;
+  }
+}
+
+function bindsIn(loadBalancers: ReadonlyMap<string, LoadBalancer>): ReadonlySet<string> {
+  return new Set([...loadBalancers.values()].flatMap(({ listeners }) => listeners.flatMap(bindsOf)));
+}
