@@ -27,7 +27,7 @@ export function request(
   return {
     key,
     namespace: key.slice(0, key.indexOf('/')),
-    uid: `uid of ${key}`,
+    uid: `uid-of-${key.replaceAll('/', '.')}`,
     created: 1_000,
     labels: {},
     families: ['v4'],
