@@ -39,7 +39,7 @@ test('A Service gets an address of a pool, and a claim on all of it is to be wri
         family: 'v4',
         pool: 'a',
         service: 'default/web',
-        serviceUID: 'uid of default/web',
+        serviceUID: 'uid-of-default.web',
         sharingKey: '',
         ports: [],
         since: 5_000,
