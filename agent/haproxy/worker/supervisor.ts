@@ -307,28 +307,15 @@ export class Supervisor {
   async #startFile(): Promise<BootedWorker> {
     const { executable, netns, paths, log } = this.#options;
     log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
-    let adopted: BootedWorker | undefined;
-    const isServing = async (): Promise<boolean> => {
-      adopted = await this.adopt('starting');
-      return adopted !== undefined;
-    };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
-    if (adopted === undefined)
-      throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
-    return adopted;
+    return startHaproxy(executable, paths, () => this.adopt('starting'), START_TIMEOUT, netns);
   }
 
   async #start(candidate: Candidate): Promise<BootedWorker> {
     const { executable, netns, paths, maker } = this.#options;
-    let found: BootedWorker | undefined;
-    const isServing = async (): Promise<boolean> => {
-      found = await this.find(candidate, 'starting');
-      return found !== undefined;
-    };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
-    if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
+    const find = (): Promise<BootedWorker | undefined> => this.find(candidate, 'starting');
+    const worker = await startHaproxy(executable, paths, find, START_TIMEOUT, netns);
     maker.accept(candidate.loadBalancers);
-    return found;
+    return worker;
   }
 }
 

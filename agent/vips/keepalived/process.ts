@@ -63,7 +63,7 @@ export async function checkConfig(executable: string, netns: string, path: strin
 }
 
 /**
- * Starts keepalived and resolves when its pid file is written. Errors: KEEPALIVED_MISSING if the program cannot be
+ * Starts keepalived and resolves with its pid when its pid file is written. Errors: KEEPALIVED_MISSING if the program cannot be
  * started; KEEPALIVED_START with keepalived's messages if it ends before, or does not write the file in time.
  *
  * Realtime scheduling is set here and not by `vrrp_rt_priority`: keepalived 2.2.7 sets the limit of realtime processor
@@ -73,21 +73,22 @@ export async function startKeepalived(
   executable: string,
   netns: string,
   paths: KeepalivedPaths,
-): Promise<ChildProcess> {
+): Promise<{ readonly child: ChildProcess; readonly pid: number }> {
   // The pid files of a killed keepalived can prevent the start of another.
   for (const file of [paths.pidFile, paths.vrrpPidFile]) await rm(file, { force: true });
   const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
   const command = (await canBeRealtime())
     ? inNamespace(netns, 'chrt', ['--rr', '50', executable, ...words])
     : inNamespace(netns, executable, words);
-  return startDaemon(KEEPALIVED, {
+  const { child, found } = await startDaemon(KEEPALIVED, {
     command,
     env: { ...process.env, TMPDIR: paths.directory },
     log: paths.log,
-    isServing: async () => (await keepalivedPid(paths)) !== undefined,
+    find: () => keepalivedPid(paths),
     timeoutMs: START_TIMEOUT_MS,
     excerpt: (messages) => messages.trim().slice(-2_000),
   });
+  return { child, pid: found };
 }
 
 /** Checked at each start, because a busy host can fail the check once. */
