@@ -25,7 +25,7 @@ export interface LoopOptions {
 }
 
 export interface LoopMetrics {
-  roundBegan(): void;
+  roundStarted(): void;
   roundEnded(): void;
   planned(effort: Plan['effort']): void;
   /** The time from the arrival of an event at the agent to the dataplane's acknowledgement. */
@@ -38,7 +38,7 @@ export async function loop(options: LoopOptions): Promise<void> {
   // One of three things can happen: objects changed, the dataplane asks to plan something again, the agent stops.
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
-    metrics.roundBegan();
+    metrics.roundStarted();
     const reassigned = addresses.assign(changed.keys()); // claims are written in the background
     const dirty = new Set([...changed.keys(), ...reassigned]);
     const translated = translateChanged(desired, translators, dirty); // changes the desired state only

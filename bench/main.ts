@@ -1,8 +1,7 @@
-// `make bench`: runs the benchmarks whose rows are asked for, prints their table and writes bench/results.json.
-// ROWS (or --rows) is a pattern of rows' names, BENCH_SCALE a share of the full size (for tests), BENCH_RESULTS
-// another file to write, HAPROXY another HAProxy, BENCH_CHANGES how many changes `vips-churn` makes, BENCH_PATIENCE how
-// many seconds to wait before each benchmark for the machine to be quiet. A target that is missed is shown; the exit
-// status stays 0.
+// `make bench`: runs benchmarks, prints the table of their rows and writes bench/results.json.
+// --rows or ROWS selects rows by a pattern. Variables: BENCH_SCALE is a share of the full size (for tests), BENCH_RESULTS
+// another result file, HAPROXY another HAProxy, BENCH_CHANGES the number of changes of `vips-churn`, BENCH_PATIENCE the
+// seconds to wait for a quiet machine before each benchmark. A missed target is printed and leaves the exit status at 0.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -29,6 +28,8 @@ import type { Benchmark, Row } from './support/row.ts';
 import { cleanAll } from './support/scratch.ts';
 import { table } from './support/table.ts';
 
+const QUIET_PERCENT = 15;
+
 /** In the order in which they run. */
 const benchmarks: readonly Benchmark[] = [
   ack,
@@ -51,9 +52,9 @@ const benchmarks: readonly Benchmark[] = [
 const { values } = parseArgs({ options: { rows: { type: 'string' } } });
 const pattern = new RegExp(values.rows ?? process.env.ROWS ?? '');
 const results = process.env.BENCH_RESULTS ?? fileURLToPath(new URL('results.json', import.meta.url));
-// An ordinary user's PATH has no sbin on Debian, where haproxy is. Children take both from here.
+// Debian installs haproxy in sbin, which an ordinary user's PATH lacks.
 process.env.PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
-// Node reads these authorities beside the ones that it is given, 1 MB of them; a service has no such variable.
+// Node would load these authorities into every child's memory; a service has no such variable.
 delete process.env.NODE_EXTRA_CA_CERTS;
 process.env.BENCH_RUN ??= String(process.pid);
 
@@ -67,8 +68,8 @@ for (const [signal, status] of [
   process.once(signal, () => void cleanAll().finally(() => process.exit(status)));
 }
 
-const wanted = new Set(benchmarks.flatMap(({ rows }) => rows).filter((name) => pattern.test(name)));
-if (wanted.size === 0) {
+const selected = new Set(benchmarks.flatMap(({ rows }) => rows).filter((name) => pattern.test(name)));
+if (selected.size === 0) {
   console.error(
     `No row's name matches ${pattern}: there are ${benchmarks.flatMap(({ rows }) => rows).join(', ')}`,
   );
@@ -78,7 +79,7 @@ if (wanted.size === 0) {
 const rows: Row[] = [];
 const failures: string[] = [];
 for (const benchmark of benchmarks) {
-  const own = new Set(benchmark.rows.filter((name) => wanted.has(name)));
+  const own = new Set(benchmark.rows.filter((name) => selected.has(name)));
   if (own.size === 0) continue;
   try {
     const before = await quiet();
@@ -86,17 +87,17 @@ for (const benchmark of benchmarks) {
     const measured = await benchmark.run(bench, own);
     const around = {
       '% of processors busy before': before,
-      "% of processors' time taken by the host meanwhile": Number(share().toFixed(1)),
+      "% of the processors' time taken by the hypervisor": Number(share().toFixed(1)),
     };
     for (const each of measured) rows.push({ ...each, details: { ...each.details, ...around } });
   } catch (error) {
-    // The others go on; this one has no row, and the exit status says so.
+    // The other benchmarks continue; the exit status reports the missing rows.
     console.error(error);
     failures.push(...own);
   }
 }
 console.log(table(rows));
-for (const name of failures) console.log(`Not measured, because it failed: ${name}`);
+for (const name of failures) console.log(`The benchmark of row ${name} failed: the row has no value`);
 mkdirSync(dirname(results), { recursive: true });
 writeFileSync(
   results,
@@ -104,11 +105,11 @@ writeFileSync(
 );
 process.exitCode = failures.length > 0 ? 1 : 0;
 
-/** How busy the machine is without us, in percent; waits for less than 15, up to BENCH_PATIENCE seconds. */
+/** Waits up to BENCH_PATIENCE seconds for a quiet machine; returns the percentage of processor time that is in use. */
 async function quiet(): Promise<number> {
   const end = performance.now() + 1_000 * Number(process.env.BENCH_PATIENCE ?? 0);
   for (;;) {
     const share = Math.round(await busy(1_000));
-    if (share < 15 || performance.now() > end) return share;
+    if (share < QUIET_PERCENT || performance.now() > end) return share;
   }
 }

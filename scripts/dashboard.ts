@@ -1,10 +1,10 @@
-// The Grafana dashboard: places the panels of dashboard-rows.ts and gives the JSON that Grafana imports. Pure.
+// The Grafana dashboard: places the panels of dashboard-rows.ts, and returns the JSON that Grafana imports. Pure.
 // https://grafana.com/docs/grafana/latest/visualizations/dashboards/build-dashboards/view-dashboard-json-model/
 
 import type { DashboardPanel } from './dashboard-panel.ts';
 import { rows } from './dashboard-rows.ts';
 
-/** Grafana of today, which takes older ones as well; older ones take it, too. */
+/** Of the current Grafana, which accepts older versions, too; older Grafana accepts this version. */
 const SCHEMA_VERSION = 42;
 const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
 const COLUMNS = 24;
@@ -38,8 +38,8 @@ function dashboard(): object {
 }
 
 /**
- * A mark in every graph where a host became master, and none for the host that was it. Over three minutes, because an
- * increase takes two samples, which may be a minute apart.
+ * A mark in every graph at the time when a host became master. Over three minutes, because an increase needs two samples,
+ * which may be a minute apart.
  */
 function failovers(): object {
   return {
@@ -91,7 +91,7 @@ function variables(): readonly object[] {
   ];
 }
 
-/** From left to right and from top to bottom; ids count from 1. */
+/** Places panels from left to right and from top to bottom; ids count from 1. */
 function placed(): readonly object[] {
   const panels: object[] = [];
   let [x, y, lineHeight] = [0, 0, 0];
@@ -155,7 +155,7 @@ function panelJson(panel: DashboardPanel, id: number, gridPos: object): object {
   };
 }
 
-/** What a series is, in the place of its name and when it was read; and its value, where that has a name. */
+/** Shows the labels of a series instead of its name and time, and its value if the panel names the value. */
 function columns(column: string | undefined): object {
   const excludeByName = { Time: true, __name__: true, job: true, family: true };
   return {

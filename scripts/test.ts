@@ -1,7 +1,7 @@
-// Runs tests, and ends with one line: `N passed, N failed, N skipped`.
-// test.ts [--fast] [--directory DIR] [FILE...]: the named files and folders, or the checks and all tests.
-// --fast: only tests that need nothing but Node, without the checks and without a line for each test that passes.
-// Skipped tests make the run fail, unless ALLOW_SKIP=1; a check that fails counts as a failed test.
+// Runs tests and prints as its last line `N passed, N failed, N skipped`.
+// test.ts [--fast] [--directory DIR] [FILE...] runs the named files and folders, or the checks and all tests.
+// --fast runs only tests that need nothing but Node, without the checks, and prints no line for a test that passes.
+// A failed check counts as a failed test. A skipped test makes the run fail, unless ALLOW_SKIP=1.
 
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
@@ -13,8 +13,11 @@ import { runAva } from './run-ava.ts';
 import { runProgram } from './run-program.ts';
 import { tallyTap, verdictOf } from './tap-tally.ts';
 
-/** All that a test may start: building one while tests run takes the processor from them. */
+/** Built before the tests start, because a test would time out while it waits for a build. */
 const KUBE_PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager'];
+
+/** One more than processors, because a few of the fast tests wait for timers. */
+const FAST_CONCURRENCY = availableParallelism() + 1;
 
 const { values, positionals } = parseArgs({
   options: { fast: { type: 'boolean', default: false }, directory: { type: 'string', default: root } },
@@ -24,16 +27,16 @@ const { fast: isFast, directory } = values;
 const isWhole = !isFast && positionals.length === 0 && directory === root;
 const allowSkip = process.env.ALLOW_SKIP === '1';
 
-// Tests would wait for the API server longer than AVA waits for them. The checks run meanwhile.
+// The checks run in the meantime.
 const building = isWhole ? buildKube() : true;
 const failures = isWhole ? (await runChecks(allChecks())).map((name) => `Check: ${name}`) : [];
 const hasKube = await building;
-// Without it each of its tests fails and says why.
+// Without an API server each test that needs one fails and reports the reason.
 if (!hasKube && !allowSkip) failures.push('Check: a Kubernetes API server can be built');
 
 const env = { ...process.env, ...(hasKube ? {} : { KUBE_BUILD: 'no' }) };
 const { output, exitCode, left } = await (isFast
-  ? runAva(directory, ['-c', `${availableParallelism()}`, ...chosen(fastTests(directory))], {
+  ? runAva(directory, ['-c', `${FAST_CONCURRENCY}`, ...chosen(fastTests(directory))], {
       env: onlyNode(env, join(directory, '.cache/only-node')),
       quiet: true,
     })
@@ -44,11 +47,12 @@ failures.push(...failed, ...left.map((command) => `A test left a process behind:
 for (const title of skipped) console.log(`SKIPPED: ${title}`);
 for (const title of failures) console.log(`FAILED: ${title}`);
 const { line, good } = verdictOf({ passed, failed: failures, skipped }, allowSkip);
-if (!good && failures.length === 0) console.log('Skipped tests count as failed: ALLOW_SKIP=1 allows them');
+if (!good && failures.length === 0)
+  console.log('The run fails because tests were skipped: ALLOW_SKIP=1 allows that');
 console.log(line);
 process.exitCode = good ? 0 : 1;
 
-/** Of these files the named ones, or those in the named folders; all if none is named. */
+/** The files that the command line names, itself or by their folder; all files if it names none. */
 function chosen(files: readonly string[]): readonly string[] {
   if (positionals.length === 0) return files;
   const found = positionals.flatMap((name) => {
@@ -65,12 +69,12 @@ function chosen(files: readonly string[]): readonly string[] {
   return [...new Set(found)];
 }
 
-/** Takes some ten minutes on a new machine; false if it cannot be done, after the reason is shown. */
+/** Takes about ten minutes on a new machine. Returns false if a build fails; the build has printed the reason. */
 async function buildKube(): Promise<boolean> {
   const started = performance.now();
   const minutes = setInterval(() => {
     const passed = Math.round((performance.now() - started) / 60_000);
-    console.log(`Still building a Kubernetes API server, ${passed} min`);
+    console.log(`Building the Kubernetes API server: ${passed} min so far`);
   }, 60_000);
   try {
     const { exitCode } = await runProgram('sh', ['test/support/kube/kube-assets.sh', ...KUBE_PROGRAMS], {

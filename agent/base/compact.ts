@@ -2,7 +2,7 @@
 // an agent with thousands of Services is their lists and texts.
 
 const NO_ITEMS: readonly never[] = Object.freeze([]);
-/** Interned texts, each by itself. */
+/** Interned texts; the key is the text. */
 const texts = new Map<string, string>();
 const MAX_TEXTS = 20_000;
 

@@ -22,3 +22,25 @@ export class Slice {
     this.#began = performance.now();
   }
 }
+
+/**
+ * Gives a function that removes and handles each key of the set, in slices, and those that are added in the meantime.
+ * Its promise resolves when the set is empty; a call during the work joins it.
+ */
+export function handleInSlices(keys: Set<string>, handle: (key: string) => void): () => Promise<void> {
+  let working: Promise<void> | undefined;
+  const work = async (): Promise<void> => {
+    const slice = new Slice();
+    await slice.breathe();
+    for (const key of keys) {
+      keys.delete(key);
+      handle(key);
+      if (slice.isOver) await slice.breathe();
+    }
+    working = undefined;
+  };
+  return () => {
+    working ??= work();
+    return working;
+  };
+}

@@ -2,7 +2,7 @@
 // that the peer gets the traffic, or unlocks it. The running agent carries out the order.
 
 import { agentSocketPath, orderAgent } from '../answer/agent-socket.ts';
-import { ORDER_PATIENCE, type OrderOutcome } from '../pair/orders/orders.ts';
+import { ORDER_TIMEOUT_MS, type OrderOutcome } from '../pair/orders/orders.ts';
 import { type Arguments, print, readArguments, usageError } from './command-line.ts';
 
 export function failover(argv: readonly string[]): Promise<number> {
@@ -24,7 +24,7 @@ async function order(
   query: Readonly<Record<string, string>>,
 ): Promise<number> {
   const path = agentSocketPath(given.settings.runtimeDir);
-  const outcome = (await orderAgent(path, name, query, ORDER_PATIENCE)) as OrderOutcome;
+  const outcome = (await orderAgent(path, name, query, ORDER_TIMEOUT_MS)) as OrderOutcome;
   const { ok, active, tookMs, message } = outcome;
   print(given, outcome, [`${message}${tookMs > 0 ? ` after ${tookMs} ms` : ''}`, `Active: ${active}`]);
   return ok ? 0 : 1;

@@ -6,7 +6,7 @@ import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
-import { haproxyPaths } from '../haproxy/process/process.ts';
+import { haproxyPaths } from '../haproxy/paths.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';

@@ -6,8 +6,9 @@ import { GlobalSection } from './config/global-section.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
-import type { HaproxyOptions, HaproxySettings } from './options.ts';
-import { haproxyPaths } from './process/process.ts';
+import type { HaproxyOptions } from './options.ts';
+import { haproxyPaths } from './paths.ts';
+import type { HaproxySettings } from './settings.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
@@ -22,7 +23,7 @@ export type HaproxyParts = ReturnType<typeof haproxyParts>;
 
 /** `settings` gives the current ones; program, paths, access, supervisor and network namespace are fixed at the start. */
 export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings) {
-  const { desired: wanted, replan, metrics, log } = options;
+  const { desired, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
   const paths = haproxyPaths(stateDir, runtimeDir, haproxyAccess);
@@ -45,7 +46,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     mode: paths.fileMode,
     keepBeside: keepFiles,
     onTampered: () => {
-      log.warn('Another process changed haproxy.cfg: the agent writes it again', { path: paths.config });
+      log.warn('Another process changed haproxy.cfg: writing it again', { path: paths.config });
       onRepair('file');
     },
   });
@@ -67,7 +68,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const persister = new Persister({
     file,
     loadBalancers: () => {
-      const effective = maker.effective(wanted);
+      const effective = maker.effective(desired);
       // A reload or a start writes the file itself, and HAProxy must check new load balancers first.
       if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
         return undefined;
@@ -82,7 +83,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   // Statistics and health checks.
   const statistics = new Statistics({
     file: paths.counters,
-    wanted,
+    desired,
     active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
     log,
@@ -90,14 +91,14 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   /** Reads the results of health checks. */
   const checkWatch = new CheckWatch({
     worker,
-    wanted,
+    desired,
     interval: () => settings().healthReadInterval,
     onChanged: (keys) => options.onChecked?.(keys),
     log,
   });
 
   // The active worker and its replacements.
-  const faults = new StartFaults({ paths, maker, quarantine, file, wanted, onRefused, log });
+  const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
   /** Adopts or starts HAProxy. */
   const supervisor = new Supervisor({
     executable,
@@ -107,7 +108,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     faults,
     file,
     context,
-    wanted,
+    desired,
     startsHaproxy: !isExternal,
     isReloading,
     fileIdle: () => persister.idle(),
@@ -119,7 +120,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const active: ActiveWorker = new ActiveWorker({
     masterSocket: paths.masterSocket,
     settings,
-    wanted,
+    desired,
     supervisor,
     persister,
     quarantine,
@@ -138,7 +139,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     faults,
     file,
     persister,
-    wanted,
+    desired,
     worker,
     take: (next) => active.take(next),
     onReload: (causes, result) => {
@@ -165,7 +166,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     file,
     persister,
     quarantine,
-    wanted,
+    desired,
     worker,
     isReloading,
     onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),

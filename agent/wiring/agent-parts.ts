@@ -1,5 +1,5 @@
 // Creates the parts of the agent in the order in which data flows: each part gets the parts that stand above it.
-// A part that comes later is passed as a function (() => ...). Nothing runs yet; main.ts starts it.
+// A part that comes later is passed as a function (() => ...). Nothing runs yet; main.ts starts the parts.
 
 import { hostname } from 'node:os';
 import { Metrics } from '../../health/metrics.ts';
@@ -13,16 +13,14 @@ import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
-import { agentState } from '../report/agent-state.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ClusterWriters } from '../report/cluster-writers.ts';
-import { HealthTracker } from '../report/health-tracker.ts';
 import { Overview } from '../report/overview.ts';
-import { ProblemLog } from '../report/problem-log.ts';
-import { ProblemObserver } from '../report/problem-observer.ts';
+import { ProblemLog, problemObserver } from '../report/problem-log.ts';
 import { ProgrammingLatency } from '../report/programming-latency.ts';
 import { Reporter } from '../report/reporter.ts';
-import type { StatusSources } from '../report/status.ts';
+import { agentState, type StatusSources } from '../report/status.ts';
+import { HealthTracker } from '../report/status-book.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
@@ -75,7 +73,7 @@ export async function agentParts(argv: readonly string[]) {
       onRefused: changed,
     });
 
-  // Where objects come from, what the agent writes to the cluster, and which addresses Services get.
+  // The sources of objects, the writers to the cluster, and the addresses of Services.
   const api = apiClient(now);
   const sources = new Sources({
     settings: now,
@@ -165,9 +163,9 @@ export async function agentParts(argv: readonly string[]) {
   const programming = new ProgrammingLatency({
     now: Date.now,
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
-    observe: (path, seconds) => metrics.loop.programmed(path, seconds),
+    observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
-  const problems = new ProblemObserver({ desired, dataplane, announcer, health: operating, problemLog });
+  const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
   observers.subscribe(reporter, pair, health, problems, overview, keptMembers);
 
   return {

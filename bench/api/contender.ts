@@ -1,5 +1,5 @@
-// One of those who are compared on a real API server: its process, the Services of its own namespace, and a prober in
-// its network. Times each change from the return of its write to the first answer of the new pod.
+// A contender on a real API server: its process, the Services of its namespace, and a prober in its network. Measures the
+// time from the end of a write to the first answer of the new pod.
 
 import type { Running } from '../support/processes.ts';
 import { pause } from '../support/until.ts';
@@ -13,36 +13,33 @@ export interface ContenderOptions {
   readonly running: Running;
   readonly prober: Prober;
   readonly servedAt?: 'address' | 'clusterIP';
-  /** How many of the Services, from the first on, have one member only, so that an answer tells of the change. */
+  /** The number of Services, from the first on, that have one member, so that an answer shows the change. */
   readonly probed: number;
-  /** The bound knows of nothing but endpoints. */
+  /** The lower bound reads nothing but endpoints. */
   readonly endpointsOnly?: boolean;
 }
 
-/** Milliseconds from the write's return to the answer. */
+/** Milliseconds from the end of the write to the answer. */
 export interface Churned {
   readonly endpoints: number[];
   readonly newServices: number[];
 }
 
-/** Milliseconds between two changes of the churn. */
-const BETWEEN = 80;
-/** Of so many changes one is a new Service and one a changed option. */
+/** Between two changes of the churn. */
+const BETWEEN_MS = 80;
+/** One of 20 changes is a new Service and one is a changed option. */
 const CYCLE = 20;
 const [NEW_SERVICE, OPTION] = [5, 15];
-/**
- * Milliseconds between two requests for a new Service of the churn, which waits for seconds: once a millisecond they
- * would take from the endpoints that are measured a third of a processor, before everybody else.
- */
-const SELDOM = 25;
-/** Milliseconds for what follows from the last change. */
-const TAIL = 3_500;
+/** Between two requests to a new Service, which waits for seconds: more requests would slow the measured endpoints. */
+const NEW_SERVICE_INTERVAL_MS = 25;
+/** For the work that follows the last change. */
+const TAIL_MS = 3_500;
 
 export class Contender {
   readonly services: Services;
   readonly running: Running;
   readonly #options: ContenderOptions;
-  /** Of each Service that is probed, the change before. */
+  /** The last change of each probed Service, by index. */
   readonly #before = new Map<number, Promise<number>>();
   /** Services with session affinity. */
   readonly #affine = new Set<number>();
@@ -60,7 +57,7 @@ export class Contender {
     await this.#answer(this.services.at(this.#options.probed - 1));
   }
 
-  /** The only endpoint of a Service becomes another one, once the one before has answered. */
+  /** Replaces the only endpoint of the next probed Service, after its last change has been answered. */
   replaceEndpoint(): Promise<number> {
     const index = this.#changes++ % this.#options.probed;
     const replace = (): Promise<number> => this.#timed(this.services.replaced(this.services.at(index)));
@@ -76,7 +73,7 @@ export class Contender {
     return (await this.#answer(service, every)) - written;
   }
 
-  /** A change every 80 ms, whatever becomes of those before. */
+  /** Starts a change every 80 ms without waiting for earlier changes. */
   async churn(changes: number): Promise<Churned> {
     const began = performance.now();
     const own = this.services.all.length;
@@ -84,9 +81,9 @@ export class Contender {
     const newServices: Promise<number>[] = [];
     const others: Promise<void>[] = [];
     for (let n = 0; n < changes; n++) {
-      await pause(Math.max(0, began + n * BETWEEN - performance.now()));
+      await pause(Math.max(0, began + n * BETWEEN_MS - performance.now()));
       if (n % CYCLE === NEW_SERVICE && !this.#options.endpointsOnly)
-        newServices.push(this.addService(SELDOM));
+        newServices.push(this.addService(NEW_SERVICE_INTERVAL_MS));
       else if (n % CYCLE === OPTION && !this.#options.endpointsOnly) others.push(this.#changeOption(n));
       else endpoints.push(this.replaceEndpoint());
     }
@@ -96,24 +93,24 @@ export class Contender {
     };
     await Promise.all(others);
     await this.services.removeFrom(own);
-    await pause(TAIL);
+    await pause(TAIL_MS);
     return churned;
   }
 
-  /** One of ten endpoints becomes another one. Resolves when it is written. */
+  /** Replaces one of ten endpoints. Resolves when the write has returned. */
   readonly change = async (): Promise<void> => {
     const { length } = this.services.all;
     const { probed } = this.#options;
-    // A prime stride: neighbours do not follow one another.
+    // A prime stride, so that consecutive changes concern distant Services.
     const index = probed + ((this.#changes++ * 7919) % Math.max(1, length - probed));
     await this.services.write(this.services.replaced(this.services.at(Math.min(index, length - 1))));
   };
 
-  /** Milliseconds of processor time for each of so many changes, with all that is done meanwhile. */
-  async cost(changes: number, between = BETWEEN): Promise<number> {
+  /** Milliseconds of processor time for each change, with all other work of the process. */
+  async cost(changes: number, between = BETWEEN_MS): Promise<number> {
     const before = processorTime(this.running.pid);
     for (let n = 0; n < changes; n++) await Promise.all([this.change(), pause(between)]);
-    await pause(TAIL);
+    await pause(TAIL_MS);
     return (processorTime(this.running.pid) - before) / changes;
   }
 
@@ -125,7 +122,7 @@ export class Contender {
     const answered = this.#answer(service);
     await this.services.write(service);
     const written = monotonic();
-    // The watch may well be faster than the answer to the write.
+    // The watch can be faster than the answer to the write.
     return Math.max(0, (await answered) - written);
   }
 
@@ -136,7 +133,7 @@ export class Contender {
 
   async #changeOption(n: number): Promise<void> {
     const index = (n * 7919) % this.services.all.length;
-    // The next round meets the same Services: what is set already would be no change.
+    // The next round has the same Services, so the option must change back.
     const isSet = this.#affine.delete(index);
     if (!isSet) this.#affine.add(index);
     await this.services.setAffinity(this.services.at(index), isSet ? 'None' : 'ClientIP');

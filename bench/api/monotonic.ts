@@ -1,4 +1,6 @@
-/** Milliseconds of a clock that all processes of the machine share; performance.now() begins with its own process. */
+// A clock that all processes of the machine share; performance.now() starts with its own process.
+
+/** Milliseconds. */
 export function monotonic(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -1,4 +1,4 @@
-// Asks an address once a millisecond, or less often, each time on a connection of its own, until a given member has answered.
+// Sends requests to an address, each on its own connection, until a given member has answered.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { collect } from '../support/client-start.ts';
@@ -10,7 +10,7 @@ export interface ProbeOrder {
   readonly id: number;
   readonly address: string;
   readonly port: number;
-  /** What the member answers. */
+  /** The member's answer. */
   readonly body: string;
   /** Milliseconds between two requests, and for all of them. */
   readonly every: number;
@@ -19,38 +19,34 @@ export interface ProbeOrder {
 
 export interface ProbeResult {
   readonly id: number;
-  /** By monotonic(), when the first answer had come; undefined where none came. */
+  /** The time of the first answer by monotonic(); undefined without an answer. */
   readonly answered?: number;
   readonly last: string;
 }
 
-/** Milliseconds for one request. */
-const PATIENCE = 300;
-/** Requests that wait for their answer: all of that time, since kube-proxy drops packets for a Service it has yet to see. */
-const OPEN = 400;
-/**
- * Of them, those whose connection is there: whoever comes later is served later, and all of them have to be served by
- * whoever is late.
- */
-const IN_LINE = 8;
+const REQUEST_TIMEOUT_MS = 300;
+/** Open requests: kube-proxy drops packets for a Service without rules, so those requests wait until their timeout. */
+const MAX_REQUESTS = 400;
+/** Open connections: more would form a queue that a late contender has to serve first. */
+const MAX_CONNECTIONS = 8;
 
 process.on('message', async ({ id, address, port, body, every, most }: ProbeOrder) => {
   const end = performance.now() + most;
   let answered: number | undefined;
   let last = '';
-  let open = 0;
-  let inLine = 0;
+  let requests = 0;
+  let connections = 0;
   while (answered === undefined && performance.now() < end) {
-    if (open < OPEN && inLine < IN_LINE) {
-      open++;
-      let isInLine = 0;
+    if (requests < MAX_REQUESTS && connections < MAX_CONNECTIONS) {
+      requests++;
+      let own = 0;
       const onConnected = (): void => {
-        isInLine = 1;
-        inLine++;
+        own = 1;
+        connections++;
       };
-      void request(address, port, PATIENCE, onConnected).then((got) => {
-        open--;
-        inLine -= isInLine;
+      void request(address, port, REQUEST_TIMEOUT_MS, onConnected).then((got) => {
+        requests--;
+        connections -= own;
         last = got.failure || got.body;
         if (got.failure === '' && got.body.replace('::ffff:', '') === body) answered ??= monotonic();
       });

@@ -1,12 +1,11 @@
-// Starts the process of prober-process.ts in a network, before everybody else, and hands it what to ask for.
+// Starts prober-process.ts in a network and sends it orders.
 
 import { beforeOthers, clientFlags } from '../support/client-start.ts';
 import { startModule } from '../support/processes.ts';
 import type { Scratch } from '../support/scratch.ts';
 import type { ProbeOrder, ProbeResult } from './prober-process.ts';
 
-/** Milliseconds. */
-const MOST = 20_000;
+const ANSWER_TIMEOUT_MS = 20_000;
 
 export class Prober {
   readonly #send: (order: ProbeOrder) => void;
@@ -28,14 +27,14 @@ export class Prober {
   }
 
   /**
-   * By monotonic(): when `body` came back for the first time. Rejects where it does not within `most` milliseconds.
-   * `every`: milliseconds between two requests.
+   * Resolves with the time of the first answer with `body`, by monotonic(). `every` is the milliseconds between two
+   * requests. Errors: no such answer within `most` milliseconds.
    */
   async answered(
     address: string,
     port: number,
     body: string,
-    { every = 1, most = MOST } = {},
+    { every = 1, most = ANSWER_TIMEOUT_MS } = {},
   ): Promise<number> {
     const id = ++this.#id;
     const result = await new Promise<ProbeResult>((resolve) => {

@@ -1,5 +1,4 @@
-// A real API server with everything that the benchmarks put beside it: the agent, the bound and kube-proxy, each with a
-// namespace of its own. All of it goes with the scratch.
+// A real API server with the agent, the lower bound and kube-proxy. All of it ends with the scratch.
 
 import { writeFileSync } from 'node:fs';
 import { Kube, kubePrograms } from '../../test/support/kube/kube.ts';
@@ -11,12 +10,12 @@ import type { Scratch } from '../support/scratch.ts';
 import { type Networks, startNetworks } from './networks.ts';
 import { Prober } from './prober.ts';
 
-/** The name of the Node, and kube-proxy's idea of its own. */
+/** kube-proxy reads the Node with its own name. */
 const NODE = { metadata: { name: 'bench' } };
 const NODE_STATUS = { status: { addresses: [{ type: 'InternalIP', address: '10.255.255.1' }] } };
 const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-proxy'];
 
-/** Builds what is missing of them, which takes some minutes, once; says so. */
+/** Builds the missing programs, which takes some minutes the first time. */
 export async function buildPrograms(): Promise<void> {
   await kubePrograms(PROGRAMS);
 }
@@ -49,12 +48,12 @@ export class Rig {
 
   startAgent(scratch: Scratch, name: string, namespace: string): Agent {
     const source = ['--kubeconfig', this.kube.kubeconfig, '--namespaces', namespace];
-    // Each agent with a Lease of its own.
+    // Each agent has its own Lease.
     source.push('--lease-namespace', namespace);
     return startAgent(scratch, source, { name, haproxy: this.#bench.haproxy });
   }
 
-  /** Answers `ask` once it serves. */
+  /** The process answers `ask` when it serves. */
   startBound(scratch: Scratch, name: string, namespace: string): Bound {
     const module = new URL('../reference/bound-api-process.ts', import.meta.url);
     const { url, adminToken } = this.kube;
@@ -62,7 +61,7 @@ export class Rig {
     return startModule(scratch, name, module, args);
   }
 
-  /** A network for kube-proxy, without any rule; the prober is in it, too. */
+  /** A network for kube-proxy without any rule, with a prober. */
   async networkOfKubeProxy(scratch: Scratch): Promise<KubeProxyNetwork> {
     const { within } = await this.#networks.other(scratch);
     const { 'kube-proxy': program = '' } = await kubePrograms(['kube-proxy']);
@@ -78,6 +77,6 @@ export type Bound = ReturnType<typeof startModule>;
 
 export interface KubeProxyNetwork {
   readonly prober: Prober;
-  /** Returns at once. It will serve cluster IPs, in all namespaces. */
+  /** Returns at once. kube-proxy then serves the cluster IPs of all namespaces. */
   readonly start: () => Running;
 }

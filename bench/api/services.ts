@@ -1,4 +1,4 @@
-// The Services of one namespace of a real API server, each with one EndpointSlice: fills it, changes it.
+// Writes and changes the Services of one namespace on a real API server, each with one EndpointSlice.
 
 import type { Kube } from '../../test/support/kube/kube.ts';
 import { servicePath, slicePath } from '../../test/support/kube/kube-objects.ts';
@@ -11,22 +11,22 @@ export interface ApiService {
   readonly name: string;
   readonly address: string;
   readonly clusterIP: string;
-  /** Addresses of its pods. */
+  /** The addresses of the Service's pods. */
   readonly members: readonly string[];
 }
 
 export interface ServicesOptions {
   readonly namespace: string;
-  /** The agent and the bound serve at an address of the Service's own, kube-proxy at the cluster IP. */
+  /** The agent and the lower bound serve the Service's load balancer address, kube-proxy the cluster IP. */
   readonly servedBy: readonly ('agent' | 'bound' | 'kube-proxy')[];
   readonly port: number;
-  /** Second byte of the Services' own addresses. */
+  /** The second byte of the Services' load balancer addresses. */
   readonly network: number;
 }
 
-/** The API server's own bound on requests at work is far above it, and the machine is no faster with more. */
+/** More writers fill the API server no faster, and it allows far more. */
 const WRITERS = 16;
-/** Slices with this label are nothing to kube-proxy, and their Services without members cost it next to nothing. */
+/** kube-proxy ignores slices with this label, and Services without members cost it almost nothing. */
 const NOT_KUBE_PROXY = { 'service.kubernetes.io/service-proxy-name': 'headgate' };
 
 let pods = 0;
@@ -45,7 +45,7 @@ export class Services {
     this.port = options.port;
   }
 
-  /** The namespace, and `count` Services of `size(index)` members each. */
+  /** Creates the namespace and `count` Services of `size(index)` members each. */
   async fill(count: number, size: (index: number) => number): Promise<void> {
     await this.#kube.must('POST', '/api/v1/namespaces', { metadata: { name: this.namespace } });
     let next = 0;
@@ -58,7 +58,7 @@ export class Services {
     await Promise.all(Array.from({ length: WRITERS }, writer));
   }
 
-  /** One more, with one member. `written` is when the write of both had returned, by monotonic(). */
+  /** Adds a Service with one member. `written` is the time at which both writes had returned, by monotonic(). */
   async add(): Promise<{ readonly service: ApiService; readonly written: number }> {
     const index = this.all.length;
     const reserved: ApiService = { index, name: '', address: '', clusterIP: '', members: [] };
@@ -69,7 +69,7 @@ export class Services {
     return { service, written };
   }
 
-  /** Another pod in place of the first; the new one is the last of `members`. */
+  /** Replaces the first pod; the new pod is the last of `members`. */
   replaced({ index }: ApiService): ApiService {
     const service = this.at(index);
     const changed = { ...service, members: [...service.members.slice(1), podAddress(++pods)] };
@@ -82,12 +82,12 @@ export class Services {
     await this.#kube.must('PUT', slicePath(this.namespace, service.name), this.#slice(service));
   }
 
-  /** An option that no command can change. */
+  /** Sets an option that only a reload can change. */
   async setAffinity({ name }: ApiService, sessionAffinity: 'ClientIP' | 'None'): Promise<void> {
     await this.#kube.must('PATCH', servicePath(this.namespace, name), { spec: { sessionAffinity } });
   }
 
-  /** All from `index` on. */
+  /** Removes all Services from `index` on. */
   async removeFrom(index: number): Promise<void> {
     for (const { name } of this.all.splice(index)) {
       await this.#kube.must('DELETE', slicePath(this.namespace, name));
@@ -127,7 +127,7 @@ export class Services {
     return { metadata: { name, labels }, spec: { ...type, ports, selector: { app: name } } };
   }
 
-  /** As the controller of Kubernetes writes it. */
+  /** The form that the EndpointSlice controller writes. */
   #slice({ name, members }: ApiService): object {
     return {
       addressType: 'IPv4',

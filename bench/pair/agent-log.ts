@@ -1,4 +1,4 @@
-// When an agent has said something, from the lines of its log.
+// Finds times in an agent's log.
 
 interface Line {
   /** ISO 8601. */
@@ -7,17 +7,17 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** Milliseconds since the epoch of the first line after `since` that `is` asks for; undefined where there is none. */
-export function whenSaid(log: string, since: number, is: (line: Line) => boolean): number | undefined {
-  return timesSaid(log, since, is)[0];
+/** The time of the first line after `since` that `matches`, in milliseconds since the epoch; undefined without one. */
+export function whenLogged(log: string, since: number, matches: (line: Line) => boolean): number | undefined {
+  return timesLogged(log, since, matches)[0];
 }
 
-/** The same of all such lines. */
-export function timesSaid(log: string, since: number, is: (line: Line) => boolean): readonly number[] {
+/** The times of all such lines. */
+export function timesLogged(log: string, since: number, matches: (line: Line) => boolean): readonly number[] {
   return log
     .split('\n')
     .filter((text) => text.startsWith('{') && text.endsWith('}'))
     .map((text) => JSON.parse(text) as Line)
-    .filter((line) => Date.parse(line.time) >= since && is(line))
+    .filter((line) => Date.parse(line.time) >= since && matches(line))
     .map(({ time }) => Date.parse(time));
 }

@@ -1,5 +1,5 @@
-// The client of a pair, a process in a network of its own. It asks one VIP again and again and tells the longest time
-// without an answer; or it goes round many VIPs until each of them has taken a connection; or it keeps connections.
+// The client of a pair, a process in its own network. It sends requests to one VIP and reports the longest time without an
+// answer, connects to many VIPs until each has taken a connection, or keeps connections open.
 
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,32 +9,30 @@ import { request } from '../support/request.ts';
 import { KeptConnections } from './kept-connections.ts';
 
 export type ClientOrder =
-  /** Until `end`. */
+  /** Sends requests until `end`. */
   | { readonly kind: 'watch'; readonly address: string; readonly port: number }
   | { readonly kind: 'end' }
-  /** Until `release`, which is answered with what has become of them (Kept). */
+  /** Keeps connections until `release`, whose answer is Kept. */
   | { readonly kind: 'keep'; readonly address: string; readonly port: number; readonly count: number }
   | { readonly kind: 'release' }
   | { readonly kind: 'reach'; readonly addresses: readonly string[]; readonly port: number };
 
 export interface Watched {
-  /** Milliseconds: the longest between the ends of two answers, one after the other. */
+  /** The longest time between the ends of two consecutive answers, in milliseconds. */
   readonly outage: number;
   readonly answers: number;
 }
 
 export interface Reached {
-  /** By monotonic(): when the first one and the last one took a connection. */
+  /** By monotonic(): the times at which the first and the last VIP took a connection. */
   readonly first: number;
   readonly last: number;
 }
 
-/** Milliseconds between two questions, and for an answer to one. */
-const EVERY = 5;
-const PATIENCE = 300;
-/** At a time, and milliseconds for each of them. */
-const MOST_AT_ONCE = 64;
-const TRY = 50;
+const REQUEST_INTERVAL_MS = 5;
+const REQUEST_TIMEOUT_MS = 300;
+const MAX_CONNECTIONS = 64;
+const CONNECT_TIMEOUT_MS = 50;
 
 let kept: KeptConnections | undefined;
 let isWatching = false;
@@ -61,8 +59,8 @@ process.exit();
 async function watch(address: string, port: number): Promise<Watched> {
   const open = new Set<Promise<void>>();
   let [last, outage, answers] = [Number.POSITIVE_INFINITY, 0, 0];
-  for (; isWatching; await delay(EVERY)) {
-    const one = request(address, port, PATIENCE).then(({ failure }) => {
+  for (; isWatching; await delay(REQUEST_INTERVAL_MS)) {
+    const one = request(address, port, REQUEST_TIMEOUT_MS).then(({ failure }) => {
       open.delete(one);
       if (failure !== '') return;
       const now = monotonic();
@@ -81,25 +79,25 @@ async function reach(addresses: readonly string[], port: number): Promise<Reache
   let [first, last] = [Number.POSITIVE_INFINITY, 0];
   const work = async (): Promise<void> => {
     for (let address = missing.shift(); address !== undefined; address = missing.shift()) {
-      if (await isTaken(address, port)) {
+      if (await connects(address, port)) {
         last = monotonic();
         first = Math.min(first, last);
       } else missing.push(address);
     }
   };
-  await Promise.all(Array.from({ length: MOST_AT_ONCE }, work));
+  await Promise.all(Array.from({ length: MAX_CONNECTIONS }, work));
   return { first, last };
 }
 
-function isTaken(host: string, port: number): Promise<boolean> {
+function connects(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
-    const end = (isThere: boolean): void => {
+    const end = (isConnected: boolean): void => {
       clearTimeout(timer);
       socket.resetAndDestroy();
-      resolve(isThere);
+      resolve(isConnected);
     };
-    const timer = setTimeout(() => end(false), TRY);
+    const timer = setTimeout(() => end(false), CONNECT_TIMEOUT_MS);
     socket.once('connect', () => end(true)).on('error', () => setTimeout(() => end(false), 1));
   });
 }

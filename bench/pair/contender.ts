@@ -1,24 +1,24 @@
-// One of those who are compared as a pair: what the rows do to it.
+// A contender of the rows that compare pairs of hosts.
 
 import type { HostName } from './network.ts';
 
 export interface PairContender {
   readonly name: string;
-  /** The host with the VIPs, once both are well and there is nothing to wait for. */
+  /** Resolves with the host that holds the VIPs when both are healthy and at rest. */
   readonly settled: () => Promise<HostName>;
-  /** Hands the VIPs over from the host that has them, in the way that is meant for it. */
+  /** Hands the VIPs over from the active host in the contender's own way. */
   readonly handOver: (active: HostName) => Promise<void>;
-  /** Has both as they were before, after a handover. */
+  /** Returns both hosts to their state before the handover. */
   readonly restore: () => Promise<void>;
 }
 
-/** Where the VIPs are, and the port that all have. */
+/** The port of all VIPs. */
 export const PORT = 8080;
 export const MEMBER_PORT = 9000;
-/** Milliseconds, of both contenders. */
-export const ADVERT_INTERVAL = 200;
+/** Of both contenders. */
+export const ADVERT_INTERVAL_MS = 200;
 
-/** One in five is in the network of the client; the others are behind the anchor. */
+/** One in five VIPs is in the client's network; the client reaches the others through the anchor. */
 export function vipAt(index: number): string {
   const within = index % 5 === 0 ? '10.9' : '10.10';
   return `${within}.${1 + Math.floor(index / 200)}.${1 + (index % 200)}`;

@@ -1,12 +1,12 @@
-// What the rows of a pair cannot be measured without.
+// Checks what the rows of a pair require.
 
 import { spawnSync } from 'node:child_process';
 
-/** Throws, with what is to be done, where this machine cannot run a pair. */
+/** Errors: this machine cannot run a pair; the message names the remedy. */
 export function demandPair(): void {
   if (process.getuid?.() !== 0)
     throw new Error(
-      'A pair needs network namespaces, keepalived and its realtime priority: run this as root',
+      'A pair needs network namespaces, keepalived and its realtime priority: run the benchmark as root',
     );
   if (spawnSync('keepalived', ['--version']).error !== undefined)
     throw new Error('keepalived is not installed');

@@ -1,6 +1,6 @@
-// The network of a pair for benchmarks: two hosts, a client and a member, each in a network namespace of its own, on one
-// bridge in the namespace of this process (isolated.ts). A namespace is there for as long as a process holds it, so that
-// nothing is left behind, however the benchmark ends.
+// The network of a pair: two hosts, a client and a member, each in its own network namespace, on one bridge in the
+// namespace of this process (isolated.ts). A namespace exists only while a process holds it, so nothing remains after the
+// benchmark.
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -12,9 +12,9 @@ export type HostName = 'a' | 'b';
 type Place = HostName | 'client' | 'member';
 
 const PLACES: readonly Place[] = ['a', 'b', 'client', 'member'];
-/** Goes where the VIPs go. */
+/** The address that moves with the VIPs and is the next hop of most of them. */
 export const ANCHOR = '10.9.0.1';
-/** As docs/vrrp.md asks for. */
+/** As docs/high-availability.md asks for. */
 const SYSCTLS = ['ip_nonlocal_bind=1', 'conf.all.arp_announce=2', 'conf.all.arp_ignore=1'];
 
 export class PairNetwork {
@@ -27,12 +27,12 @@ export class PairNetwork {
     scratch.defer(() => void run(['ip', 'link', 'delete', 'br0']));
     run(['ip', 'link', 'set', 'br0', 'up']);
     for (const place of PLACES) await network.#add(scratch, place);
-    // The client is its own router: four of five VIPs are behind the anchor, the others are its neighbours.
+    // Four of five VIPs are behind the anchor; the others are neighbours of the client.
     run([...network.within('client'), 'ip', 'route', 'add', '10.10.0.0/16', 'via', ANCHOR]);
     return network;
   }
 
-  /** A command that becomes what follows it, there. */
+  /** A command that executes the words after it in the place's network. */
   within(place: Place): readonly string[] {
     return ['nsenter', `--net=/proc/${this.#holders.get(place)}/ns/net`];
   }
@@ -41,7 +41,7 @@ export class PairNetwork {
     return `10.9.0.${11 + PLACES.indexOf(place)}`;
   }
 
-  /** The addresses on a host's interface besides its own. */
+  /** The addresses on a host's interface except its own. */
   held(host: HostName): readonly string[] {
     const text = run([...this.within(host), 'ip', '-o', 'address', 'show', 'dev', 'eth0']);
     return [...text.matchAll(/ inet (\S+)\/32 /g)].map(([, address = '']) => address);
@@ -57,12 +57,12 @@ export class PairNetwork {
       .filter((pid) => pid !== holder && networkOf(pid) === network);
   }
 
-  /** Those of them that run keepalived, its parent first. */
+  /** The processes of keepalived on a host, its parent first. */
   keepalived(host: HostName): readonly number[] {
     return this.processes(host).filter((pid) => nameOf(pid) === 'keepalived');
   }
 
-  /** As its power would be lost: nothing runs there any more, and nothing gets out. */
+  /** Simulates a loss of power: stops all processes and cuts the link. */
   fail(host: HostName): void {
     this.freeze(host);
     this.cut(host);
@@ -73,7 +73,7 @@ export class PairNetwork {
     this.thaw(host);
   }
 
-  /** Nothing runs there any more, but for the kernel, which goes on answering for the addresses that it has. */
+  /** Stops all processes; the kernel still answers for the host's addresses. */
   freeze(host: HostName): void {
     for (const pid of this.processes(host)) signal(pid, 'SIGSTOP');
   }
@@ -82,7 +82,7 @@ export class PairNetwork {
     for (const pid of this.processes(host)) signal(pid, 'SIGCONT');
   }
 
-  /** Nothing gets in or out. Its link stays up, as behind a switch. */
+  /** Cuts the host off. Its link stays up, as behind a switch. */
   cut(host: HostName): void {
     run(['ip', 'link', 'set', portOf(host), 'nomaster']);
   }
@@ -94,11 +94,11 @@ export class PairNetwork {
   async #add(scratch: Scratch, place: Place): Promise<void> {
     const own = readlinkSync('/proc/self/ns/net');
     const holder = start(scratch, `net-${place}`, 'unshare', ['--net', 'sleep', 'infinity']);
-    await until(`The network of ${place} is there`, () => networkOf(holder.pid) !== own);
+    await until(`The network of ${place} exists`, () => networkOf(holder.pid) !== own);
     this.#holders.set(place, holder.pid);
     const there = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
     run(['ip', 'link', 'add', portOf(place), 'type', 'veth', ...there]);
-    // A namespace that has ended keeps its links for a moment.
+    // The kernel removes the links of an ended namespace with a delay.
     scratch.defer(() => void run(['ip', 'link', 'delete', portOf(place)]));
     run(['ip', 'link', 'set', portOf(place), 'master', 'br0', 'up']);
     for (const sysctl of SYSCTLS) run([...this.within(place), 'sysctl', '-qw', `net.ipv4.${sysctl}`]);
@@ -108,7 +108,7 @@ export class PairNetwork {
   }
 }
 
-/** Of the bridge. */
+/** The bridge's port of a place. */
 function portOf(place: Place): string {
   return `to-${place}`;
 }
@@ -133,7 +133,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 

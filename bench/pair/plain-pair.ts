@@ -1,5 +1,4 @@
-// Two hosts without an agent: keepalived and HAProxy with files that were written by hand, with the same intervals and
-// the same VIPs. What can be expected of VRRP itself.
+// A pair of hosts without an agent: keepalived and HAProxy with hand-written files, the same intervals and the same VIPs.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { startHaproxy } from '../support/haproxy.ts';
@@ -7,12 +6,12 @@ import { type Running, start } from '../support/processes.ts';
 import type { Bench } from '../support/row.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { ADVERT_INTERVAL, MEMBER_PORT, otherThan, type PairContender, PORT, vipAt } from './contender.ts';
+import { ADVERT_INTERVAL_MS, MEMBER_PORT, otherThan, type PairContender, PORT, vipAt } from './contender.ts';
 import { ANCHOR, type HostName, type PairNetwork } from './network.ts';
 
 const HOSTS = ['a', 'b'] as const;
 
-/** With `count` VIPs. */
+/** Starts both hosts with `count` VIPs. */
 export async function startPlainPair(
   bench: Bench,
   scratch: Scratch,
@@ -38,18 +37,18 @@ export async function startPlainPair(
     startKeepalived(host);
   }
   return {
-    name: 'keepalived by hand',
+    name: 'hand-written keepalived',
     settled: async () => {
       let active: HostName = 'a';
-      const isThere = (): boolean => {
+      const isActive = (): boolean => {
         const [a, b] = HOSTS.map((host) => network.held(host).length);
         active = b === 0 ? 'a' : 'b';
         return Math.max(a ?? 0, b ?? 0) === count + 1 && Math.min(a ?? 0, b ?? 0) === 0;
       };
-      await until('One host holds the VIPs', isThere, { every: 100 });
+      await until('One host holds the VIPs', isActive, { every: 100 });
       return active;
     },
-    // There is no other way without a script of one's own.
+    // keepalived alone has no other way to hand over.
     handOver: async (active) => {
       await keepalived.get(active)?.stop();
     },
@@ -72,7 +71,7 @@ vrrp_instance one {
   interface eth0
   virtual_router_id 51
   priority 200
-  advert_int ${ADVERT_INTERVAL / 1_000}
+  advert_int ${ADVERT_INTERVAL_MS / 1_000}
   unicast_src_ip ${network.address(host)}
   unicast_peer {
     ${network.address(otherThan(host))}

@@ -1,4 +1,4 @@
-// Two hosts with Headgate, as docs/pair.md has an operator set them up, each with a folder of manifests of its own.
+// Two hosts with Headgate, as docs/high-availability.md has an operator set them up, each with a folder of manifests of its own.
 
 import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
@@ -11,7 +11,7 @@ import type { ServiceSpec } from '../support/objects.ts';
 import type { Bench } from '../support/row.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { ADVERT_INTERVAL, MEMBER_PORT, otherThan, PORT, vipAt } from './contender.ts';
+import { ADVERT_INTERVAL_MS, MEMBER_PORT, otherThan, PORT, vipAt } from './contender.ts';
 import { ANCHOR, type HostName, type PairNetwork, signal } from './network.ts';
 
 export const HOSTS: readonly HostName[] = ['a', 'b'];
@@ -25,7 +25,7 @@ export class TwoAgents {
   readonly #folders: Readonly<Record<HostName, ManifestFolder>>;
   readonly #agents = new Map<HostName, Agent>();
 
-  /** With `count` Services of one VIP each. */
+  /** Starts both agents with `count` Services of one VIP each. */
   static async start(
     bench: Bench,
     scratch: Scratch,
@@ -56,7 +56,7 @@ export class TwoAgents {
 
   agent(host: HostName): Agent {
     const agent = this.#agents.get(host);
-    if (agent === undefined) throw new Error(`No agent has been started on ${host}`);
+    if (agent === undefined) throw new Error(`Host ${host} has no agent`);
     return agent;
   }
 
@@ -69,7 +69,7 @@ export class TwoAgents {
     return { index, vip: vipAt(index), port: PORT, members };
   }
 
-  /** Again after it has ended: with the files that it had. */
+  /** Starts the agent of a host, with the files of the agent before it. */
   start(host: HostName): void {
     const { network } = this;
     const vrrp = {
@@ -78,7 +78,7 @@ export class TwoAgents {
       peers: [network.address(otherThan(host))],
       virtualRouterId: 51,
       anchors: [ANCHOR],
-      advertInterval: `${ADVERT_INTERVAL}ms`,
+      advertInterval: `${ADVERT_INTERVAL_MS}ms`,
     };
     const flags = ['--manifests', this.#folders[host].path, '--vrrp', JSON.stringify(vrrp)];
     flags.push('--pair-credentials', this.#credentials, '--haproxy-user=', '--haproxy-group=');
@@ -86,7 +86,7 @@ export class TwoAgents {
     this.#agents.set(host, startAgent(this.#scratch, flags, options));
   }
 
-  /** With all that it has started, or that another agent before it has. */
+  /** Ends the agent, HAProxy and keepalived of a host. */
   async end(host: HostName): Promise<void> {
     const { stop, haproxyPids } = this.agent(host);
     const haproxy = haproxyPids();
@@ -99,22 +99,22 @@ export class TwoAgents {
     return (await askAgent(agentSocketPath(this.agent(host).runtime), 'status')) as AgentStatus;
   }
 
-  /** The host with the VIPs, once both are well and there is nothing to wait for. */
+  /** Resolves with the active host when both hosts are healthy and at rest. */
   async settled(): Promise<HostName> {
     let active: HostName | undefined;
-    const isThere = async (): Promise<boolean> => {
+    const isSettled = async (): Promise<boolean> => {
       for (const host of HOSTS) {
-        const { child, said } = this.agent(host);
-        if (child.exitCode !== null) throw new Error(`The agent of ${host} has ended:\n${said()}`);
+        const { child, output } = this.agent(host);
+        if (child.exitCode !== null) throw new Error(`The agent of ${host} has ended:\n${output()}`);
       }
       active = await this.#active().catch(() => undefined);
       return active !== undefined;
     };
-    await until('Both hosts are well', isThere, { every: 100, most: 60_000 });
+    await until('Both hosts are healthy', isSettled, { every: 100, most: 60_000 });
     return active ?? 'a';
   }
 
-  /** What keepalived says of itself. */
+  /** The counters of keepalived's VRRP instance. */
   async vrrp(host: HostName): Promise<InstanceDump> {
     const { state, runtime } = this.agent(host);
     const { dumpSignal } = await keepalivedProgram('keepalived');
@@ -128,7 +128,7 @@ export class TwoAgents {
   async #active(): Promise<HostName | undefined> {
     const [a, b] = await Promise.all([this.status('a'), this.status('b')]);
     for (const { pair, vrrp } of [a, b]) {
-      // A host that has handed over says so for as long as the other one is master and well.
+      // After a failover the former master stays lowered while the other host is a healthy master.
       const isLowered = pair?.lowered.some(({ reason }) => reason !== 'failover') ?? true;
       if (pair === undefined || pair.peerNotReady !== '' || isLowered) return undefined;
       if (vrrp?.vips !== this.#count || vrrp.fault !== '' || pair.pending > 0) return undefined;

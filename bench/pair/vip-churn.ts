@@ -1,5 +1,5 @@
-// VIPs that come and go on one host seconds before the other, at random moments, and what VRRP has counted meanwhile. For
-// comparison, ports that change in the same way: as many reloads of HAProxy, and none of keepalived.
+// Adds and removes VIPs at random moments, on one host seconds before the other, and reads VRRP's counters. For comparison
+// it can change ports instead, which reloads HAProxy as often and keepalived never.
 
 import { randomInt } from 'node:crypto';
 import { pause } from '../support/until.ts';
@@ -7,20 +7,20 @@ import { otherThan, PORT } from './contender.ts';
 import type { HostName } from './network.ts';
 import { HOSTS, type TwoAgents } from './two-agents.ts';
 
-/** Milliseconds by which one host is before the other, and until the next change. */
-const AHEAD = [500, 3_000] as const;
-const BETWEEN = [0, 500] as const;
-/** How often what was counted is looked at. */
-const LOOKS = 10;
+/** The least and the longest time from the change on the first host to that on the second. */
+const LAG_MS = [500, 3_000] as const;
+/** The least and the longest time until the next change. */
+const BETWEEN_MS = [0, 500] as const;
+const READINGS = 10;
 
 export interface Churned {
-  /** Advertisements that the standby has not heard. */
+  /** Advertisements that the standby has not received. */
   readonly missed: number;
-  /** On either host. */
+  /** On both hosts. */
   readonly transitions: number;
 }
 
-/** Of `count` VIPs the first one stays. All are as they were when it ends. */
+/** Changes all of the `count` VIPs but the first. Restores all of them at the end. */
 export async function churn(
   agents: TwoAgents,
   active: HostName,
@@ -45,17 +45,17 @@ export async function churn(
     for (const host of [first, otherThan(first)]) {
       if (isBack) agents.folder(host).write(agents.service(index));
       else alter(host, index);
-      const [least, most] = host === first ? AHEAD : BETWEEN;
+      const [least, most] = host === first ? LAG_MS : BETWEEN_MS;
       await pause(randomInt(least, most));
     }
   }
   for (const index of altered) for (const host of HOSTS) agents.folder(host).write(agents.service(index));
   await agents.settled();
-  // What was sent between the two questions to one host may or may not have been counted by the other, and on a busy
-  // machine the other may count it a little later; what was missed stays missed.
+  // A single reading can count an advertisement as missed that is still on its way, so the lowest of several readings
+  // counts.
   let missed = Number.POSITIVE_INFINITY;
   let transitions = 0;
-  for (let look = 0; look < LOOKS; look++) {
+  for (let reading = 0; reading < READINGS; reading++) {
     const after = await counted(agents, active);
     const sent = after.sentBefore - before.sentAfter;
     missed = Math.min(missed, Math.max(0, sent - (after.received - before.received)));

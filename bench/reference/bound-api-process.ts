@@ -1,6 +1,6 @@
-// The bound on a real API server, as a process of its own: `bound-api-process.ts URL CA TOKEN NAMESPACE HAPROXY`.
-// Lists once, renders once, then sends each event of the watch of EndpointSlices straight to HAProxy's socket. Knows
-// of nothing else: no new Service, no option, no end of a watch. Answers any message once it serves.
+// The lower bound on a real API server: `bound-api-process.ts URL CA TOKEN NAMESPACE HAPROXY`. Lists once, renders once,
+// then sends each event of the watch of EndpointSlices directly to HAProxy's socket. Ignores new Services, options and the
+// end of the watch. Answers any message when it serves.
 
 import { readFileSync } from 'node:fs';
 import https, { type RequestOptions } from 'node:https';
@@ -30,7 +30,7 @@ const options: RequestOptions = { ca: readFileSync(ca), headers: { authorization
 const services = `/api/v1/namespaces/${namespace}/services`;
 const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
 
-/** Calls `take` with the text as it comes. */
+/** Calls `take` with each part of the answer as it arrives. */
 function get(path: string, take: (chunk: string) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = https.get(`${url}${path}`, options, (response) => {

@@ -1,5 +1,4 @@
-// The bound as a process of its own, on a folder of manifests: `bound-process.ts FOLDER HAPROXY`.
-// Answers any message once it serves.
+// The lower bound on a folder of manifests: `bound-process.ts FOLDER HAPROXY`. Answers any message when it serves.
 
 import { readdirSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';

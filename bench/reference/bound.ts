@@ -1,5 +1,5 @@
-// The bound, the least that can be done: render once, then send each change straight to HAProxy's runtime socket.
-// Validates nothing, survives nothing: no product, but the floor that a product can be measured against.
+// The lower bound of the work of an agent: it renders once, then sends each change directly to HAProxy's runtime socket.
+// It validates nothing and handles no fault, so no agent can be faster.
 
 import { type OwnHaproxy, startHaproxy } from '../support/haproxy.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -28,7 +28,7 @@ export class Bound {
     return new Bound(haproxy, socket, services);
   }
 
-  /** Resolves when HAProxy has answered; deletes what is out of use behind that. */
+  /** Resolves when HAProxy has answered, with a function that deletes the servers out of use. */
   async change(service: PlainService): Promise<() => Promise<void>> {
     const before = this.#services.get(service.name)?.members ?? new Set();
     this.#services.set(service.name, service);

@@ -1,6 +1,6 @@
-// A controller that renders, checks and reloads everything on each change, as a process of its own, on a folder of
-// manifests: `full-reload-process.ts FOLDER HAPROXY`. Changes that come during a reload go together into the next.
-// Answers any message, once it serves and has nothing to do, with its reloads.
+// A controller that renders, checks and reloads everything on each change of a folder of manifests:
+// `full-reload-process.ts FOLDER HAPROXY`. Changes during a reload go together into the next reload. When it has no work
+// left it answers any message with its reloads.
 
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 import { type PlainService, plainConfig, readPlain } from './plain-service.ts';
 
 export interface Reloads {
-  /** Milliseconds of each, from the event to the new worker's first answer. */
+  /** Milliseconds of each reload, from the event to the new worker's first answer. */
   readonly reloads: readonly number[];
 }
 
@@ -32,7 +32,7 @@ async function reload(haproxy: OwnHaproxy, services: ReadonlyMap<string, PlainSe
   writeFileSync(config, globalSection(adminSocket) + plainConfig(services.values()));
   await run(executable, ['-c', '-f', config]);
   const before = await workerPid(haproxy);
-  // Before 2.7 there is no answer: the connection breaks.
+  // HAProxy before 2.7 closes the connection without an answer.
   await askOnce(masterSocket, 'reload', { timeoutMs: 30_000 }).catch(() => '');
   const isNew = async (): Promise<boolean> => {
     const pid = await workerPid(haproxy);

@@ -1,4 +1,4 @@
-// kube-proxy in nftables mode as fast as its settings allow, in a network of its own.
+// Starts kube-proxy in nftables mode in its own network, with the fastest settings that it has.
 
 import { writeFileSync } from 'node:fs';
 import { type Running, start } from '../support/processes.ts';
@@ -7,18 +7,18 @@ import type { Scratch } from '../support/scratch.ts';
 export interface KubeProxyOptions {
   readonly program: string;
   readonly kubeconfig: string;
-  /** A command that becomes what follows it, in the network whose packets it is to rule. */
+  /** A command that executes the words after it in kube-proxy's network. */
   readonly within: readonly string[];
 }
 
-/** Returns at once. Serves cluster IPs. */
+/** Returns at once. kube-proxy then serves cluster IPs. */
 export function startKubeProxy(
   scratch: Scratch,
   name: string,
   { program, kubeconfig, within }: KubeProxyOptions,
 ): Running {
   const config = scratch.path(`${name}.json`);
-  const keepsAsItIs = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' };
+  const unchanged = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' };
   writeFileSync(
     config,
     JSON.stringify({
@@ -27,7 +27,7 @@ export function startKubeProxy(
       mode: 'nftables',
       nftables: { minSyncPeriod: '1ms' },
       clientConnection: { kubeconfig },
-      conntrack: keepsAsItIs,
+      conntrack: unchanged,
       oomScoreAdj: 0,
       hostnameOverride: 'bench',
       bindAddress: '127.0.0.1',

@@ -1,11 +1,11 @@
-// What the references know of a Service: the least that can be read from a manifest, by patterns that fit nothing but
-// this benchmark's own files, and the least that HAProxy needs of it. Validates nothing. Pure.
+// The Service of the references: the least that a manifest can be read for, with patterns that fit only the benchmark's own
+// files, and the least configuration that HAProxy needs for it. Validates nothing. Pure.
 
 export interface PlainService {
   readonly name: string;
   readonly vip: string;
   readonly port: number;
-  /** `address:port` of those that are ready. */
+  /** `address:port` of each ready endpoint. */
   readonly members: ReadonlySet<string>;
 }
 

@@ -1,4 +1,4 @@
-// The least that talks to HAProxy's runtime socket: lines out, a count of prompts back. Judges nothing.
+// A minimal client of HAProxy's runtime socket: it writes lines and counts prompts, and ignores the replies.
 
 import { connect, type Socket } from 'node:net';
 
@@ -27,7 +27,7 @@ export class RuntimeSocket {
     return opened;
   }
 
-  /** Resolves when as many replies have come. One at a time. */
+  /** Resolves when HAProxy has replied to each line. Callers must wait before the next call. */
   send(lines: readonly string[]): Promise<void> {
     return new Promise((resolve) => {
       this.#due = lines.length;

@@ -1,6 +1,6 @@
-// `ack-1k`, `ack-5k`: an endpoint of a Service is replaced; from the event that reaches the agent (the text that a
-// watch delivers) to HAProxy's acknowledgement of all that follows from it. Beside it the bound, fed with the same
-// events, and a controller that checks and reloads. Rounds of each take turns, so that all see the same noise.
+// `ack-1k`, `ack-5k`: the time from an event of a watch that replaces an endpoint to HAProxy's acknowledgement of the last
+// command. References: the lower bound with the same events, and a controller that checks and reloads. They take turns,
+// so that all meet the same noise.
 
 import { mkdirSync } from 'node:fs';
 import type { Reloads } from '../reference/full-reload-process.ts';
@@ -43,7 +43,7 @@ async function contender(
   };
 }
 
-/** Milliseconds that a controller takes which reloads for each change. */
+/** Median milliseconds of a change for a controller that reloads at each change. */
 async function fullReload(bench: Bench, scratch: Scratch, count: number, size: number): Promise<number> {
   const specs = services(new Addresses(), count, size, { port: 8084 });
   const folder = new ManifestFolder(scratch.path('full-reload'), specs);
@@ -70,23 +70,23 @@ async function waitForReload(ask: () => Promise<Reloads>): Promise<readonly numb
 
 export const ack: Benchmark = {
   rows: ['ack-1k', 'ack-5k'],
-  run: (bench, wanted) =>
+  run: (bench, selected) =>
     withScratch(async (scratch) => {
       const small = [bench.scaled(1_000, 5), bench.scaled(10, 3)] as const;
       const large = [bench.scaled(5_000, 10), bench.scaled(20, 4)] as const;
-      bench.say('ack: preparing');
+      bench.report('ack: preparing');
       const agent = await contender(bench, scratch, 'ack-agent', ...small, 8080);
       const bound = await contender(bench, scratch, 'ack-bound', ...small, 8081);
-      const isLarge = wanted.has('ack-5k');
+      const isLarge = selected.has('ack-5k');
       const largeAgent = isLarge ? await contender(bench, scratch, 'ack-agent', ...large, 8082) : undefined;
       const largeBound = isLarge ? await contender(bench, scratch, 'ack-bound', ...large, 8083) : undefined;
       for (let round = 1; round <= ROUNDS; round++) {
-        bench.say(`ack: round ${round} of ${ROUNDS}`);
+        bench.report(`ack: round ${round} of ${ROUNDS}`);
         for (const each of [agent, bound, largeAgent, largeBound]) await each?.round(bench.scaled(100, 5));
       }
       const rows: Row[] = [];
-      if (wanted.has('ack-1k')) {
-        bench.say('ack: the controller that reloads');
+      if (selected.has('ack-1k')) {
+        bench.report('ack: controller that reloads');
         const others = [
           {
             name: 'HAProxy checked and reloaded for each change, p50',
@@ -101,8 +101,8 @@ export const ack: Benchmark = {
             unit: 'ms',
             target: 'p50 ≤ 1 ms, p99 ≤ 5 ms',
             met: p50 <= 1 && p99 <= 5,
-            reference: { name: 'the bound, p50', value: median(bound.samples) },
-            others: [{ name: 'the bound, p99', value: percentile(bound.samples, 0.99) }, ...others],
+            reference: { name: 'lower bound, p50', value: median(bound.samples) },
+            others: [{ name: 'lower bound, p99', value: percentile(bound.samples, 0.99) }, ...others],
             details: { p99, samples: agent.samples.length },
           }),
         );
@@ -119,8 +119,8 @@ export const ack: Benchmark = {
             met: p50 <= 1.5 * reference.value,
             reference,
             others: [
-              { name: 'the bound, p50', value: median(largeBound.samples) },
-              { name: 'the bound, p99', value: percentile(largeBound.samples, 0.99) },
+              { name: 'lower bound, p50', value: median(largeBound.samples) },
+              { name: 'lower bound, p99', value: percentile(largeBound.samples, 0.99) },
             ],
             details: {
               p99,

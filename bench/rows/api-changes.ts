@@ -1,12 +1,12 @@
 // `write-to-traffic`, `write-to-traffic-churn`, `new-service-api`, `cpu-per-change-api`, `idle-api`: all with a real
-// API server that holds 1,000 Services × 10 endpoints for each contender. Beside the agent: the bound, kube-proxy in a
-// network of its own, and an agent and a bound with one Service each. They take turns; nobody sees the others' changes.
+// API server that holds 1,000 Services × 10 endpoints for each contender. References: the lower bound, kube-proxy in its
+// own network, and an agent and a lower bound with one Service each. They take turns, each in its own namespace.
 
 import { type Churned, Contender } from '../api/contender.ts';
 import { Prober } from '../api/prober.ts';
 import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services, type ServicesOptions } from '../api/services.ts';
-import { STATUSES, settled } from '../api/settled.ts';
+import { STATUSES_MS, settled } from '../api/settled.ts';
 import { serving } from '../support/agent.ts';
 import { costs } from '../support/cost.ts';
 import { isolated } from '../support/isolated.ts';
@@ -16,34 +16,34 @@ import { median, percentile, sum } from '../support/statistics.ts';
 import { pause } from '../support/until.ts';
 import { processorTime, processTree } from '../support/usage.ts';
 
-/** Services with one member, so that an answer tells of a change; all others have ten. */
+/** Services with one member, so that its answer shows a change; all others have ten. */
 const PROBED = 40;
-/** Of `write-to-traffic`: of fewer than a hundred the p99 would be the slowest one. */
+/** Changes of `write-to-traffic`: with fewer than a hundred the p99 would be the slowest one. */
 const SAMPLES = 120;
-/** Milliseconds between isolated changes of different contenders, and of kube-proxy's own. */
-const BETWEEN = 300;
-const BETWEEN_OWN = 1_000;
-/** Milliseconds: more than the most time between two reloads, so that each new Service comes by itself. */
-const BETWEEN_RELOADS = 5_300;
+/** Between changes of different contenders, and between two changes of kube-proxy. */
+const BETWEEN_MS = 300;
+const BETWEEN_OWN_MS = 1_000;
+/** More than the longest time between two reloads, so that each new Service has its own reload. */
+const BETWEEN_RELOADS_MS = 5_300;
 const ROUNDS = 3;
 /**
- * Changes of the churn in one round: 24 s for the agent and the bound, most of whose reloads are those of a churn that
- * goes on and on, which the first two are not; 8 s for the others.
+ * Changes of the churn in one round: 24 s for the agent and the lower bound, so that most reloads are those of a steady
+ * churn, which the first two are not; 8 s for the others.
  */
 const CHURN = 300;
 const CHURN_OF_OTHERS = 100;
 /** As in cpu-per-change.ts. */
-const WARM = 4_000;
-const BETWEEN_CHANGES = 80;
-const BETWEEN_WARMING = 5;
-/** Milliseconds; an audit comes every 30 s, and so once in each such stretch. */
-const IDLE = 31_000;
+const WARM_CHANGES = 4_000;
+const BETWEEN_CHANGES_MS = 80;
+const BETWEEN_WARMING_MS = 5;
+/** An audit runs every 30 s, and so once in each such period. */
+const IDLE_MS = 31_000;
 
 export const apiChanges: Benchmark = {
   rows: ['write-to-traffic', 'write-to-traffic-churn', 'new-service-api', 'cpu-per-change-api', 'idle-api'],
-  run: async (bench, wanted) => {
+  run: async (bench, selected) => {
     await buildPrograms();
-    return isolated(import.meta.url, bench, wanted);
+    return isolated(import.meta.url, bench, selected);
   },
 };
 
@@ -52,24 +52,24 @@ interface Contenders {
   readonly bound: Contender;
   readonly agentOfOne: Contender;
   readonly boundOfOne: Contender;
-  /** undefined where it does not serve on this machine. */
+  /** undefined if kube-proxy does not serve on this machine. */
   readonly kubeProxy: Contender | undefined;
-  /** HAProxy's processes. */
+  /** The processes of the contender's HAProxy. */
   readonly haproxyOf: (contender: Contender) => readonly number[];
 }
 
-export function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<readonly Row[]> {
+export function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
   return withScratch(async (scratch) => {
-    bench.say('api: starting the API server, filling it');
+    bench.report('api: starting and filling the API server');
     const rig = await Rig.start(bench, scratch);
     const contenders = await prepare(bench, scratch, rig);
     const rows: Row[] = [];
-    if (wanted.has('idle-api')) rows.push(await idle(bench, contenders));
+    if (selected.has('idle-api')) rows.push(await idle(bench, contenders));
     stopTurn(contenders.kubeProxy);
-    if (wanted.has('write-to-traffic')) rows.push(await isolatedChanges(bench, contenders));
-    if (wanted.has('write-to-traffic-churn')) rows.push(await churn(bench, contenders));
-    if (wanted.has('new-service-api')) rows.push(await newServices(bench, contenders));
-    if (wanted.has('cpu-per-change-api')) rows.push(await cpuPerChange(bench, contenders));
+    if (selected.has('write-to-traffic')) rows.push(await isolatedChanges(bench, contenders));
+    if (selected.has('write-to-traffic-churn')) rows.push(await churn(bench, contenders));
+    if (selected.has('new-service-api')) rows.push(await newServices(bench, contenders));
+    if (selected.has('cpu-per-change-api')) rows.push(await cpuPerChange(bench, contenders));
     return rows;
   });
 }
@@ -110,7 +110,7 @@ async function prepare(bench: Bench, scratch: Scratch, rig: Rig): Promise<Conten
   const services = await filled(many, { namespace: 'kube-proxy', servedBy, port: 8084, network: 24 });
   for (const contender of Object.values(contenders)) {
     await contender.served();
-    await settled(contender.running, STATUSES);
+    await settled(contender.running, STATUSES_MS);
   }
   return {
     ...contenders,
@@ -128,7 +128,7 @@ async function kubeProxyOf(
   try {
     const { prober, start } = await rig.networkOfKubeProxy(scratch);
     const running = start();
-    // One that is stopped does not end.
+    // A stopped process does not end.
     scratch.defer(() => void running.child.kill('SIGCONT'));
     const probed = Math.min(services.all.length, PROBED);
     const contender = new Contender({ services, running, prober, probed, servedAt: 'clusterIP' });
@@ -136,19 +136,19 @@ async function kubeProxyOf(
     await settled(running);
     return contender;
   } catch (error) {
-    bench.say(`kube-proxy is left out, it does not serve here: ${(error as Error).message}`);
+    bench.report(`kube-proxy does not serve on this machine and has no value: ${(error as Error).message}`);
     return undefined;
   }
 }
 
-/** kube-proxy sees changes of the others' Services as well, and rests while it is not its turn. */
+/** kube-proxy watches the Services of all namespaces, so it is stopped while it is not its turn. */
 function stopTurn(contender: Contender | undefined): void {
   contender?.running.child.kill('SIGSTOP');
 }
 
 async function takeTurn<T>(contender: Contender, work: () => Promise<T>): Promise<T> {
   contender.running.child.kill('SIGCONT');
-  await pause(BETWEEN_OWN);
+  await pause(BETWEEN_OWN_MS);
   await settled(contender.running);
   try {
     return await work();
@@ -160,20 +160,20 @@ async function takeTurn<T>(contender: Contender, work: () => Promise<T>): Promis
 async function isolatedChanges(bench: Bench, contenders: Contenders): Promise<Row> {
   const { agent, bound, agentOfOne, boundOfOne, kubeProxy } = contenders;
   const samples = bench.scaled(SAMPLES, 3);
-  bench.say(`write-to-traffic: ${samples} changes each`);
+  bench.report(`write-to-traffic: ${samples} changes each`);
   const took = new Map<Contender, number[]>();
   const take = async (contender: Contender, n: number, between: number): Promise<void> => {
     const milliseconds = await contender.replaceEndpoint();
-    // The first ones are for practice.
+    // The first changes warm up and do not count.
     if (n >= 0) took.set(contender, [...(took.get(contender) ?? []), milliseconds]);
     await pause(between);
   };
   for (let n = -3; n < samples; n++) {
-    for (const contender of [agent, bound, agentOfOne, boundOfOne]) await take(contender, n, BETWEEN);
+    for (const contender of [agent, bound, agentOfOne, boundOfOne]) await take(contender, n, BETWEEN_MS);
   }
   if (kubeProxy !== undefined) {
     await takeTurn(kubeProxy, async () => {
-      for (let n = -1; n < bench.scaled(20, 3); n++) await take(kubeProxy, n, BETWEEN_OWN);
+      for (let n = -1; n < bench.scaled(20, 3); n++) await take(kubeProxy, n, BETWEEN_OWN_MS);
     });
   }
   return writeToTraffic('write-to-traffic', contenders, (contender) => took.get(contender) ?? []);
@@ -192,11 +192,11 @@ async function churn(bench: Bench, contenders: Contenders): Promise<Row> {
       newServices: [...before.newServices, ...newServices],
     });
   };
-  bench.say('write-to-traffic-churn: for practice');
+  bench.report('write-to-traffic-churn: warming up');
   for (const contender of [agent, bound]) await take(contender);
   took.clear();
   for (let round = 1; round <= ROUNDS; round++) {
-    bench.say(`write-to-traffic-churn: round ${round} of ${ROUNDS}`);
+    bench.report(`write-to-traffic-churn: round ${round} of ${ROUNDS}`);
     for (const contender of [agent, bound, agentOfOne, boundOfOne]) await take(contender);
     if (kubeProxy !== undefined) await takeTurn(kubeProxy, () => take(kubeProxy));
   }
@@ -205,7 +205,7 @@ async function churn(bench: Bench, contenders: Contenders): Promise<Row> {
     'write-to-traffic-churn',
     contenders,
     (contender) => took.get(contender)?.endpoints ?? [],
-    { 'new Services in the churn, p50': newOnes },
+    { 'new Services during the churn, p50': newOnes },
   );
 }
 
@@ -215,13 +215,13 @@ function writeToTraffic(
   tookBy: (contender: Contender) => readonly number[],
   more: Readonly<Record<string, number>> = {},
 ): Row {
-  const [own, its, one] = [tookBy(agent), median(tookBy(bound)), median(tookBy(agentOfOne))];
-  const [p50, p99] = [median(own), percentile(own, 0.99)];
+  const [byAgent, byBound, withOne] = [tookBy(agent), median(tookBy(bound)), median(tookBy(agentOfOne))];
+  const [p50, p99] = [median(byAgent), percentile(byAgent, 0.99)];
   const others: Reference[] = [
-    { name: 'the bound, p99', value: percentile(tookBy(bound), 0.99) },
-    { name: 'the agent with one Service, p50', value: one },
-    { name: 'the agent with one Service, p99', value: percentile(tookBy(agentOfOne), 0.99) },
-    { name: 'the bound with one Service, p50', value: median(tookBy(boundOfOne)) },
+    { name: 'lower bound, p99', value: percentile(tookBy(bound), 0.99) },
+    { name: 'agent with one Service, p50', value: withOne },
+    { name: 'agent with one Service, p99', value: percentile(tookBy(agentOfOne), 0.99) },
+    { name: 'lower bound with one Service, p50', value: median(tookBy(boundOfOne)) },
   ];
   if (kubeProxy !== undefined) {
     const milliseconds = tookBy(kubeProxy);
@@ -232,101 +232,101 @@ function writeToTraffic(
     name,
     value: p50,
     unit: 'ms',
-    target: 'p50 ≤ 2 × the bound, p99 ≤ 10 ms; p50 ≤ 1.3 × with one Service',
-    met: p50 <= 2 * its && p99 <= 10 && p50 <= 1.3 * one,
-    reference: { name: 'the bound, p50', value: its },
+    target: 'p50 ≤ 2 × the lower bound, p99 ≤ 10 ms; p50 ≤ 1.3 × with one Service',
+    met: p50 <= 2 * byBound && p99 <= 10 && p50 <= 1.3 * withOne,
+    reference: { name: 'lower bound, p50', value: byBound },
     others,
-    details: { p99, '× with one Service': p50 / one, samples: own.length, ...more },
+    details: { p99, '× with one Service': p50 / withOne, samples: byAgent.length, ...more },
   });
 }
 
 async function newServices(bench: Bench, { agent, kubeProxy }: Contenders): Promise<Row> {
   const samples = bench.scaled(10, 2);
-  bench.say(`new-service-api: ${samples} Services each`);
+  bench.report(`new-service-api: ${samples} Services each`);
   const take = async (contender: Contender): Promise<number[]> => {
     const took: number[] = [];
     const before = contender.services.all.length;
     for (let n = -1; n < samples; n++) {
       const milliseconds = await contender.addService();
       if (n >= 0) took.push(milliseconds);
-      await pause(BETWEEN_RELOADS);
+      await pause(BETWEEN_RELOADS_MS);
     }
     await contender.services.removeFrom(before);
     return took;
   };
-  const own = await take(agent);
-  const its = kubeProxy === undefined ? [] : await takeTurn(kubeProxy, () => take(kubeProxy));
-  const p50 = median(own);
+  const byAgent = await take(agent);
+  const byKubeProxy = kubeProxy === undefined ? [] : await takeTurn(kubeProxy, () => take(kubeProxy));
+  const p50 = median(byAgent);
   return row({
     name: 'new-service-api',
     value: p50,
     unit: 'ms',
     target: 'p50 ≤ 250 ms with a reload',
     met: p50 <= 250,
-    reference: { name: 'kube-proxy, p50', value: median(its) },
-    details: { fastest: Math.min(...own), slowest: Math.max(...own), samples: own.length },
+    reference: { name: 'kube-proxy, p50', value: median(byKubeProxy) },
+    details: { fastest: Math.min(...byAgent), slowest: Math.max(...byAgent), samples: byAgent.length },
   });
 }
 
 async function cpuPerChange(bench: Bench, { agent, bound, kubeProxy }: Contenders): Promise<Row> {
   const changes = bench.scaled(240, 3);
-  await pause(BETWEEN_RELOADS);
-  bench.say('cpu-per-change-api: before it is warm, warming up');
+  await pause(BETWEEN_RELOADS_MS);
+  bench.report('cpu-per-change-api: first changes, then warming up');
   const before = await agent.cost(changes);
-  const warming = bench.scaled(WARM, 3);
-  await Promise.all([agent.cost(warming, BETWEEN_WARMING), bound.cost(warming, BETWEEN_WARMING)]);
-  bench.say(`cpu-per-change-api: ${ROUNDS} rounds`);
-  const options = { changes, between: BETWEEN_CHANGES, stretch: bench.scaled(IDLE, 500) };
-  const [ours, theBounds] = await costs([agent, bound], { ...options, rounds: ROUNDS });
-  if (ours === undefined || theBounds === undefined) throw new Error('There are two sides');
-  const proxys =
+  const warming = bench.scaled(WARM_CHANGES, 3);
+  await Promise.all([agent.cost(warming, BETWEEN_WARMING_MS), bound.cost(warming, BETWEEN_WARMING_MS)]);
+  bench.report(`cpu-per-change-api: ${ROUNDS} rounds`);
+  const options = { changes, betweenMs: BETWEEN_CHANGES_MS, turnMs: bench.scaled(IDLE_MS, 500) };
+  const [ofAgent, ofBound] = await costs([agent, bound], { ...options, rounds: ROUNDS });
+  if (ofAgent === undefined || ofBound === undefined) throw new Error('A side has no cost');
+  const ofKubeProxy =
     kubeProxy === undefined
       ? []
       : await takeTurn(kubeProxy, () => costs([kubeProxy], { ...options, rounds: 1 }));
-  const value = ours.median;
+  const value = ofAgent.median;
   return row({
     name: 'cpu-per-change-api',
     value,
     unit: 'ms',
     target: '≤ 2.5 ms',
     met: value <= 2.5,
-    reference: { name: 'the bound', value: theBounds.median },
+    reference: { name: 'lower bound', value: ofBound.median },
     others: [
-      { name: 'with all that the agent does meanwhile', value: ours.everything },
-      { name: '240 changes before it is warm', value: before },
-      ...proxys.map((cost) => ({ name: 'kube-proxy', value: cost.median })),
+      { name: 'with all other work of the agent', value: ofAgent.everything },
+      { name: '240 changes before the agent is warm', value: before },
+      ...ofKubeProxy.map((cost) => ({ name: 'kube-proxy', value: cost.median })),
     ],
     details: {
-      least: Math.min(...ours.rounds),
-      most: Math.max(...ours.rounds),
+      least: Math.min(...ofAgent.rounds),
+      most: Math.max(...ofAgent.rounds),
       changes: changes * ROUNDS,
-      'changes before': warming,
+      'changes to warm up': warming,
     },
   });
 }
 
-/** All at the same time. */
+/** Measures all contenders at the same time. */
 async function idle(bench: Bench, { agent, bound, kubeProxy, haproxyOf }: Contenders): Promise<Row> {
-  bench.say(`idle-api: ${IDLE / 1_000} s`);
+  bench.report(`idle-api: ${IDLE_MS / 1_000} s`);
   const all = [agent, bound, ...(kubeProxy === undefined ? [] : [kubeProxy])];
   const pids = all.map((contender) => [[contender.running.pid], haproxyOf(contender)]);
   const times = (): number[][] => pids.map((kinds) => kinds.map((each) => sum(each.map(processorTime))));
   const [began, before] = [performance.now(), times()];
-  await pause(bench.scaled(IDLE, 500));
+  await pause(bench.scaled(IDLE_MS, 500));
   const took = performance.now() - began;
   const shares = times().map((kinds, at) =>
     kinds.map((time, kind) => ((time - (before[at]?.[kind] ?? 0)) / took) * 100),
   );
-  const [own = [], its = [], proxys] = shares;
-  const value = sum(own);
+  const [ofAgent = [], ofBound = [], ofKubeProxy] = shares;
+  const value = sum(ofAgent);
   return row({
     name: 'idle-api',
     value,
     unit: '% of a core',
     target: '≤ 1 % of a core',
     met: value <= 1,
-    reference: { name: 'the bound and its HAProxy', value: sum(its) },
-    others: proxys === undefined ? [] : [{ name: 'kube-proxy', value: sum(proxys) }],
-    details: { agent: own[0] ?? 0, HAProxy: own[1] ?? 0, seconds: took / 1_000 },
+    reference: { name: 'lower bound and its HAProxy', value: sum(ofBound) },
+    others: ofKubeProxy === undefined ? [] : [{ name: 'kube-proxy', value: sum(ofKubeProxy) }],
+    details: { agent: ofAgent[0] ?? 0, HAProxy: ofAgent[1] ?? 0, seconds: took / 1_000 },
   });
 }

@@ -1,14 +1,14 @@
-// `cold-1k-api`, `cold-5k-api`: with a real API server that holds the objects, from the start of the process with an
-// empty state directory to the first answer of a member and all listeners there. `rss-1k-api`, `rss-5k-api`: memory once
-// it has settled and has seen some changes. Beside the agent: the bound and kube-proxy, on the same objects in turn.
+// `cold-1k-api`, `cold-5k-api`: with a real API server that holds the objects, the time from the start of the process with
+// an empty state directory until a member answers and all listeners exist. `rss-1k-api`, `rss-5k-api`: memory after some
+// changes, at rest. References: the lower bound and kube-proxy, in turn on the same objects.
 
 import { Prober } from '../api/prober.ts';
 import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services } from '../api/services.ts';
-import { STATUSES, settled } from '../api/settled.ts';
+import { STATUSES_MS, settled } from '../api/settled.ts';
 import { type ColdSize, coldNames, coldRow, rssRow } from '../support/cold-rows.ts';
 import { isolated } from '../support/isolated.ts';
-import type { Running } from '../support/processes.ts';
+import { beforeItsEnd, type Running } from '../support/processes.ts';
 import type { Bench, Benchmark, Reference, Row } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
@@ -17,8 +17,8 @@ import { listeningSockets, peakMemory, residentMemory } from '../support/usage.t
 
 const PORT = 8080;
 const NAMESPACE = 'bench';
-/** Milliseconds for one to serve. */
-const MOST = 120_000;
+/** For a contender to serve everything. */
+const START_MS = 120_000;
 
 const sizes: readonly ColdSize[] = [
   { suffix: '1k-api', count: 1_000, size: 10, runs: 5, cold: 1, rss: 130 },
@@ -27,28 +27,28 @@ const sizes: readonly ColdSize[] = [
 
 export const apiColdStart: Benchmark = {
   rows: sizes.flatMap(coldNames),
-  run: async (bench, wanted) => {
+  run: async (bench, selected) => {
     await buildPrograms();
-    return isolated(import.meta.url, bench, wanted);
+    return isolated(import.meta.url, bench, selected);
   },
 };
 
-export async function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<readonly Row[]> {
+export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const size of sizes) {
     const [cold, rss] = coldNames(size);
-    if (!wanted.has(cold) && !wanted.has(rss)) continue;
-    const runs = wanted.has(cold) ? bench.scaled(size.runs) : 1;
+    if (!selected.has(cold) && !selected.has(rss)) continue;
+    const runs = selected.has(cold) ? bench.scaled(size.runs) : 1;
     const measured = await withScratch((scratch) => measureSize(bench, scratch, size, runs));
     const { agent, bound, 'kube-proxy': kubeProxy } = measured;
-    if (wanted.has(cold))
+    if (selected.has(cold))
       rows.push(
         coldRow(size, agent.cold, bound.cold, {
           others: others(median(kubeProxy.cold)),
           details: { 'in a fresh cluster': agent.cold[0] ?? Number.NaN },
         }),
       );
-    if (wanted.has(rss)) rows.push(rssRow(size, agent, bound.rss, { others: others(kubeProxy.rss) }));
+    if (selected.has(rss)) rows.push(rssRow(size, agent, bound.rss, { others: others(kubeProxy.rss) }));
   }
   return rows;
 }
@@ -56,7 +56,7 @@ export async function measure(bench: Bench, wanted: ReadonlySet<string>): Promis
 interface Measured {
   /** Seconds. */
   readonly cold: number[];
-  /** MB, of the first run. */
+  /** MB in the first run. */
   rss: number;
   peak: number;
 }
@@ -65,7 +65,7 @@ type Contender = 'agent' | 'bound' | 'kube-proxy';
 type All = Readonly<Record<Contender, Measured>>;
 
 async function measureSize(bench: Bench, scratch: Scratch, size: ColdSize, runs: number): Promise<All> {
-  bench.say(`cold-${size.suffix}: starting the API server, filling it`);
+  bench.report(`cold-${size.suffix}: starting and filling the API server`);
   const rig = await Rig.start(bench, scratch);
   const options = {
     namespace: NAMESPACE,
@@ -74,19 +74,19 @@ async function measureSize(bench: Bench, scratch: Scratch, size: ColdSize, runs:
     network: 20,
   };
   const services = new Services(rig.kube, options as ConstructorParameters<typeof Services>[1]);
-  // One member answers.
+  // The first Service has one member, whose answer shows the end of the start.
   await services.fill(bench.scaled(size.count, 5), (index) => (index === 0 ? 1 : size.size));
   const prober = new Prober(scratch, 'own');
   const all = Object.fromEntries(
     ['agent', 'bound', 'kube-proxy'].map((name) => [name, { cold: [], rss: Number.NaN, peak: Number.NaN }]),
   ) as unknown as All;
   for (let run = 1; run <= runs; run++) {
-    bench.say(`cold-${size.suffix}: run ${run} of ${runs}`);
+    bench.report(`cold-${size.suffix}: run ${run} of ${runs}`);
     const listeners = async (): Promise<void> => {
       const { address, members } = services.at(0);
-      await prober.answered(address, PORT, members[0] ?? '', { most: MOST });
+      await prober.answered(address, PORT, members[0] ?? '', { most: START_MS });
       const isThere = (): boolean => listeningSockets(PORT, vipsOf(services)) >= services.all.length;
-      await until('All listeners are there', isThere, { most: MOST });
+      await until('All listeners exist', isThere, { most: START_MS });
     };
     const name = `${size.suffix}-${run}`;
     const isFirst = run === 1;
@@ -101,12 +101,12 @@ async function measureSize(bench: Bench, scratch: Scratch, size: ColdSize, runs:
         const network = await rig.networkOfKubeProxy(own);
         const clusterIPs = async (): Promise<void> => {
           for (const { clusterIP, members } of [services.at(0)])
-            await network.prober.answered(clusterIP, PORT, members[0] ?? '', { most: MOST });
+            await network.prober.answered(clusterIP, PORT, members[0] ?? '', { most: START_MS });
         };
         await once(bench, services, all['kube-proxy'], isFirst, network.start, clusterIPs);
       });
     } catch (error) {
-      bench.say(`kube-proxy is left out, it does not serve here: ${(error as Error).message}`);
+      bench.report(`kube-proxy does not serve on this machine and has no value: ${(error as Error).message}`);
     }
   }
   return all;
@@ -124,17 +124,13 @@ async function once(
   start: () => Running,
   serves: () => Promise<void>,
 ): Promise<void> {
-  await until('The ports are free', () => listeningSockets(PORT, vipsOf(services)) === 0, { most: MOST });
+  await until('The ports are free', () => listeningSockets(PORT, vipsOf(services)) === 0, { most: START_MS });
   const began = performance.now();
   const running = start();
-  const failing = new Promise<never>((_, reject) => {
-    running.child.once('exit', () => reject(new Error(`It has ended:\n${running.said()}`)));
-  });
-  failing.catch(() => undefined);
-  await Promise.race([serves(), failing]);
+  await beforeItsEnd(running, serves());
   measured.cold.push((performance.now() - began) / 1_000);
   if (!withMemory) return;
-  await settled(running, STATUSES);
+  await settled(running, STATUSES_MS);
   for (let n = 0; n < bench.scaled(200, 3); n++) {
     await services.write(services.replaced(services.at(1 + (n % (services.all.length - 1)))));
     await pause(20);

@@ -1,6 +1,5 @@
-// `burst-reloads`: within one second, each of 1,000 Services gets another port and another endpoint, which commands
-// cannot do: how many reloads does it take until all are served. Beside it a controller that reloads everything as
-// soon as it can, and takes what has come meanwhile into the next reload.
+// `burst-reloads`: each of 1,000 Services gets another port and another endpoint within one second, which needs a reload;
+// the number of reloads until all are served. Reference: a controller that reloads everything as soon as it can.
 
 import { ManifestFolder } from '../support/agent.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
@@ -16,12 +15,12 @@ const MEMBER_PORT = 9000;
 
 interface Side {
   readonly reloads: number;
-  /** Services that answer at their new port with their new member. */
+  /** Services whose new member answers at the new port. */
   readonly served: number;
   readonly count: number;
-  /** Seconds from the last write until all listeners are there. */
+  /** Seconds from the last write until all listeners exist. */
   readonly seconds: number;
-  /** Seconds that the writes took. */
+  /** Seconds of all writes. */
   readonly writing: number;
 }
 
@@ -49,10 +48,10 @@ async function measure(bench: Bench, port: number, serve: Serve): Promise<Side> 
     }
     const written = performance.now();
     const vips = specs.map(({ vip }) => vip);
-    const areThere = (): boolean => listeningSockets(port + 10, vips) >= count;
-    await until('All new listeners are there', areThere, { every: 20 });
+    const doExist = (): boolean => listeningSockets(port + 10, vips) >= count;
+    await until('All new listeners exist', doExist, { every: 20 });
     const seconds = (performance.now() - written) / 1_000;
-    // What comes late, comes: another reload, a repair.
+    // Time for a late reload or repair.
     await pause(2_500);
     const answers = await Promise.all(changed.map(isServed));
     return {
@@ -73,24 +72,26 @@ async function isServed({ vip, port, members }: ServiceSpec): Promise<boolean> {
 export const burstReloads: Benchmark = {
   rows: ['burst-reloads'],
   run: async (bench) => {
-    bench.say('burst-reloads: the agent');
-    const own = await measure(bench, 8080, servedByAgent(bench));
-    bench.say('burst-reloads: the controller that reloads');
-    const its = await measure(bench, 8081, servedByReloads(bench));
+    bench.report('burst-reloads: agent');
+    const agent = await measure(bench, 8080, servedByAgent(bench));
+    bench.report('burst-reloads: controller that reloads');
+    const controller = await measure(bench, 8081, servedByReloads(bench));
     return [
       row({
         name: 'burst-reloads',
-        value: own.reloads,
+        value: agent.reloads,
         unit: 'reloads',
         target: '≤ 3 reloads, all served',
-        met: own.reloads <= 3 && own.served === own.count,
-        reference: { name: 'a controller that reloads as soon as it can', value: its.reloads },
-        others: [{ name: 'its seconds from the last write to all listeners', value: its.seconds }],
+        met: agent.reloads <= 3 && agent.served === agent.count,
+        reference: { name: 'controller that reloads as soon as it can', value: controller.reloads },
+        others: [
+          { name: 'controller: seconds from the last write to all listeners', value: controller.seconds },
+        ],
         details: {
-          served: own.served,
-          of: own.count,
-          'seconds from the last write to all listeners': own.seconds,
-          'seconds of writing': own.writing,
+          served: agent.served,
+          of: agent.count,
+          'seconds from the last write to all listeners': agent.seconds,
+          'seconds of all writes': agent.writing,
         },
       }),
     ];

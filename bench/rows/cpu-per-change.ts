@@ -1,8 +1,6 @@
-// `cpu-per-change`: what one endpoint change costs the agent in processor time, everything included that follows
-// from it: reading the file, the commands, the file on disk, the deletion of the old server. Changes are edits of
-// manifests, 80 ms apart; what the agent takes in as much time without any is subtracted, and stands in `idle`. Beside it
-// the bound on manifests of the same size. Both are warm: an agent runs for months, and V8 compiles for the first
-// thousands of changes; what the first ones after the start cost stands beside it.
+// `cpu-per-change`: the agent's processor time for one edit of a manifest that replaces an endpoint, from reading the file
+// to deleting the old server. The time that an agent at rest uses is subtracted (see `idle`). Reference: the lower bound.
+// Both are warm, because V8 compiles during the first thousands of changes; the first changes have their own figure.
 
 import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
 import { costs } from '../support/cost.ts';
@@ -14,19 +12,19 @@ import { pause } from '../support/until.ts';
 import { processorTime } from '../support/usage.ts';
 
 const ROUNDS = 3;
-/** After the start, before anything is warm. */
-const FIRST = 240;
-/** Changes that make a side warm: V8 has compiled by then nearly all that is called at each. */
-const WARM = 4_000;
-/** Milliseconds. */
-const BETWEEN = 80;
-const BETWEEN_WARMING = 5;
-const ALONE = 1_000;
-const TAIL = 3_500;
-/** Milliseconds: an audit comes every 30 s, and so once in each. */
-const STRETCH = 31_000;
+/** The changes after the start, before V8 has compiled the code. */
+const FIRST_CHANGES = 240;
+/** Changes until V8 has compiled nearly all code of a change. */
+const WARM_CHANGES = 4_000;
+const BETWEEN_MS = 80;
+const BETWEEN_WARMING_MS = 5;
+const BETWEEN_SINGLE_MS = 1_000;
+/** For the work that follows the last change. */
+const TAIL_MS = 3_500;
+/** An audit runs every 30 s, and so once in each turn. */
+const TURN_MS = 31_000;
 
-/** Edits one Service after the other; each time another endpoint of it is a new one. */
+/** Edits one Service after the other; each edit replaces one endpoint. */
 class Editor {
   readonly #folder: ManifestFolder;
   readonly #specs: ServiceSpec[];
@@ -48,14 +46,14 @@ class Editor {
     this.#folder.write(changed);
   }
 
-  /** Milliseconds of processor time of `pid` for each change, with all that it does meanwhile. */
+  /** Milliseconds of processor time of `pid` for each change, with all other work of the process. */
   async cost(pid: number, changes: number, between: number): Promise<number> {
     const before = processorTime(pid);
     for (let n = 0; n < changes; n++) {
       this.edit();
       await pause(between);
     }
-    await pause(TAIL);
+    await pause(TAIL_MS);
     return (processorTime(pid) - before) / changes;
   }
 }
@@ -65,35 +63,36 @@ export const cpuPerChange: Benchmark = {
   run: (bench) =>
     withScratch(async (scratch) => {
       const count = bench.scaled(1_000, 5);
-      const [own, its] = [8080, 8081].map((port) => {
+      const [ofAgent, ofBound] = [8080, 8081].map((port) => {
         const specs = services(new Addresses(), count, 10, { port });
         const folder = new ManifestFolder(scratch.path(`m${port}`), specs);
         return { folder, editor: new Editor(folder, specs) };
       }) as [{ folder: ManifestFolder; editor: Editor }, { folder: ManifestFolder; editor: Editor }];
-      const agent = startAgent(scratch, own.folder.path, { haproxy: bench.haproxy });
+      const agent = startAgent(scratch, ofAgent.folder.path, { haproxy: bench.haproxy });
       await serving(agent, count);
       const module = new URL('../reference/bound-process.ts', import.meta.url);
-      const bound = startModule(scratch, 'bound', module, [its.folder.path, bench.haproxy]);
+      const bound = startModule(scratch, 'bound', module, [ofBound.folder.path, bench.haproxy]);
       await bound.ask({});
       const changes = bench.scaled(240, 3);
-      bench.say('cpu-per-change: the first changes');
-      const first = await own.editor.cost(agent.pid, bench.scaled(FIRST, 3), BETWEEN);
-      bench.say('cpu-per-change: warming up');
-      const warming = bench.scaled(WARM, 3);
+      bench.report('cpu-per-change: first changes');
+      const first = await ofAgent.editor.cost(agent.pid, bench.scaled(FIRST_CHANGES, 3), BETWEEN_MS);
+      bench.report('cpu-per-change: warming up');
+      const warming = bench.scaled(WARM_CHANGES, 3);
       await Promise.all([
-        own.editor.cost(agent.pid, warming, BETWEEN_WARMING),
-        its.editor.cost(bound.pid, warming, BETWEEN_WARMING),
+        ofAgent.editor.cost(agent.pid, warming, BETWEEN_WARMING_MS),
+        ofBound.editor.cost(bound.pid, warming, BETWEEN_WARMING_MS),
       ]);
-      bench.say(`cpu-per-change: ${ROUNDS} rounds`);
+      bench.report(`cpu-per-change: ${ROUNDS} rounds`);
       const sides = [
-        { pid: agent.pid, change: () => own.editor.edit() },
-        { pid: bound.pid, change: () => its.editor.edit() },
+        { pid: agent.pid, change: () => ofAgent.editor.edit() },
+        { pid: bound.pid, change: () => ofBound.editor.edit() },
       ];
-      const stretch = bench.scaled(STRETCH, 500);
-      const [ours, theBounds] = await costs(sides, { rounds: ROUNDS, changes, between: BETWEEN, stretch });
-      if (ours === undefined || theBounds === undefined) throw new Error('There are two sides');
-      const alone = await own.editor.cost(agent.pid, bench.scaled(10), ALONE);
-      const value = ours.median;
+      const turnMs = bench.scaled(TURN_MS, 500);
+      const options = { rounds: ROUNDS, changes, betweenMs: BETWEEN_MS, turnMs };
+      const [agentCost, boundCost] = await costs(sides, options);
+      if (agentCost === undefined || boundCost === undefined) throw new Error('A side has no cost');
+      const single = await ofAgent.editor.cost(agent.pid, bench.scaled(10), BETWEEN_SINGLE_MS);
+      const value = agentCost.median;
       return [
         row({
           name: 'cpu-per-change',
@@ -101,17 +100,17 @@ export const cpuPerChange: Benchmark = {
           unit: 'ms',
           target: '≤ 2.5 ms',
           met: value <= 2.5,
-          reference: { name: 'the bound', value: theBounds.median },
+          reference: { name: 'lower bound', value: boundCost.median },
           others: [
-            { name: 'with all that the agent does meanwhile', value: ours.everything },
-            { name: 'the first 240 changes after a start', value: first },
-            { name: 'one change a second, with all that the agent does in a second', value: alone },
+            { name: 'with all other work of the agent', value: agentCost.everything },
+            { name: 'first 240 changes after a start', value: first },
+            { name: 'one change a second, with all other work of that second', value: single },
           ],
           details: {
-            least: Math.min(...ours.rounds),
-            most: Math.max(...ours.rounds),
+            least: Math.min(...agentCost.rounds),
+            most: Math.max(...agentCost.rounds),
             changes: changes * ROUNDS,
-            'changes before': warming,
+            'changes to warm up': warming,
           },
         }),
       ];

@@ -1,7 +1,7 @@
-// `failover-power`: the longest time without an answer when the active host stops and its link is cut, seen by a client
-// that opens a connection every 5 ms. `failover-planned`: new connections that fail while the active host hands over
-// under load, and those that were there before and end. `vips-1k`: from the loss of power to the moment at which the last of 1,000 VIPs takes connections again.
-// All in network namespaces, beside keepalived and HAProxy with files written by hand, with the same intervals.
+// `failover-power`: the longest time without an answer for a client that connects every 5 ms, when the active host stops
+// and its link is cut. `failover-planned`: new connections that fail, and old ones that end, while the active host hands
+// over under load. `vips-1k`: the time from the loss of power until the last of 1,000 VIPs takes connections again.
+// Reference: keepalived and HAProxy with hand-written files and the same intervals. All hosts are network namespaces.
 
 import { monotonic } from '../api/monotonic.ts';
 import { startAgentPair } from '../pair/agent-pair.ts';
@@ -26,41 +26,41 @@ const RUNS: Readonly<Record<(typeof ROWS)[number], number>> = {
   'failover-planned': 6,
   'vips-1k': 3,
 };
-/** Connections that are there before it, and asked on throughout. */
+/** Connections that are open before the handover and have requests throughout. */
 const KEPT = 20;
-/** New connections a second while a host hands over, and seconds of them. */
+/** New connections a second during the handover, and their duration. */
 const RATE = 200;
-const SECONDS = 4;
+const LOAD_SECONDS = 4;
 
 export const failover: Benchmark = {
   rows: ROWS,
-  run: async (bench, wanted) => {
+  run: async (bench, selected) => {
     demandPair();
-    return isolated(import.meta.url, bench, wanted);
+    return isolated(import.meta.url, bench, selected);
   },
 };
 
-export async function measure(bench: Bench, wanted: ReadonlySet<string>): Promise<readonly Row[]> {
-  const own = await withScratch((scratch) => measurePair(bench, scratch, wanted, startAgentPair));
-  const its = await withScratch((scratch) => measurePair(bench, scratch, wanted, startPlainPair));
+export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
+  const agent = await withScratch((scratch) => measurePair(bench, scratch, selected, startAgentPair));
+  const plain = await withScratch((scratch) => measurePair(bench, scratch, selected, startPlainPair));
   const rows: Row[] = [];
-  if (wanted.has('failover-power')) rows.push(powerRow(own, its));
-  if (wanted.has('failover-planned')) rows.push(plannedRow(own, its));
-  if (wanted.has('vips-1k')) rows.push(vipsRow(own, its));
+  if (selected.has('failover-power')) rows.push(powerRow(agent, plain));
+  if (selected.has('failover-planned')) rows.push(plannedRow(agent, plain));
+  if (selected.has('vips-1k')) rows.push(vipsRow(agent, plain));
   return rows;
 }
 
 interface Measured {
-  /** Milliseconds, of each run. */
+  /** Milliseconds in each run. */
   readonly outages: number[];
   readonly takeovers: { readonly first: number; readonly last: number }[];
-  /** Of all handovers. */
+  /** The sums of all handovers. */
   readonly planned: {
     requests: number;
     slowest: number;
     readonly failures: number[];
     readonly whys: Map<string, number>;
-    /** Connections that were there before, and how many of them ended. */
+    /** Connections that were open before the handover, and how many of them ended. */
     kept: number;
     cut: number;
   };
@@ -70,7 +70,7 @@ interface Measured {
 async function measurePair(
   bench: Bench,
   scratch: Scratch,
-  wanted: ReadonlySet<string>,
+  selected: ReadonlySet<string>,
   start: typeof startAgentPair,
 ): Promise<Measured> {
   const vips = bench.scaled(1_000, 10);
@@ -92,16 +92,14 @@ async function measurePair(
   const none = { requests: 0, slowest: 0, kept: 0, cut: 0 };
   const planned = { ...none, failures: [] as number[], whys: new Map<string, number>() };
   const measured: Measured = { outages: [], takeovers: [], planned, vips };
-  const say = (text: string, run: number, runs: number): void =>
-    bench.say(`${text}: ${pair.name}, ${run} of ${runs}`);
 
   for (const name of ROWS) {
-    const runs = wanted.has(name) ? bench.scaled(RUNS[name]) : 0;
+    const runs = selected.has(name) ? bench.scaled(RUNS[name]) : 0;
     for (let run = 1; run <= runs; run++) {
       await pair.settled();
-      // The client knows the host that has them as its neighbour.
+      // Fills the client's neighbour table with the active host.
       await ask<Reached>({ kind: 'reach', addresses, port: PORT });
-      say(name, run, runs);
+      bench.report(`${name}: ${pair.name}, ${run} of ${runs}`);
       if (name === 'failover-power') measured.outages.push(await powerLoss(network, pair, ask));
       else if (name === 'failover-planned') await handover(pair, ask, load, measured);
       else measured.takeovers.push(await takeover(network, pair, ask, addresses));
@@ -112,7 +110,7 @@ async function measurePair(
 
 type Ask = <T>(order: ClientOrder) => Promise<T>;
 
-/** The longest time without an answer. */
+/** Resolves with the longest time without an answer. */
 async function powerLoss(network: PairNetwork, pair: PairContender, ask: Ask): Promise<number> {
   const active = await pair.settled();
   await ask({ kind: 'watch', address: vipAt(0), port: PORT });
@@ -121,7 +119,7 @@ async function powerLoss(network: PairNetwork, pair: PairContender, ask: Ask): P
   await pause(2_000);
   const { outage, answers } = await ask<Watched>({ kind: 'end' });
   network.recover(active);
-  if (answers === 0) throw new Error('Nothing was answered');
+  if (answers === 0) throw new Error('The client has received no answer');
   return outage;
 }
 
@@ -133,7 +131,7 @@ async function handover(
 ): Promise<void> {
   const active = await pair.settled();
   await ask({ kind: 'keep', address: vipAt(0), port: PORT, count: KEPT });
-  const loading = load({ addresses: [vipAt(0)], port: PORT, rate: RATE, seconds: SECONDS });
+  const loading = load({ addresses: [vipAt(0)], port: PORT, rate: RATE, seconds: LOAD_SECONDS });
   await pause(1_000);
   await pair.handOver(active);
   const { requests, failures, took } = await loading;
@@ -147,7 +145,7 @@ async function handover(
   await pair.restore();
 }
 
-/** Milliseconds from the loss of power to the first VIP that takes connections again, and to the last one. */
+/** Resolves with the milliseconds from the loss of power until the first and the last VIP take connections again. */
 async function takeover(
   network: PairNetwork,
   pair: PairContender,
@@ -161,68 +159,75 @@ async function takeover(
   const { first, last } = await ask<Reached>({ kind: 'reach', addresses, port: PORT });
   const held = network.held(otherThan(active)).length;
   network.recover(active);
-  if (held !== addresses.length + 1) throw new Error(`Of ${addresses.length + 1} addresses ${held} are held`);
+  if (held !== addresses.length + 1)
+    throw new Error(`The host holds ${held} of ${addresses.length + 1} addresses`);
   return { first: first - began, last: last - began };
 }
 
-function powerRow(own: Measured, its: Measured): Row {
-  const [value, most] = [median(own.outages) / 1_000, Math.max(...own.outages) / 1_000];
+function powerRow(agent: Measured, plain: Measured): Row {
+  const [value, most] = [median(agent.outages) / 1_000, Math.max(...agent.outages) / 1_000];
   return row({
     name: 'failover-power',
     value,
     unit: 's',
     target: '≤ 0.75 s, each time',
     met: most <= 0.75,
-    reference: { name: 'keepalived by hand', value: median(its.outages) / 1_000 },
-    others: [{ name: 'keepalived by hand, longest', value: Math.max(...its.outages) / 1_000 }],
+    reference: { name: 'hand-written keepalived', value: median(plain.outages) / 1_000 },
+    others: [{ name: 'hand-written keepalived, longest', value: Math.max(...plain.outages) / 1_000 }],
     details: {
-      shortest: Math.min(...own.outages) / 1_000,
+      shortest: Math.min(...agent.outages) / 1_000,
       longest: most,
-      runs: own.outages.length,
-      VIPs: own.vips,
+      runs: agent.outages.length,
+      VIPs: agent.vips,
     },
   });
 }
 
-function plannedRow({ planned: own, vips }: Measured, { planned: its }: Measured): Row {
-  const value = sum(own.failures);
+function plannedRow({ planned: agent, vips }: Measured, { planned: plain }: Measured): Row {
+  const value = sum(agent.failures);
   return row({
     name: 'failover-planned',
     value,
     unit: 'failed requests',
     target: '0 failed requests',
     met: value === 0,
-    reference: { name: 'keepalived by hand, stopped in order: failed requests', value: sum(its.failures) },
+    reference: {
+      name: 'hand-written keepalived, stopped gracefully: failed requests',
+      value: sum(plain.failures),
+    },
     others: [
-      { name: 'keepalived by hand: slowest in ms', value: its.slowest },
-      { name: `keepalived by hand: connections cut, of ${its.kept}`, value: its.cut },
+      { name: 'hand-written keepalived: slowest in ms', value: plain.slowest },
+      { name: `hand-written keepalived: connections cut, of ${plain.kept}`, value: plain.cut },
     ],
     details: {
-      requests: own.requests,
-      handovers: own.failures.length,
-      'slowest in ms': own.slowest,
-      'connections before': own.kept,
-      'connections cut': own.cut,
+      requests: agent.requests,
+      handovers: agent.failures.length,
+      'slowest in ms': agent.slowest,
+      'connections before': agent.kept,
+      'connections cut': agent.cut,
       VIPs: vips,
-      ...Object.fromEntries(own.whys),
+      ...Object.fromEntries(agent.whys),
     },
   });
 }
 
-function vipsRow(own: Measured, its: Measured): Row {
-  const lasts = own.takeovers.map(({ last }) => last / 1_000);
+function vipsRow(agent: Measured, plain: Measured): Row {
+  const lasts = agent.takeovers.map(({ last }) => last / 1_000);
   return row({
     name: 'vips-1k',
     value: median(lasts),
     unit: 's',
     target: '≤ 1 s, each time',
     met: Math.max(...lasts) <= 1,
-    reference: { name: 'keepalived by hand', value: median(its.takeovers.map(({ last }) => last / 1_000)) },
+    reference: {
+      name: 'hand-written keepalived',
+      value: median(plain.takeovers.map(({ last }) => last / 1_000)),
+    },
     details: {
       longest: Math.max(...lasts),
-      'first VIP': median(own.takeovers.map(({ first }) => first / 1_000)),
+      'first VIP': median(agent.takeovers.map(({ first }) => first / 1_000)),
       runs: lasts.length,
-      VIPs: own.vips,
+      VIPs: agent.vips,
     },
   });
 }

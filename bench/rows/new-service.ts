@@ -1,6 +1,5 @@
-// `new-service`: a Service and its slice are written; from the moment the write has returned to the first request
-// answered, with 1,000 Services × 10 endpoints present. Needs one reload. Beside it a controller that renders, checks
-// and reloads everything; the two take turns.
+// `new-service`: the time from the end of the write of a new Service and its EndpointSlice to the first answer, with 1,000
+// Services × 10 endpoints and one reload. Reference: a controller that renders, checks and reloads everything, in turns.
 
 import { services } from '../support/objects.ts';
 import { untilAnswered } from '../support/request.ts';
@@ -10,20 +9,20 @@ import { median } from '../support/statistics.ts';
 import { MEMBER_PORT, twoSides } from '../support/two-sides.ts';
 import { pause } from '../support/until.ts';
 
-/** Milliseconds: two of them are more than the most time between two reloads, so that each Service comes by itself. */
-const BETWEEN = 2_700;
+/** Two of these are more than the longest time between two reloads, so that each Service has its own reload. */
+const BETWEEN_MS = 2_700;
 
 export const newService: Benchmark = {
   rows: ['new-service'],
   run: (bench) =>
     withScratch(async (scratch) => {
-      const { addresses, own, its } = await twoSides(bench, scratch, 'full-reload-process');
-      await pause(BETWEEN);
+      const { addresses, agent, reference } = await twoSides(bench, scratch, 'full-reload-process');
+      await pause(BETWEEN_MS);
 
       const samples = bench.scaled(10, 2);
-      bench.say(`new-service: ${samples} Services each`);
+      bench.report(`new-service: ${samples} Services each`);
       for (let n = -1; n < samples; n++) {
-        for (const { port, specs, folder, samples } of [own, its]) {
+        for (const { port, specs, folder, samples } of [agent, reference]) {
           const [spec] = services(addresses, 1, 1, {
             port,
             memberPort: MEMBER_PORT,
@@ -33,10 +32,10 @@ export const newService: Benchmark = {
           folder.write(spec);
           const took = await untilAnswered(spec.vip, port, spec.members[0]?.address ?? '', performance.now());
           if (n >= 0) samples.push(took);
-          await pause(BETWEEN);
+          await pause(BETWEEN_MS);
         }
       }
-      const p50 = median(own.samples);
+      const p50 = median(agent.samples);
       return [
         row({
           name: 'new-service',
@@ -45,13 +44,13 @@ export const newService: Benchmark = {
           target: 'p50 ≤ 250 ms with a reload',
           met: p50 <= 250,
           reference: {
-            name: 'a controller that checks and reloads everything, p50',
-            value: median(its.samples),
+            name: 'controller that checks and reloads everything, p50',
+            value: median(reference.samples),
           },
           details: {
-            fastest: Math.min(...own.samples),
-            slowest: Math.max(...own.samples),
-            samples: own.samples.length,
+            fastest: Math.min(...agent.samples),
+            slowest: Math.max(...agent.samples),
+            samples: agent.samples.length,
           },
         }),
       ];

@@ -1,6 +1,6 @@
-// `rolling`: all ten members of a Service are replaced one after the other under a load of new connections, as a
-// Deployment does it: the new one is added, the old one terminates, serves for another second, ends and is removed.
-// Beside it a controller that checks and reloads everything, with the same.
+// `rolling`: all ten members of a Service are replaced one after the other under a load of new connections, as a Deployment
+// does: the new member is added, the old one terminates, serves for another second, ends and is removed. Reference: a
+// controller that checks and reloads everything.
 
 import { ManifestFolder } from '../support/agent.ts';
 import { startLoad } from '../support/load.ts';
@@ -16,12 +16,13 @@ const MEMBERS = 10;
 const MEMBER_PORT = 9000;
 /** Connections a second. */
 const RATE = 200;
-/** Milliseconds. */
-const STEP = 500;
-const GRACE = 1_000;
-const SECONDS = 8;
+/** Between the replacements of two members. */
+const STEP_MS = 500;
+/** During which a terminating member still serves. */
+const GRACE_MS = 1_000;
+const LOAD_SECONDS = 8;
 
-/** Replaces each member; every write is what a cluster would write at that moment. */
+/** Replaces each member with the same writes as a cluster. */
 async function roll(
   spec: ServiceSpec,
   fresh: readonly MemberSpec[],
@@ -37,12 +38,12 @@ async function roll(
   const replaced = spec.members.map(async (old, at) => {
     const added = fresh[at];
     if (added === undefined) return;
-    await pause(at * STEP);
+    await pause(at * STEP_MS);
     await members.start(added);
     write([...current, added]);
     await pause(100);
     write([...current.filter(isOther(old)), { ...old, terminating: true }]);
-    await pause(GRACE);
+    await pause(GRACE_MS);
     members.end(old);
     write(current.filter(isOther(old)));
   });
@@ -70,7 +71,7 @@ async function measure(bench: Bench, port: number, serve: Serve): Promise<Side> 
     const load = startLoad(scratch);
     await load({ addresses: [spec.vip], port, rate: RATE, seconds: 1 });
     const before = await reloads();
-    const loading = load({ addresses: [spec.vip], port, rate: RATE, seconds: SECONDS });
+    const loading = load({ addresses: [spec.vip], port, rate: RATE, seconds: LOAD_SECONDS });
     const fresh = spec.members.map((_, at) => ({ address: addresses.pod(100_000 + at), port: MEMBER_PORT }));
     await pause(500);
     await roll(spec, fresh, members, folder);
@@ -87,24 +88,24 @@ async function measure(bench: Bench, port: number, serve: Serve): Promise<Side> 
 export const rolling: Benchmark = {
   rows: ['rolling'],
   run: async (bench) => {
-    bench.say('rolling: the agent');
-    const own = await measure(bench, 8080, servedByAgent(bench));
-    bench.say('rolling: the controller that reloads');
-    const its = await measure(bench, 8081, servedByReloads(bench));
-    const name = 'a controller that checks and reloads everything';
+    bench.report('rolling: agent');
+    const agent = await measure(bench, 8080, servedByAgent(bench));
+    bench.report('rolling: controller that reloads');
+    const controller = await measure(bench, 8081, servedByReloads(bench));
+    const name = 'controller that checks and reloads everything';
     return [
       row({
         name: 'rolling',
-        value: own.failures,
+        value: agent.failures,
         unit: 'failed requests',
         target: '0 failed requests, 0 reloads',
-        met: own.failures === 0 && own.reloads === 0,
-        reference: { name: `${name}: failed requests`, value: its.failures },
+        met: agent.failures === 0 && agent.reloads === 0,
+        reference: { name: `${name}: failed requests`, value: controller.failures },
         others: [
-          { name: `${name}: reloads`, value: its.reloads },
-          { name: `${name}: p99 in ms`, value: its.p99 },
+          { name: `${name}: reloads`, value: controller.reloads },
+          { name: `${name}: p99 in ms`, value: controller.p99 },
         ],
-        details: { reloads: own.reloads, requests: own.requests, 'p99 in ms': own.p99 },
+        details: { reloads: agent.reloads, requests: agent.requests, 'p99 in ms': agent.p99 },
       }),
     ];
   },

@@ -1,6 +1,6 @@
-// `throughput-haproxy`: wrk through the configuration that the agent renders and through the best that was written by
-// hand for the same job: TCP from one address to ten members. Rounds of both take turns, first one in front, then the
-// other; what counts is the median of the ratios of neighbours, since the machine's speed varies more than they differ.
+// `throughput-haproxy`: wrk through the agent's configuration and through the best hand-written one, TCP from one address
+// to ten members. The two take turns in changing order, and the ratio is the median of the rounds' ratios, because the
+// speed of the machine varies more than the configurations differ.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -20,7 +20,7 @@ async function wrk(address: string, port: number, headers: readonly string[]): P
   const options = headers.flatMap((header) => ['-H', header]);
   const { stdout } = await run('wrk', ['-t1', '-c64', '-d1s', ...options, `http://${address}:${port}/`]);
   const faults = /Socket errors:.*|Non-2xx.*/.exec(stdout)?.[0] ?? '';
-  // A read that a closing connection ends is no fault of the proxy's.
+  // A read error of a connection that closes is not a fault of HAProxy.
   if (/connect [1-9]|timeout [1-9]|Non-2xx/.test(faults)) throw new Error(`wrk: ${faults}`);
   return Number(/Requests\/sec:\s+(\S+)/.exec(stdout)?.[1]);
 }
@@ -55,7 +55,7 @@ ${servers.join('')}`;
       const newEach: Mode = { headers: ['Connection: close'], rendered: [], written: [] };
       const rounds = bench.scaled(ROUNDS, 2);
       for (let round = 1; round <= rounds; round++) {
-        bench.say(`throughput-haproxy: round ${round} of ${rounds}`);
+        bench.report(`throughput-haproxy: round ${round} of ${rounds}`);
         for (const { headers, rendered, written } of [keepAlive, newEach]) {
           const turns: [number, number[]][] = [
             [8080, rendered],
@@ -73,13 +73,12 @@ ${servers.join('')}`;
           name: 'throughput-haproxy',
           value: median(keepAlive.rendered),
           unit: 'requests/s',
-          target: '≥ 0.98 × a configuration written by hand, kept alive and with a connection each',
+          target:
+            '≥ 0.98 × a hand-written configuration, with keep-alive and with a connection for each request',
           met: ratio >= 0.98 && ratioOfNew >= 0.98,
-          reference: { name: 'written by hand', value: median(keepAlive.written) },
+          reference: { name: 'hand-written', value: median(keepAlive.written) },
           ratio,
-          others: [
-            { name: 'written by hand, a connection for each request', value: median(newEach.written) },
-          ],
+          others: [{ name: 'hand-written, a connection for each request', value: median(newEach.written) }],
           details: {
             'a connection for each request': median(newEach.rendered),
             'ratio with a connection for each request': ratioOfNew,

@@ -1,5 +1,5 @@
-// The agent's own parts on a HAProxy of their own, in a process that feeds them with events as a watch would deliver
-// them, and times each to HAProxy's acknowledgement: parse, store, translate, plan, apply.
+// Runs the agent's parse, store, translate, plan and apply steps with their own HAProxy. Feeds them events as a watch
+// delivers them, and measures the time from each event to HAProxy's acknowledgement.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Changes } from '../../agent/changes.ts';
@@ -53,7 +53,7 @@ await serveAck(async (order: AckOrder) => {
   const metrics = {
     planned: nothing,
     acknowledged: (seconds: number) => acknowledged?.(seconds * 1_000),
-    roundBegan: nothing,
+    roundStarted: nothing,
     roundEnded: nothing,
     commandsAcknowledged: nothing,
     commandRefused: nothing,

@@ -1,4 +1,4 @@
-// The bound, fed with the same events as the agent's parts in ack-agent.ts, and timed alike.
+// Feeds the lower bound (reference/bound.ts) the same events as ack-agent.ts and measures it in the same way.
 
 import { Bound } from '../reference/bound.ts';
 import type { PlainService } from '../reference/plain-service.ts';
@@ -27,7 +27,7 @@ await serveAck(async (order: AckOrder) => {
       const since = performance.now();
       const { metadata, endpoints, ports } = JSON.parse(text) as Slice;
       const service = services.get(metadata.labels['kubernetes.io/service-name'] ?? '');
-      if (service === undefined) throw new Error('An event of no Service');
+      if (service === undefined) throw new Error('The event belongs to no Service');
       const members = new Set(endpoints.map(({ addresses }) => `${addresses[0]}:${ports[0]?.port}`));
       const remove = await bound.change({ ...service, members });
       const took = performance.now() - since;

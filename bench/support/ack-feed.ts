@@ -1,4 +1,4 @@
-// The events of the ack rows, and how a process that is timed with them talks to the benchmark.
+// The events of the ack rows, and the protocol between the benchmark and a process that it measures with them.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Addresses, type ServiceSpec, services, sliceObject } from './objects.ts';
@@ -9,7 +9,7 @@ export interface AckOrder {
   readonly haproxy: string;
   readonly count: number;
   readonly size: number;
-  /** Of the Services. */
+  /** The port of every Service. */
   readonly port: number;
 }
 
@@ -20,12 +20,12 @@ export interface AckAnswer {
 }
 
 export interface Timed {
-  /** One change, in milliseconds. */
+  /** Makes one change; resolves with its milliseconds. */
   readonly sample: () => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
-/** Each event replaces one endpoint of another Service, as a rolling update does. */
+/** Each event replaces one endpoint of the next Service, as a rolling update does. */
 export class AckFeed {
   readonly specs: readonly ServiceSpec[];
   readonly #addresses = new Addresses();
@@ -40,7 +40,7 @@ export class AckFeed {
   /** The text of the EndpointSlice. */
   next(): string {
     const { length } = this.#current;
-    // A prime stride: neighbours in the file do not follow one another.
+    // A prime stride, so that consecutive events change Services that are far apart in the file.
     const at = (this.#events++ * 7919) % length;
     const spec = this.#current[at];
     if (spec === undefined) throw new Error('No Services');
@@ -51,7 +51,7 @@ export class AckFeed {
   }
 }
 
-/** Prepares at the first message, takes samples at each further one, and stops at SIGTERM. */
+/** Prepares at the first message, takes samples at each later message, and stops on SIGTERM. */
 export async function serveAck(prepare: (order: AckOrder) => Promise<Timed>): Promise<void> {
   const questions: AckQuestion[] = [];
   let wake: (() => void) | undefined;

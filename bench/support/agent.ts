@@ -1,4 +1,4 @@
-// The agent as a user would run it: `bin/headgate run`, on a folder of manifests unless told otherwise.
+// Starts the agent as a user does, with `bin/headgate run`, and writes the folder of manifests that it reads.
 
 import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,21 +13,21 @@ import { processTree } from './usage.ts';
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
 export interface Agent extends Running {
-  /** Its state directory and its runtime directory. */
+  /** The state directory and the runtime directory. */
   readonly state: string;
   readonly runtime: string;
   readonly config: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
-  /** HAProxy's master and its workers. */
+  /** The processes of HAProxy's master and its workers. */
   readonly haproxyPids: () => number[];
   /** The sum of a counter over its labels, from /metrics. */
   readonly counter: (name: string) => Promise<number>;
 }
 
 /**
- * Returns at once; `serving` waits for it. `source`: a folder of manifests, or the flags that name another source.
- * `within`: a command that becomes what follows it.
+ * Returns at once; `serving` waits until the agent serves. `source` is a folder of manifests or the flags of another
+ * source. `within` is a command that executes the words after it, such as nsenter.
  */
 export function startAgent(
   scratch: Scratch,
@@ -38,7 +38,7 @@ export function startAgent(
   for (const directory of [state, runtime]) mkdirSync(directory, { recursive: true });
   const pidFile = join(runtime, 'haproxy', 'haproxy.pid');
   const config = join(state, 'haproxy', 'haproxy.cfg');
-  // Before the agent's own stop in the order of undoing, after it in time: for an agent that did not do it itself.
+  // Runs after the agent's own stop, in case the agent left its HAProxy running.
   scratch.defer(() => killMaster(pidFile, config));
   const sources = typeof source === 'string' ? ['--manifests', source] : source;
   const args = ['run', ...sources, '--state-dir', state, '--runtime-dir', runtime];
@@ -54,27 +54,24 @@ export function startAgent(
     adminSocket: join(runtime, 'haproxy', 'admin.sock'),
     masterSocket: join(runtime, 'haproxy', 'master.sock'),
     haproxyPids: () => processTree(Number(readFileSync(pidFile, 'utf8'))),
-    counter: (counter) => readCounter(running.said(), counter),
+    counter: (counter) => readCounter(running.output(), counter),
   };
 }
 
-/** Waits until the worker has every listener: `count` of them. */
+/** Waits until the worker has `count` listeners. */
 export async function serving(agent: Agent, count: number): Promise<void> {
   await until(
     `The agent serves ${count} listeners`,
     async () => {
-      if (agent.child.exitCode !== null) throw new Error(`The agent has ended:\n${agent.said()}`);
+      if (agent.child.exitCode !== null) throw new Error(`The agent has ended:\n${agent.output()}`);
       const stat = await askOnce(agent.adminSocket, 'show stat -1 1 -1').catch(() => '');
-      return (
-        stat.split('\n').filter((line) => line.includes(',FRONTEND,OPEN,') || line.includes(',FRONTEND,'))
-          .length >= count
-      );
+      return stat.split('\n').filter((line) => line.includes(',FRONTEND,')).length >= count;
     },
     { every: 100 },
   );
 }
 
-/** A folder of manifests, one file per Service; a file is replaced as editors and kubectl do it, by renaming. */
+/** A folder of manifests with one file per Service. Replaces a file by renaming, as editors do. */
 export class ManifestFolder {
   readonly path: string;
 
@@ -98,7 +95,7 @@ export class ManifestFolder {
 
 async function readCounter(log: string, name: string): Promise<number> {
   const address = /"listen":"([^"]+)"/.exec(log)?.[1];
-  if (address === undefined) throw new Error('The agent does not say where it listens');
+  if (address === undefined) throw new Error("The agent's log does not contain its listen address");
   const text = await (await fetch(`http://${address}/metrics`)).text();
   let total = 0;
   for (const [, value] of text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm')))
@@ -112,6 +109,6 @@ function killMaster(pidFile: string, config: string): void {
     const isOurs = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(config);
     if (isOurs) for (const each of processTree(pid).reverse()) process.kill(each, 'SIGKILL');
   } catch {
-    // It is gone already.
+    // The process has ended already.
   }
 }

@@ -1,12 +1,12 @@
-// The rows of a cold start, whatever it reads its objects from: seconds until all is served, and memory afterwards.
+// The rows of a cold start, from manifests or from an API server: seconds until all Services are served, and memory.
 
 import { type Reference, type Row, row } from './row.ts';
 import { median } from './statistics.ts';
 
 export interface ColdSize {
-  /** Of the rows' names. */
+  /** The end of the rows' names. */
   readonly suffix: string;
-  /** Services, and endpoints of each. */
+  /** Number of Services, and of endpoints in each. */
   readonly count: number;
   readonly size: number;
   readonly runs: number;
@@ -26,41 +26,41 @@ export function coldNames({ suffix }: ColdSize): readonly [cold: string, rss: st
   return [`cold-${suffix}`, `rss-${suffix}`];
 }
 
-/** Seconds of each run. */
+/** `agent` and `bound` are the seconds of each run. */
 export function coldRow(
   size: ColdSize,
-  own: readonly number[],
+  agent: readonly number[],
   bound: readonly number[],
   { others = [], details = {} }: More = {},
 ): Row {
-  const value = median(own);
+  const value = median(agent);
   return row({
     name: coldNames(size)[0],
     value,
     unit: 's',
     target: `≤ ${size.cold} s`,
     met: value <= size.cold,
-    reference: { name: 'the bound', value: median(bound) },
+    reference: { name: 'lower bound', value: median(bound) },
     others,
-    details: { fastest: Math.min(...own), slowest: Math.max(...own), ...details, runs: own.length },
+    details: { fastest: Math.min(...agent), slowest: Math.max(...agent), ...details, runs: agent.length },
   });
 }
 
-/** MB, settled and at the most. */
+/** All values are in MB: `rss` after the agent has settled, `peak` at most. */
 export function rssRow(
   size: ColdSize,
-  own: { readonly rss: number; readonly peak: number },
+  agent: { readonly rss: number; readonly peak: number },
   bound: number,
   { others = [] }: More = {},
 ): Row {
   return row({
     name: coldNames(size)[1],
-    value: own.rss,
+    value: agent.rss,
     unit: 'MB',
     target: `≤ ${size.rss} MB`,
-    met: own.rss <= size.rss,
-    reference: { name: 'the bound', value: bound },
+    met: agent.rss <= size.rss,
+    reference: { name: 'lower bound', value: bound },
     others,
-    details: { 'most ever': own.peak },
+    details: { peak: agent.peak },
   });
 }

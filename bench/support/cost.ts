@@ -1,5 +1,5 @@
-// What a change costs a process: the processor time that it takes while there are changes, less what it takes in as much
-// time without any. The sides take turns, so that one has none while the other has some.
+// Measures the processor time of a change: the time that a process uses during changes, minus the time that it uses in an
+// equal period without changes. The sides take turns, so that one rests while the other has changes.
 
 import { median } from './statistics.ts';
 import { pause } from './until.ts';
@@ -12,10 +12,10 @@ export interface Side {
 
 /** Milliseconds of processor time for each change. */
 export interface Cost {
-  /** Less what the process takes anyway; one for each round. */
+  /** Without the time that the process uses at rest; one value for each round. */
   readonly rounds: readonly number[];
   readonly median: number;
-  /** All that it took meanwhile: the median of the rounds. */
+  /** With the time that the process uses at rest: the median of the rounds. */
   readonly everything: number;
 }
 
@@ -23,14 +23,14 @@ export interface CostOptions {
   readonly rounds: number;
   readonly changes: number;
   /** Milliseconds between two changes. */
-  readonly between: number;
-  /** Milliseconds from the first change to the end of what follows from the last one. */
-  readonly stretch: number;
+  readonly betweenMs: number;
+  /** Milliseconds of one turn, from the first change until the work after the last change has ended. */
+  readonly turnMs: number;
 }
 
-/** Of each side, in their order. One that is alone rests while nobody has changes. */
+/** Returns a cost for each side, in their order. A single side takes turns with a rest. */
 export async function costs(sides: readonly Side[], options: CostOptions): Promise<readonly Cost[]> {
-  const { rounds, changes, between, stretch } = options;
+  const { rounds, changes, betweenMs, turnMs } = options;
   const turns: readonly (Side | undefined)[] = sides.length > 1 ? sides : [...sides, undefined];
   const times = (): number[] => sides.map(({ pid }) => processorTime(pid));
   const took = sides.map(() => ({ busy: [] as number[], resting: [] as number[] }));
@@ -39,8 +39,8 @@ export async function costs(sides: readonly Side[], options: CostOptions): Promi
     for (const turn of turns) {
       const [began, before] = [performance.now(), times()];
       for (let n = 0; turn !== undefined && n < changes; n++)
-        await Promise.all([turn.change(), pause(between)]);
-      await pause(Math.max(0, began + stretch - performance.now()));
+        await Promise.all([turn.change(), pause(betweenMs)]);
+      await pause(Math.max(0, began + turnMs - performance.now()));
       for (const [at, time] of times().entries()) {
         const taken = time - (before[at] ?? 0);
         if (sides[at] === turn) took[at]?.busy.push(taken);

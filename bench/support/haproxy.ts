@@ -1,4 +1,4 @@
-// A HAProxy of the benchmark's own: as a member, as a reference, as a responder. Not the agent's.
+// Starts a HAProxy without an agent, as a member or as a reference.
 
 import { writeFileSync } from 'node:fs';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
@@ -13,8 +13,8 @@ export interface OwnHaproxy extends Running {
 }
 
 /**
- * `body` is everything after the global section, which has the sockets. Returns once it answers.
- * `within`: a command that becomes what follows it.
+ * `body` follows the global and defaults sections. Resolves when HAProxy answers on its admin socket.
+ * `within` is a command that executes the words after it.
  */
 export async function startHaproxy(
   scratch: Scratch,
@@ -28,11 +28,11 @@ export async function startHaproxy(
   ) as [string, string, string];
   writeFileSync(config, `${globalSection(adminSocket, globals)}${body}`);
   const args = master ? ['-W', '-S', masterSocket, '-f', config] : ['-db', '-f', config];
-  // In a session of its own, as the agent's: the kernel shares the processors out by sessions (sched_autogroup).
+  // Its own session, as the agent's HAProxy has: the kernel shares processors between sessions (sched_autogroup).
   const [program = executable, ...rest] = [...within, executable, ...args];
   const running = start(scratch, name, program, rest, { detached: true });
-  await until(`HAProxy ${name} answers\n${running.said()}`, async () => {
-    if (running.child.exitCode !== null) throw new Error(`HAProxy ${name} has ended:\n${running.said()}`);
+  await until(`HAProxy ${name} answers\n${running.output()}`, async () => {
+    if (running.child.exitCode !== null) throw new Error(`HAProxy ${name} has ended:\n${running.output()}`);
     return (await askOnce(adminSocket, 'show info').catch(() => '')) !== '';
   });
   return { ...running, config, adminSocket, masterSocket };
@@ -51,7 +51,7 @@ defaults
 `;
 }
 
-/** Answers every HTTP request on `bind` with its own address; a `name` of more than that tells members apart. */
+/** A HAProxy that answers every HTTP request on `bind` with the address that received it. */
 export function responder(bind: string, threads = 1): { readonly body: string; readonly globals: string } {
   return {
     globals: `    nbthread ${threads}\n    maxconn 4000\n`,

@@ -1,4 +1,4 @@
-// The process of isolated.ts: `isolated-process.ts MODULE ROW...` runs `measure` of the module.
+// The process that isolated.ts starts: `isolated-process.ts MODULE ROW...` runs `measure` of the module.
 
 import { inspect } from 'node:util';
 import { benchOf } from './bench.ts';
@@ -7,25 +7,22 @@ import type { Bench, Row } from './row.ts';
 import { cleanAll } from './scratch.ts';
 
 export interface IsolatedModule {
-  readonly measure: (bench: Bench, wanted: ReadonlySet<string>) => Promise<readonly Row[]>;
+  readonly measure: (bench: Bench, selected: ReadonlySet<string>) => Promise<readonly Row[]>;
 }
 
 export type IsolatedMessage =
-  | { readonly said: string }
+  | { readonly progress: string }
   | { readonly rows: readonly Row[] }
   | { readonly failed: string };
 
-const [module = '', ...wanted] = process.argv.slice(2);
-const bench = benchOf(process.env, (said) => tell({ said }));
+const [module = '', ...selected] = process.argv.slice(2);
+const send = (message: IsolatedMessage): void => answer(message);
+const bench = benchOf(process.env, (progress) => send({ progress }));
 
 void over.then(cleanAll).finally(() => process.exit());
 try {
   const { measure } = (await import(module)) as IsolatedModule;
-  tell({ rows: await measure(bench, new Set(wanted)) });
+  send({ rows: await measure(bench, new Set(selected)) });
 } catch (error) {
-  tell({ failed: inspect(error) });
-}
-
-function tell(message: IsolatedMessage): void {
-  answer(message);
+  send({ failed: inspect(error) });
 }

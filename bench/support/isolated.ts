@@ -1,6 +1,6 @@
-// A benchmark in a network namespace of its own, where any address may be a pod's: the module that is named runs again
-// there. Needs root, or a kernel that lets users have namespaces. Where it may, in a namespace of processes, too: then
-// nothing outlives the first of them, however that ends.
+// Runs a benchmark's module again in its own network namespace, where a pod can have any address. Needs root, or a kernel
+// that allows namespaces to users. Uses a PID namespace too if it can: the kernel then ends all its processes with the
+// first.
 
 import { spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,28 +12,32 @@ import { withScratch } from './scratch.ts';
 const NETWORK =
   process.getuid?.() === 0 ? ['--net'] : ['--user', '--map-current-user', '--keep-caps', '--net'];
 const PROCESSES = ['--pid', '--fork', '--kill-child', '--mount-proc'];
-/** Milliseconds for a process in there to take away what it has made. */
-const CLEAN = 60_000;
+/** For the isolated process to remove what it has made. */
+const CLEAN_MS = 60_000;
 
 /** `module` exports `measure` (isolated-process.ts). */
-export function isolated(module: string, bench: Bench, wanted: ReadonlySet<string>): Promise<readonly Row[]> {
+export function isolated(
+  module: string,
+  bench: Bench,
+  selected: ReadonlySet<string>,
+): Promise<readonly Row[]> {
   return withScratch(async (scratch) => {
     const entry = new URL('isolated-process.ts', import.meta.url);
-    const running = startModule(scratch, 'isolated', entry, [module, ...wanted], unshare());
+    const running = startModule(scratch, 'isolated', entry, [module, ...selected], unshare());
     const { child } = running;
     const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    // A signal would reach unshare only; this is how the process hears of the end of its benchmark.
+    // A signal would reach only unshare, so the end of the channel tells the process to stop.
     scratch.defer(async () => {
       if (child.connected) child.disconnect();
-      await Promise.race([gone, delay(CLEAN, undefined, { ref: false })]);
+      await Promise.race([gone, delay(CLEAN_MS, undefined, { ref: false })]);
     });
     return new Promise<readonly Row[]>((resolve, reject) => {
       child.on('message', (message: IsolatedMessage) => {
-        if ('said' in message) bench.say(message.said);
+        if ('progress' in message) bench.report(message.progress);
         else if ('rows' in message) resolve(message.rows);
         else reject(new Error(message.failed));
       });
-      void gone.then(() => reject(new Error(`It has ended:\n${running.said()}`)));
+      void gone.then(() => reject(new Error(`The isolated process has ended:\n${running.output()}`)));
     });
   });
 }
@@ -42,7 +46,5 @@ function unshare(): readonly string[] {
   for (const flags of [[...NETWORK, ...PROCESSES], NETWORK]) {
     if (spawnSync('unshare', [...flags, 'true']).status === 0) return ['unshare', ...flags];
   }
-  throw new Error(
-    'Cannot make a network namespace for members with addresses that the API server accepts: run this as root',
-  );
+  throw new Error('Cannot make a network namespace: run the benchmark as root');
 }

@@ -1,5 +1,4 @@
-// A load of new connections in a process of its own: a connection with one request each, at a steady rate, whatever
-// becomes of those before.
+// A process that opens connections with one request each at a steady rate, without waiting for earlier answers.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { collect } from './client-start.ts';
@@ -7,7 +6,7 @@ import { answer, over } from './parent.ts';
 import { type Answer, request } from './request.ts';
 
 export interface LoadOrder {
-  /** Taken in turns. */
+  /** Used in turns. */
   readonly addresses: readonly string[];
   readonly port: number;
   /** Connections a second. */
@@ -19,10 +18,10 @@ export interface LoadResult {
   readonly requests: number;
   readonly failures: readonly {
     readonly why: string;
-    /** When its connection began, by Date.now(). */
+    /** Start of the connection, by Date.now(). */
     readonly began: number;
   }[];
-  /** Milliseconds of each, in the order of their ends. */
+  /** Milliseconds of each request, in the order of their ends. */
   readonly took: readonly number[];
 }
 

@@ -1,4 +1,4 @@
-// Starts the process of load-process.ts.
+// Starts load-process.ts.
 
 import { clientFlags } from './client-start.ts';
 import type { LoadOrder, LoadResult } from './load-process.ts';
@@ -6,7 +6,8 @@ import { startModule } from './processes.ts';
 import type { Scratch } from './scratch.ts';
 
 /**
- * The function that it returns puts one load on and gives its result. `within`: a command that becomes what follows it.
+ * Returns a function that runs one load and resolves with its result. `within` is a command that executes the words after
+ * it.
  */
 export function startLoad(
   scratch: Scratch,

@@ -1,4 +1,4 @@
-// What the numbers were measured on and with.
+// The machine and the program versions of a measurement.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ export function machine(): Machine {
   };
 }
 
-/** '' where the program is missing or says something else; wrk gives its version with status 1. */
+/** Returns '' if the program is missing or prints something else. wrk prints its version with status 1. */
 function firstMatch(program: string, args: readonly string[], pattern: RegExp): string {
   try {
     return (
@@ -47,7 +47,7 @@ function firstMatch(program: string, args: readonly string[], pattern: RegExp): 
   }
 }
 
-/** How many of the processors' time was in use within the next `milliseconds`, in percent: by others, if we rest. */
+/** Percentage of the processors' time that is in use during the next `milliseconds`. */
 export async function busy(milliseconds: number): Promise<number> {
   const before = processorTimes();
   await pause(milliseconds);
@@ -64,8 +64,8 @@ function processorTimes(): { readonly idle: number; readonly all: number } {
 }
 
 /**
- * How much of the processors' time the host of this virtual machine gives to others from now until it is called, in
- * percent: what comes out of that is no figure of ours. 0 on a machine of its own.
+ * Returns a function that gives the percentage of the processors' time that the hypervisor has given to other machines
+ * since now. 0 on a physical machine.
  */
 export function stolen(): () => number {
   const before = stealTimes();
@@ -75,7 +75,7 @@ export function stolen(): () => number {
   };
 }
 
-/** From /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what follows is in the first two already. */
+/** /proc/stat has user, nice, system, idle, iowait, irq, softirq, steal, and then guest times that user and nice include. */
 function stealTimes(): { readonly stolen: number; readonly all: number } {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
   const times = line.split(/ +/).slice(1, 9).map(Number);

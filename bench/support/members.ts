@@ -1,4 +1,4 @@
-// Members that come and go: a process each, so that one can be killed as a pod is.
+// Starts and stops members, each as its own process, so that a benchmark can kill one as a pod is killed.
 
 import { type OwnHaproxy, responder, startHaproxy } from './haproxy.ts';
 import type { MemberSpec } from './objects.ts';
@@ -15,14 +15,14 @@ export class Members {
     this.#haproxy = haproxy;
   }
 
-  /** Returns once it answers. */
+  /** Resolves when the member answers. */
   async start({ address, port }: MemberSpec): Promise<void> {
     const { body, globals } = responder(`${address}:${port}`);
     const name = `member-${++this.#started}`;
     this.#running.set(address, await startHaproxy(this.#scratch, name, this.#haproxy, body, { globals }));
   }
 
-  /** As an application that ends well: takes no more connections, finishes those it has. */
+  /** A graceful stop: the member takes no more connections and finishes those it has. */
   end({ address }: MemberSpec): void {
     this.#signal(address, 'SIGUSR1');
   }

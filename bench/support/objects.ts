@@ -1,8 +1,8 @@
-// Services and EndpointSlices as a cluster would hold them, in any number, as plain values and as the YAML that
+// Builds any number of Services and EndpointSlices as a cluster holds them, as values and as the YAML that
 // `kubectl get -o yaml` prints. Every VIP and pod is in 127.0.0.0/8, so that no packet leaves the machine.
 
 export interface ServiceSpec {
-  /** From 0; gives the name and, unless said otherwise, the VIP. */
+  /** From 0; the name and usually the VIP follow from it. */
   readonly index: number;
   readonly vip: string;
   readonly port: number;
@@ -12,27 +12,27 @@ export interface ServiceSpec {
 export interface MemberSpec {
   readonly address: string;
   readonly port: number;
-  /** A terminating member still serves. */
+  /** A terminating member still answers. */
   readonly terminating?: boolean;
 }
 
 type Value = string | number | boolean | readonly Value[] | { readonly [key: string]: Value };
 
-/** Addresses of one run of the benchmarks: two runs at the same time rarely meet. */
+/** Addresses of one run; two runs at the same time rarely use the same ones. */
 export class Addresses {
   readonly #run: number;
 
-  /** `BENCH_RUN` tells the processes of one run. */
+  /** All processes of one run have the same `BENCH_RUN`. */
   constructor(run = Number(process.env.BENCH_RUN ?? process.pid)) {
     this.#run = run % 32;
   }
 
-  /** Of the Service of that index. */
+  /** The VIP of the Service with that index. */
   vip(index: number): string {
     return `127.${10 + this.#run}.${index >> 8}.${index & 255}`;
   }
 
-  /** The n-th pod of the cluster; nothing is behind it, unless something binds every address of its port. */
+  /** The address of the n-th pod. Nothing answers there unless a process listens on all addresses of the port. */
   pod(n: number): string {
     return `127.${100 + this.#run * 4 + ((n >> 16) & 3)}.${(n >> 8) & 255}.${n & 255}`;
   }
@@ -137,12 +137,12 @@ export function sliceObject(spec: ServiceSpec): { readonly [key: string]: Value 
   };
 }
 
-/** One file of manifests: the Service and its slice. */
+/** The text of one manifest file: the Service and its EndpointSlice. */
 export function manifestOf(spec: ServiceSpec): string {
   return `${yaml(serviceObject(spec))}---\n${yaml(sliceObject(spec))}`;
 }
 
-/** As kubectl prints it: block style, lists at the indent of their key. */
+/** Block style with lists at the indent of their key, as kubectl prints it. */
 function yaml(object: { readonly [key: string]: Value }): string {
   return `${linesOf(object).join('\n')}\n`;
 }
@@ -162,7 +162,7 @@ function itemLines(item: Value): string[] {
   return lines.map((line, at) => `${at === 0 ? '- ' : '  '}${line}`);
 }
 
-/** Quoted where the text would be read as something else. */
+/** Quotes a string that YAML would read as a date or a number. */
 function scalar(value: Value): string {
   return typeof value === 'string' && /^\d{4}-|^\d+$/.test(value) ? `"${value}"` : String(value);
 }

@@ -1,4 +1,4 @@
-// Starts and ends the processes of a benchmark, each by its own id.
+// Starts and ends the processes of a benchmark, each by its own pid.
 
 import { type ChildProcess, fork, type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -8,13 +8,13 @@ import type { Scratch } from './scratch.ts';
 export interface Running {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** What it has printed. */
-  readonly said: () => string;
-  /** SIGTERM, and SIGKILL when that is not enough; resolves when it is gone. */
+  /** All that the process has printed. */
+  readonly output: () => string;
+  /** Sends SIGTERM, then SIGKILL if the process continues; resolves when it has ended. */
   readonly stop: () => Promise<void>;
 }
 
-/** Ends with the scratch at the latest. */
+/** The process ends with the scratch at the latest. */
 export function start(
   scratch: Scratch,
   name: string,
@@ -24,7 +24,7 @@ export function start(
 ): Running {
   const log = scratch.path(`${name}.log`);
   const file = openSync(log, 'a');
-  // Ends with us, however we end.
+  // The kernel ends it if the benchmark dies.
   const command = ['--pdeathsig', 'TERM', program, ...args];
   const child = spawn('setpriv', command, { ...options, stdio: ['ignore', file, file] });
   closeSync(file);
@@ -32,8 +32,8 @@ export function start(
 }
 
 /**
- * Another Node with one of our own files, reached by messages. `within`: a command that becomes what follows it. `flags`:
- * of that Node.
+ * Starts another Node with a module of the benchmarks, and talks to it with messages. `within` is a command that executes
+ * the words after it; `flags` are for Node.
  */
 export function startModule(
   scratch: Scratch,
@@ -69,7 +69,15 @@ function running(scratch: Scratch, program: string, child: ChildProcess, log: st
   child.on('error', (error) => console.error(`${program}: ${error.message}`));
   const stop = (): Promise<void> => ended(child);
   scratch.defer(stop);
-  return { pid: child.pid ?? 0, child, said: () => readFileSync(log, 'utf8'), stop };
+  return { pid: child.pid ?? 0, child, output: () => readFileSync(log, 'utf8'), stop };
+}
+
+/** Resolves with `work`. Errors: the process ends before. */
+export function beforeItsEnd<T>({ child, output }: Running, work: Promise<T>): Promise<T> {
+  const ending = new Promise<never>((_, reject) => {
+    child.once('exit', () => reject(new Error(`The process has ended:\n${output()}`)));
+  });
+  return Promise.race([work, ending]);
 }
 
 export async function ended(child: ChildProcess): Promise<void> {

@@ -1,5 +1,5 @@
-// Who serves a folder of manifests while its reloads are counted: the agent, or a controller that renders, checks and
-// reloads everything as soon as it can.
+// Serves a folder of manifests and counts reloads: with the agent, or with a controller that renders, checks and reloads
+// everything as soon as it can.
 
 import { showProc } from '../../agent/haproxy/socket/master.ts';
 import type { Reloads } from '../reference/full-reload-process.ts';
@@ -8,7 +8,7 @@ import { startModule } from './processes.ts';
 import type { Bench } from './row.ts';
 import type { Scratch } from './scratch.ts';
 
-/** Returns once all `count` Services are served: what it returns tells the reloads by then. */
+/** Resolves when all `count` Services are served, with a function that returns the number of reloads so far. */
 export type Serve = (
   scratch: Scratch,
   folder: ManifestFolder,

@@ -1,19 +1,19 @@
-// One HTTP request on a connection of its own, as short as it can be.
+// Sends one short HTTP request on its own connection.
 
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Answer {
-  /** '' where it was a 200; otherwise why not. */
+  /** The reason if the answer was not a 200; '' if it was. */
   readonly failure: string;
   readonly body: string;
-  /** By Date.now(). */
+  /** Start of the connection, by Date.now(). */
   readonly began: number;
-  /** Milliseconds from the start of the connection to its end. */
+  /** Milliseconds from the start to the end of the connection. */
   readonly took: number;
 }
 
-/** Never rejects. A connection that is refused, cut or silent is a failure. */
+/** Never rejects: a refused, cut or silent connection is a failure in the answer. */
 export function request(
   address: string,
   port: number,
@@ -50,8 +50,8 @@ export function request(
 }
 
 /**
- * Asks again and again, `every` so many milliseconds, until `body` comes back; milliseconds since `since`
- * (performance.now()).
+ * Repeats a request every `every` milliseconds until the answer is `body`. Resolves with the milliseconds from `since` (by
+ * performance.now()).
  */
 export async function untilAnswered(
   address: string,

@@ -1,4 +1,4 @@
-// What a benchmark gives: rows, each a measured value beside a reference that was measured in the same run.
+// The result of a benchmark: rows, each with a measured value and a reference that was measured in the same run.
 
 import { rounded } from './statistics.ts';
 
@@ -7,16 +7,16 @@ export interface Row {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** In words, with what else has to hold besides the value. */
+  /** In words, with every further condition. */
   readonly target: string;
-  /** Whether all of the target was reached in this run. */
+  /** Whether this run met the whole target. */
   readonly met: boolean;
   readonly reference: Reference;
-  /** Value ÷ reference; null where the reference is 0. */
+  /** Value ÷ reference; null if the reference is 0. */
   readonly ratio: number | null;
-  /** Other things measured beside it. */
+  /** Further references of the same run. */
   readonly others: readonly Reference[];
-  /** What the value is made of: percentiles, samples, counts. */
+  /** Percentiles, samples, counts. */
   readonly details: Readonly<Record<string, number>>;
 }
 
@@ -25,26 +25,26 @@ export interface Reference {
   readonly value: number;
 }
 
-/** Measures one row or several that share their preparations. */
+/** Measures one row, or several rows that share their preparation. */
 export interface Benchmark {
-  /** Names of the rows it can give. */
+  /** Names of the rows that it can measure. */
   readonly rows: readonly string[];
-  /** Gives those of `wanted`. */
-  readonly run: (bench: Bench, wanted: ReadonlySet<string>) => Promise<readonly Row[]>;
+  /** Measures the `selected` rows. */
+  readonly run: (bench: Bench, selected: ReadonlySet<string>) => Promise<readonly Row[]>;
 }
 
-/** What a benchmark gets. */
+/** The parameters of a benchmark. */
 export interface Bench {
-  /** Number of Services and samples for a share of the full size, at least `least`. */
+  /** Scales a number of Services, samples or milliseconds by BENCH_SCALE, to at least `least`. */
   readonly scaled: (count: number, least?: number) => number;
   readonly haproxy: string;
-  /** Tells what is going on. */
-  readonly say: (text: string) => void;
+  /** Prints the progress. */
+  readonly report: (text: string) => void;
 }
 
 type Given = Pick<Row, 'name' | 'value' | 'unit' | 'target' | 'met' | 'reference'> & Partial<Row>;
 
-/** Rounds to what can be told from noise; the ratio is that of value and reference unless given. */
+/** Rounds all numbers; the ratio is value ÷ reference unless given. */
 export function row(given: Given): Row {
   const { value, reference, others = [], details = {} } = given;
   const ratio = given.ratio ?? (reference.value === 0 ? null : value / reference.value);

@@ -1,4 +1,4 @@
-// One scrape after the other, in a process of its own, as Prometheus would: what comes is counted and dropped.
+// A process that scrapes as Prometheus does. It counts the bytes of an answer and keeps only the end of it.
 
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,30 +11,30 @@ export interface ScrapeOrder {
 
 export interface ScrapeResult {
   readonly ms: number;
-  /** As they came. */
+  /** As sent, possibly compressed. */
   readonly bytes: number;
-  /** Seconds by which the figures are old; NaN with gzip. */
+  /** Age of the statistics in seconds; NaN with gzip. */
   readonly age: number;
 }
 
-/** Asks again and again for something that costs the agent nothing. */
+/** Repeats a request that costs the agent almost nothing. */
 export interface ProbeOrder {
-  /** Where the agent is scraped. */
+  /** The agent's URL of /metrics. */
   readonly probe: string;
   readonly seconds: number;
 }
 
 export interface ProbeResult {
-  /** Milliseconds of the slowest of the requests. */
+  /** Milliseconds of the slowest request. */
   readonly slowest: number;
 }
 
-/** What is kept of an answer. */
+/** The end of an answer, with the age of the statistics. */
 const END_BYTES = 4_096;
-/** Read into one piece of memory, and thrown away: what takes a scrape has a machine of its own. */
+/** All answers are read into one buffer, so that this process leaves the processors to the agent. */
 const memory = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** How many bytes come, and the last of them. It is asked for as HTTP/1.0 does, so that it is not cut into chunks and ends with the connection. */
+/** Uses HTTP/1.0, so that the answer has no chunks and ends with the connection. */
 function fetched(url: string, gzip: boolean): Promise<{ readonly bytes: number; readonly end: string }> {
   const { hostname, port, pathname } = new URL(url);
   const { promise, resolve, reject } = Promise.withResolvers<{ bytes: number; end: string }>();

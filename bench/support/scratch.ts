@@ -1,5 +1,5 @@
-// What one row leaves behind on the machine, so that it can be taken away again: a directory, processes, sockets.
-// Undone in reverse order at the end of the row, also after a failure or a signal.
+// What one row makes on the machine: a directory, processes, sockets. All of it is removed in reverse order at the end of
+// the row, also after a failure or a signal.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export class Scratch {
     this.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   }
 
-  /** Short, because the address of a unix socket has room for 107 bytes only. */
+  /** The path is short because the path of a unix socket has at most 107 bytes. */
   static async make(): Promise<Scratch> {
     return new Scratch(await mkdtemp(join(tmpdir(), 'bench-')));
   }
@@ -24,16 +24,16 @@ export class Scratch {
     return join(this.directory, name);
   }
 
-  /** Where it is too late it is undone at once, and what goes on making things is stopped by an error. */
+  /** During the clean-up it undoes at once, and throws to stop the caller from making more. */
   defer(undo: () => Promise<void> | void): void {
     if (this.#cleaning !== undefined) {
       void undo();
-      throw new Error('The benchmark is being stopped');
+      throw new Error('The benchmark is stopping');
     }
     this.#undo.push(undo);
   }
 
-  /** Once, however often it is called. */
+  /** Cleans once, even if it is called several times. */
   clean(): Promise<void> {
     this.#cleaning ??= this.#undoAll();
     return this.#cleaning;
@@ -52,7 +52,7 @@ export class Scratch {
 
 const open = new Set<Scratch>();
 
-/** Runs `work` with a scratch of its own and cleans up behind it. */
+/** Runs `work` with a new scratch and cleans it afterwards. */
 export async function withScratch<T>(work: (scratch: Scratch) => Promise<T>): Promise<T> {
   const scratch = await Scratch.make();
   open.add(scratch);
@@ -64,7 +64,7 @@ export async function withScratch<T>(work: (scratch: Scratch) => Promise<T>): Pr
   }
 }
 
-/** After a signal: everything that is open now. */
+/** Cleans every open scratch, after a signal. */
 export async function cleanAll(): Promise<void> {
   await Promise.all([...open].map((scratch) => scratch.clean()));
 }

@@ -1,11 +1,11 @@
-// The rows as a table for people, in Markdown. Pure.
+// Formats rows as a Markdown table. Pure.
 
 import type { Row } from './row.ts';
 
 export function table(rows: readonly Row[]): string {
   const cells = rows.map((each) => [
     `\`${each.name}\``,
-    withUnit(each.value, each.unit),
+    `${each.value} ${each.unit}`,
     each.target,
     each.met ? 'met' : '**missed**',
     `${each.reference.name}: ${each.reference.value}`,
@@ -18,8 +18,4 @@ export function table(rows: readonly Row[]): string {
   const head = ['row', 'value', 'target', '', 'reference', 'ratio', 'more'];
   const lines = [head, head.map(() => '---'), ...cells].map((line) => `| ${line.join(' | ')} |`);
   return `${lines.join('\n')}\n`;
-}
-
-function withUnit(value: number, unit: string): string {
-  return `${value} ${unit}`;
 }

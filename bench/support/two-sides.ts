@@ -1,5 +1,5 @@
-// Two who serve the same number of Services side by side, the agent and a reference, each from a folder of its own:
-// they take turns. Every member answers, whichever address it is asked at.
+// The agent and a reference side by side, each with its own folder of the same number of Services. One member process
+// answers at every address.
 
 import { ManifestFolder, serving, startAgent } from './agent.ts';
 import { responder, startHaproxy } from './haproxy.ts';
@@ -20,12 +20,12 @@ export interface Side {
 
 export interface TwoSides {
   readonly addresses: Addresses;
-  readonly own: Side;
-  readonly its: Side;
+  readonly agent: Side;
+  readonly reference: Side;
 }
 
-/** 1,000 Services × 10 endpoints each. `reference`: a module in reference/. Returns once both serve all. */
-export async function twoSides(bench: Bench, scratch: Scratch, reference: string): Promise<TwoSides> {
+/** 1,000 Services × 10 endpoints each. `module` is a file name in reference/. Resolves when both serve all Services. */
+export async function twoSides(bench: Bench, scratch: Scratch, module: string): Promise<TwoSides> {
   const addresses = new Addresses();
   const count = bench.scaled(1_000, 5);
   const member = responder(`0.0.0.0:${MEMBER_PORT}`);
@@ -34,10 +34,9 @@ export async function twoSides(bench: Bench, scratch: Scratch, reference: string
     const specs = services(addresses, count, 10, { port, memberPort: MEMBER_PORT });
     return { port, specs, folder: new ManifestFolder(scratch.path(`m${port}`), specs), samples: [] };
   };
-  const [own, its] = [side(8080), side(8081)];
-  const agent = startAgent(scratch, own.folder.path, { haproxy: bench.haproxy });
-  await serving(agent, count);
-  const module = new URL(`../reference/${reference}.ts`, import.meta.url);
-  await startModule(scratch, reference, module, [its.folder.path, bench.haproxy]).ask({});
-  return { addresses, own, its };
+  const [agent, reference] = [side(8080), side(8081)];
+  await serving(startAgent(scratch, agent.folder.path, { haproxy: bench.haproxy }), count);
+  const url = new URL(`../reference/${module}.ts`, import.meta.url);
+  await startModule(scratch, module, url, [reference.folder.path, bench.haproxy]).ask({});
+  return { addresses, agent, reference };
 }

@@ -1,8 +1,8 @@
-// Waiting for something to become true, with an end.
+// Waits for a condition, with a time limit.
 
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Asks every `every` milliseconds; throws `what` where it does not become true within `most` milliseconds. */
+/** Checks every `every` milliseconds. Errors: the condition is still false after `most` milliseconds. */
 export async function until(
   what: string,
   holds: () => Promise<boolean> | boolean,

@@ -1,32 +1,32 @@
-// What a process takes of the machine, from /proc. Values of a process that is gone are 0.
+// The processor time, memory and sockets of processes, from /proc. Values of a process that has ended are 0.
 
 import { readFileSync } from 'node:fs';
 
-/** Milliseconds of processor time so far, of all its threads; in steps of 10. */
+/** Milliseconds of processor time of all threads so far, in steps of 10. */
 export function processorTime(pid: number): number {
-  // After the last bracket of the name: state, ppid, ..., utime and stime are the 12th and 13th.
+  // utime and stime are the 12th and 13th fields after the name in brackets.
   const fields = read(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10;
 }
 
-/** Megabytes (10^6 bytes) that it has in memory now. */
+/** Resident memory in megabytes (10^6 bytes). */
 export function residentMemory(pid: number): number {
   return status(pid, 'VmRSS');
 }
 
-/** The most it ever had. */
+/** The highest resident memory so far. */
 export function peakMemory(pid: number): number {
   return status(pid, 'VmHWM');
 }
 
-/** The process and all below it. */
+/** The process and all its descendants. */
 export function processTree(pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).trim();
   const below = children === '' ? [] : children.split(' ').map(Number);
   return [pid, ...below.flatMap(processTree)];
 }
 
-/** Sockets that listen on `port` of one of these IPv4 addresses: others, of another run for instance, do not count. */
+/** Counts the sockets that listen on `port` of one of these IPv4 addresses. */
 export function listeningSockets(port: number, addresses: Iterable<string>): number {
   const places = new Set([...addresses].map((address) => inHex(address, port)));
   let count = 0;
@@ -37,7 +37,7 @@ export function listeningSockets(port: number, addresses: Iterable<string>): num
   return count;
 }
 
-/** As /proc/net/tcp writes it on a little-endian machine: the address's last byte first. */
+/** The form of /proc/net/tcp on a little-endian machine: the last byte of the address first. */
 function inHex(address: string, port: number): string {
   const hex = (value: number, digits: number): string =>
     value.toString(16).toUpperCase().padStart(digits, '0');

@@ -1,5 +1,5 @@
-// Fills a directory with the root filesystem of an image: Debian, the package, and what the diskimage-builder element
-// `headgate` does, by running the element's own scripts in it. Needs root and `unshare`; leaves nothing mounted.
+// Fills a directory with the root filesystem of an image: Debian, the package, and the changes of the diskimage-builder
+// element `headgate`, whose own scripts it runs. Needs root and `unshare`; leaves nothing mounted.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,15 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 
 const element = fileURLToPath(new URL('../../deploy/image/elements/headgate', import.meta.url));
-/** Where diskimage-builder has what runs inside of the image. */
+/** diskimage-builder copies scripts that run inside the image to this folder. */
 const HOOKS = '/tmp/in_target.d';
 
 export interface ImageOptions {
   /** An empty directory. */
   readonly root: string;
-  /** The package. */
+  /** The path of the Debian package. */
   readonly deb: string;
-  /** The variables of the element, `DIB_HEADGATE_VRRP` among them. */
+  /** The variables of the element, such as `DIB_HEADGATE_VRRP`. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +41,7 @@ export function fillImageRoot({ root, deb, variables }: ImageOptions): void {
   tidy(root, env);
 }
 
-/** What another build leaves to diskimage-builder's own elements. */
+/** Removes what a build by diskimage-builder removes with its own elements. */
 function tidy(root: string, env: Readonly<Record<string, string>>): void {
   inside(root, env, ['apt-get', 'clean']);
   const traces = [
@@ -57,7 +57,7 @@ function tidy(root: string, env: Readonly<Record<string, string>>): void {
   for (const each of readdirSync(join(root, 'var/lib/apt/lists')))
     rmSync(join(root, 'var/lib/apt/lists', each), { recursive: true });
   writeFileSync(join(root, 'etc/hostname'), 'headgate\n');
-  // Each host gets one of its own when it boots. Without the file systemd would enable every unit that it finds.
+  // Each host gets its own at its first boot; without the file systemd would enable every unit.
   writeFileSync(join(root, 'etc/machine-id'), '');
 }
 
@@ -73,7 +73,7 @@ function scriptsOf(phase: string): string[] {
     .map((name) => join(phase, name));
 }
 
-/** Runs a program in the image; whatever it starts ends with it. Says what it says where it fails. */
+/** Runs a program in the image; its children end with it. Errors: with the program's output. */
 function inside(root: string, env: Readonly<Record<string, string>>, words: readonly string[]): void {
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', `--mount-proc=${join(root, 'proc')}`];
   execFileSync('unshare', [...namespaces, 'chroot', root, ...words], {

@@ -7,7 +7,7 @@ import anyTest, { type TestFn } from 'ava';
 
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
-// Tells who it is and what it was given; with "wait" it lives until a signal comes.
+// Prints its pid and arguments; with "wait" it runs until a signal.
 const MAIN = `
   if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
   if (process.argv[2] === 'wait') {
@@ -36,7 +36,7 @@ test.afterEach.always(async (t) => {
   await rm(t.context.directory, { recursive: true });
 });
 
-test('bin/headgate runs the agent quietly, with its arguments as they are, and gives back its exit status', async (t) => {
+test('bin/headgate runs the agent with unchanged arguments, without messages of its own, and returns its exit status', async (t) => {
   const { code, stdout, stderr } = await ended(
     spawn(join(t.context.app, 'bin/headgate'), ['exit', '3', 'a b', '*', '']),
   );
@@ -64,7 +64,7 @@ test('bin/headgate finds the agent through relative and absolute symlinks, from 
   }
 });
 
-test('bin/headgate runs the agent in one file, but its sources where one of them is newer', async (t) => {
+test('bin/headgate runs the bundle, or the sources if one of them is newer', async (t) => {
   const { app } = t.context;
   const [bundle, source] = [join(app, 'dist/agent.mjs'), join(app, 'agent/part.ts')];
   await mkdir(join(app, 'dist'));
@@ -79,7 +79,7 @@ test('bin/headgate runs the agent in one file, but its sources where one of them
   t.deepEqual(JSON.parse((await run()).stdout).argv, ['ok']);
 });
 
-test('bin/headgate becomes Node, so that signals reach the agent', async (t) => {
+test('bin/headgate replaces itself with Node, so that signals reach the agent', async (t) => {
   const child = spawn(join(t.context.app, 'bin/headgate'), ['wait']);
   const first: Buffer = await new Promise((resolve) => child.stdout.once('data', resolve));
   t.is(JSON.parse(first.toString()).pid, child.pid);
@@ -90,7 +90,7 @@ test('bin/headgate becomes Node, so that signals reach the agent', async (t) => 
   t.is(stdout, 'SIGTERM\n');
 });
 
-test('Without its own Node, bin/headgate takes a new enough one from PATH', async (t) => {
+test('bin/headgate uses a new enough Node from PATH if it has none of its own', async (t) => {
   const { directory, app } = t.context;
   await rm(join(app, 'node_modules'), { recursive: true });
   await symlink(process.execPath, join(directory, 'node'));
@@ -100,10 +100,10 @@ test('Without its own Node, bin/headgate takes a new enough one from PATH', asyn
   t.is(code, 0);
 });
 
-test('Without a new enough Node, bin/headgate says what to do', async (t) => {
+test('bin/headgate prints what to do if there is no new enough Node', async (t) => {
   const { directory, app } = t.context;
   await rm(join(app, 'node_modules'), { recursive: true });
-  // Only what the script needs, so that no Node is found.
+  // Only the programs that the script needs, so that it finds no Node.
   const tools = join(directory, 'tools');
   await mkdir(tools);
   for (const tool of ['dirname', 'readlink']) await symlink(`/usr/bin/${tool}`, join(tools, tool));
@@ -112,7 +112,7 @@ test('Without a new enough Node, bin/headgate says what to do', async (t) => {
   t.is(
     none.stderr,
     'headgate: Cannot find Node 22.20 or newer: none in PATH\n' +
-      `headgate: Run "make install" in ${app}, which brings one, or put a newer Node into PATH\n`,
+      `headgate: Run "make install" in ${app}, which installs one, or put a newer Node into PATH\n`,
   );
 
   const old = join(tools, 'node');

@@ -11,9 +11,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const { ALLOW_SKIP: _, ...inherited } = process.env;
 const requirements = JSON.stringify(join(root, 'test/support/basics/requirements.ts'));
 
-// One after the other: each starts AVA, and a suite's time without progress must not pass while others have the processor.
+// The tests are serial because each starts AVA, whose timeout must not expire because other tests use the processor.
 
-/** A suite of these files in a folder of its own, which goes with the test. */
+/** Writes a suite of these files into its own folder, which is removed with the test. */
 async function suiteOf(
   t: Pick<ExecutionContext<unknown>, 'teardown'>,
   files: Readonly<Record<string, string>>,
@@ -31,7 +31,7 @@ async function suiteOf(
   return directory;
 }
 
-/** Runs the project's test runner on a suite of these files; gives its exit status and its last line. */
+/** Runs scripts/test.ts on a suite of these files; returns its exit status, its last line and all that it printed. */
 async function runSuite(
   t: Pick<ExecutionContext<unknown>, 'teardown'>,
   files: Readonly<Record<string, string>>,
@@ -63,26 +63,19 @@ const ends = test.macro({
     t,
     files: Record<string, string>,
     env: Record<string, string>,
-    expected: { code: number; last: string; says?: RegExp },
+    expected: { code: number; last: string; prints?: readonly RegExp[] },
     args: readonly string[] = [],
   ) {
     const { code, last, output } = await runSuite(t, files, env, args);
     t.is(last, expected.last, output);
     t.is(code, expected.code);
-    t.regex(output, expected.says ?? /./);
+    for (const line of expected.prints ?? []) t.regex(output, line);
   },
   title: (what) => `The test runner ${what}`,
 });
 
 test.serial(
-  'is content with a suite that passes',
-  ends,
-  { 'a.test.ts': good },
-  {},
-  { code: 0, last: '1 passed, 0 failed, 0 skipped' },
-);
-test.serial(
-  'names the files that took longest',
+  'succeeds if all tests pass, and names the slowest files first',
   ends,
   {
     'a.test.ts': good,
@@ -92,76 +85,46 @@ test.serial(
   {
     code: 0,
     last: '3 passed, 0 failed, 0 skipped',
-    says: /^# {3}[1-9]\d*\.\d s {2}test\/b\.test\.ts\n# {3}\d+\.\d s {2}test\/a\.test\.ts$/m,
+    prints: [/^# {3}[1-9]\d*\.\d s {2}test\/b\.test\.ts\n# {3}\d+\.\d s {2}test\/a\.test\.ts$/m],
   },
 );
 test.serial(
-  'fails with a test that fails',
-  ends,
-  { 'a.test.ts': `${good}test('Two fails', (t) => t.fail());` },
-  {},
-  { code: 1, last: '1 passed, 1 failed, 0 skipped', says: /^FAILED: Two fails$/m },
-);
-test.serial(
-  'names the test whose error says no place, and goes on',
+  'names each kind of failure and continues with the next file',
   ends,
   {
-    'a.test.ts': `import test from 'ava';
-test('One fails', () => Promise.reject(Object.assign(new Error('far away'), { stack: 'Error: far away' })));
-test('Two passes', (t) => t.pass());
+    'a.test.ts': `${good}test('Two fails', (t) => t.fail());`,
+    'b.test.ts': `import test from 'ava';
+test('Three has an error without a place', () => Promise.reject(Object.assign(new Error('far away'), { stack: 'Error: far away' })));
+test('Four passes', (t) => t.pass());
 `,
+    'c.test.ts': "import test from 'ava';\ntest('Five ends its process', () => process.exit(0));",
+    'd.test.ts': "throw new Error('Cannot be loaded');",
+    'e.test.ts': `${good}test.after(() => { setImmediate(() => { throw new Error('After the last test'); }); return new Promise((r) => setTimeout(r, 500)); });`,
   },
   {},
-  { code: 1, last: '1 passed, 1 failed, 0 skipped', says: /far away/ },
+  {
+    code: 1,
+    last: '3 passed, 7 failed, 0 skipped',
+    prints: [
+      /^FAILED: .*Two fails$/m,
+      /^FAILED: .*Three has an error without a place$/m,
+      /far away/,
+      /^FAILED: .*Five ends its process$/m,
+      /^FAILED: .*Error: Cannot be loaded$/m,
+      /^FAILED: .*Error: After the last test$/m,
+    ],
+  },
 );
 test.serial(
   'names the test that hangs, and ends',
   ends,
   { 'a.test.ts': `${good}test('Two hangs', () => new Promise(() => setTimeout(() => undefined, 1e6)));` },
   { SUITE_TIMEOUT: '3s' },
-  { code: 1, last: '1 passed, 1 failed, 0 skipped', says: /^FAILED: Two hangs$/m },
+  { code: 1, last: '1 passed, 1 failed, 0 skipped', prints: [/^FAILED: Two hangs$/m] },
 );
-test.serial(
-  'names the test that ends its process',
-  ends,
-  { 'a.test.ts': "import test from 'ava';\ntest('One leaves', () => process.exit(0));" },
-  {},
-  { code: 1, last: '0 passed, 1 failed, 0 skipped', says: /^FAILED: One leaves$/m },
-);
-test.serial(
-  'fails with a file that cannot be loaded',
-  ends,
-  { 'a.test.ts': good, 'b.test.ts': "throw new Error('Broken');" },
-  {},
-  { code: 1, last: '1 passed, 2 failed, 0 skipped', says: /^FAILED: Error: Broken$/m },
-);
-test.serial(
-  'fails with an error after the last test',
-  ends,
-  {
-    'a.test.ts': `${good}test.after(() => { setImmediate(() => { throw new Error('Late'); }); return new Promise((r) => setTimeout(r, 500)); });`,
-  },
-  {},
-  { code: 1, last: '1 passed, 2 failed, 0 skipped', says: /^FAILED: Error: Late$/m },
-);
-test.serial('fails where no test runs', ends, {}, {}, { code: 1, last: '0 passed, 1 failed, 0 skipped' });
+test.serial('fails if no test runs', ends, {}, {}, { code: 1, last: '0 passed, 1 failed, 0 skipped' });
 
 const skipping = `${good}test.skip('Two is skipped', (t) => t.pass());`;
-test.serial(
-  'fails with a test that is skipped',
-  ends,
-  { 'a.test.ts': skipping },
-  {},
-  { code: 1, last: '1 passed, 0 failed, 1 skipped' },
-);
-test.serial(
-  'allows skipped tests where that is asked for',
-  ends,
-  { 'a.test.ts': skipping },
-  { ALLOW_SKIP: '1' },
-  { code: 0, last: '1 passed, 0 failed, 1 skipped', says: /^SKIPPED: Two is skipped$/m },
-);
-
 const needy = `
   import ava from 'ava';
   import { requires } from ${requirements};
@@ -173,26 +136,33 @@ const needy = `
   test('needs it', macro);
 `.replaceAll('\n  ', '\n');
 test.serial(
-  'fails with tests whose needs this machine does not meet, and says what is missing',
+  'fails if a test is skipped',
+  ends,
+  { 'a.test.ts': skipping },
+  {},
+  { code: 1, last: '1 passed, 0 failed, 1 skipped' },
+);
+test.serial(
+  'fails each test with a requirement that this machine does not meet, and names the requirement',
   ends,
   { 'a.test.ts': needy },
   {},
   {
     code: 1,
     last: '0 passed, 3 failed, 0 skipped',
-    says: /This machine lacks what the test needs: the program\s+no-such-program/,
+    prints: [/This machine lacks what the test needs: the program\s+no-such-program/],
   },
 );
 test.serial(
-  'skips such tests where that is allowed',
+  'allows skipped tests and unmet requirements with ALLOW_SKIP=1',
   ends,
-  { 'a.test.ts': needy, 'b.test.ts': good },
+  { 'a.test.ts': needy, 'b.test.ts': skipping },
   { ALLOW_SKIP: '1' },
-  { code: 0, last: '1 passed, 0 failed, 3 skipped' },
+  { code: 0, last: '1 passed, 0 failed, 4 skipped', prints: [/^SKIPPED: .*Two is skipped$/m] },
 );
 
 test.serial(
-  'runs the files that are named, each once',
+  'runs the named files, each once',
   ends,
   { 'a.test.ts': good, 'b.test.ts': good, 'c.test.ts': good },
   {},
@@ -207,7 +177,7 @@ test.serial(
   {
     code: 2,
     last: '',
-    says: /^Cannot test "test\/b\.test\.ts": it is neither a test file nor a folder of them$/m,
+    prints: [/^Cannot test "test\/b\.test\.ts": it is neither a test file nor a folder of them$/m],
   },
   ['test/a.test.ts', 'test/b.test.ts'],
 );
@@ -217,19 +187,11 @@ import test from 'ava';
 test('One starts ${program}', (t) => t.notThrows(() => execFileSync('${program}', ['-c', 'exit'])));
 `;
 test.serial(
-  'runs tests that declare no needs with --fast, and gives them Node and a shell',
+  'runs only tests without requirements with --fast, and gives them no program but Node and a shell',
   ends,
-  { 'a.test.ts': starting('sh'), 'b.test.ts': needy },
+  { 'a.test.ts': starting('sh'), 'b.test.ts': needy, 'c.test.ts': starting('bash') },
   {},
-  { code: 0, last: '1 passed, 0 failed, 0 skipped' },
-  ['--fast'],
-);
-test.serial(
-  'fails with --fast if a test without needs starts another program',
-  ends,
-  { 'a.test.ts': starting('bash') },
-  {},
-  { code: 1, last: '0 passed, 1 failed, 0 skipped', says: /spawnSync bash ENOENT/ },
+  { code: 1, last: '1 passed, 1 failed, 0 skipped', prints: [/spawnSync bash ENOENT/] },
   ['--fast'],
 );
 
@@ -244,14 +206,14 @@ writeFileSync(join(tmpdir(), 'file'), '');
 writeFileSync('started', JSON.stringify([process.pid, daemon.pid, tmpdir()]));
 `;
 test.serial(
-  'fails with a process that a test left behind, and ends it',
+  'fails if a test leaves a process behind, and ends that process',
   ends,
   { 'a.test.ts': `${DAEMON}test('One leaves a daemon', (t) => t.pass());` },
   {},
   {
     code: 1,
     last: '1 passed, 1 failed, 0 skipped',
-    says: /^FAILED: A test left a process behind: sleep 600$/m,
+    prints: [/^FAILED: A test left a process behind: sleep 600$/m],
   },
 );
 
@@ -259,7 +221,7 @@ for (const [signal, whom] of [
   ['SIGINT', 'its process group'],
   ['SIGTERM', 'itself'],
 ] as const) {
-  test.serial(`The test runner ends AVA, tests and their daemons at ${signal} to ${whom}`, async (t) => {
+  test.serial(`The test runner ends AVA, tests and their daemons on ${signal} to ${whom}`, async (t) => {
     const directory = await suiteOf(t, {
       'a.test.ts': `${DAEMON}test('One hangs', () => new Promise(() => setTimeout(() => undefined, 1e6)));`,
     });
@@ -287,7 +249,7 @@ async function startedIn(directory: string): Promise<[number, number, string]> {
   }
 }
 
-/** One that has ended and waits for its parent has no command line. */
+/** A process that has ended and waits for its parent has no command line. */
 async function isAlive(pid: number): Promise<boolean> {
   return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
 }

@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { findDaemon, leadsGroup, startedWith } from '../../dataplane/daemon/find.ts';
-import type { HaproxyPaths } from './process.ts';
+import type { HaproxyPaths } from '../paths.ts';
 
 /** undefined if no HAProxy runs with this file. Errors: as findDaemon(). */
 export function findMaster(paths: HaproxyPaths): Promise<number | undefined> {

@@ -1,53 +1,13 @@
-// Where one HAProxy keeps its files, and the start and stop of its master process, which outlives the agent.
+// Starts and stops HAProxy's master process, which outlives the agent.
 
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { pidIn } from '../../dataplane/daemon/find.ts';
 import { type DaemonKind, startDaemon } from '../../dataplane/daemon/start.ts';
 import { stopDaemon } from '../../dataplane/daemon/stop.ts';
 import { inNamespace } from '../../host/namespace.ts';
+import type { HaproxyPaths } from '../paths.ts';
 
 const HAPROXY: DaemonKind = { name: 'HAProxy', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
-
-/** Who besides root may read HAProxy's files and use its sockets: their owner, or their group as well. */
-export type HaproxyAccess = 'owner' | 'group';
-
-export interface HaproxyPaths {
-  /** The mode of the files that HAProxy reads: their group may read them if HAProxy has another user. */
-  readonly fileMode: number;
-  /** The mode of its sockets, in HAProxy's notation. */
-  readonly socketMode: string;
-  readonly config: string;
-  readonly adminSocket: string;
-  readonly masterSocket: string;
-  readonly peersSocket: string;
-  /** Which members are down, for a worker that replaces another. */
-  readonly serverState: string;
-  /** The sums of its workers' counters. */
-  readonly counters: string;
-  readonly pidFile: string;
-  readonly log: string;
-}
-
-export function haproxyPaths(
-  stateDir: string,
-  runtimeDir: string,
-  access: HaproxyAccess = 'owner',
-): HaproxyPaths {
-  const runtime = join(runtimeDir, 'haproxy');
-  return {
-    fileMode: access === 'group' ? 0o640 : 0o600,
-    socketMode: access === 'group' ? '660' : '600',
-    config: join(stateDir, 'haproxy', 'haproxy.cfg'),
-    adminSocket: join(runtime, 'admin.sock'),
-    masterSocket: join(runtime, 'master.sock'),
-    peersSocket: join(runtime, 'peers.sock'),
-    serverState: join(runtime, 'servers.state'),
-    counters: join(stateDir, 'haproxy', 'counters'),
-    pidFile: join(runtime, 'haproxy.pid'),
-    log: join(runtime, 'haproxy.log'),
-  };
-}
 
 /**
  * Starts HAProxy and resolves with the first result of `find`, which shows that it serves. Errors: HAPROXY_MISSING if the

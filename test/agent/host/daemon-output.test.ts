@@ -25,7 +25,7 @@ test('logSince() reads what was added, and trimLog() empties a log that is too l
   await trimLog(join(log, 'nowhere'), 0);
 });
 
-test('A link, a pipe or a folder that replaced the log is not read, emptied or waited for', async (t) => {
+test('A link or a pipe that replaced the log is not read, emptied or waited for', async (t) => {
   const directory = folder(t);
   const [other, link, pipe] = ['other', 'link', 'pipe'].map((name) => join(directory, name)) as [
     string,

@@ -14,7 +14,7 @@ import {
   type LogLevel,
 } from '../../../agent/host/log.ts';
 
-/** What `write` makes of a log of this level and format. */
+/** The lines of a log with this level and format. */
 function lines(write: (log: Log) => void, level: LogLevel = 'info', format: LogFormat = 'json'): string[] {
   const written: string[] = [];
   write(createLog({ level, format, destination: { write: (line) => written.push(line) } }));
