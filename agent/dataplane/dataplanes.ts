@@ -1,5 +1,5 @@
-// Several dataplanes as one: each plans and serves its own listeners of a load balancer, and what they say of it is
-// joined. A load balancer is pending while it is pending in one of them.
+// Several dataplanes as one: each plans and serves its own listeners of a load balancer, and their results are joined. A
+// load balancer is pending while it is pending in one dataplane.
 
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -20,7 +20,7 @@ export interface DataplaneOf<S> {
   readonly dataplane: Dataplane<Plan, S>;
 }
 
-/** The plans for one load balancer, in the order of the dataplanes; undefined from one that can plan nothing now. */
+/** The plans for one load balancer, in the order of the dataplanes; undefined if a dataplane has none now. */
 interface JoinedPlan extends Plan {
   readonly parts: readonly (Plan | undefined)[];
 }

@@ -1,5 +1,4 @@
-// The labels of metrics as text, made from the labels of listeners and from members. Names of Kubernetes need no
-// escaping.
+// The labels of metrics as text, from the labels of listeners and from members. Names in Kubernetes need no escaping.
 
 import type { ListenerLabels, Member, OwnerKey } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
@@ -24,7 +23,7 @@ function portText({ namespace, service, port, protocol }: ListenerLabels): strin
   return `namespace="${namespace}",service="${service}",port="${port}",protocol="${protocol}"`;
 }
 
-/** V8 keeps a concatenated text as its parts, and joins them again at each use: this one is a single piece. */
+/** Copies a concatenated text into one piece, because V8 keeps concatenated parts and joins them at each use. */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

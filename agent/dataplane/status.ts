@@ -1,31 +1,31 @@
-// What a dataplane says of itself, as plain data, for `status`, the page and the metrics.
+// The status of a dataplane as plain data, for `headgate status`, the page and the metrics.
 
 export interface DataplaneStatus {
-  /** Of the program; '' while it is not reached. */
+  /** Of the program; '' until it is connected. */
   readonly version: string;
-  /** 0 while there is none. */
+  /** 0 if there is no worker. */
   readonly workerPid: number;
   readonly serving: boolean;
-  /** It has been absent for longer than a restart takes. */
+  /** True if it is absent for longer than a restart takes. */
   readonly isAway: boolean;
-  /** A process is being replaced by another, on the agent's order. */
+  /** True while a reload by the agent is under way. */
   readonly isReloading: boolean;
-  /** Why a reload is due, one word each. */
+  /** The reasons of a due reload, one word each. */
   readonly reloadPending: readonly string[];
-  /** Members that are out of use and wait for the end of their connections. */
+  /** The number of withdrawn members whose connections have not ended. */
   readonly serversToDelete: number;
-  /** How many load balancers it refuses. */
+  /** The number of refused load balancers. */
   readonly rejected: number;
-  /** Addresses and ports that cannot be listened on, with the reason. */
+  /** Addresses and ports that cannot be bound, with the reason. */
   readonly blocked: readonly string[];
-  /** What is wrong now, '' for nothing. */
+  /** The fault of now, '' if there is none. */
   readonly fault: string;
-  /** Why the state on disk is not the desired one, '' if it is. */
+  /** Why the state on disk is not the desired state, '' if it is. */
   readonly persistFault: string;
   readonly maxConnections: number;
 }
 
-/** What a dataplane has to do at one moment. */
+/** The load of a dataplane at one moment. */
 export interface Load {
   /** Open now. */
   readonly connections: number;
@@ -35,7 +35,7 @@ export interface Load {
   readonly busy: number;
 }
 
-/** What a listener and its members do at one moment. */
+/** The sessions of a listener and its members at one moment. */
 export interface ListenerStats {
   readonly sessions: number;
   /** New ones in the last second. */

@@ -121,7 +121,7 @@ test('A missing HAProxy raises an alert, and its start ends the alert', async (t
   await raised(prometheus, 'HaproxyDown');
   await prometheus.until('headgate_operating_status{kind="load_balancer",status="OFFLINE"} == 1');
   await prometheus.until('headgate_listener_operating_status{service="web",status="OFFLINE"} == 1');
-  await startHaproxy(haproxyExecutable, host.paths, () => host.answers(), 30_000);
+  await startHaproxy(haproxyExecutable, host.paths, async () => (await host.answers()) || undefined, 30_000);
   await ended(prometheus, 'HaproxyDown');
   await prometheus.until('headgate_operating_status{kind="load_balancer",status="ONLINE"} == 1');
   t.pass();

@@ -17,12 +17,14 @@ export interface DaemonKind {
   readonly failed: ErrorCode;
 }
 
-export interface DaemonStart {
+/** `T`: what shows that the daemon serves, such as a connection to it. */
+export interface DaemonStart<T> {
   readonly command: readonly [program: string, args: readonly string[]];
   readonly env?: NodeJS.ProcessEnv;
   /** The file that gets its messages. */
   readonly log: string;
-  readonly isServing: () => Promise<boolean>;
+  /** undefined while the daemon does not serve. */
+  readonly find: () => Promise<T | undefined>;
   readonly timeoutMs: number;
   /** Selects what the error shows of the daemon's messages. */
   readonly excerpt: (messages: string) => string;
@@ -30,9 +32,15 @@ export interface DaemonStart {
 
 const POLL_INTERVAL_MS = 10;
 
-/** Errors: `missing`; `failed` with the daemon's messages, `retry: 'now'` if it still runs. */
-export async function startDaemon(kind: DaemonKind, start: DaemonStart): Promise<ChildProcess> {
-  const { command, env = process.env, isServing, timeoutMs, excerpt } = start;
+/**
+ * Resolves with the process and the first result of `find`. Errors: `missing`; `failed` with the daemon's messages,
+ * `retry: 'now'` if it still runs; those of `find`.
+ */
+export async function startDaemon<T>(
+  kind: DaemonKind,
+  start: DaemonStart<T>,
+): Promise<{ readonly child: ChildProcess; readonly found: T }> {
+  const { command, env = process.env, find, timeoutMs, excerpt } = start;
   const log = await open(start.log, 'a', 0o600);
   const from = (await log.stat()).size;
   const child = spawn(...command, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
@@ -48,11 +56,12 @@ export async function startDaemon(kind: DaemonKind, start: DaemonStart): Promise
     await log.close();
   }
   child.unref();
-  for (const until = performance.now() + timeoutMs; !(await isServing()); await delay(POLL_INTERVAL_MS)) {
+  for (const until = performance.now() + timeoutMs; ; await delay(POLL_INTERVAL_MS)) {
+    const found = await find();
+    if (found !== undefined) return { child, found };
     if (end === undefined && performance.now() <= until) continue;
     const why = end === undefined ? `does not serve after ${timeoutMs} ms` : `ended with ${end}`;
     const message = `${kind.name} ${why}\n${excerpt(await logSince(start.log, from))}`;
     throw new HeadgateError(kind.failed, message, { retry: end === undefined ? 'now' : 'later' });
   }
-  return child;
 }

@@ -10,19 +10,20 @@ import type { HaproxyPaths } from '../paths.ts';
 const HAPROXY: DaemonKind = { name: 'HAProxy', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
 
 /**
- * Starts HAProxy and resolves when `isServing` does to true. Errors: HAPROXY_MISSING if the program cannot be started;
- * HAPROXY_START with HAProxy's messages if it ends or does not serve in time.
+ * Starts HAProxy and resolves with the first result of `find`, which shows that it serves. Errors: HAPROXY_MISSING if the
+ * program cannot be started; HAPROXY_START with HAProxy's messages if it ends or does not serve in time.
  */
-export async function startHaproxy(
+export async function startHaproxy<T>(
   executable: string,
   paths: HaproxyPaths,
-  isServing: () => Promise<boolean>,
+  find: () => Promise<T | undefined>,
   timeoutMs: number,
   netns = '',
-): Promise<void> {
+): Promise<T> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
   const command = inNamespace(netns, executable, words);
-  await startDaemon(HAPROXY, { command, log: paths.log, isServing, timeoutMs, excerpt: complaints });
+  const start = { command, log: paths.log, find, timeoutMs, excerpt: complaints };
+  return (await startDaemon(HAPROXY, start)).found;
 }
 
 /**

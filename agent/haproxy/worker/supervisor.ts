@@ -187,27 +187,14 @@ export class Supervisor {
   async #startFile(): Promise<BootedWorker> {
     const { executable, netns, paths, finder, log } = this.#options;
     log.warn('Starting HAProxy with the present file', { path: paths.config });
-    let adopted: BootedWorker | undefined;
-    const isServing = async (): Promise<boolean> => {
-      adopted = await finder.adopt('starting');
-      return adopted !== undefined;
-    };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT_MS, netns);
-    if (adopted === undefined)
-      throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
-    return adopted;
+    return startHaproxy(executable, paths, () => finder.adopt('starting'), START_TIMEOUT_MS, netns);
   }
 
   async #start(candidate: Candidate): Promise<BootedWorker> {
     const { executable, netns, paths, finder, maker } = this.#options;
-    let found: BootedWorker | undefined;
-    const isServing = async (): Promise<boolean> => {
-      found = await finder.find(candidate, 'starting');
-      return found !== undefined;
-    };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT_MS, netns);
-    if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
+    const find = (): Promise<BootedWorker | undefined> => finder.find(candidate, 'starting');
+    const worker = await startHaproxy(executable, paths, find, START_TIMEOUT_MS, netns);
     maker.accept(candidate.loadBalancers);
-    return found;
+    return worker;
   }
 }

@@ -144,10 +144,10 @@ export class Daemon {
     const isReady = this.#firstNotification();
     // Set first: keepalived may be there even if the start fails.
     this.#hasStarted = true;
-    const child = await startKeepalived(settings.keepalived, settings.netns, paths);
+    const { child, pid } = await startKeepalived(settings.keepalived, settings.netns, paths);
     child.once('exit', onExit);
-    this.#pid = (await findKeepalived(paths)) ?? 0;
-    log.info('Started keepalived', { pid: this.#pid, version: this.version });
+    this.#pid = pid;
+    log.info('Started keepalived', { pid, version: this.version });
     await isReady;
     await this.#verify(text);
   }

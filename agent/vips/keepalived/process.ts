@@ -31,12 +31,12 @@ export interface KeepalivedProgram {
 
 /** Errors: KEEPALIVED_MISSING; KEEPALIVED_VERSION if it is too old, or built without JSON. */
 export async function keepalivedProgram(executable: string): Promise<KeepalivedProgram> {
-  const ask = (option: string) =>
+  const run = (option: string) =>
     runCommand(executable, [option], { timeout: 10_000 }).catch((cause) => {
       const message = `Cannot run "${executable}": install keepalived 2.2.7 or newer, or set "keepalived" to its path`;
       throw new HeadgateError('KEEPALIVED_MISSING', message, { retry: 'later', cause });
     });
-  const { stdout, stderr } = await ask('--version');
+  const { stdout, stderr } = await run('--version');
   const [, version, major, minor] = /Keepalived v((\d+)\.(\d+)[\d.]*)/.exec(`${stdout}${stderr}`) ?? [];
   if (version === undefined || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 2)) {
     const [output = ''] = `${stderr}${stdout}`.trim().split('\n');
@@ -45,7 +45,7 @@ export async function keepalivedProgram(executable: string): Promise<KeepalivedP
     const message = `"${executable}" ${found}: keepalived 2.2.7 or newer is needed`;
     throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
   }
-  const dumpSignal = Number((await ask('--signum=JSON')).stdout);
+  const dumpSignal = Number((await run('--signum=JSON')).stdout);
   if (!(dumpSignal > 0)) {
     const message = `"${executable}" was built without JSON, in which it reports its state`;
     throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
@@ -63,8 +63,8 @@ export async function checkConfig(executable: string, netns: string, path: strin
 }
 
 /**
- * Starts keepalived and resolves when its pid file is written. Errors: KEEPALIVED_MISSING if the program cannot be
- * started; KEEPALIVED_START with keepalived's messages if it ends before, or does not write the file in time.
+ * Starts keepalived and resolves with its pid when its pid file is written. Errors: KEEPALIVED_MISSING if the program
+ * cannot be started; KEEPALIVED_START with keepalived's messages if it ends before, or does not write the file in time.
  *
  * Realtime scheduling is set here and not by `vrrp_rt_priority`: keepalived 2.2.7 sets the limit of realtime processor
  * time to 0 at a reload, and without CAP_SYS_RESOURCE, with which it could raise the limit, the kernel kills it.
@@ -73,21 +73,22 @@ export async function startKeepalived(
   executable: string,
   netns: string,
   paths: KeepalivedPaths,
-): Promise<ChildProcess> {
+): Promise<{ readonly child: ChildProcess; readonly pid: number }> {
   // The pid files of a killed keepalived can prevent the start of another.
   for (const file of [paths.pidFile, paths.vrrpPidFile]) await rm(file, { force: true });
   const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
   const command = (await canBeRealtime())
     ? inNamespace(netns, 'chrt', ['--rr', '50', executable, ...words])
     : inNamespace(netns, executable, words);
-  return startDaemon(KEEPALIVED, {
+  const { child, found } = await startDaemon(KEEPALIVED, {
     command,
     env: { ...process.env, TMPDIR: paths.directory },
     log: paths.log,
-    isServing: async () => (await keepalivedPid(paths)) !== undefined,
+    find: () => keepalivedPid(paths),
     timeoutMs: START_TIMEOUT_MS,
     excerpt: (messages) => messages.trim().slice(-2_000),
   });
+  return { child, pid: found };
 }
 
 /** Checked at each start, because a busy host can fail the check once. */
@@ -159,16 +160,13 @@ export function stopKeepalived(pid: number, { config }: KeepalivedPaths): Promis
   ]);
 }
 
-/**
- * Kills the parent and the child; their addresses stay on the interfaces. Resolves when the parent is gone. Errors: as
- * signalKeepalived().
- */
+/** Kills the parent and the child; their addresses stay on the interfaces. Errors: as signalKeepalived(). */
 export async function killKeepalived(
   parent: number,
   child: number | undefined,
   { config }: KeepalivedPaths,
 ): Promise<void> {
   // The parent first, because it would start another child.
-  await stopDaemon(KEEPALIVED, parent, config, [{ signal: 'SIGKILL', waitMs: END_TIMEOUT_MS }]);
-  await stopDaemon(KEEPALIVED, child ?? 0, config, [{ signal: 'SIGKILL', waitMs: END_TIMEOUT_MS }]);
+  for (const pid of [parent, child ?? 0])
+    await stopDaemon(KEEPALIVED, pid, config, [{ signal: 'SIGKILL', waitMs: END_TIMEOUT_MS }]);
 }

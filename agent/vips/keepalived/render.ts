@@ -27,6 +27,7 @@ export function renderKeepalived(
     // After a boot keepalived runs before the agent: until the agent sets the standing, HAProxy counts as not answering.
     lowest: loweredBy(['haproxy']),
   });
+  // The same order on both hosts.
   const instances = [...vrrp.instances].sort((a, b) => a.virtualRouterId - b.virtualRouterId);
   const shares = instances.map((): string[] => []);
   for (const vip of new Set(vips)) shares[shareOf(vip, shares.length)]?.push(vip);

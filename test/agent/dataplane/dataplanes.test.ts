@@ -160,7 +160,7 @@ test('A plan has the largest effort of its parts, and each dataplane gets its ow
   t.deepEqual(kernel.seen, [`apply ${KEY} reload`]);
 });
 
-test('A dataplane that can plan nothing now leaves its load balancers pending, and holds up no other', async (t) => {
+test('A dataplane without a plan leaves its load balancers pending, and does not delay the others', async (t) => {
   const { all, haproxy, kernel } = both();
   haproxy.effort = undefined;
   t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
@@ -171,13 +171,13 @@ test('A dataplane that can plan nothing now leaves its load balancers pending, a
   t.deepEqual(all.plan([KEY]), []);
 });
 
-test('What one dataplane has pending or lost is so for the whole', async (t) => {
+test('apply() joins what is pending and lost in any dataplane', async (t) => {
   const { all, haproxy } = both();
   haproxy.outcome = { pending: new Set([KEY]) };
   t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
 });
 
-test('served() is pending while one dataplane is, the same value if all serve it whole, and otherwise joined', (t) => {
+test('served() is pending if one dataplane is, the same value if all serve it whole, and joined otherwise', (t) => {
   const { all, haproxy, kernel } = both();
   t.is(all.served(KEY), web);
   kernel.served = () => 'pending';
@@ -203,7 +203,7 @@ test('served() is pending while one dataplane is, the same value if all serve it
   t.is(all.served(KEY), undefined);
 });
 
-test('A listener is asked of the dataplane that serves it', async (t) => {
+test('Facts of a listener come from the dataplane that serves it', async (t) => {
   const { all, kernel } = both();
   t.deepEqual([all.serves(TCP), all.serves(UDP), all.serves('default:other:tcp:80:v4')], [true, true, false]);
   t.deepEqual([all.serves(UDP, '192.0.2.10'), all.serves(UDP, '192.0.2.99')], [true, false]);
@@ -258,7 +258,7 @@ test('Liveness is the first fault of any, and life cycle calls reach all', async
     t.deepEqual(each.seen, ['prepare', 'start', 'configure new', 'close', 'stop 5']);
 });
 
-test('An engine without a dataplane serves nothing, and pends nothing', async (t) => {
+test('An engine without a dataplane serves nothing, and leaves nothing pending', async (t) => {
   const haproxy = new TestDataplane(TCP);
   const engine: Engine = 'haproxy';
   const all = new Dataplanes<{ readonly name: string }>(desired, { engine, dataplane: haproxy });

@@ -62,14 +62,8 @@ export async function startRendered(
     return structure;
   };
 
-  let found: Worker | undefined;
   const structure = await write(loadBalancers);
-  const isServing = async (): Promise<boolean> => {
-    found = await find(loadBalancers, structure);
-    return found !== undefined;
-  };
-  await startHaproxy(executable, paths, isServing, 20_000);
-  if (found === undefined) throw new Error('HAProxy does not serve');
+  const found = await startHaproxy(executable, paths, () => find(loadBalancers, structure), 20_000);
   endWithUs((await masterPid(paths)) ?? 0, directory);
   return {
     paths,

@@ -19,7 +19,7 @@ function shell(log: string, script: string, timeoutMs = 30_000) {
   return startDaemon(KIND, {
     command: ['sh', ['-c', script, 'the.conf']],
     log,
-    isServing: async () => (await readFile(log, 'utf8')).includes('ready'),
+    find: async () => (await readFile(log, 'utf8')).includes('ready') || undefined,
     timeoutMs,
     excerpt: (messages) => messages.trim(),
   });
@@ -45,13 +45,13 @@ test('startDaemon() reports a daemon that does not serve in time, and leaves it 
 
 test('startDaemon() starts a daemon in its own session', async (t) => {
   const log = join(await folder(t), 'log');
-  const child = await shell(log, 'cut -d " " -f 6 /proc/$$/stat; echo ready');
+  const { child } = await shell(log, 'cut -d " " -f 6 /proc/$$/stat; echo ready');
   t.is(await readFile(log, 'utf8'), `${child.pid}\nready\n`);
 });
 
 test('startDaemon() fails with the given code if the program does not exist', async (t) => {
   const log = join(await folder(t), 'log');
-  const start = { log, isServing: async () => true, timeoutMs: 0, excerpt: String };
+  const start = { log, find: async () => true, timeoutMs: 0, excerpt: String };
   await t.throwsAsync(startDaemon(KIND, { ...start, command: ['/there/is/none', []] }), {
     code: 'KEEPALIVED_MISSING',
     message: 'Cannot start "/there/is/none"',
@@ -60,7 +60,7 @@ test('startDaemon() fails with the given code if the program does not exist', as
 
 test('stopDaemon() sends the next signal if the daemon does not end in time', async (t) => {
   const log = join(await folder(t), 'log');
-  const child = await shell(log, 'trap "" TERM; echo ready; while :; do sleep 0.1; done');
+  const { child } = await shell(log, 'trap "" TERM; echo ready; while :; do sleep 0.1; done');
   const exit = once(child, 'exit');
   await stopDaemon(KIND, child.pid ?? 0, 'the.conf', [
     { signal: 'SIGTERM', waitMs: 50 },
