@@ -161,7 +161,7 @@ export class Addresses {
     readonly v4: PoolCount;
     readonly v6: PoolCount;
   }[] {
-    return this.#book.pools.pools.map((pool) => ({
+    return this.#book.pools.all.map((pool) => ({
       pool,
       v4: this.#book.index.count(pool, 'v4'),
       v6: this.#book.index.count(pool, 'v6'),
@@ -257,9 +257,8 @@ export class Addresses {
     }
     const inUse = this.#book.inUse(key);
     const lacks = findMissing(request, this.#book);
-    const { pools, index } = this.#book;
     const decides = this.#decides(key);
-    const { assignment, waitFor } = assignmentOf(request, inUse, lacks, pools, index, decides);
+    const { assignment, waitFor } = assignmentOf(request, inUse, lacks, this.#book, decides);
     this.#waiting.set(key, request.created, decides ? waitFor : []);
     // Another Service of the round has released the address after this Service's turn.
     const isThere = ({ kind }: Found) => kind === 'found';
