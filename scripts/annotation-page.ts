@@ -48,9 +48,9 @@ export function annotationPage(): string {
 }
 
 function section(entry: Annotation<never>): string {
-  const { name, doc, example, kind, aliases = [], needs, perService } = entry;
+  const { name, doc, example, kind, aliases = [], monitors, perService } = entry;
   const lines = [...doc];
-  if (needs) lines.push(`It needs \`${ANNOTATIONS[needs.field].name}\` to be ${oneOf(needs.values)}.`);
+  if (monitors) lines.push(`It needs \`health-monitor\` to be ${oneOf(monitors)}.`);
   if (perService) lines.push('It is for a single Service: the settings cannot set a default.');
   const list = [
     `- Value: ${kind.words}`,

@@ -1,7 +1,7 @@
 // docs/settings.md as one text, made from the table of settings. Pure.
 
 import { defaultInWords, flagExample } from '../agent/settings/help.ts';
-import { allSettings, changeInWords, groups, variableOf } from '../agent/settings/table.ts';
+import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
 
 /** One sentence per line. */
 export function settingsPage(): string {
@@ -43,4 +43,10 @@ export function settingsPage(): string {
     }
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** When a change takes effect, in words. */
+export function changeInWords({ restart }: Setting<unknown>): string {
+  if (restart === true) return 'A change needs a restart';
+  return `A change takes effect on SIGHUP${restart?.inWords ?? ''}`;
 }

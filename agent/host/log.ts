@@ -73,28 +73,22 @@ const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error'];
 const SECRET = /token|passw(or)?d|passphrase|secret|authorization|cookie|credential|certificate|key$|^pem$/i;
 const REDACTED = '[redacted]';
 /** The agent's fields are flat; a deeper value belongs to a library's object. */
-const MAX_DEPTH = 4;
+const MAX_DEPTH = 5;
 
-function readable(fields: LogFields | undefined): LogFields {
+function readable(fields: LogFields = {}): LogFields {
   try {
-    return presentable(fields);
+    const shown = presentable(fields, 0) as Record<string, unknown>;
+    for (const value of Object.values(fields)) {
+      if (value instanceof HeadgateError) shown.code = value.code;
+      else if (value instanceof Error && value.stack !== undefined) shown.stack = redact(value.stack);
+    }
+    return shown;
   } catch (error) {
     return { fields: `Cannot read them: ${messageOf(error)}` };
   }
 }
 
-function presentable(fields: LogFields | undefined): Record<string, unknown> {
-  const shown: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields ?? {})) {
-    shown[name] = SECRET.test(name) ? REDACTED : presentableValue(value, 0);
-    if (!(value instanceof Error)) continue;
-    if (value instanceof HeadgateError) shown.code = value.code;
-    else if (value.stack !== undefined) shown.stack = redact(value.stack);
-  }
-  return shown;
-}
-
-function presentableValue(value: unknown, depth: number): unknown {
+function presentable(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return redact(value);
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -103,12 +97,12 @@ function presentableValue(value: unknown, depth: number): unknown {
   if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
   if (depth === MAX_DEPTH) return '…';
   if (Array.isArray(value) || value instanceof Set)
-    return [...value].map((one) => presentableValue(one, depth + 1));
+    return [...value].map((one) => presentable(one, depth + 1));
   const entries = value instanceof Map ? [...value] : Object.entries(value);
   return Object.fromEntries(
     entries.map(([name, inner]) => [
       name,
-      SECRET.test(String(name)) ? REDACTED : presentableValue(inner, depth + 1),
+      SECRET.test(String(name)) ? REDACTED : presentable(inner, depth + 1),
     ]),
   );
 }

@@ -1,6 +1,7 @@
 // The table of settings: kind, default, documentation, and which changes need a restart. The keys of the file, the flags,
 // the variables, the errors, `--help`, the manual page and docs/settings.md are made from it.
 
+import { kebabCase } from '../base/kebab-case.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import {
@@ -342,19 +343,13 @@ export function needsRestart<T>({ restart }: Setting<T>, from: T, to: T): boolea
   return typeof restart === 'object' ? restart.needRestart(from, to) : restart === true;
 }
 
-/** When a change takes effect, in words. */
-export function changeInWords({ restart }: Setting<unknown>): string {
-  if (restart === true) return 'A change needs a restart';
-  return `A change takes effect on SIGHUP${restart?.inWords ?? ''}`;
-}
-
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(settingsTable, name);
 }
 
 /** `drainTimeout` → `drain-timeout`; `externalIPs` → `external-ips`. */
 export function flagOf(name: string): string {
-  return name.replaceAll(/([a-z])([A-Z])/g, '$1-$2').toLowerCase();
+  return kebabCase(name);
 }
 
 /** `drainTimeout` → `HEADGATE_DRAIN_TIMEOUT`. */

@@ -28,7 +28,7 @@ test.serial('A port that is taken keeps HAProxy from nothing but that port', asy
     (await host.why('default/shop')).problems[0]?.message ?? '',
     /Cannot listen on .*: another program listens/,
   );
-  t.true(agent.hasLogged('HAProxy does not start, looking for what is at fault'));
+  t.true(agent.hasLogged('HAProxy does not start: looking for the cause'));
   await vacated(other);
   await host.soon('the second one is served', () => host.answers(2));
 });

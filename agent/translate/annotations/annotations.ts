@@ -47,12 +47,15 @@ export function readAnnotations(
     else refusals.push(refusal);
   }
   for (const [field, title] of inForce) {
-    const { needs } = ANNOTATIONS[field];
-    if (needs === undefined || needs.values.includes(String(values[needs.field]))) continue;
+    const { monitors } = ANNOTATIONS[field];
+    const monitor = values.healthMonitor;
+    if (monitors === undefined || monitors.some((each) => each === monitor)) continue;
     reset(values, field, defaults);
     inForce.delete(field);
-    const isRefused = given.has(needs.field) && !inForce.has(needs.field);
-    if (!isRefused) refusals.push(`Cannot use ${title}: ${needsWords(needs)}`);
+    const isMonitorRefused = given.has('healthMonitor') && !inForce.has('healthMonitor');
+    if (isMonitorRefused) continue;
+    const needed = `it needs annotation "${PREFIX}health-monitor" to be ${oneOf(monitors)}`;
+    refusals.push(`Cannot use ${title}: ${needed}`);
   }
   for (const field of ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'] as const) {
     const title = inForce.get(field);
@@ -169,11 +172,6 @@ function assign<K extends Field>(
 
 function reset<K extends Field>(values: Draft, field: K, defaults: AnnotationValues): void {
   values[field] = defaults[field];
-}
-
-/** `it needs annotation "headgate.io/health-monitor" to be http or https`. */
-function needsWords({ field, values }: NonNullable<Annotation<unknown>['needs']>): string {
-  return `it needs annotation "${PREFIX}${ANNOTATIONS[field].name}" to be ${oneOf(values)}`;
 }
 
 function unknownRefusals(unknown: readonly string[]): readonly string[] {

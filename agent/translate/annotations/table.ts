@@ -1,7 +1,8 @@
 // The table of the annotations that a Service can have: reading, validation, error messages and docs/annotations.md use
-// it. A new annotation is one field of AnnotationValues and one entry of ANNOTATIONS. Values only.
+// it. A new annotation is one row. Values only.
 
-import type { Algorithm, HealthMonitor, Pool } from '../../model/load-balancer.ts';
+import { kebabCase } from '../../base/kebab-case.ts';
+import type { HealthMonitor } from '../../model/load-balancer.ts';
 import { type Alias, counted, milliseconds, minusOneForNone, seconds, spelled } from './aliases.ts';
 import {
   addressPerFamily,
@@ -28,60 +29,7 @@ import {
 
 export const PREFIX = 'headgate.io/';
 
-/** One field per annotation; durations in milliseconds. */
-export interface AnnotationValues {
-  readonly algorithm: Algorithm;
-  readonly mode: 'tcp' | 'http';
-  readonly healthMonitor: 'none' | HealthMonitor['type'] | 'kube-proxy';
-  readonly healthMonitorPath: string;
-  readonly healthMonitorMethod: 'GET' | 'HEAD' | 'OPTIONS';
-  /** Sorted and merged. */
-  readonly healthMonitorExpectedCodes: string;
-  /** '': any body. */
-  readonly healthMonitorExpectedBody: string;
-  /** '': any body. */
-  readonly healthMonitorExpectedBodyPattern: string;
-  /** '': none. */
-  readonly healthMonitorHost: string;
-  /** '': the name in healthMonitorHost. */
-  readonly healthMonitorSni: string;
-  /** '': the whole server. */
-  readonly healthMonitorGrpcService: string;
-  readonly healthMonitorInterval: number;
-  /** At most the interval. */
-  readonly healthMonitorTimeout: number;
-  readonly healthMonitorRise: number;
-  readonly healthMonitorFall: number;
-  /** 0: the port of the member, or kube-proxy's. */
-  readonly healthMonitorPort: number;
-  readonly proxyProtocol: Pool['proxyProtocol'];
-  readonly acceptProxyProtocol: boolean;
-  readonly timeoutConnect: number;
-  readonly timeoutClient: number;
-  readonly timeoutServer: number;
-  /** 0: not set. */
-  readonly timeoutTunnel: number;
-  readonly timeoutQueue: number;
-  /** 0: no limit. */
-  readonly connectionLimit: number;
-  /** 0: no limit. */
-  readonly rateLimit: number;
-  /** 0: no limit. */
-  readonly memberConnectionLimit: number;
-  /** undefined: the setting `members`. */
-  readonly members: 'pods' | 'nodes' | undefined;
-  readonly whenEmpty: Pool['whenEmpty'];
-  readonly whenAllDown: Pool['whenAllDown'];
-  /** Canonical, at most one per family, in the given order. */
-  readonly loadBalancerIps: readonly string[];
-  /** undefined: any pool that is for the Service. */
-  readonly addressPool: string | undefined;
-  /** undefined: the Service gets whole addresses. */
-  readonly addressSharingKey: string | undefined;
-}
-
-export type Field = keyof AnnotationValues;
-
+/** A row of the table; `T` is the type of its values. */
 export interface Annotation<T> {
   /** Without the prefix. */
   readonly name: string;
@@ -93,23 +41,20 @@ export interface Annotation<T> {
   readonly doc: readonly string[];
   readonly example: string;
   readonly aliases?: readonly Alias[];
-  /** The annotation has an effect only if this field has one of these values. */
-  readonly needs?: { readonly field: Field; readonly values: readonly string[] };
+  /** The annotation has an effect only with one of these values of `health-monitor`. */
+  readonly monitors?: readonly Monitor[];
   /** Makes sense for a single Service only, so that the settings have no default for it. */
   readonly perService?: true;
 }
 
-const monitoredBy = <const T extends readonly AnnotationValues['healthMonitor'][]>(...values: T) =>
-  ({ field: 'healthMonitor', values }) as const;
-const monitored = monitoredBy('tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy');
-const monitoredByHttp = monitoredBy('http', 'https');
-const monitoredByGrpc = monitoredBy('grpc', 'grpcs');
+type Monitor = HealthMonitor['type'] | 'kube-proxy';
+
+const monitored: readonly Monitor[] = ['tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'];
+const monitoredByHttp: readonly Monitor[] = ['http', 'https'];
 const idle = [500 * MILLISECOND, 24 * DAY] as const;
 
-export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K]> } = {
-  algorithm: {
-    name: 'algorithm',
-    kind: choice('round-robin', 'least-connections', 'source-hash', 'random'),
+const TABLE = {
+  algorithm: annotation(choice('round-robin', 'least-connections', 'source-hash', 'random'), {
     default: 'round-robin',
     doc: [
       'How a member is chosen for a new connection.',
@@ -124,10 +69,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
         SOURCE_IP: 'source-hash',
       }),
     ],
-  },
-  mode: {
-    name: 'mode',
-    kind: choice('tcp', 'http'),
+  }),
+  mode: annotation(choice('tcp', 'http'), {
     default: 'tcp',
     doc: [
       'The protocol that the load balancer reads on the TCP ports.',
@@ -136,10 +79,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: 'http',
     aliases: [spelled('x-forwarded-for', { true: 'http', false: 'tcp' })],
-  },
-  healthMonitor: {
-    name: 'health-monitor',
-    kind: choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
+  }),
+  healthMonitor: annotation(choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'), {
     default: 'none',
     doc: [
       'How the load balancer itself probes the members: see [health monitors](health-monitors.md).',
@@ -149,34 +90,26 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: 'http',
     aliases: [spelled('enable-health-monitor', { true: 'tcp', false: 'none' })],
-  },
-  healthMonitorPath: {
-    name: 'health-monitor-path',
-    kind: path,
+  }),
+  healthMonitorPath: annotation(path, {
     default: '/',
     doc: ['The path of the probe, with an optional query.'],
     example: '/healthz?full=1',
-    needs: monitoredByHttp,
-  },
-  healthMonitorMethod: {
-    name: 'health-monitor-method',
-    kind: choice('GET', 'HEAD', 'OPTIONS'),
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorMethod: annotation(choice('GET', 'HEAD', 'OPTIONS'), {
     default: 'GET',
     doc: ['The method of the probe.'],
     example: 'HEAD',
-    needs: monitoredByHttp,
-  },
-  healthMonitorExpectedCodes: {
-    name: 'health-monitor-expected-codes',
-    kind: statusCodes,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorExpectedCodes: annotation(statusCodes, {
     default: '200-399',
     doc: ['The status codes of a healthy member, separated by commas.'],
     example: '200,204,300-308',
-    needs: monitoredByHttp,
-  },
-  healthMonitorExpectedBody: {
-    name: 'health-monitor-expected-body',
-    kind: bodyText,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorExpectedBody: annotation(bodyText, {
     default: '',
     defaultWords: 'none: any body',
     doc: [
@@ -184,11 +117,9 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'The comparison is byte by byte, so upper and lower case differ.',
     ],
     example: '"status":"UP"',
-    needs: monitoredByHttp,
-  },
-  healthMonitorExpectedBodyPattern: {
-    name: 'health-monitor-expected-body-pattern',
-    kind: bodyPattern,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorExpectedBodyPattern: annotation(bodyPattern, {
     default: '',
     defaultWords: 'none: any body',
     doc: [
@@ -196,11 +127,9 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'Only patterns that always match fast are allowed, because HAProxy matches them beside the traffic: characters, `.`, classes such as `[a-z0-9]`, alternatives in a group such as `(UP|OK)`, `^`, `$`, and the counts `?`, `{2}` and `{0,20}` after a single character or class; `*` and `+`, which have no limit, are not allowed.',
     ],
     example: '"status" {0,4}: {0,4}"(UP|OK)"',
-    needs: monitoredByHttp,
-  },
-  healthMonitorHost: {
-    name: 'health-monitor-host',
-    kind: hostAndPort,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorHost: annotation(hostAndPort, {
     default: '',
     defaultWords: 'none',
     doc: [
@@ -208,40 +137,32 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'Without it HTTP probes use version 1.0 and have no `Host` header.',
     ],
     example: 'www.example.com',
-    needs: monitoredBy('http', 'https', 'grpc', 'grpcs'),
-  },
-  healthMonitorSni: {
-    name: 'health-monitor-sni',
-    kind: hostName,
+    monitors: ['http', 'https', 'grpc', 'grpcs'],
+  }),
+  healthMonitorSni: annotation(hostName, {
     default: '',
     defaultWords: 'the name in `health-monitor-host`, if there is one',
     doc: ['The server name in the TLS handshake of the probe (SNI).'],
     example: 'www.example.com',
-    needs: monitoredBy('https', 'tls', 'grpcs'),
-  },
-  healthMonitorGrpcService: {
-    name: 'health-monitor-grpc-service',
-    kind: grpcServiceName,
+    monitors: ['https', 'tls', 'grpcs'],
+  }),
+  healthMonitorGrpcService: annotation(grpcServiceName, {
     default: '',
     defaultWords: 'none: the server as a whole',
     doc: [
       'The service whose health the gRPC probe requests, by its name in the health service of the server.',
     ],
     example: 'shop.v1.Orders',
-    needs: monitoredByGrpc,
-  },
-  healthMonitorInterval: {
-    name: 'health-monitor-interval',
-    kind: duration(500 * MILLISECOND, 5 * MINUTE),
+    monitors: ['grpc', 'grpcs'],
+  }),
+  healthMonitorInterval: annotation(duration(500 * MILLISECOND, 5 * MINUTE), {
     default: 5 * SECOND,
     doc: ['The time from one probe of a member to the next.'],
     example: '10s',
     aliases: [seconds('health-monitor-delay')],
-    needs: monitored,
-  },
-  healthMonitorTimeout: {
-    name: 'health-monitor-timeout',
-    kind: duration(100 * MILLISECOND, MINUTE),
+    monitors: monitored,
+  }),
+  healthMonitorTimeout: annotation(duration(100 * MILLISECOND, MINUTE), {
     default: 3 * SECOND,
     defaultWords: '`3s`, or the interval if it is shorter',
     doc: [
@@ -251,38 +172,30 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: '2s',
     aliases: [seconds('health-monitor-timeout')],
-    needs: monitored,
-  },
-  healthMonitorRise: {
-    name: 'health-monitor-rise',
-    kind: wholeNumber(1, 50),
+    monitors: monitored,
+  }),
+  healthMonitorRise: annotation(wholeNumber(1, 50), {
     default: 2,
     doc: ['How many probes in a row must succeed before a failed member gets traffic again.'],
     example: '3',
     aliases: [counted('health-monitor-max-retries')],
-    needs: monitored,
-  },
-  healthMonitorFall: {
-    name: 'health-monitor-fall',
-    kind: wholeNumber(1, 50),
+    monitors: monitored,
+  }),
+  healthMonitorFall: annotation(wholeNumber(1, 50), {
     default: 3,
     doc: ['How many probes in a row must fail before a member gets no more traffic.'],
     example: '2',
     aliases: [counted('health-monitor-max-retries-down')],
-    needs: monitored,
-  },
-  healthMonitorPort: {
-    name: 'health-monitor-port',
-    kind: wholeNumber(1, 65535),
+    monitors: monitored,
+  }),
+  healthMonitorPort: annotation(wholeNumber(1, 65535), {
     default: 0,
     defaultWords: "the member's own port, or kube-proxy's",
     doc: ['The port of the probe, on the address of the member.'],
     example: '8081',
-    needs: monitored,
-  },
-  proxyProtocol: {
-    name: 'proxy-protocol',
-    kind: choice('none', 'v1', 'v2'),
+    monitors: monitored,
+  }),
+  proxyProtocol: annotation(choice('none', 'v1', 'v2'), {
     default: 'none',
     doc: [
       'The version of the PROXY protocol that sends the client address to members at the start of each connection.',
@@ -290,10 +203,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: 'v2',
     aliases: [spelled('proxy-protocol', { true: 'v1', v1: 'v1', v2: 'v2', false: 'none' })],
-  },
-  acceptProxyProtocol: {
-    name: 'accept-proxy-protocol',
-    kind: bool,
+  }),
+  acceptProxyProtocol: annotation(bool, {
     default: false,
     doc: [
       'Set it if the clients are proxies that begin each connection with a PROXY protocol header of either version.',
@@ -301,10 +212,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'Every client that can connect can then pretend to have any address, also for `spec.loadBalancerSourceRanges` and `rate-limit`: use it only if no client except the proxies can reach this address.',
     ],
     example: 'true',
-  },
-  timeoutConnect: {
-    name: 'timeout-connect',
-    kind: duration(10 * MILLISECOND, 5 * MINUTE),
+  }),
+  timeoutConnect: annotation(duration(10 * MILLISECOND, 5 * MINUTE), {
     default: SECOND,
     doc: [
       'How long a member may take to accept a connection before the next member is tried.',
@@ -312,10 +221,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: '3s',
     aliases: [milliseconds('timeout-member-connect')],
-  },
-  timeoutClient: {
-    name: 'timeout-client',
-    kind: duration(...idle),
+  }),
+  timeoutClient: annotation(duration(...idle), {
     default: 10 * MINUTE,
     doc: [
       'How long a client that must send may send nothing before its connection is closed.',
@@ -324,10 +231,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: '1h',
     aliases: [milliseconds('timeout-client-data')],
-  },
-  timeoutServer: {
-    name: 'timeout-server',
-    kind: duration(...idle),
+  }),
+  timeoutServer: annotation(duration(...idle), {
     default: 10 * MINUTE,
     doc: [
       'How long a member that must send may send nothing before its connection is closed; in HTTP mode, how long it may take to answer.',
@@ -335,29 +240,23 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: '1h',
     aliases: [milliseconds('timeout-member-data')],
-  },
-  timeoutTunnel: {
-    name: 'timeout-tunnel',
-    kind: durationOrOff(500 * MILLISECOND, 24 * DAY),
+  }),
+  timeoutTunnel: annotation(durationOrOff(500 * MILLISECOND, 24 * DAY), {
     default: 0,
     defaultWords: '`0`: `timeout-client` and `timeout-server` apply',
     doc: [
       'How long a connection may be silent in both directions, instead of `timeout-client` and `timeout-server`: in TCP mode after it is established, in HTTP mode after it has become a WebSocket or another tunnel.',
     ],
     example: '12h',
-  },
-  timeoutQueue: {
-    name: 'timeout-queue',
-    kind: duration(10 * MILLISECOND, 10 * MINUTE),
+  }),
+  timeoutQueue: annotation(duration(10 * MILLISECOND, 10 * MINUTE), {
     default: 5 * SECOND,
     doc: [
       'How long a connection waits before it is refused if every member is at its `member-connection-limit`.',
     ],
     example: '30s',
-  },
-  connectionLimit: {
-    name: 'connection-limit',
-    kind: wholeNumber(0, 1_000_000),
+  }),
+  connectionLimit: annotation(wholeNumber(0, 1_000_000), {
     default: 0,
     defaultWords: '`0`: no limit',
     doc: [
@@ -366,10 +265,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: '2000',
     aliases: [minusOneForNone('connection-limit')],
-  },
-  rateLimit: {
-    name: 'rate-limit',
-    kind: wholeNumber(0, 1_000_000),
+  }),
+  rateLimit: annotation(wholeNumber(0, 1_000_000), {
     default: 0,
     defaultWords: '`0`: no limit',
     doc: [
@@ -377,10 +274,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'Further connections are refused at once and do not count, so such a client still gets this many per second.',
     ],
     example: '100',
-  },
-  memberConnectionLimit: {
-    name: 'member-connection-limit',
-    kind: wholeNumber(0, 1_000_000),
+  }),
+  memberConnectionLimit: annotation(wholeNumber(0, 1_000_000), {
     default: 0,
     defaultWords: '`0`: no limit',
     doc: [
@@ -388,10 +283,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'Further connections go to other members, or wait for at most `timeout-queue`.',
     ],
     example: '200',
-  },
-  members: {
-    name: 'members',
-    kind: choice('pods', 'nodes'),
+  }),
+  members: annotation(choice('pods', 'nodes'), {
     default: undefined,
     defaultWords: 'the setting `members`',
     doc: [
@@ -401,10 +294,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'A Service with `allocateLoadBalancerNodePorts: false` always uses its pods.',
     ],
     example: 'pods',
-  },
-  whenEmpty: {
-    name: 'when-empty',
-    kind: choice('reject', 'keep-last'),
+  }),
+  whenEmpty: annotation(choice('reject', 'keep-last'), {
     default: 'reject',
     doc: [
       'What happens when no member is ready.',
@@ -413,10 +304,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'The agent also keeps them in a file for its next start.',
     ],
     example: 'keep-last',
-  },
-  whenAllDown: {
-    name: 'when-all-down',
-    kind: choice('serve', 'reject'),
+  }),
+  whenAllDown: annotation(choice('serve', 'reject'), {
     default: 'serve',
     doc: [
       'What happens when the health monitor finds all ready members down, also if there is only one.',
@@ -424,11 +313,9 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       '`reject` refuses new connections until a probe succeeds.',
     ],
     example: 'reject',
-    needs: monitored,
-  },
-  loadBalancerIps: {
-    name: 'load-balancer-ips',
-    kind: addressPerFamily,
+    monitors: monitored,
+  }),
+  loadBalancerIps: annotation(addressPerFamily, {
     default: [],
     defaultWords: 'none: `spec.loadBalancerIP` applies',
     doc: [
@@ -437,10 +324,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
     ],
     example: '192.0.2.10,2001:db8::10',
     perService: true,
-  },
-  addressPool: {
-    name: 'address-pool',
-    kind: objectName,
+  }),
+  addressPool: annotation(objectName, {
     default: undefined,
     defaultWords: 'the first pool that is for the Service and has a free address',
     doc: [
@@ -448,10 +333,8 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'An address that it already has stays, even if it belongs to another pool.',
     ],
     example: 'internal',
-  },
-  addressSharingKey: {
-    name: 'address-sharing-key',
-    kind: word,
+  }),
+  addressSharingKey: annotation(word, {
     default: undefined,
     defaultWords: 'none: the Service gets whole addresses',
     doc: [
@@ -459,7 +342,29 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
       'They must be in one namespace, unless the pool allows others.',
     ],
     example: 'front',
-  },
+  }),
 };
 
-export const FIELDS = Object.keys(ANNOTATIONS) as readonly Field[];
+export type Field = keyof typeof TABLE;
+export const FIELDS = Object.keys(TABLE) as readonly Field[];
+
+/** One field per annotation; durations in milliseconds. */
+export type AnnotationValues = {
+  readonly [K in Field]: (typeof TABLE)[K]['default'];
+};
+
+/** The table with the names of the annotations: `healthMonitorPath` is `health-monitor-path`. */
+export const ANNOTATIONS = Object.fromEntries(
+  FIELDS.map((field) => [field, { name: kebabCase(field), ...TABLE[field] }]),
+) as unknown as { readonly [K in Field]: Annotation<AnnotationValues[K]> };
+
+type Row<T> = Omit<Annotation<T>, 'name'>;
+
+type Rest<T> = Omit<Row<T>, 'kind' | 'default'>;
+
+/** A row; its default is undefined if nothing stands for an absent annotation. */
+function annotation<T>(kind: Kind<T>, row: Rest<T> & { readonly default: NoInfer<T> }): Row<T>;
+function annotation<T>(kind: Kind<T>, row: Rest<T> & { readonly default: undefined }): Row<T | undefined>;
+function annotation(kind: Kind<unknown>, row: Rest<unknown> & { readonly default: unknown }): Row<unknown> {
+  return { kind: kind as Kind<NonNullable<unknown>>, ...row };
+}

@@ -20,8 +20,6 @@ export interface PoolAddresses {
 /** undefined for a Service without addresses from pools: it has the addresses that it names itself. */
 export type AddressesView = (key: string) => PoolAddresses | undefined;
 
-export const noPools: AddressesView = () => undefined;
-
 const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 
 /** Why this agent does not serve the Service, as a sentence for `why`; undefined if it does. */
