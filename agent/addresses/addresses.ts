@@ -5,7 +5,7 @@
 import { sameValue } from '../base/same-value.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import type { Problem } from '../model/load-balancer.ts';
+import type { Family, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
 import { ClaimBook, type ClaimChange } from './claim-book.ts';
 import type { PoolCount } from './claim-index.ts';
@@ -50,6 +50,10 @@ export interface AddressesOutcome {
   readonly changed: ReadonlySet<string>;
   /** Sorted by name; none on a host that follows. */
   readonly claimChanges: readonly ClaimChange[];
+}
+
+export interface CountedPool extends Record<Family, PoolCount> {
+  readonly pool: AddressPool;
 }
 
 /** So many Services that wait for a pool try it before its free addresses are counted again. */
@@ -150,22 +154,19 @@ export class Addresses {
     return this.#book.pools.problems;
   }
 
-  countOf(name: string): ReturnType<Addresses['counts']>[number] | undefined {
+  countOf(name: string): CountedPool | undefined {
     const pool = this.#book.pools.byName(name);
-    return pool && { pool, v4: this.#book.index.count(pool, 'v4'), v6: this.#book.index.count(pool, 'v6') };
+    return pool && this.#count(pool);
   }
 
   /** In the order of precedence. */
-  counts(): readonly {
-    readonly pool: AddressPool;
-    readonly v4: PoolCount;
-    readonly v6: PoolCount;
-  }[] {
-    return this.#book.pools.pools.map((pool) => ({
-      pool,
-      v4: this.#book.index.count(pool, 'v4'),
-      v6: this.#book.index.count(pool, 'v6'),
-    }));
+  counts(): readonly CountedPool[] {
+    return this.#book.pools.all.map((pool) => this.#count(pool));
+  }
+
+  #count(pool: AddressPool): CountedPool {
+    const { index } = this.#book;
+    return { pool, v4: index.count(pool, 'v4'), v6: index.count(pool, 'v6') };
   }
 
   /** When an update without changes is due, milliseconds since the epoch; Infinity for never. */
@@ -257,9 +258,8 @@ export class Addresses {
     }
     const inUse = this.#book.inUse(key);
     const lacks = findMissing(request, this.#book);
-    const { pools, index } = this.#book;
     const decides = this.#decides(key);
-    const { assignment, waitFor } = assignmentOf(request, inUse, lacks, pools, index, decides);
+    const { assignment, waitFor } = assignmentOf(request, inUse, lacks, this.#book, decides);
     this.#waiting.set(key, request.created, decides ? waitFor : []);
     // Another Service of the round has released the address after this Service's turn.
     const isThere = ({ kind }: Found) => kind === 'found';

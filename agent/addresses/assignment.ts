@@ -2,9 +2,7 @@
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
-import type { ClaimIndex } from './claim-index.ts';
-import { type Found, holderWords } from './find-address.ts';
-import type { PoolIndex } from './pool-index.ts';
+import { type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
 import { whyNotAllowed } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 
@@ -36,18 +34,17 @@ export function assignmentOf(
   request: AddressRequest,
   inUse: readonly AddressClaim[],
   lacks: readonly Found[],
-  pools: PoolIndex,
-  index: ClaimIndex,
+  book: PoolsAndClaims,
   isLeading: boolean,
 ): { readonly assignment: Assignment; readonly waitFor: readonly string[] } {
   const { key, need } = request;
   const claims = request.families.flatMap((family) => inUse.find((claim) => claim.family === family) ?? []);
-  const addresses = claims.map((claim) => assigned(claim, request, pools, index));
+  const addresses = claims.map((claim) => assigned(claim, request, book));
   const waitFor = lacks.flatMap((found) => (found.kind === 'none' ? found.waitFor : []));
   // The address of its status can be adopted as soon as it is free.
   if (lacks.length > 0) waitFor.push(...request.statusIPs.map(({ address }) => `address ${address}`));
   const sharing = claims.flatMap((claim) => {
-    const problems = sharingProblems(request, claim, index);
+    const problems = sharingProblems(request, claim, book);
     // A Service that shares it without a key gets the whole address after the others have gone.
     const mayGrow = claim.ports.length > 0 && claim.sharingKey === '';
     if (problems.length > 0 || mayGrow) waitFor.push(`address ${claim.address}`);
@@ -64,23 +61,18 @@ export function assignmentOf(
       ...(isLeading || hasEnough || need === 'nothing' ? [] : undecided(key, lacks)),
       ...sharing,
       // A host that follows may not have read the pools yet.
-      ...(isLeading || pools.pools.length > 0 ? outOfPoolProblems(key, addresses) : []),
+      ...(isLeading || book.pools.all.length > 0 ? outOfPoolProblems(key, addresses) : []),
     ],
   };
   return { assignment, waitFor };
 }
 
-function assigned(
-  claim: AddressClaim,
-  request: AddressRequest,
-  pools: PoolIndex,
-  index: ClaimIndex,
-): AssignedAddress {
+function assigned(claim: AddressClaim, request: AddressRequest, book: PoolsAndClaims): AssignedAddress {
   const { address, family, name, ports } = claim;
-  const pool = pools.ownerOf(address);
+  const pool = book.pools.ownerOf(address);
   let outOfPool = '';
   if (pool === undefined) outOfPool = 'it belongs to no pool any more';
-  else if (!index.isReservedFor(address, wishOf(request, pool))) {
+  else if (!book.index.isReservedFor(address, wishOf(request, pool))) {
     const why = whyNotAllowed(pool, request);
     if (why !== undefined) outOfPool = `its pool "${pool.name}" ${why}`;
   }
@@ -116,7 +108,7 @@ function undecided(key: string, lacks: readonly Found[]): readonly Problem[] {
 function sharingProblems(
   request: AddressRequest,
   claim: AddressClaim,
-  index: ClaimIndex,
+  book: PoolsAndClaims,
 ): readonly Problem[] {
   if (claim.ports.length === 0) return [];
   const object = `Service ${request.key}`;
@@ -130,15 +122,15 @@ function sharingProblems(
   const granted = new Set(claim.ports.map(portText));
   for (const port of request.ports) {
     if (granted.has(portText(port))) continue;
-    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: ${holderOf(port, claim, index)}`;
+    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: ${holderOf(port, claim, book)}`;
     problems.push({ object, reason: 'AddressInUse', message, port });
   }
   return problems;
 }
 
-function holderOf(port: ClaimedPort, { address, service }: AddressClaim, index: ClaimIndex): string {
+function holderOf(port: ClaimedPort, { address, service }: AddressClaim, book: PoolsAndClaims): string {
   const text = portText(port);
-  const holder = index
+  const holder = book.index
     .at(address)
     .find((other) => other.service !== service && other.ports.some((each) => portText(each) === text));
   return holder === undefined ? 'another Service that shares the address has it' : holderWords(holder);

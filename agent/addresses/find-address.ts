@@ -7,10 +7,12 @@ import { quote } from '../base/quote.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem, ProblemReason } from '../model/load-balancer.ts';
-import type { ClaimIndex } from './claim-index.ts';
-import type { PoolIndex } from './pool-index.ts';
+import type { ClaimBook } from './claim-book.ts';
 import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
 import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
+
+/** Pools and claims, to read. */
+export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index'>;
 
 export type Found =
   | {
@@ -33,17 +35,16 @@ export type Found =
 export function findAddress(
   request: AddressRequest,
   family: Family,
-  pools: PoolIndex,
-  index: ClaimIndex,
+  book: PoolsAndClaims,
   preferred: AddressPool | undefined,
 ): Found {
   const given = request.given.find((one) => one.family === family);
-  if (given !== undefined) return findGiven(request, given.address, pools, index);
-  return findReserved(request, family, pools, index) ?? findAny(request, family, pools, index, preferred);
+  if (given !== undefined) return findGiven(request, given.address, book);
+  return findReserved(request, family, book) ?? findAny(request, family, book, preferred);
 }
 
-function findGiven(request: AddressRequest, address: string, pools: PoolIndex, index: ClaimIndex): Found {
-  const pool = pools.ownerOf(address);
+function findGiven(request: AddressRequest, address: string, book: PoolsAndClaims): Found {
+  const pool = book.pools.ownerOf(address);
   const none = (reason: ProblemReason, why: string, waitFor: readonly string[] = []): Found => {
     const message = `Cannot give ${address}: ${why}`;
     const problem: Problem = { object: `Service ${request.key}`, reason, message };
@@ -51,7 +52,7 @@ function findGiven(request: AddressRequest, address: string, pools: PoolIndex, i
   };
   if (pool === undefined) return none('AddressNotInPool', 'it belongs to no address pool');
   const wish = wishOf(request, pool);
-  if (!index.isReservedFor(address, wish)) {
+  if (!book.index.isReservedFor(address, wish)) {
     const why = whyNotAllowed(pool, request) ?? (pool.draining ? 'is draining' : undefined);
     if (why !== undefined) {
       // A reservation would permit it.
@@ -59,7 +60,7 @@ function findGiven(request: AddressRequest, address: string, pools: PoolIndex, i
     }
   }
   const evicted: AddressClaim[] = [];
-  for (const claim of index.blockers(address, wish)) {
+  for (const claim of book.index.blockers(address, wish)) {
     if (!givesWay(claim, request)) {
       return none('AddressInUse', blockerWords(claim, wish), [`address ${address}`]);
     }
@@ -93,17 +94,12 @@ function blockerWords(claim: AddressClaim, wish: Wish): string {
 }
 
 /** A reservation that names the Service overrules the rules of the pools, but not the pool that the Service names. */
-function findReserved(
-  request: AddressRequest,
-  family: Family,
-  pools: PoolIndex,
-  index: ClaimIndex,
-): Found | undefined {
-  for (const { address, family: other } of index.reservationsFor(request.key)) {
-    const pool = pools.ownerOf(address);
+function findReserved(request: AddressRequest, family: Family, book: PoolsAndClaims): Found | undefined {
+  for (const { address, family: other } of book.index.reservationsFor(request.key)) {
+    const pool = book.pools.ownerOf(address);
     if (other !== family || pool === undefined) continue;
     if (request.pool !== undefined && request.pool !== pool.name) continue;
-    if (isEmpty(index.blockers(address, wishOf(request, pool))))
+    if (isEmpty(book.index.blockers(address, wishOf(request, pool))))
       return { kind: 'found', address, pool, evicted: [] };
   }
   return undefined;
@@ -112,21 +108,20 @@ function findReserved(
 function findAny(
   request: AddressRequest,
   family: Family,
-  pools: PoolIndex,
-  index: ClaimIndex,
+  book: PoolsAndClaims,
   preferred: AddressPool | undefined,
 ): Found {
-  const allowed = pools.pools.filter(
-    (pool) => pools.size(pool, family) > 0n && whyNothingNew(pool, request) === undefined,
+  const allowed = book.pools.all.filter(
+    (pool) => book.pools.size(pool, family) > 0n && whyNothingNew(pool, request) === undefined,
   );
   const inOrder =
     preferred !== undefined && allowed.includes(preferred)
       ? [preferred, ...allowed.filter((pool) => pool !== preferred)]
       : allowed;
-  const address = sharedAddress(request, family, inOrder, pools, index);
+  const address = sharedAddress(request, family, inOrder, book);
   if (address !== undefined) return { kind: 'found', ...address, evicted: [] };
   for (const pool of inOrder) {
-    const free = freeAddress(request, family, pool, pools, index);
+    const free = freeAddress(request, family, pool, book);
     if (free !== undefined) return { kind: 'found', address: free, pool, evicted: [] };
   }
   const waitFor = inOrder.map((pool) => `pool ${family} ${pool.name}`);
@@ -134,7 +129,7 @@ function findAny(
   const isHopeless = inOrder.length === 0;
   return {
     kind: 'none',
-    problem: pendingProblem(request, family, inOrder, pools),
+    problem: pendingProblem(request, family, inOrder, book),
     waitFor,
     isHopeless,
   };
@@ -145,19 +140,18 @@ function sharedAddress(
   request: AddressRequest,
   family: Family,
   allowed: readonly AddressPool[],
-  pools: PoolIndex,
-  index: ClaimIndex,
+  book: PoolsAndClaims,
 ): { readonly address: string; readonly pool: AddressPool } | undefined {
   if (request.sharingKey === '') return undefined;
   const candidates: { address: string; pool: AddressPool; rank: number }[] = [];
-  for (const address of index.sharedBy(request.sharingKey)) {
+  for (const address of book.index.sharedBy(request.sharingKey)) {
     if (address.includes(':') !== (family === 'v6')) continue;
-    const pool = pools.ownerOf(address);
+    const pool = book.pools.ownerOf(address);
     const rank = pool === undefined ? -1 : allowed.indexOf(pool);
     if (pool !== undefined && rank >= 0) candidates.push({ address, pool, rank });
   }
   candidates.sort((a, b) => a.rank - b.rank || (a.address < b.address ? -1 : 1));
-  return candidates.find(({ address, pool }) => isEmpty(index.blockers(address, wishOf(request, pool))));
+  return candidates.find(({ address, pool }) => isEmpty(book.index.blockers(address, wishOf(request, pool))));
 }
 
 /** Linear probing from the hash of the Service's name, or of the group that shares the address. */
@@ -165,13 +159,12 @@ function freeAddress(
   request: AddressRequest,
   family: Family,
   pool: AddressPool,
-  pools: PoolIndex,
-  index: ClaimIndex,
+  book: PoolsAndClaims,
 ): string | undefined {
-  if (index.count(pool, family).free === 0n) return undefined;
-  for (const number of pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
+  if (book.index.count(pool, family).free === 0n) return undefined;
+  for (const number of book.pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
     const address = addressText(number, family);
-    if (index.isUnclaimed(address)) return address;
+    if (book.index.isUnclaimed(address)) return address;
   }
   return undefined;
 }
@@ -189,14 +182,14 @@ function pendingProblem(
   request: AddressRequest,
   family: Family,
   allowed: readonly AddressPool[],
-  pools: PoolIndex,
+  book: PoolsAndClaims,
 ): Problem {
   const { key, pool: name } = request;
-  const pool = name === undefined ? undefined : pools.byName(name);
+  const pool = name === undefined ? undefined : book.pools.byName(name);
   const refusal = pool && whyNothingNew(pool, request);
   const why =
     refusal === undefined
-      ? pendingWords(request, family, allowed, pools)
+      ? pendingWords(request, family, allowed, book)
       : `pool ${quote(pool?.name ?? '')} ${refusal}`;
   const reason = refusal === undefined ? 'AddressPending' : 'AddressNotAllowed';
   return { object: `Service ${key}`, reason, message: `It has no IP${family} address yet: ${why}` };
@@ -207,7 +200,7 @@ function pendingWords(
   request: AddressRequest,
   family: Family,
   allowed: readonly AddressPool[],
-  pools: PoolIndex,
+  book: PoolsAndClaims,
 ): string {
   const { pool: name } = request;
   if (allowed.length > 0) {
@@ -217,11 +210,11 @@ function pendingWords(
     return `no free ${what} in ${allowed.length === 1 ? 'pool' : 'pools'} ${names.join(', ')}${more}`;
   }
   if (name !== undefined) {
-    return pools.byName(name) === undefined
+    return book.pools.byName(name) === undefined
       ? `there is no pool ${quote(name)}`
       : `pool ${quote(name)} has no IP${family} addresses`;
   }
-  const [pool] = pools.pools.filter((one) => pools.size(one, family) > 0n);
+  const [pool] = book.pools.all.filter((one) => book.pools.size(one, family) > 0n);
   if (pool === undefined) return `there is no pool with IP${family} addresses`;
   return `no pool is for this Service: pool ${quote(pool.name)} ${whyNothingNew(pool, request) ?? 'has none'}`;
 }

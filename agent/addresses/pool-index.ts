@@ -22,7 +22,7 @@ const FAMILIES = ['v4', 'v6'] as const;
 
 export class PoolIndex {
   /** In the order of precedence. */
-  readonly pools: readonly AddressPool[];
+  readonly all: readonly AddressPool[];
   /** Pools that overlap, and pools with the same name. */
   readonly problems: readonly Problem[];
   readonly #byName = new Map<string, AddressPool>();
@@ -32,9 +32,9 @@ export class PoolIndex {
 
   constructor(pools: readonly AddressPool[]) {
     const problems: Problem[] = [];
-    this.pools = withoutDoubles(pools, problems).sort(byPrecedence);
+    this.all = withoutDoubles(pools, problems).sort(byPrecedence);
     const taken: PoolRanges[] = [];
-    for (const pool of this.pools) {
+    for (const pool of this.all) {
       this.#byName.set(pool.name, pool);
       const ranges = { v4: merged(pool, 'v4'), v6: merged(pool, 'v6') };
       for (const earlier of taken) problems.push(...overlapProblems(earlier, { pool, ranges }));

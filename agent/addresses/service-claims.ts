@@ -51,7 +51,7 @@ export function acquire(request: AddressRequest, book: ClaimBook): void {
   let isShort = false;
   for (const family of missingFamilies(request, book)) {
     const preferred = taken[0]?.one.pool ?? poolInUse(request, book);
-    const one = findAddress(request, family, book.pools, book.index, preferred);
+    const one = findAddress(request, family, book, preferred);
     if (one.kind === 'found') taken.push({ family, one });
     else isShort = true;
     if (one.kind === 'found' && request.need === 'one') break;
@@ -66,9 +66,7 @@ export function acquire(request: AddressRequest, book: ClaimBook): void {
 /** What can be found now for each family that the Service lacks. */
 export function findMissing(request: AddressRequest, book: ClaimBook): readonly Found[] {
   const preferred = poolInUse(request, book);
-  return missingFamilies(request, book).map((family) =>
-    findAddress(request, family, book.pools, book.index, preferred),
-  );
+  return missingFamilies(request, book).map((family) => findAddress(request, family, book, preferred));
 }
 
 /** Of those in use, one for each requested family: the requested address, otherwise the oldest. */

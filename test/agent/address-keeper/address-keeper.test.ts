@@ -238,8 +238,8 @@ test('A host that is not the leader follows claims, and decides when it becomes 
 
   const theirs = claim('192-0-2-9', { address: '192.0.2.9', service: 'default/web', serviceUID: 'u-web' });
   keeper.take(cluster.apply({ upserted: [stored(theirs)], removed: [] }, 'api'));
-  await until('it is followed', () => addressesOf('default/web')?.length === 1);
-  t.true(told.includes('default/web'));
+  const isFollowed = (): boolean => addressesOf('default/web')?.length === 1;
+  await until('it is followed and reported', () => isFollowed() && told.includes('default/web'));
   t.deepEqual(addressesOf('default/web'), ['192.0.2.9']);
 
   place.leads = true;

@@ -191,7 +191,7 @@ test('Overlapping pools are both reported, and the addresses belong to the first
     pool('c', ['192.0.2.0/26', '203.0.113.1'], { priority: 1 }),
   ]);
   t.deepEqual(
-    index.pools.map(({ name }) => name),
+    index.all.map(({ name }) => name),
     ['c', 'a', 'b'],
   );
   t.deepEqual(
@@ -201,7 +201,7 @@ test('Overlapping pools are both reported, and the addresses belong to the first
     ['c', 'b', 'b', 'a', 'c', undefined],
   );
   t.deepEqual(
-    index.pools.map((one) => [index.size(one, 'v4'), index.total(one, 'v4')]),
+    index.all.map((one) => [index.size(one, 'v4'), index.total(one, 'v4')]),
     [
       [65n, 65n],
       [384n, 384n],
@@ -222,7 +222,7 @@ test('Overlapping pools are both reported, and the addresses belong to the first
 test('A pool of the settings replaces one of the API with the same name', (t) => {
   const settings = pool('a', ['192.0.2.1']);
   const index = new PoolIndex([{ ...pool('a', ['192.0.2.2']), source: 'api' }, settings]);
-  t.deepEqual(index.pools, [settings]);
+  t.deepEqual(index.all, [settings]);
   t.deepEqual(
     index.problems.map(({ reason }) => reason),
     ['DuplicateObject'],
