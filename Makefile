@@ -1,4 +1,4 @@
-# Headgate's targets. `make` alone lists them.
+# The targets of Headgate. `make` without a target lists them.
 
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
@@ -7,22 +7,22 @@ DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make install   installs what is missing: HAProxy, Node and the packages of package.json'
-	@echo 'make demo      shows a rolling update without a failed request (DEMO_ONCE=1: stops by itself)'
-	@echo 'make test-fast runs the tests that need nothing but Node, in less than a minute'
-	@echo 'make test      runs the checks and all tests (ALLOW_SKIP=1: those that cannot run here are skipped),'
-	@echo '               or some files or folders (FILES="test/agent/base test/real/vrrp.test.ts")'
-	@echo 'make test-matrix  runs those with a real HAProxy or keepalived against each version that Debian has (MATRIX="haproxy 3.2")'
-	@echo 'make soak      changes endpoints 200 times a second, takes the API server away, has a pair live, each for MINUTES=5'
-	@echo 'make deb       builds the Debian package in .cache/deb (REVISION=1)'
-	@echo 'make test-deb  builds it and looks into it: lintian, an unpacked copy that renders'
-	@echo 'make image     builds the root filesystem of a host in .cache/image with debootstrap, boots it and asks it (root)'
-	@echo 'make test-image  lives through the life of the package on a real systemd, from installation to purge (root)'
-	@echo 'make bench     measures, writes bench/results.json (ROWS=PATTERN: some of the rows)'
-	@echo 'make check     lints, checks types and generated documents'
-	@echo 'make format    formats and repairs what the linter can'
-	@echo 'make docs      writes the generated documents'
-	@echo 'make clean     removes what was installed or generated inside this directory'
+	@echo 'make install     installs missing programs: HAProxy, Node and the packages of package.json'
+	@echo 'make demo        runs the agent under load and shows that no request fails (DEMO_ONCE=1 ends it after the table)'
+	@echo 'make test-fast   runs the tests that need only Node, in less than a minute'
+	@echo 'make test        runs the checks and all tests (ALLOW_SKIP=1 skips tests whose requirements are missing),'
+	@echo '                 or the files and folders in FILES (FILES="test/agent/base test/real/vrrp.test.ts")'
+	@echo 'make test-matrix runs the tests with a real HAProxy or keepalived on each Debian version (MATRIX="haproxy 3.2")'
+	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair'
+	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1)'
+	@echo 'make test-deb    builds the Debian package, runs lintian, and renders with an unpacked copy'
+	@echo 'make image       builds the root filesystem of a host in .cache/image with debootstrap and boots it (root)'
+	@echo 'make test-image  tests the package on a real systemd, from installation to purge (root)'
+	@echo 'make bench       runs the benchmarks and writes bench/results.json (ROWS=PATTERN selects rows)'
+	@echo 'make check       runs the linter, the type checker and the checks of generated documents'
+	@echo 'make format      formats the files and fixes what the linter can fix'
+	@echo 'make docs        writes the generated documents'
+	@echo 'make clean       removes installed and generated files inside this directory'
 
 install:
 	@sh scripts/install.sh

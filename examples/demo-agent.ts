@@ -1,4 +1,4 @@
-// The agent of the demonstration: `bin/headgate run` with folders of its own, and what it says about itself.
+// Starts the agent of the demonstration with its own folders, and reads its metrics and its log.
 
 import type { ChildProcess } from 'node:child_process';
 import { execFile } from 'node:child_process';
@@ -10,14 +10,14 @@ import { fileURLToPath } from 'node:url';
 import { end, start } from './demo-processes.ts';
 
 const program = fileURLToPath(new URL('../bin/headgate', import.meta.url));
-/** Debian keeps haproxy in /usr/sbin, which an ordinary user's PATH does not have. */
+/** Debian installs haproxy in /usr/sbin, which an ordinary user's PATH lacks. */
 const PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
 
 export class DemoAgent {
   readonly manifests: string;
   readonly log: string;
   readonly runtimeDir: string;
-  /** Where /metrics is. */
+  /** The address and port of /metrics. */
   address = '';
   readonly #stateDir: string;
   #process: ChildProcess | undefined;
@@ -36,7 +36,7 @@ export class DemoAgent {
     await mkdir(this.manifests);
   }
 
-  /** Resolves when HAProxy serves what the manifests say. */
+  /** Resolves when HAProxy serves the manifests. */
   async start(): Promise<void> {
     const log = openSync(this.log, 'a');
     const flags = [
@@ -53,12 +53,14 @@ export class DemoAgent {
     for (const until = performance.now() + 30_000; !(await this.#isReady()); await delay(20)) {
       const hasEnded = this.#process.exitCode !== null || this.#process.signalCode !== null;
       if (!hasEnded && performance.now() < until) continue;
-      const said = await readFile(this.log, 'utf8');
-      throw new Error(`The agent ${hasEnded ? 'ended' : 'is not ready after 30 s'}:\n${said.slice(-3_000)}`);
+      const text = await readFile(this.log, 'utf8');
+      throw new Error(
+        `The agent ${hasEnded ? 'has ended' : 'is not ready after 30 s'}:\n${text.slice(-3_000)}`,
+      );
     }
   }
 
-  /** The agent stops HAProxy too; where it cannot any more, this does. */
+  /** Stops the agent, and HAProxy if the agent has left it running. */
   async stop(): Promise<void> {
     if (this.#process !== undefined) await end(this.#process, 15_000);
     const pid = Number.parseInt(
@@ -69,17 +71,17 @@ export class DemoAgent {
     if (pid > 1 && command.includes(this.#stateDir)) process.kill(pid, 'SIGTERM');
   }
 
-  /** The reloads of HAProxy so far, done or failed. */
+  /** The number of successful and failed reloads of HAProxy so far. */
   async reloads(): Promise<number> {
     const text = await (await fetch(`http://${this.address}/metrics`)).text();
     const values = [...text.matchAll(/^headgate_haproxy_reloads_total\{[^}]*\} (\d+)$/gm)];
     return values.reduce((sum, [, value]) => sum + Number(value), 0);
   }
 
-  /** What `headgate COMMAND` prints, whatever its exit status. */
-  ask(...command: readonly string[]): Promise<string> {
+  /** Resolves with the output of `headgate COMMAND`, with any exit status. */
+  command(...words: readonly string[]): Promise<string> {
     return new Promise((resolve) => {
-      const args = [...command, '--runtime-dir', this.runtimeDir];
+      const args = [...words, '--runtime-dir', this.runtimeDir];
       execFile(program, args, { env: cleanEnvironment() }, (_, stdout, stderr) => resolve(stdout + stderr));
     });
   }
@@ -92,7 +94,7 @@ export class DemoAgent {
   }
 }
 
-/** Without the settings of whoever looks at the demonstration. */
+/** The environment without settings of the user's own agent. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('HEADGATE_'));
   return { ...Object.fromEntries(kept), PATH };

@@ -1,6 +1,6 @@
-// The load of the demonstration, in a process of its own: some clients that keep their connection, and new connections
-// at an even rate; modest, because it shares the processors with all it measures.
-// demo-load.ts URL; demo-traffic.ts says what it understands.
+// The process that creates the load of the demonstration: clients that keep their connection, and new connections at an
+// even rate. The load is small, because it shares the processors with HAProxy and the agent.
+// demo-load.ts URL. demo-traffic.ts sends it messages.
 
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,20 +9,22 @@ import { get } from './demo-request.ts';
 export interface LoadReport {
   readonly requests: number;
   readonly failed: number;
-  /** Sent again, because a kept connection had just been closed. */
+  /** Requests that were sent again, because HAProxy had just closed the kept connection. */
   readonly resent: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Of the first few that failed. */
+  /** The errors of the first failed requests. */
   readonly errors: readonly string[];
 }
 
 const KEEPING_CLIENTS = 8;
-/** Milliseconds between a kept connection's answer and its next request, and between two new connections. */
-const PAUSE = 20;
-const EVERY = 5;
+/** From an answer on a kept connection to its next request. */
+const PAUSE_MS = 20;
+/** Between two new connections. */
+const CONNECT_INTERVAL_MS = 5;
 
+/** The requests between two reports. */
 class Span {
   readonly #latencies: number[] = [];
   readonly #errors: string[] = [];
@@ -49,7 +51,7 @@ class Span {
     while (this.#pending > 0) await delay(5);
   }
 
-  /** Waits for the requests that are under way. */
+  /** Waits for the answers to all requests of the span. */
   async report(): Promise<LoadReport> {
     await this.nothingPending();
     const sorted = this.#latencies.sort((a, b) => a - b);
@@ -78,14 +80,14 @@ if (import.meta.main) {
   process.once('disconnect', () => process.exit(0));
   setInterval(() => {
     if (!isHeld) void span.count(url, false);
-  }, EVERY);
+  }, CONNECT_INTERVAL_MS);
   for (let client = 0; client < KEEPING_CLIENTS; client++)
     void keep(new Agent({ keepAlive: true, maxSockets: 1 }));
 
   async function keep(agent: Agent): Promise<void> {
     for (;;) {
       if (!isHeld) await span.count(url, agent);
-      await delay(PAUSE);
+      await delay(PAUSE_MS);
     }
   }
 }

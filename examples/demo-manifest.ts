@@ -1,4 +1,4 @@
-// The manifests of the demonstration, written as one should write a file that somebody watches: whole, by a rename.
+// The manifests of the demonstration. A rename replaces a file, so that the agent never reads half of it.
 
 import { rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path';
 export interface ManifestEndpoint {
   readonly name: string;
   readonly address: string;
-  /** `leaving`: a pod that terminates but still serves. */
+  /** A leaving endpoint terminates but still serves. */
   readonly state: 'ready' | 'leaving';
 }
 
@@ -48,7 +48,7 @@ function endpointText({ name, address, state }: ManifestEndpoint): string {
 `;
 }
 
-/** Resolves when the new text is what a reader finds. */
+/** Resolves when a reader finds the new text. */
 export async function writeManifest(path: string, text: string): Promise<void> {
   const draft = join(dirname(path), `.${basename(path)}.draft`);
   await writeFile(draft, text);

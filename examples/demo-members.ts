@@ -1,4 +1,4 @@
-// The members of the demonstration: each a process on a loopback address of its own, as a pod has one, all on one port.
+// Starts and stops the members of the demonstration. Each is a process with its own loopback address; all have one port.
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { end, nextMessage, start } from './demo-processes.ts';
 
 export interface Member {
-  /** `web-1`, as a pod would be called. */
+  /** The name of a pod, such as `web-1`. */
   readonly name: string;
   readonly address: string;
   readonly process: ChildProcess;
@@ -15,7 +15,7 @@ export interface Member {
 
 const program = fileURLToPath(new URL('member.ts', import.meta.url));
 
-/** Starts members number `from` to `to`; resolves when all of them listen. */
+/** Starts the members with the numbers `from` to `to`; resolves when all of them listen. */
 export function startMembers(from: number, to: number, port: number): Promise<readonly Member[]> {
   const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
   return Promise.all(
@@ -30,19 +30,19 @@ export function startMembers(from: number, to: number, port: number): Promise<re
   );
 }
 
-/** As Kubernetes ends a pod; resolves when it is gone. */
+/** Ends a member with SIGTERM, as Kubernetes ends a pod; resolves when it has ended. */
 export function stopMember({ process }: Member): Promise<void> {
   return end(process, 5_000);
 }
 
-/** Without notice; resolves when it is gone, until when the kernel goes on accepting connections for it. */
+/** Resolves when the member has ended; until then the kernel accepts connections for it. */
 export async function killMember({ process }: Member): Promise<void> {
   const exited = once(process, 'exit');
   process.kill('SIGKILL');
   await exited;
 }
 
-/** Ports, all different, that were free on every address a moment ago. */
+/** Returns different ports that were free on all addresses a moment ago. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '0.0.0.0'));
   await Promise.all(servers.map((server) => once(server, 'listening')));

@@ -1,4 +1,4 @@
-// What the demonstration does to its Services while the load runs, phase by phase.
+// The phases of the demonstration: the changes of its Services under load.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DemoAgent } from './demo-agent.ts';
@@ -9,25 +9,25 @@ import type { DemoTraffic } from './demo-traffic.ts';
 export interface Stage {
   readonly agent: DemoAgent;
   readonly traffic: DemoTraffic;
-  /** Gets the traffic; has members 1 and 2. */
+  /** The Service under load, with members 1 and 2 at the start. */
   readonly web: DemoPool;
-  /** Has one member at a time, so that the first new connection after an edit shows it. */
+  /** A Service with one member at a time, so that the first new connection after an edit shows the new member. */
   readonly single: DemoPool;
   readonly memberPort: number;
-  /** Members 3 to 20, which are in no manifest yet. */
+  /** Members 3 to 20, which no manifest contains at the start. */
   readonly spare: readonly Member[];
 }
 
 export interface PhaseResult {
   /** Milliseconds from each edit to the first answer that shows it. */
   readonly edits?: readonly number[];
-  /** What there is to say about it. */
+  /** A line for the table. */
   readonly remark?: string;
 }
 
 export interface Phase {
   readonly name: string;
-  /** Whether HAProxy has to be reloaded for it; where not, a reload is a fault. */
+  /** Whether the phase needs a reload of HAProxy; if not, a reload is a fault. */
   readonly reloads: boolean;
   readonly run: (stage: Stage) => Promise<PhaseResult>;
 }
@@ -78,12 +78,12 @@ export const phases: readonly Phase[] = [
     reloads: false,
     async run({ agent, web }) {
       const [oldest] = web.members;
-      if (oldest === undefined) throw new Error('There is no member left');
+      if (oldest === undefined) throw new Error('The Service has no member');
       const { answer } = await web.beginSlowAnswer(oldest);
       await web.retire([oldest], agent);
       const { member, resent } = await answer;
-      if (member !== oldest.name || resent) throw new Error(`${oldest.name} was cut off in an answer`);
-      return { remark: `${member} was in the middle of a slow answer and finished it` };
+      if (member !== oldest.name || resent) throw new Error(`The answer of ${oldest.name} was cut off`);
+      return { remark: `${member} finished its slow answer while it drained` };
     },
   },
   {
@@ -91,14 +91,14 @@ export const phases: readonly Phase[] = [
     reloads: false,
     async run({ traffic, web }) {
       const [oldest] = web.members;
-      if (oldest === undefined) throw new Error('There is no member left');
-      // A request that it had in hand would be lost with it, whatever stands before it.
+      if (oldest === undefined) throw new Error('The Service has no member');
+      // A request that the member has received is lost with any load balancer.
       await traffic.without(() => killMember(oldest));
       await delay(1_000);
       await web.remove([oldest]);
       await delay(500);
       return {
-        remark: `${oldest.name} got SIGKILL between two requests; the manifest said so only a second later`,
+        remark: `${oldest.name} got SIGKILL between two requests; the manifest followed a second later`,
       };
     },
   },
@@ -136,17 +136,17 @@ export const phases: readonly Phase[] = [
       await api.add(web.members);
       const edits = [await api.untilAnswered(web.members)];
       while ((await agent.reloads()) === before) await delay(20);
-      return { edits, remark: 'a new port is what HAProxy has to be reloaded for' };
+      return { edits, remark: 'HAProxy needs a reload for a new port' };
     },
   },
 ];
 
-/** What the agent says about a file, as soon as it says something. */
+/** Resolves with the problem of a file when the agent reports one. */
 async function problemAt(agent: DemoAgent, path: string): Promise<string> {
   for (const until = performance.now() + 10_000; performance.now() < until; ) {
-    const lines = (await agent.ask('status')).split('\n');
+    const lines = (await agent.command('status')).split('\n');
     const found = lines.find((line) => line.trimStart().startsWith(path));
     if (found !== undefined) return found.slice(found.lastIndexOf(path) + path.length + 1);
   }
-  throw new Error(`The agent does not say that ${path} is broken`);
+  throw new Error(`The agent does not report a problem of ${path}`);
 }

@@ -1,4 +1,4 @@
-// A Service of the demonstration: who is in its manifest, and how long an edit takes to become traffic.
+// A Service of the demonstration: edits its manifest and measures the time until the traffic follows.
 
 import { readFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
@@ -9,14 +9,15 @@ import { manifestText, writeManifest } from './demo-manifest.ts';
 import { type Member, stopMember } from './demo-members.ts';
 import { type Answer, get } from './demo-request.ts';
 
-/** Milliseconds. */
-const DEADLINE = 10_000;
-/** What `headgate why --json` says of a listener. */
+const DEADLINE_MS = 10_000;
+
+/** A listener in the output of `headgate why --json`. */
 interface Explained {
   readonly members: readonly { readonly name: string; readonly haproxy: string }[];
 }
 
-const NOT_YET = ['ECONNREFUSED', 'ECONNRESET'];
+/** Errors of a port on which HAProxy does not listen yet. */
+const NOT_LISTENING = ['ECONNREFUSED', 'ECONNRESET'];
 
 export class DemoPool {
   readonly url: string;
@@ -28,7 +29,7 @@ export class DemoPool {
   readonly #leaving = new Set<Member>();
   #hasAnswered = false;
 
-  /** Writes nothing yet. Both ports are of loopback addresses: the Service's of 127.0.0.1, the members' of their own. */
+  /** Writes no file. The Service listens on `port` of 127.0.0.1, the members on `memberPort` of their own addresses. */
   constructor(directory: string, name: string, port: number, memberPort: number) {
     this.url = `http://127.0.0.1:${port}/`;
     this.path = join(directory, `${name}.yaml`);
@@ -37,7 +38,7 @@ export class DemoPool {
     this.#memberPort = memberPort;
   }
 
-  /** Those in the manifest, the oldest first. */
+  /** The members in the manifest, the oldest first. */
   get members(): readonly Member[] {
     return this.#members;
   }
@@ -52,17 +53,17 @@ export class DemoPool {
     return this.#write();
   }
 
-  /** Puts one member in the place of all others. */
+  /** Replaces all members with one. */
   moveTo(member: Member): Promise<void> {
     this.#members = [member];
     return this.#write();
   }
 
   /**
-   * As Kubernetes takes pods away: they terminate in the manifest, and it loses them when they are gone. Each is told
-   * to end once it gets no new connections, which is what a pod's `preStop` waits for.
+   * Removes members as Kubernetes removes pods: they terminate in the manifest until they have ended. A member gets SIGTERM
+   * when it receives no new connections, as after a pod's `preStop`.
    */
-  async retire(members: readonly Member[], agent: Pick<DemoAgent, 'ask'>): Promise<void> {
+  async retire(members: readonly Member[], agent: Pick<DemoAgent, 'command'>): Promise<void> {
     for (const member of members) this.#leaving.add(member);
     await this.#write();
     await this.#untilDrained(members, agent);
@@ -71,26 +72,26 @@ export class DemoPool {
   }
 
   /**
-   * Milliseconds from now until one of these answers; asks on new connections, one after the other, and goes on where
-   * nothing listens yet, or only the agent, which tries for a moment whether the port is free.
+   * Resolves with the milliseconds from now until one of the members answers. Sends requests on new connections, one after
+   * the other, and continues if no process listens yet, or only the agent, which tests for a moment that the port is free.
    */
   async untilAnswered(members: readonly Member[]): Promise<number> {
     const names = members.map(({ name }) => name);
-    for (const began = performance.now(); performance.now() < began + DEADLINE; ) {
+    for (const began = performance.now(); performance.now() < began + DEADLINE_MS; ) {
       try {
         const { member } = await get(this.url, false);
         this.#hasAnswered = true;
         if (names.includes(member)) return performance.now() - began;
       } catch (error) {
-        const isThere = this.#hasAnswered || !NOT_YET.includes((error as NodeJS.ErrnoException).code ?? '');
-        if (isThere) throw error;
+        const { code = '' } = error as NodeJS.ErrnoException;
+        if (this.#hasAnswered || !NOT_LISTENING.includes(code)) throw error;
         await delay(2);
       }
     }
-    throw new Error(`None of ${names.join(', ')} answers at ${this.url} within ${DEADLINE} ms`);
+    throw new Error(`None of ${names.join(', ')} answers at ${this.url} within ${DEADLINE_MS} ms`);
   }
 
-  /** Has a member begin an answer that takes a second; resolves, wrapped, once it is at it. */
+  /** Resolves when the member has begun an answer that takes a second, with the promise of that answer. */
   async beginSlowAnswer({ name }: Member): Promise<{ readonly answer: Promise<Answer> }> {
     for (;;) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -104,22 +105,22 @@ export class DemoPool {
     }
   }
 
-  /** Writes a text that is no YAML, and gives the function that undoes it. */
+  /** Writes a text that is not YAML; resolves with a function that restores the manifest. */
   async breakManifest(): Promise<() => Promise<void>> {
     const text = await readFile(this.path, 'utf8');
     await writeManifest(this.path, text.replace('endpoints:', 'endpoints: ['));
     return () => writeManifest(this.path, text);
   }
 
-  /** As HAProxy has acknowledged it. */
-  async #untilDrained(members: readonly Member[], agent: Pick<DemoAgent, 'ask'>): Promise<void> {
+  /** Resolves when HAProxy has acknowledged that the members drain. */
+  async #untilDrained(members: readonly Member[], agent: Pick<DemoAgent, 'command'>): Promise<void> {
     const names = members.map(({ address }) => `${address}:${this.#memberPort}`);
-    for (const until = performance.now() + DEADLINE; performance.now() < until; ) {
-      const { listeners } = JSON.parse(await agent.ask('why', `default/${this.#name}`, '--json'));
+    for (const until = performance.now() + DEADLINE_MS; performance.now() < until; ) {
+      const { listeners } = JSON.parse(await agent.command('why', `default/${this.#name}`, '--json'));
       const all = (listeners as readonly Explained[]).flatMap((listener) => listener.members);
       if (all.every(({ name, haproxy }) => haproxy !== 'ready' || !names.includes(name))) return;
     }
-    throw new Error(`HAProxy does not drain ${names.join(', ')} within ${DEADLINE} ms`);
+    throw new Error(`HAProxy does not drain ${names.join(', ')} within ${DEADLINE_MS} ms`);
   }
 
   #write(): Promise<void> {

@@ -1,5 +1,5 @@
-// The processes that the demonstration starts, so that none of them outlives it. Each has a session of its own: Ctrl-C
-// reaches the demonstration alone, which then ends the others in order, by their ids.
+// Starts the processes of the demonstration and ends all of them. Each has its own session, so that Ctrl-C reaches only the
+// demonstration, which then ends the others in order.
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const running = new Set<ChildProcess>();
 
-/** Starts a program; a script of this directory with `process.execPath` and an `ipc` channel. */
+/** A script of this directory needs `process.execPath` and an `ipc` channel. */
 export function start(program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   const child = spawn(program, args, { detached: true, ...options });
   running.add(child);
@@ -16,12 +16,12 @@ export function start(program: string, args: readonly string[], options: SpawnOp
   return child;
 }
 
-/** Resolves with the next message of it; fails where it ends before. `what` says who it is. */
-export async function nextMessage(child: ChildProcess, what: string): Promise<unknown> {
+/** Resolves with the next message. `name` is for the error. Errors: the process ends before. */
+export async function nextMessage(child: ChildProcess, name: string): Promise<unknown> {
   const waiting = new AbortController();
   const { signal } = waiting;
   const ended = once(child, 'exit', { signal }).then(() => {
-    throw new Error(`${what} has ended by itself`);
+    throw new Error(`${name} has ended unexpectedly`);
   });
   try {
     const [message] = await Promise.race([once(child, 'message', { signal }), ended]);
@@ -31,18 +31,18 @@ export async function nextMessage(child: ChildProcess, what: string): Promise<un
   }
 }
 
-/** Ends one: SIGTERM, and SIGKILL where that does not do within `patience` milliseconds. */
-export async function end(child: ChildProcess, patience: number): Promise<void> {
+/** Sends SIGTERM, and SIGKILL if the process has not ended after `patienceMs`. */
+export async function end(child: ChildProcess, patienceMs: number): Promise<void> {
   if (!running.has(child)) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
-  await Promise.race([exited, delay(patience, undefined, { ref: false })]);
+  await Promise.race([exited, delay(patienceMs, undefined, { ref: false })]);
   if (!running.has(child)) return;
   child.kill('SIGKILL');
   await exited;
 }
 
-/** Ends all that still run, without ceremony. */
+/** Kills all running processes. */
 export async function endAll(): Promise<void> {
   await Promise.all(
     [...running].map(async (child) => {

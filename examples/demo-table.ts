@@ -1,4 +1,4 @@
-// The table of the demonstration, row by row as the phases end; in colour where the output is a terminal.
+// Prints the table of the demonstration, one row after each phase, with colours on a terminal.
 
 import { styleText } from 'node:util';
 import type { LoadReport } from './demo-load.ts';
@@ -38,14 +38,14 @@ export function printRow(row: Row): void {
   if (remark !== undefined) console.log(styleText('dim', `  ${remark}`));
 }
 
-/** What went wrong, a line each; none where all is well. */
+/** A line for each fault. */
 export function faultsOf(rows: readonly Row[]): readonly string[] {
   return rows.flatMap(({ phase, failed, errors, reloads }) => [
     ...(failed > 0
       ? [`${phase.name}: ${counted(failed, 'request')} failed: ${[...new Set(errors)].join('; ')}`]
       : []),
     ...(reloads > 0 && !phase.reloads
-      ? [`${phase.name}: ${counted(reloads, 'reload')}, where none is needed`]
+      ? [`${phase.name}: ${counted(reloads, 'reload')}, but the phase needs none`]
       : []),
   ]);
 }
@@ -62,7 +62,7 @@ ${sum((row) => row.requests).toLocaleString('en')} requests, ${sum((row) => row.
 From the end of an edit to the first answer of the new member: ${editsInWords(edits)}.`);
   if (resent > 0) {
     console.log(
-      `Sent again on a new connection, as HTTP clients do, because a kept one ended before a byte of the answer: ${resent}.`,
+      `${counted(resent, 'request')} sent again on a new connection, as HTTP clients do, because a kept connection had ended.`,
     );
   }
 }
@@ -74,7 +74,7 @@ function editsInWords(edits: readonly number[]): string {
   return `median ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms of ${edits.length} edits`;
 }
 
-/** The first column begins at the left, numbers end at the right, the last column takes what there is. */
+/** Aligns the first column to the left and numbers to the right; the last column has no width. */
 function aligned(cell: string, column: number): string {
   const width = WIDTHS[column] ?? 0;
   return column === 0 ? cell.padEnd(width) : cell.padStart(width);

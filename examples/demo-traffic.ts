@@ -1,4 +1,4 @@
-// The load of the demonstration, as seen from the outside: a process to which one sends a word and that answers each.
+// Controls the process of demo-load.ts with messages, each of which it answers.
 
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -10,26 +10,26 @@ const program = fileURLToPath(new URL('demo-load.ts', import.meta.url));
 export class DemoTraffic {
   readonly #process: ChildProcess;
 
-  /** Begins at once. */
+  /** Starts the load at once. */
   constructor(url: string) {
     this.#process = start(process.execPath, [program, url], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
   }
 
-  /** What came of the requests that began since the report before. */
+  /** Reports the requests that began since the last report. */
   async report(): Promise<LoadReport> {
-    return (await this.#say('report')) as LoadReport;
+    return (await this.#send('report')) as LoadReport;
   }
 
-  /** Does something while no request is under way, and none begins. */
+  /** Runs `act` without open requests. */
   async without(act: () => Promise<void>): Promise<void> {
-    await this.#say('hold');
+    await this.#send('hold');
     await act();
-    await this.#say('go');
+    await this.#send('go');
   }
 
-  #say(word: 'report' | 'hold' | 'go'): Promise<unknown> {
+  #send(word: 'report' | 'hold' | 'go'): Promise<unknown> {
     const answer = nextMessage(this.#process, 'The load');
     this.#process.send(word);
     return answer;

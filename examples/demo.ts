@@ -1,6 +1,6 @@
-// `make demo`: a Service under load is scaled, drained, killed, replaced and broken, and no request fails.
-// Everything is on loopback, in a temporary directory, and needs no root. With DEMO_ONCE=1 it ends after the table, with
-// a status other than 0 if a request failed, or a reload came where none should; otherwise it stays until Ctrl-C, to be played with.
+// `make demo`: scales a Service under load, drains, kills and replaces its members, and breaks its manifest; no request
+// fails. Runs on loopback in a temporary directory without root. Continues until Ctrl-C for experiments; with DEMO_ONCE=1
+// it ends after the table, with a status other than 0 if a request failed or HAProxy had a needless reload.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,10 +20,11 @@ const isOnce = !['', '0', undefined].includes(process.env.DEMO_ONCE);
 const directory = await mkdtemp(join(tmpdir(), 'headgate-demo-'));
 const agent = new DemoAgent(directory);
 let isFinishing = false;
-/** The exit status: bad until the table has shown otherwise. */
-let verdict = 1;
+/** 0 only after a table without faults. */
+let exitStatus = 1;
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void finish(verdict));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => void finish(exitStatus));
 try {
   const rows: Row[] = [];
   const stage = await setTheStage();
@@ -31,12 +32,12 @@ try {
   const faults = faultsOf(rows);
   printSummary(rows);
   for (const fault of faults) console.log(styleText(['red', 'bold'], `FAILED: ${fault}`));
-  verdict = faults.length === 0 ? 0 : 1;
+  exitStatus = faults.length === 0 ? 0 : 1;
   if (!isOnce) await stay(stage);
-  await finish(verdict);
+  await finish(exitStatus);
 } catch (error) {
-  // What breaks while everything is being ended is no news.
-  if (!isFinishing) console.error(`The demonstration cannot go on: ${(error as Error).message}`);
+  // Errors while the processes end are expected.
+  if (!isFinishing) console.error(`The demonstration has failed: ${(error as Error).message}`);
   await finish(1);
 }
 
@@ -72,34 +73,34 @@ async function show(stage: Stage, rows: Row[]): Promise<void> {
   }
 }
 
-/** Until Ctrl-C, with the load going on. */
+/** Continues the load until Ctrl-C. */
 async function stay({ traffic, web, memberPort }: Stage): Promise<never> {
   const [spare] = await startMembers(MEMBERS + 10, MEMBERS + 10, memberPort);
   const command = (words: string): string => `bin/headgate ${words} --runtime-dir ${agent.runtimeDir}`;
   console.log(`
-Everything goes on until Ctrl-C.
-  Ask the Service:      curl ${web.url}
-  Edit its manifest:    ${web.path}
-  Add an endpoint:      ${spare?.address} (${spare?.name} runs, but is not in the manifest)
-  Ask the agent:        ${command('why default/web')}
+The load continues until Ctrl-C. Try:
+  A request:            curl ${web.url}
+  Edit the manifest:    ${web.path}
+  Add an endpoint:      ${spare?.address} (${spare?.name} runs, but the manifest does not contain it)
+  Agent's state:        ${command('why default/web')}
                         ${command('status')}
   Metrics:              curl http://${agent.address}/metrics
-  Its log:              ${agent.log}
+  Agent's log:          ${agent.log}
 `);
   for (let requests = 0, failed = 0; ; await delay(1_000)) {
     const report = await traffic.report();
     requests += report.requests;
     failed += report.failed;
-    progress(`Since then ${requests.toLocaleString('en')} requests, ${failed} failed`);
+    progress(`Since the table: ${requests.toLocaleString('en')} requests, ${failed} failed`);
   }
 }
 
-/** A line on a terminal that the next one replaces. */
+/** Replaces the progress line on a terminal. */
 function progress(text: string): void {
   if (process.stdout.isTTY && !isFinishing) process.stdout.write(`\r\x1b[K${text}`);
 }
 
-/** Ends everything that was started, the agent before what it sends traffic to, and leaves nothing behind. */
+/** Ends the agent, then the members and the load, and removes all files. */
 async function finish(status: number): Promise<never> {
   if (isFinishing) return new Promise<never>(() => undefined);
   progress('');

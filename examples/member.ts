@@ -1,12 +1,11 @@
-// A member for demonstrations: a small HTTP server on one address and port that says who it is.
-// member.ts ADDRESS PORT [NAME]
-// SIGTERM ends it as a pod should end: it serves on for a moment, so that the load balancer can take it out first,
-// asks clients to reconnect meanwhile, and leaves when its connections have ended.
+// A member for demonstrations: a small HTTP server that answers with its name. member.ts ADDRESS PORT [NAME]
+// On SIGTERM it ends as a pod should: it serves for a moment, so that the load balancer can drain it, tells clients to
+// reconnect, and exits when its connections have ended.
 
 import { createServer } from 'node:http';
 
-/** Milliseconds from SIGTERM to the end of listening: what `preStop: sleep` is for a pod. */
-const GRACE = 500;
+/** From SIGTERM to the end of listening, like a pod's `preStop: sleep`. */
+const GRACE_MS = 500;
 
 const [address = '127.0.0.2', port = '8081', name = `${address}:${port}`] = process.argv.slice(2);
 let isLeaving = false;
@@ -14,20 +13,20 @@ let isLeaving = false;
 const server = createServer((request, response) => {
   response.setHeader('x-member', name);
   if (isLeaving) response.setHeader('connection', 'close');
-  // /slow takes its time, to be seen to come to its end while the member drains.
+  // A slow answer shows that a draining member finishes its answers.
   const wait = request.url === '/slow' ? 1_000 : 0;
   if (wait === 0) return void response.end(`Hello from ${name}\n`);
-  // Whoever asks sees that it has begun.
+  // The client sees that the answer has begun.
   response.flushHeaders();
   setTimeout(() => response.end(`Hello from ${name}, after ${wait} ms\n`), wait);
 });
 
 process.once('SIGTERM', () => {
   isLeaving = true;
-  // Timers come first after a stall: those who have connected meanwhile are let in before nobody is any more.
-  setTimeout(() => setImmediate(() => server.close(() => process.exit(0))), GRACE);
+  // After a stall Node runs timers first, so this accepts the connections of the stall before it stops listening.
+  setTimeout(() => setImmediate(() => server.close(() => process.exit(0))), GRACE_MS);
 });
-// Whoever started it with a channel has gone.
+// The process that started it has ended.
 process.once('disconnect', () => process.exit(0));
 server.once('error', (error) => {
   console.error(`Cannot listen on ${address} port ${port}: ${error.message}`);

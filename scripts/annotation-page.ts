@@ -1,4 +1,4 @@
-// docs/annotations.md as one text, made from the table of annotations. Pure.
+// The text of docs/annotations.md, built from the table of annotations. Pure.
 
 import { oneOf } from '../agent/translate/annotations/kinds.ts';
 import { ANNOTATIONS, type Annotation, FIELDS, PREFIX } from '../agent/translate/annotations/table.ts';
@@ -28,7 +28,7 @@ Blanks around a value are ignored.
 A value has at most 512 characters.
 
 A duration is one whole number with its unit: \`500ms\`, \`5s\`, \`2m\`, \`1h\`, \`7d\`.
-A number without a unit is refused, because HAProxy and Octavia would read it as milliseconds and Kubernetes' probes as seconds.
+A number without a unit is not allowed, because HAProxy and Octavia read it as milliseconds and Kubernetes' probes as seconds.
 
 The setting \`defaults\` changes the defaults of all Services; see [settings](settings.md).
 An annotation always has precedence over it.

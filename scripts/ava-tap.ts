@@ -1,7 +1,6 @@
-// AVA's own command line, with a repair: its TAP reporter crashes on a test that hangs or ends the process
-// (https://github.com/avajs/ava/issues/3461), and on an error that says no place, as those of node:fs/promises do; it
-// then names neither that test nor any after it. And it ends with the files that took longest:
-// '#   12.3 s  test/a.test.ts'.
+// AVA's command line with two fixes and an addition. AVA's TAP reporter crashes on a test that hangs or ends its process
+// (https://github.com/avajs/ava/issues/3461), and on an error without a place in its stack, such as those of
+// node:fs/promises. The addition prints the slowest files at the end: '#   12.3 s  test/a.test.ts'.
 
 import { isMapping } from '../agent/base/validate.ts';
 
@@ -25,15 +24,16 @@ interface TapReporter {
   endRun(): void;
 }
 
-const LONGEST = 20;
+const SLOWEST_FILES = 20;
 
 const reporter: { readonly default: { readonly prototype: TapReporter } } = await import(
   new URL('lib/reporters/tap.js', ava).href
 );
 const { prototype } = reporter.default;
 const { consumeStateChange, writeTest, writeCrash, endRun } = prototype;
-/** By file, performance.now(). */
+/** File → its start, by performance.now(). */
 const begun = new Map<string, number>();
+/** File → milliseconds. */
 const took = new Map<string, number>();
 prototype.consumeStateChange = function (change) {
   const { type, testFile } = change;
@@ -50,21 +50,21 @@ prototype.writeCrash = function (event, title) {
 };
 prototype.endRun = function () {
   endRun.call(this);
-  const longest = [...took].sort(([, a], [, b]) => b - a).slice(0, LONGEST);
-  for (const [file, time] of longest)
+  const slowest = [...took].sort(([, a], [, b]) => b - a).slice(0, SLOWEST_FILES);
+  for (const [file, time] of slowest)
     this.reportStream.write(`#   ${(time / 1_000).toFixed(1)} s  ${this.relativeFile(file)}\n`);
 };
 
-/** The reporter makes such errors itself, and then takes them for what a worker has sent. */
+/** The reporter creates such errors itself but expects the form that a worker sends. */
 function serialised(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   return { type: 'native', name: error.name, originalError: error, stack: error.stack };
 }
 
-/** The second line of the stack is taken for the place of the error. */
+/** The reporter reads the place of an error from the second line of its stack. */
 function placed(error: unknown): unknown {
   if (!isMapping(error) || typeof error.stack !== 'string' || error.stack.trim().includes('\n')) return error;
-  return { ...error, stack: `${error.stack}\n    at a place that is not known` };
+  return { ...error, stack: `${error.stack}\n    at an unknown place` };
 }
 
 await import(new URL('entrypoints/cli.js', ava).href);

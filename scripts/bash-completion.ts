@@ -1,5 +1,5 @@
-// Bash completion for `headgate`: commands, their own flags and those of the settings, and the values of flags that are
-// a choice; where it has nothing to say bash completes the names of files. Pure.
+// The bash completion for `headgate`: commands, their flags, the flags of the settings, and the values of flags with a
+// fixed choice. In all other places bash completes file names. Pure.
 
 import { commands, nameOf } from '../agent/cli/cli.ts';
 import { allSettings, flagOf } from '../agent/settings/table.ts';

@@ -1,5 +1,5 @@
-// Builds the root filesystem of a load-balancer host, boots it and asks it for an answer: build-image.ts [--output DIR]
-// [--config FILE] [--vrrp]. Writes DIR/headgate-rootfs_VERSION_ARCH.tar.gz and names it. Needs root, for debootstrap.
+// Builds the root filesystem of a load-balancer host, boots it and tests that it serves: build-image.ts [--output DIR]
+// [--config FILE] [--vrrp]. Writes DIR/headgate-rootfs_VERSION_ARCH.tar.gz and prints its path. Needs root.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -19,7 +19,7 @@ const { values } = parseArgs({
 });
 if (process.getuid?.() !== 0) {
   console.error(
-    'Cannot build an image without root: debootstrap makes devices and owners, and the boot needs namespaces',
+    'Cannot build an image without root: debootstrap creates devices and sets owners, and the boot needs namespaces',
   );
   process.exit(1);
 }
@@ -29,7 +29,7 @@ try {
   const deb = execFileSync(process.execPath, [join(repository, 'scripts/build-deb.ts'), '--output', work], {
     encoding: 'utf8',
   }).trim();
-  console.log(`The package ${basename(deb)}, ${megabytes(deb)}`);
+  console.log(`Built the package ${basename(deb)}, ${megabytes(deb)}`);
   const root = join(work, 'root');
   mkdirSync(root, { mode: 0o755 });
   const config = values.config === '' ? '' : resolve(values.config);
@@ -47,8 +47,8 @@ try {
   const image = join(output, basename(made));
   execFileSync('mv', [made, `${image}.part`]);
   renameSync(`${image}.part`, image);
-  console.log(`The root filesystem ${image}, ${megabytes(image)}`);
-  console.log('Booting its systemd in namespaces, with a client and a member beside it');
+  console.log(`Built the root filesystem ${image}, ${megabytes(image)}`);
+  console.log('Booting its systemd in namespaces, with a client and a member');
   const { status } = spawnSync(process.execPath, ['node_modules/.bin/ava', 'test/image/boot.test.ts'], {
     cwd: repository,
     stdio: 'inherit',

@@ -1,6 +1,6 @@
-// Puts the agent and the packages that it imports into one file, dist/agent.mjs, which bin/headgate runs while no source
-// is newer: four hundred modules fewer to find, read and keep in memory. The only user of the esbuild package.
-// bundle.ts [FILE]: another file to write, in a folder beside agent/, health/ and templates/.
+// Bundles the agent and its packages into dist/agent.mjs, which bin/headgate runs while no source is newer. One file
+// instead of hundreds of modules starts faster and takes less memory.
+// bundle.ts [FILE] writes another file, in a folder beside agent/, health/ and templates/.
 
 import { mkdirSync, readFileSync, renameSync, utimesSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -9,11 +9,11 @@ import { build, type Plugin } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Loaded by the few agents whose kubeconfig needs it. */
-const SELDOM = ['@kubernetes/client-node'];
+/** Only some kubeconfigs need this package. */
+const EXTERNAL = ['@kubernetes/client-node'];
 
 export async function bundle(file: string): Promise<void> {
-  // What is written from now on is newer than the bundle.
+  // A source that changes during the build must be newer than the bundle.
   const began = new Date();
   const draft = join(dirname(file), `.${process.pid}.${basename(file)}`);
   mkdirSync(dirname(file), { recursive: true });
@@ -24,15 +24,15 @@ export async function bundle(file: string): Promise<void> {
     platform: 'node',
     format: 'esm',
     target: 'node22',
-    external: SELDOM,
+    external: EXTERNAL,
     plugins: [ownPlaces, withoutUnused],
-    // Names and lines stay, so that the stack of an error can be read.
+    // Names and lines stay, so that stacks of errors are readable.
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 120,
-    // V8 keeps a text in one byte for each character only where all are Latin; esbuild writes the others as escapes.
+    // V8 stores a source in one byte for each character only if all characters are Latin.
     charset: 'ascii',
-    // CommonJS packages call it.
+    // CommonJS packages call require().
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
     },
@@ -42,7 +42,7 @@ export async function bundle(file: string): Promise<void> {
   renameSync(draft, file);
 }
 
-/** A source finds templates and pages from where it stands, and still does so from inside the bundle. */
+/** A source finds templates and pages relative to its own path, so each source in the bundle keeps its original URL. */
 const ownPlaces: Plugin = {
   name: 'own places',
   setup: ({ onLoad }) => {
@@ -55,7 +55,7 @@ const ownPlaces: Plugin = {
   },
 };
 
-/** What packages load for what nobody here does: gateways to push metrics to, loggers in threads, traces. */
+/** Modules of packages for features that the agent does not use: pushing metrics, logging in threads, traces. */
 const UNUSED = /^(?:\.\/lib\/pushgateway|thread-stream|@opentelemetry\/api)$/;
 
 const withoutUnused: Plugin = {

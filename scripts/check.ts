@@ -1,5 +1,5 @@
-// Everything that is checked without running the agent: lint and format, types, generated documents.
-// `make check` runs it, and so does `make test`, before the tests.
+// Checks the repository without running the agent: lint and format, types, wording, generated documents.
+// `make check` runs the checks, and `make test` runs them before the tests.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ export function allChecks(): Check[] {
   return checks;
 }
 
-/** Runs the checks one after the other, shows the output of those that fail and returns their names. */
+/** Runs the checks one after the other. Prints the output of failed checks and returns their names. */
 export async function runChecks(checks: readonly Check[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { name, args } of checks) {

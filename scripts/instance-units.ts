@@ -1,7 +1,7 @@
-// From the units of the one load balancer of a host to those of an instance, of which a host has several: each has its
-// folders, its settings and its network namespace. Pure.
+// Turns the units of a host's only load balancer into template units for several instances, each with its own folders,
+// settings and network namespace. Pure.
 
-/** What differs, in the order in which it is applied. */
+/** The differences, in the order in which they are applied. */
 const CHANGES: readonly [from: RegExp, to: string][] = [
   [/^# The agent\. /m, '# The agent of an instance. '],
   [/^(Description=.*)$/m, '$1, instance %i\nRequires=headgate-prepare@%i.service'],
@@ -13,10 +13,10 @@ const CHANGES: readonly [from: RegExp, to: string][] = [
   [/:headgate\.(kubeconfig|pair)$/gm, ':headgate@%i.$1'],
 ];
 
-/** The units that have instances. */
+/** The units with a template unit. */
 export const instantiated = ['headgate', 'headgate-haproxy', 'headgate-keepalived'];
 
-/** `text` is the unit of the host's one load balancer. */
+/** `text` is the unit without an instance. */
 export function instanceUnit(text: string): string {
   return CHANGES.reduce((unit, [from, to]) => unit.replace(from, to), text);
 }

@@ -1,4 +1,4 @@
-// The manual pages headgate(8) and headgate.yaml(5), from the commands and the table of settings. Pure.
+// The manual pages headgate(8) and headgate.yaml(5), built from the usage texts and the table of settings. Pure.
 
 import { commands, exitStatus } from '../agent/cli/cli.ts';
 import { defaultInWords, flagExample, plain } from '../agent/settings/help.ts';
@@ -7,7 +7,7 @@ import { changeInWords } from './settings-page.ts';
 
 export interface ManualDate {
   readonly version: string;
-  /** As `2026-11-20`. */
+  /** Such as `2026-11-20`. */
   readonly date: string;
 }
 
@@ -25,28 +25,28 @@ export function commandPage({ version, date }: ManualDate): string {
     section(
       'DESCRIPTION',
       text(
-        'Reads Services and EndpointSlices from a Kubernetes cluster or from folders of manifests, and keeps HAProxy and keepalived at exactly what they ask for.',
+        'Reads Services and EndpointSlices from a Kubernetes cluster or from folders of manifests, and keeps HAProxy and keepalived in exactly the state that these objects describe.',
       ),
       '.PP',
       text(
-        'HAProxy and keepalived run in units of their own. Stopping, killing or upgrading the agent touches no traffic.',
+        'HAProxy and keepalived run in their own units, so stopping, killing or upgrading the agent does not affect traffic.',
       ),
     ),
     section('COMMANDS', ...commands.flatMap(({ usage, purpose }) => entry(usage, [purpose]))),
     section(
       'OPTIONS',
-      text('What the flags mean is in'),
+      text('The flags are described in'),
       '.BR headgate.yaml (5).',
       ...allSettings().map(
         ([name, setting]) => `.TP\n.B ${escaped(`--${flag(name, setting)}`)}\n${text(summary(setting.doc))}`,
       ),
-      ...entry('--config FILE', ['The file of settings.']),
+      ...entry('--config FILE', ['The settings file.']),
     ),
     section(
       'ENVIRONMENT',
-      ...entry('HEADGATE_CONFIG', ['The file of settings, as --config.']),
+      ...entry('HEADGATE_CONFIG', ['The settings file, like --config.']),
       ...entry('HEADGATE_STATE_DIR, HEADGATE_LISTEN and so on', [
-        'Every setting, see headgate.yaml(5); flags have precedence.',
+        'Every setting has a variable, see headgate.yaml(5). Flags have precedence.',
       ]),
     ),
     section(
@@ -55,15 +55,15 @@ export function commandPage({ version, date }: ManualDate): string {
     ),
     section(
       'SIGNALS',
-      ...entry('SIGTERM, SIGINT', ['The agent ends; traffic goes on.']),
-      ...entry('SIGHUP', ['The agent reads its settings again and logs what differs.']),
+      ...entry('SIGTERM, SIGINT', ['The agent ends; traffic continues.']),
+      ...entry('SIGHUP', ['The agent reads its settings again and logs the differences.']),
     ),
     section(
       'FILES',
-      ...entry('/etc/headgate/headgate.yaml', ['The settings of the units of the package.']),
-      ...entry('/etc/credstore/headgate.kubeconfig', ['The credentials for the cluster, if there are any.']),
-      ...entry('/etc/credstore/headgate.pair', ['The credentials of the pair, if there are any.']),
-      ...entry('/var/lib/headgate', ['The last good state, from which a host serves after a reboot.']),
+      ...entry('/etc/headgate/headgate.yaml', ['The settings of headgate.service.']),
+      ...entry('/etc/credstore/headgate.kubeconfig', ['Optional credentials for the cluster.']),
+      ...entry('/etc/credstore/headgate.pair', ['Optional credentials of the pair.']),
+      ...entry('/var/lib/headgate', ['The last good state, which a host serves after a reboot.']),
       ...entry('/run/headgate', ['Sockets and process ids.']),
     ),
     section(
@@ -72,7 +72,7 @@ export function commandPage({ version, date }: ManualDate): string {
       ...entry('headgate-haproxy.service', ['HAProxy.']),
       ...entry('headgate-keepalived.service', ['keepalived, on hosts that hold VIPs by VRRP.']),
       ...entry('headgate@NAME.service, headgate-haproxy@NAME.service, headgate-keepalived@NAME.service', [
-        'The same for a load balancer in the network namespace NAME, with the settings /etc/headgate/NAME.yaml.',
+        'The same units for a load balancer in the network namespace NAME with the settings /etc/headgate/NAME.yaml.',
       ]),
     ),
     section('SEE ALSO', '.BR headgate.yaml (5),', '.BR haproxy (1),', '.BR keepalived (8)'),
@@ -87,11 +87,11 @@ export function settingsPage({ version, date }: ManualDate): string {
     section(
       'DESCRIPTION',
       text(
-        'A YAML file with one mapping. Each key is also a flag, which has precedence, and a variable of the environment, which comes second. An unknown key is an error, and so is a value that is not allowed; all errors are listed at once.',
+        'A YAML file with one mapping. Each key also has a flag and an environment variable: a flag has precedence over a variable, and a variable over the file. An unknown key or a value that is not allowed is an error; the agent lists all errors at once.',
       ),
       '.PP',
       text(
-        'Relative paths start from the directory of the file. On SIGHUP the agent reads the file again; it logs what changed, and what needs a restart.',
+        'Relative paths start from the directory of the file. On SIGHUP the agent reads the file again and logs each change, and the changes that need a restart.',
       ),
     ),
     ...groups.map((group) =>
@@ -138,7 +138,7 @@ function entry(tag: string, paragraphs: readonly string[]): readonly string[] {
   return ['.TP', `.B ${escaped(tag)}`, text(first), ...more.flatMap((each) => ['.IP', text(each)])];
 }
 
-/** A line of its own, which roff takes for text whatever it begins with. */
+/** A line that roff reads as text, even if it begins like a request. */
 function text(words: string): string {
   return escaped(words).replace(/^(?=[.'])/, '\\&');
 }

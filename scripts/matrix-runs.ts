@@ -1,12 +1,13 @@
-// Which versions of HAProxy and keepalived are tested together, and of which of the two the tests run: the installed
-// ones, then each HAProxy that Debian has besides, with the newest keepalived; then what has met nobody so far. Pure.
+// Chooses the pairs of HAProxy and keepalived versions to test: first the installed pair, then each other HAProxy of Debian
+// with the newest keepalived, then each keepalived that has had no run. Pure.
 
 import type { Daemon } from '../test/support/repository/tests-of.ts';
 
-/** A program of one version; undefined where it cannot be had. */
+/** A version of a program. */
 export interface Program {
-  /** The whole version, or what is known of it: '3.2.26', '3.2', '(installed)'. */
+  /** The whole version, or its known part: '3.2.26', '3.2', '(installed)'. */
   readonly version: string;
+  /** undefined if the program is not available. */
   readonly path: string | undefined;
 }
 
@@ -14,13 +15,13 @@ export type Host = Readonly<Record<Daemon, Program>>;
 
 export interface MatrixRun {
   readonly host: Host;
-  /** Those whose tests run: each version's run once. */
+  /** The daemons whose tests run; each version has one run. */
   readonly daemons: readonly Daemon[];
 }
 
 const DAEMONS: readonly Daemon[] = ['haproxy', 'keepalived'];
 
-/** `others`: oldest first. `daemon` and `version` narrow it: '3.2' means '3.2.26' as well. */
+/** `others` has the oldest version first. `daemon` and `version` select runs: '3.2' includes '3.2.26'. */
 export function matrixRuns(
   installed: Host,
   others: Readonly<Record<Daemon, readonly Program[]>>,
@@ -36,7 +37,7 @@ export function matrixRuns(
   const tested = new Set<string>();
   const isDue = (of: Daemon, host: Host): boolean => {
     const name = `${of} ${host[of].version}`;
-    // A keepalived waits for a HAProxy that can be had.
+    // A keepalived needs an available HAProxy.
     if (tested.has(name) || (of === 'keepalived' && host.haproxy.path === undefined)) return false;
     tested.add(name);
     return (

@@ -1,16 +1,16 @@
-// An environment in which a test finds Node and a few small tools of every Unix, and no other program.
+// An environment whose PATH has Node and a few standard tools, and no other program.
 
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 const TOOLS = ['sh', 'cat', 'cut', 'dirname', 'env', 'find', 'grep', 'gzip', 'mkfifo', 'readlink', 'sleep'];
 
-/** `folder` is made, or made again, and is the whole PATH. */
+/** Replaces `folder` and makes it the whole PATH. */
 export function onlyNode(env: NodeJS.ProcessEnv, folder: string): NodeJS.ProcessEnv {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const tool of TOOLS) symlinkSync(join('/bin', tool), join(folder, tool));
   symlinkSync(process.execPath, join(folder, 'node'));
-  // bin/headgate adds the folders of daemons to PATH: they have no daemon of these names.
+  // bin/headgate adds the folders of daemons to PATH, so the daemons get names that do not exist.
   return { ...env, PATH: folder, HAPROXY: 'no-haproxy', KEEPALIVED: 'no-keepalived' };
 }

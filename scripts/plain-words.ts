@@ -1,5 +1,5 @@
-// Finds words that plain English has a better one for, in the lines that a branch adds: comments, string literals and
-// documents. Words in backticks are quoted and left alone. Without Git or its history there is nothing to look at.
+// Finds words with a plainer alternative in the lines that a branch adds: in comments, string literals and documents.
+// Words in backticks are quotes and allowed. Without Git or its history it finds nothing.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ export interface AddedLine {
   readonly text: string;
 }
 
-/** With what to write instead. */
+/** Each word with its alternative. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
-  // At the beginning of a sentence, with a clause that follows from it.
+  // At the beginning of a sentence, before its main clause.
   [/(?:^|[.;:] |["'`*] ?)Where [^,.;:]{4,80}, (?!and |or |but |once |for )/, 'If'],
   [/\b(?:only|also|even|except|but) where\b/i, 'if'],
   [/\bwhere (?:none|nothing|no|there (?:is|are)|that is|one is|they are) /, 'if'],
@@ -39,7 +39,7 @@ const EXEMPT = [
   'docs/design/measurements/2026-11.md',
 ];
 
-/** `file:3: "goes on": continue`, a line each. */
+/** Returns a line such as `file:3: "goes on": continue` for each word found. */
 export function wordFaults(lines: readonly AddedLine[]): string[] {
   return lines
     .filter(({ path }) => !EXEMPT.includes(path))
@@ -52,7 +52,7 @@ export function wordFaults(lines: readonly AddedLine[]): string[] {
     });
 }
 
-/** The lines that the working tree has more than the commit where the branch left `main`; on `main` than the last one. */
+/** The lines that the working tree adds to the commit where the branch left `main`; on `main`, to the last commit. */
 export function addedLines(directory: string): AddedLine[] {
   const git = (...args: string[]) => {
     const { status, stdout } = spawnSync('git', args, {
@@ -101,7 +101,7 @@ function linesOf(path: string, text: string): AddedLine[] {
   return text.split('\n').map((line, at) => ({ path, number: at + 1, text: line }));
 }
 
-/** What people read of a line: of code only comments and literals. */
+/** The text for people in a line: all of a document, but only comments and string literals of code. */
 function proseOf(path: string, text: string): string {
   const trimmed = text.trim();
   if (!path.endsWith('.ts')) return withoutQuotes(trimmed.replace(/^(?:#+|-|\*|@echo) /, ''));

@@ -1,5 +1,5 @@
-// Runs AVA with the repair of ava-tap.ts and shows what it prints as it comes.
-// Temporary files have a folder of their own, which goes with the run, as do processes that tests leave.
+// Runs AVA with the fixes of ava-tap.ts and prints its output at once. Removes temporary files and ends processes that
+// tests leave behind.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { type ProgramRun, runProgram } from './run-program.ts';
 
 export interface AvaOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Passed tests are not shown. */
+  /** Prints no line for a test that passes. */
   readonly quiet?: boolean;
 }
 
@@ -20,7 +20,7 @@ export function runAva(
 ): Promise<ProgramRun> {
   const ava = fileURLToPath(new URL('ava-tap.ts', import.meta.url));
   const temporary = mkdtempSync(join(tmpdir(), 't-'));
-  // As /tmp is: some tests run programs as other users.
+  // The mode of /tmp, because some tests run programs as other users.
   chmodSync(temporary, 0o1777);
   const lines = quiet ? withoutPassed() : (text: string) => text;
   return runProgram(process.execPath, [ava, '--tap', ...args], {
@@ -32,7 +32,7 @@ export function runAva(
   });
 }
 
-/** Without lines of tests and hooks that passed; the text comes in pieces. */
+/** Removes the lines of passed tests and hooks from a text that arrives in parts. */
 function withoutPassed(): (text: string) => string {
   let begun = '';
   return (text) => {

@@ -1,5 +1,5 @@
-// Runs a program to its end and ends all that it has started, daemons too: they inherit a mark in their environment.
-// A signal that asks this process to end does the same at once, and then ends this process.
+// Runs a program to its end and ends all processes that it has started, including daemons: they inherit a mark in their
+// environment. On SIGINT, SIGTERM or SIGHUP it ends them at once, and then this process.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface ProgramRun {
   readonly output: string;
-  /** Null if a signal ended it. */
+  /** Null if a signal ended the program. */
   readonly exitCode: number | null;
-  /** The command lines of processes that it left running. */
+  /** The command lines of processes that the program left running. */
   readonly left: readonly string[];
 }
 
@@ -34,7 +34,7 @@ const GRACE_MS = 2_000;
 const KILL_AFTER_MS = 3_000;
 const PAUSE_MS = 20;
 
-/** The marks of the programs that run. */
+/** The marks of the running programs. */
 const running = new Set<string>();
 let received: NodeJS.Signals | undefined;
 
@@ -58,7 +58,7 @@ export async function runProgram(
     onOutput?.(text);
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => onError?.(text));
-  // Its pipes close only when no process that it left holds them.
+  // The pipes close only when no process that the program left behind holds them.
   const left = new Promise<readonly string[]>((resolve) => child.on('exit', () => resolve(endLeft(mark))));
   const closed = new Promise<number | null>((resolve, reject) => {
     child.on('error', reject).on('close', resolve);
@@ -83,7 +83,7 @@ function listenForSignals(): void {
   }
 }
 
-/** The last program to end lets the signal have its effect; until then nothing else may begin. */
+/** After a signal, the end of the last program ends this process; until then no caller continues. */
 async function endBySignal(): Promise<void> {
   if (received === undefined) return;
   if (running.size === 0) process.kill(process.pid, received);
@@ -103,19 +103,19 @@ async function endLeft(mark: string): Promise<readonly string[]> {
 
 async function endAll(mark: string): Promise<void> {
   const killAt = performance.now() + KILL_AFTER_MS;
-  const asked = new Set<number>();
+  const signalled = new Set<number>();
   for (let all = marked(mark); all.length > 0; all = marked(mark)) {
     const mayBeKilled = performance.now() > killAt;
     for (const { pid } of all) {
       if (mayBeKilled) send(pid, 'SIGKILL');
-      else if (!asked.has(pid)) send(pid, 'SIGTERM');
-      asked.add(pid);
+      else if (!signalled.has(pid)) send(pid, 'SIGTERM');
+      signalled.add(pid);
     }
     await delay(PAUSE_MS);
   }
 }
 
-/** Other users' processes are out of reach; one that has just ended is none. */
+/** The processes with this mark, without those of other users and those that have just ended. */
 function marked(mark: string): readonly Marked[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -134,6 +134,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended meanwhile.
+    // The process has ended.
   }
 }

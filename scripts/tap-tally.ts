@@ -1,5 +1,5 @@
-// Counts the tests in what AVA prints with --tap. Pure.
-// Counts from the lines of the tests that ran, and distrusts them: what cannot be accounted for is a failure.
+// Counts the tests in AVA's TAP output. A difference between the lines of the tests and AVA's own summary is a failure.
+// Pure.
 
 export interface Tally {
   readonly passed: number;
@@ -8,7 +8,7 @@ export interface Tally {
   readonly skipped: readonly string[];
 }
 
-/** `exitCode` is AVA's, null where a signal ended it. */
+/** `exitCode` is AVA's; null if a signal ended it. */
 export function tallyTap(output: string, exitCode: number | null): Tally {
   let passed = 0;
   const failed: string[] = [];
@@ -24,7 +24,7 @@ export function tallyTap(output: string, exitCode: number | null): Tally {
     if (line === '  ---') inDetails = true;
     const [, counted, count] = /^# (pass|fail) (\d+)$/.exec(line) ?? [];
     if (counted === 'pass' || counted === 'fail') announced[counted] = Number(count);
-    // A test may have printed something without a line's end just before; the number tells the real line.
+    // A test can print a text without a line end before this line, so the number identifies the line.
     const result = line.startsWith('#   ') ? null : new RegExp(`(not ok|ok) ${next} - (.*)$`).exec(line);
     if (result === null) continue;
     next++;
@@ -37,14 +37,14 @@ export function tallyTap(output: string, exitCode: number | null): Tally {
   if (announced.fail < 0) failed.push(`AVA ended without a summary, ${end}`);
   else if (announced.pass !== passed)
     failed.push(`AVA counts ${announced.pass} passed tests, its output shows ${passed}`);
-  // Tests that never began because their file ended early.
+  // AVA counts tests that did not begin because their file ended early.
   for (let i = failed.length; i < announced.fail; i++) failed.push('A test did not run to its end');
   if (failed.length === 0 && exitCode !== 0) failed.push(`AVA ended ${end}`);
   if (failed.length === 0 && passed === 0 && skipped.length === 0) failed.push('No test ran');
   return { passed, failed, skipped };
 }
 
-/** The line that ends a run, and whether the run is good. */
+/** The last line of a run, and whether the run is good. */
 export function verdictOf(
   tally: Tally,
   allowSkip: boolean,

@@ -1,5 +1,5 @@
-// Builds the Debian package and judges it: lintian finds no error, and an unpacked copy runs with nothing of this
-// repository: its own Node, its packages, its templates. Ends with status 1 at the first fault.
+// Builds the Debian package and tests it: lintian finds no error, and an unpacked copy renders without any file of this
+// repository. Ends with status 1 at the first fault.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -22,11 +22,11 @@ try {
   const program = join(tree, 'usr/lib/headgate/bin/headgate');
   expect('the version', run(program, ['--version']).trim() === `headgate ${version}`);
   const node = run(join(tree, 'usr/lib/headgate/node_modules/node/bin/node'), ['--version']).trim();
-  expect('a Node of its own', node === process.version);
+  expect('its own Node', node === process.version);
   run(program, ['render', '--manifests', join(root, 'examples/manifests'), '--output', join(work, 'files')]);
   const text = readFileSync(join(work, 'files/haproxy/haproxy.cfg'), 'utf8');
-  expect('what it renders', text.includes('\nlisten '));
-  expect('nothing of this repository', !everyText(join(tree, 'lib')).some((each) => each.includes(root)));
+  expect('a rendered configuration', text.includes('\nlisten '));
+  expect('no path of this repository', !everyText(join(tree, 'lib')).some((each) => each.includes(root)));
   for (const page of ['man8/headgate.8.gz', 'man5/headgate.yaml.5.gz'])
     expect(`the page ${page}`, readdirSync(join(tree, 'usr/share/man', page, '..')).length === 1);
 } finally {
@@ -34,7 +34,7 @@ try {
 }
 
 function expect(what: string, holds: boolean): void {
-  if (!holds) throw new Error(`The package fails in ${what}`);
+  if (!holds) throw new Error(`The package fails the test of ${what}`);
   console.log(`ok: ${what}`);
 }
 

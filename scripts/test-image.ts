@@ -1,6 +1,5 @@
-// Lives through the life of the package on a host with a real systemd, traffic running: installation, faults, upgrade,
-// instances, reboot, removal, purge. Needs root. test-image.ts [AVA's arguments]; HEADGATE_DEB names a package that is
-// built already.
+// Tests the package under traffic on a host with a real systemd: installation, faults, upgrade, instances, reboot, removal,
+// purge. test-image.ts [AVA's arguments]. HEADGATE_DEB names an existing package. Needs root.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,7 +15,7 @@ if (process.getuid?.() !== 0) {
 
 const work = mkdtempSync(join(tmpdir(), 'headgate-test-image-'));
 try {
-  // Before the tests, which would wait for it longer than AVA does for them.
+  // Built before the tests, because a test would time out while it waits for the build.
   execFileSync('sh', [join(repository, 'scripts/image/debian-root.sh')], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -1,8 +1,6 @@
-// Runs the tests with a real HAProxy or keepalived against the installed ones and against each other version that Debian
-// has, one pair of versions after the other, and ends with a line for each: `haproxy 3.2.26, keepalived 2.3.3: N passed,
-// N failed, N skipped in 9 min`.
-// test-matrix.ts [haproxy|keepalived [VERSION]]. A version that cannot be had counts as skipped tests do: the run fails,
-// unless ALLOW_SKIP=1.
+// Runs the tests with a real HAProxy or keepalived on the installed versions and on each other version of Debian:
+// test-matrix.ts [haproxy|keepalived [VERSION]]. Ends with a line for each pair of versions: `haproxy 3.2.26, keepalived
+// 2.3.3: N passed, N failed, N skipped in 9 min`. An unavailable version makes the run fail, unless ALLOW_SKIP=1.
 
 import { spawnSync } from 'node:child_process';
 import { type Daemon, testsOf } from '../test/support/repository/tests-of.ts';
@@ -13,7 +11,7 @@ import { tallyTap, verdictOf } from './tap-tally.ts';
 
 const VARIABLES: Readonly<Record<Daemon, string>> = { haproxy: 'HAPROXY', keepalived: 'KEEPALIVED' };
 const allowSkip = process.env.ALLOW_SKIP === '1';
-const [only, wanted] = process.argv.slice(2);
+const [only, version] = process.argv.slice(2);
 if (only !== undefined && !Object.hasOwn(VARIABLES, only)) {
   console.error(`Cannot test "${only}": it is not one of ${Object.keys(VARIABLES).join(', ')}`);
   process.exit(2);
@@ -21,22 +19,20 @@ if (only !== undefined && !Object.hasOwn(VARIABLES, only)) {
 
 const here: Host = { haproxy: installed('haproxy'), keepalived: installed('keepalived') };
 const others = { haproxy: debians('haproxy'), keepalived: debians('keepalived') };
-const runs = matrixRuns(here, others, only, wanted);
+const runs = matrixRuns(here, others, only, version);
 const lines: string[] = [];
 let isGood = runs.length > 0;
-if (!isGood) lines.push(`${only} ${wanted}: not run, because nothing offers it`);
+if (!isGood) lines.push(`${only} ${version}: not run, because this version does not exist`);
 for (const [at, { host, daemons }] of runs.entries()) {
   const { haproxy, keepalived } = host;
   const what = `haproxy ${haproxy.version}, keepalived ${keepalived.version}`;
   if (haproxy.path === undefined || keepalived.path === undefined) {
-    lines.push(`${what}: not run, because one of them cannot be had`);
+    lines.push(`${what}: not run, because one of the two is not available`);
     isGood &&= allowSkip;
     continue;
   }
   const files = [...new Set(daemons.flatMap((daemon) => testsOf(daemon, root)))].sort();
-  console.log(
-    `${at + 1} of ${runs.length}: ${what}: ${files.length} files of tests, those of ${daemons.join(' and ')}`,
-  );
+  console.log(`${at + 1} of ${runs.length}: ${what}: ${files.length} test files of ${daemons.join(' and ')}`);
   const begin = performance.now();
   const env = { [VARIABLES.haproxy]: haproxy.path, [VARIABLES.keepalived]: keepalived.path };
   const { output, exitCode } = await runAva(root, files, { env: { ...process.env, ...env } });
@@ -57,7 +53,7 @@ function installed(daemon: Daemon): Program {
   return version === undefined ? { version: '(installed)', path: undefined } : { version, path };
 }
 
-/** What Debian has, unpacked into the cache, and the branches that cannot be had as well; oldest first. */
+/** Debian's versions, unpacked into the cache, and the branches that are not available; oldest first. */
 function debians(daemon: Daemon): readonly Program[] {
   return matrix(daemon, '--list').map((branch) => {
     const path = matrix(daemon, branch)[0];

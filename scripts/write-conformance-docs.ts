@@ -1,5 +1,4 @@
-// Writes docs/conformance.md from the table of conformance and the tests; with --check it writes nothing and fails if
-// the file is old.
+// Writes docs/conformance.md from the table of rules and the tests, or checks it with --check.
 
 import { conformance } from '../test/conformance/conformance.ts';
 import { shownBy } from '../test/support/repository/shown-by.ts';

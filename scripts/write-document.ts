@@ -1,9 +1,9 @@
-// Writes a generated document, or with --check says whether the file is what would be written.
+// Writes a generated document. With --check it writes nothing and fails if the file differs.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** `path` is relative to the repository. Sets the exit status to 1 where a check fails. */
+/** `path` is relative to the repository. Sets the exit status to 1 if a check fails. */
 export function writeDocument(path: string, content: string): void {
   const file = fileURLToPath(new URL(`../${path}`, import.meta.url));
   if (!process.argv.includes('--check')) {
@@ -11,7 +11,7 @@ export function writeDocument(path: string, content: string): void {
     return;
   }
   if (contentOf(file) === content) return;
-  console.error(`${path} is not what its source says: run "make docs"`);
+  console.error(`${path} differs from its source: run "make docs"`);
   process.exitCode = 1;
 }
 

@@ -1,4 +1,4 @@
-// Writes systemd/*@.service from the units without "@"; with --check it writes nothing and fails where one is old.
+// Writes the template units systemd/*@.service from the units without "@", or checks them with --check.
 
 import { readFileSync } from 'node:fs';
 import { instanceUnit, instantiated } from './instance-units.ts';

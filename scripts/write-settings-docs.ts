@@ -1,4 +1,4 @@
-// Writes docs/settings.md from the table of settings; with --check it writes nothing and fails where the file is old.
+// Writes docs/settings.md from the table of settings, or checks it with --check.
 
 import { settingsPage } from './settings-page.ts';
 import { writeDocument } from './write-document.ts';

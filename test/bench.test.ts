@@ -26,7 +26,7 @@ async function bench(env: Readonly<Record<string, string>>) {
   }
 }
 
-test('A benchmark of a few Services prints its row and writes it with all that the contract names', async (t) => {
+test('A small benchmark prints its row and writes all fields of the row', async (t) => {
   const { stdout, results } = await bench({ ROWS: '^ack-1k$' });
   t.regex(stdout, /^\| `ack-1k` \| [\d.]+ ms \|/m);
   t.deepEqual(Object.keys(results), ['versions', 'machine', 'rows']);
@@ -48,7 +48,7 @@ test('A benchmark of a few Services prints its row and writes it with all that t
   t.is(details.samples, 20);
 });
 
-test('A pattern that no row matches is an error that names the rows', async (t) => {
+test('A pattern without a matching row is an error that names the rows', async (t) => {
   const error = await t.throwsAsync<Error & { code: number; stderr: string }>(bench({ ROWS: 'nothing' }));
   t.is(error?.code, 2);
   t.regex(error?.stderr ?? '', /No row's name matches \/nothing\/: there are ack-1k, .*rss-5k/);

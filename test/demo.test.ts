@@ -14,7 +14,7 @@ import { ownNetwork } from './support/host/own-network.ts';
 const test = requires(ava, { haproxy: true }).serial;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('make demo loses no request, reloads for nothing but a new port, and leaves nothing behind', async (t) => {
+test('make demo loses no request, reloads only for a new port, and leaves nothing behind', async (t) => {
   const { child, output, directory } = await startDemo(t, '1');
   const [status] = await once(child, 'close');
   t.is(status, 0, output());
@@ -48,7 +48,7 @@ for (const [signal, moment] of [
   ['SIGTERM', /^nothing changes/m],
   ['SIGINT', /^phase/m],
 ] as const) {
-  test(`make demo ends cleanly, but not well, on ${signal} before its time`, async (t) => {
+  test(`make demo cleans up and returns an error on an early ${signal}`, async (t) => {
     const { child, output, directory } = await startDemo(t, '');
     await until(() => moment.test(output()), output);
     child.kill(signal);
@@ -58,7 +58,7 @@ for (const [signal, moment] of [
   });
 }
 
-test('The example manifests are without a problem, and HAProxy takes what is made of them', async (t) => {
+test('The example manifests have no problem, and HAProxy accepts their configuration', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'examples-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const run = promisify(execFile);
@@ -75,9 +75,9 @@ test('The example manifests are without a problem, and HAProxy takes what is mad
   );
 });
 
-test('A member that ends answers those who have connected before, however late it gets to it', async (t) => {
+test('A member that ends answers all connections from before its end, even after a stall', async (t) => {
   const address = `${await ownNetwork(t)}.1`;
-  // As on a busy machine: it gets to nothing from then on until somebody has connected, and its time is over.
+  // As on a busy machine: the member stalls until a client has connected and its grace period is over.
   const stall = `import { readSync, writeSync } from 'node:fs';
     process.once('SIGTERM', () => setImmediate(() => {
       const end = performance.now() + 600;
@@ -105,13 +105,13 @@ test('A member that ends answers those who have connected before, however late i
 interface RunningDemo {
   readonly child: ChildProcess;
   readonly output: () => string;
-  /** Where it makes its temporary directory, and nobody else. */
+  /** The parent of its temporary directory, which no other process uses. */
   readonly directory: string;
 }
 
 async function startDemo(t: ExecutionContext, once: string): Promise<RunningDemo> {
   const directory = await mkdtemp(join(tmpdir(), 'demo-'));
-  // Ends with this thread, also where the test runner kills that.
+  // Ends with this process, even if the test runner kills it.
   const args = ['--pdeathsig', 'TERM', process.execPath, join(root, 'examples/demo.ts')];
   const child = spawn('setpriv', args, {
     env: environment({ DEMO_ONCE: once, TMPDIR: directory }),
@@ -158,7 +158,7 @@ async function until(condition: () => boolean, output: () => string): Promise<vo
   }
 }
 
-/** Without the settings of whoever runs the tests; Debian keeps haproxy where an ordinary user's PATH does not lead. */
+/** The environment without the user's settings. Debian installs haproxy outside an ordinary user's PATH. */
 function environment(given: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(HEADGATE_|FORCE_COLOR$)/.test(name));
   return { ...Object.fromEntries(kept), PATH: `${process.env.PATH}:/usr/sbin:/sbin`, ...given };

@@ -14,7 +14,7 @@ const FOREIGN_MESSAGES = new Set(['Unable to read build config options file']);
 /** Their comments, rules and units name documents. */
 const SOURCE_FOLDERS = ['agent', 'health', 'templates', 'systemd', 'bench', 'deploy', 'examples', 'scripts'];
 
-test('Every relative link in a document leads somewhere', (t) => {
+test('Every relative link in a document has a target', (t) => {
   const documents = markdownBelow(root);
   t.true(documents.length > 1);
   t.deepEqual(
@@ -23,7 +23,7 @@ test('Every relative link in a document leads somewhere', (t) => {
   );
 });
 
-test('brokenLinks() finds a file that is missing, an anchor that is missing, and nothing else', (t) => {
+test('brokenLinks() finds a missing file and a missing anchor, and nothing else', (t) => {
   const text = [
     'See [errors](errors.md), [reasons](errors.md#reasons), [here](#here), [the web](https://example.org/x.md),',
     '[gone](gone.md), [nowhere](errors.md#nowhere), `[code](code.md)`.',
@@ -70,7 +70,7 @@ test('Every document that a source names exists, with the heading that it names'
 });
 
 for (const script of readdirSync(join(root, 'scripts')).filter((name) => /^write-.+-docs\.ts$/.test(name))) {
-  test(`What ${script} writes is up to date`, async (t) => {
+  test(`The document that ${script} writes is up to date`, async (t) => {
     await t.notThrowsAsync(run(process.execPath, [join('scripts', script), '--check'], { cwd: root }));
   });
 }
@@ -119,7 +119,7 @@ test('docs/errors.md lists every error code and every reason, and no others', (t
   t.deepEqual(firstCells(reasonTable).sort(), reasons.sort());
 });
 
-test('No document names a metric that there is not', (t) => {
+test('No document names an unknown metric', (t) => {
   const metrics = new Set(firstCells(readFileSync(join(root, 'docs/metrics.md'), 'utf8')));
   t.true(metrics.has('headgate_build_info'));
   const unknown = markdownBelow(root).flatMap((document) =>
@@ -131,7 +131,7 @@ test('No document names a metric that there is not', (t) => {
   t.deepEqual(unknown, []);
 });
 
-/** The members of a union of strings, as the source has them. */
+/** The members of a union of strings in the source. */
 function unionOf(path: string, name: string): string[] {
   const [, union = ''] =
     new RegExp(`type ${name} =([^;]+);`).exec(readFileSync(join(root, path), 'utf8')) ?? [];

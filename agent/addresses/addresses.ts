@@ -5,21 +5,25 @@
 import { sameValue } from '../base/same-value.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import type { Family, Problem } from '../model/load-balancer.ts';
+import type { Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
 import { ClaimBook, type ClaimChange } from './claim-book.ts';
 import type { PoolCount } from './claim-index.ts';
-import { type Found, findAddress, wishOf } from './find-address.ts';
+import type { Found } from './find-address.ts';
 import { PoolIndex } from './pool-index.ts';
-import { whyNotAllowed } from './pool-rules.ts';
 import type { AddressRequest } from './request.ts';
-import { adoptStatus, followStatus } from './status-addresses.ts';
+import {
+  acquire,
+  adoptStatuses,
+  eraseLosers,
+  findMissing,
+  isParticular,
+  reviewClaims,
+} from './service-claims.ts';
+import { followStatus } from './status-addresses.ts';
 import { byAge, Waiting } from './waiting.ts';
 
-export type { AssignedAddress, Assignment } from './assignment.ts';
-export { type ClaimChange, RELEASE_AFTER_MS } from './claim-book.ts';
-export { addressRequest } from './request.ts';
-export type { AddressClaim, AddressPool, AddressRequest };
+export type { AddressClaim, AddressPool, AddressRequest, Assignment, ClaimChange };
 
 export interface AddressesChange {
   /** All pools. */
@@ -178,14 +182,15 @@ export class Addresses {
       if (this.#byStatus && isFirst) yield* each(keys, (key) => this.#follow(key));
       if (this.#decidesAny) {
         // Claims come before anything new; then addresses of statuses, requests for a certain address, and all others.
-        yield* each(keys, (key) => this.#eraseLosers(key));
-        yield* each(keys, (key) => this.#reviewClaims(key));
-        if (isFirst) yield* each(this.#book.index.expired(now), (claim) => this.#book.erase(claim));
-        const open = keys.filter((key) => this.#decides(key));
-        yield* each(open, (key) => this.#adopt(key));
-        const particular = new Set(open.filter((key) => this.#isParticular(key)));
-        yield* each(particular, (key) => this.#acquire(key));
-        yield* each(open, (key) => particular.has(key) || this.#acquire(key));
+        const book = this.#book;
+        yield* each(keys, (key) => eraseLosers(key, book));
+        yield* each(keys, (key) => reviewClaims(key, this.#requests.get(key), book, this.#decides(key)));
+        if (isFirst) yield* each(book.index.expired(now), (claim) => book.erase(claim));
+        const open = keys.filter((key) => this.#decides(key)).flatMap((key) => this.#requests.get(key) ?? []);
+        yield* each(open, (request) => adoptStatuses(request, book, this.#requests));
+        const particular = new Set(open.filter((request) => isParticular(request, book)));
+        yield* each(particular, (request) => acquire(request, book));
+        yield* each(open, (request) => particular.has(request) || acquire(request, book));
       }
       yield* each(keys, (key) => this.#conclude(key) && changed.add(key));
       const woken = this.#woken();
@@ -215,113 +220,6 @@ export class Addresses {
     const request = this.#requests.get(key);
     if (request === undefined || request.isLocal) return;
     for (const loser of followStatus(request, this.#book, this.#requests)) this.#again.add(loser);
-  }
-
-  /** Two claims on the same ports can only come from another writer to the store. */
-  #eraseLosers(key: string): void {
-    for (const claim of this.#book.index.ofService(key)) {
-      if (this.#book.index.hasOlderRival(claim)) this.#book.erase(claim);
-    }
-  }
-
-  /** Keeps, takes back or releases the claims of the Service. */
-  #reviewClaims(key: string): void {
-    const request = this.#requests.get(key);
-    const kept = request === undefined ? [] : this.#keptClaims(request);
-    for (const claim of this.#book.index.ofService(key)) {
-      if (claim.heldUntil === 0 && !kept.includes(claim)) this.#book.hold(claim);
-    }
-    if (request === undefined) return;
-    for (const claim of kept) this.#book.refresh(claim, request);
-    if (this.#decides(key)) this.#takeBack(request);
-  }
-
-  /** Of those in use, one for each requested family: the requested address, otherwise the oldest. */
-  #keptClaims(request: AddressRequest): readonly AddressClaim[] {
-    const inUse = this.#book.inUse(request.key);
-    const kept = request.families.flatMap((family) => {
-      const ofFamily = inUse.filter((claim) => claim.family === family);
-      return ofFamily.find((claim) => isGiven(request, claim)) ?? ofFamily[0] ?? [];
-    });
-    return request.need === 'one' ? kept.slice(0, 1) : kept;
-  }
-
-  /** A Service that has come back gets the address that was kept for it, unless it requests another one. */
-  #takeBack(request: AddressRequest): void {
-    for (const family of this.#missing(request)) {
-      if (request.need === 'one' && this.#book.inUse(request.key).length > 0) return;
-      const given = request.given.find((one) => one.family === family);
-      const back = this.#book.index
-        .ofService(request.key)
-        .find(
-          (claim) =>
-            claim.heldUntil !== 0 &&
-            claim.family === family &&
-            (given === undefined || given.address === claim.address) &&
-            this.#mayReturn(claim, request),
-        );
-      if (back === undefined) continue;
-      for (const claim of this.#book.inUse(request.key)) if (claim.family === family) this.#book.hold(claim);
-      this.#book.refresh(back, request);
-    }
-  }
-
-  #mayReturn(claim: AddressClaim, request: AddressRequest): boolean {
-    const pool = this.#book.pools.ownerOf(claim.address);
-    if (pool === undefined) return false;
-    const wish = wishOf(request, pool);
-    if (this.#book.index.isReservedFor(claim.address, wish)) return true;
-    for (const other of this.#book.index.blockers(claim.address, wish)) if (other.reserved) return false;
-    return !pool.draining && whyNotAllowed(pool, request) === undefined;
-  }
-
-  #adopt(key: string): void {
-    const request = this.#requests.get(key);
-    if (request === undefined || request.statusIPs.length === 0) return;
-    for (const family of this.#missing(request))
-      if (adoptStatus(request, family, this.#book, this.#requests) && request.need === 'one') return;
-  }
-
-  /** Requests a certain address, or has a reservation. */
-  #isParticular(key: string): boolean {
-    const given = this.#requests.get(key)?.given ?? [];
-    return given.length > 0 || this.#book.index.reservationsFor(key).length > 0;
-  }
-
-  /** Takes the addresses that the Service lacks. */
-  #acquire(key: string): void {
-    const request = this.#requests.get(key);
-    if (request === undefined) return;
-    const found: { family: Family; found: Found & { kind: 'found' } }[] = [];
-    let isShort = false;
-    for (const family of this.#missing(request)) {
-      const preferred = found[0]?.found.pool ?? this.#poolInUse(key);
-      const one = findAddress(request, family, this.#book.pools, this.#book.index, preferred);
-      if (one.kind === 'found') found.push({ family, found: one });
-      else isShort = true;
-      if (one.kind === 'found' && request.need === 'one') break;
-    }
-    if (isShort && request.need === 'all') return;
-    for (const { family, found: one } of found) {
-      for (const claim of one.evicted) this.#book.erase(claim);
-      this.#book.take(request, family, one.address, one.pool);
-    }
-  }
-
-  /** The families for which the Service has no address, or not the requested one. */
-  #missing(request: AddressRequest): readonly Family[] {
-    const inUse = this.#book.inUse(request.key);
-    if (request.need === 'nothing' || (request.need === 'one' && inUse.length > 0)) return [];
-    return request.families.filter((family) => {
-      const current = inUse.find((claim) => claim.family === family);
-      const given = request.given.find((one) => one.family === family);
-      return current === undefined || (given !== undefined && given.address !== current.address);
-    });
-  }
-
-  #poolInUse(key: string): AddressPool | undefined {
-    const [claim] = this.#book.inUse(key);
-    return claim && this.#book.pools.ownerOf(claim.address);
   }
 
   /** The Services that wait for what became free; for a pool only while it has free addresses. */
@@ -358,9 +256,7 @@ export class Addresses {
       return before !== undefined;
     }
     const inUse = this.#book.inUse(key);
-    const lacks = this.#missing(request).map((family) =>
-      findAddress(request, family, this.#book.pools, this.#book.index, this.#poolInUse(key)),
-    );
+    const lacks = findMissing(request, this.#book);
     const { pools, index } = this.#book;
     const decides = this.#decides(key);
     const { assignment, waitFor } = assignmentOf(request, inUse, lacks, pools, index, decides);
@@ -380,8 +276,4 @@ function* each<T>(items: Iterable<T>, step: (item: T) => unknown): Generator<voi
     step(item);
     yield;
   }
-}
-
-function isGiven(request: AddressRequest, { address }: AddressClaim): boolean {
-  return request.given.some((one) => one.address === address);
 }

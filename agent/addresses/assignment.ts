@@ -3,10 +3,10 @@
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 import type { ClaimIndex } from './claim-index.ts';
-import { type Found, holderWords, wishOf } from './find-address.ts';
+import { type Found, holderWords } from './find-address.ts';
 import type { PoolIndex } from './pool-index.ts';
 import { whyNotAllowed } from './pool-rules.ts';
-import type { AddressRequest } from './request.ts';
+import { type AddressRequest, wishOf } from './request.ts';
 
 export interface Assignment {
   /** `namespace/name` of the Service. */

@@ -7,9 +7,9 @@ import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
 import { ClaimIndex } from './claim-index.ts';
-import { wishOf } from './find-address.ts';
+
 import { PoolIndex } from './pool-index.ts';
-import type { AddressRequest } from './request.ts';
+import { type AddressRequest, wishOf } from './request.ts';
 
 /** For the store; `claim` is the desired claim, or the last one before it is deleted. */
 export interface ClaimChange {
@@ -17,7 +17,7 @@ export interface ClaimChange {
   readonly claim: AddressClaim;
 }
 
-export const RELEASE_AFTER_MS = 600_000;
+const RELEASE_AFTER_MS = 600_000;
 
 export interface FreedPool {
   readonly pool: AddressPool;

@@ -1,22 +1,11 @@
 // The claims by name, address, Service and sharing key, so that the work is proportional to the change. Also holds claims
 // that contradict each other; hasOlderRival() decides between them.
 
-import { addressNumber } from '../base/ip-range.ts';
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
 import type { PoolIndex } from './pool-index.ts';
-
-/** What a Service requests of an address. */
-export interface Wish {
-  readonly service: string;
-  readonly namespace: string;
-  readonly sharingKey: string;
-  /** Empty: the whole address. */
-  readonly ports: readonly ClaimedPort[];
-  /** The pool lets Services of several namespaces share. */
-  readonly acrossNamespaces: boolean;
-}
+import { namespaceOf, type Wish } from './request.ts';
 
 /** Addresses of one pool and family that the pool owns; `total` and `conflicting` count those of its blocks. */
 export interface PoolCount {
@@ -33,9 +22,7 @@ export interface PoolCount {
 type Names = Set<string>;
 
 interface Place {
-  readonly address: string;
   readonly family: Family;
-  readonly number: bigint;
   owner: AddressPool | undefined;
   readonly claims: Map<string, AddressClaim>;
   readonly reservations: Names;
@@ -55,7 +42,6 @@ export class ClaimIndex {
   #pools: PoolIndex;
   readonly #claims = new Map<string, AddressClaim>();
   readonly #places = new Map<string, Place>();
-  readonly #taken: Readonly<Record<Family, Set<bigint>>> = { v4: new Set(), v6: new Set() };
   /** By Service. */
   readonly #ofService = new Map<string, Names>();
   readonly #reservedFor = new Map<string, Names>();
@@ -72,8 +58,8 @@ export class ClaimIndex {
   setPools(pools: PoolIndex): void {
     this.#pools = pools;
     this.#counts.clear();
-    for (const place of this.#places.values()) {
-      place.owner = pools.ownerOfNumber(place.number, place.family);
+    for (const [address, place] of this.#places) {
+      place.owner = pools.ownerOf(address);
       this.#count(place, 1n);
     }
   }
@@ -112,10 +98,7 @@ export class ClaimIndex {
     this.#count(place, -1n);
     unlink(place, claim);
     if (place.claims.size > 0) this.#count(place, 1n);
-    else {
-      this.#places.delete(claim.address);
-      this.#taken[place.family].delete(place.number);
-    }
+    else this.#places.delete(claim.address);
     if (claim.sharingKey !== '' && !place.keys.has(claim.sharingKey))
       drop(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
@@ -134,11 +117,6 @@ export class ClaimIndex {
   /** All claims on an address, reservations among them, the oldest first. */
   at(address: string): readonly AddressClaim[] {
     return this.#named(this.#places.get(address)?.claims.keys());
-  }
-
-  /** There is no claim on it. */
-  isFree(number: bigint, family: Family): boolean {
-    return !this.#taken[family].has(number);
   }
 
   isUnclaimed(address: string): boolean {
@@ -205,9 +183,7 @@ export class ClaimIndex {
 
   #newPlace({ address, family }: AddressClaim): Place {
     const place: Place = {
-      address,
       family,
-      number: addressNumber(address),
       owner: this.#pools.ownerOf(address),
       claims: new Map(),
       reservations: new Set(),
@@ -217,7 +193,6 @@ export class ClaimIndex {
       inUse: 0,
     };
     this.#places.set(address, place);
-    this.#taken[family].add(place.number);
     return place;
   }
 
@@ -302,10 +277,6 @@ function unlink(place: Place, claim: AddressClaim): void {
   if (namespaces === undefined) return;
   drop(namespaces, namespaceOf(service), name);
   if (namespaces.size === 0) place.keys.delete(sharingKey);
-}
-
-export function namespaceOf(service: string): string {
-  return service.slice(0, Math.max(0, service.indexOf('/')));
 }
 
 function add(map: Map<string, Set<string>>, key: string, value: string): void {

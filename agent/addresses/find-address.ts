@@ -7,10 +7,10 @@ import { quote } from '../base/quote.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem, ProblemReason } from '../model/load-balancer.ts';
-import { type ClaimIndex, namespaceOf, type Wish } from './claim-index.ts';
+import type { ClaimIndex } from './claim-index.ts';
 import type { PoolIndex } from './pool-index.ts';
 import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
-import type { AddressRequest } from './request.ts';
+import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
 
 export type Found =
   | {
@@ -28,17 +28,6 @@ export type Found =
       /** No pool that the Service may use has the family at all. */
       readonly isHopeless: boolean;
     };
-
-export function wishOf(request: AddressRequest, pool: AddressPool | undefined): Wish {
-  const { key, namespace, sharingKey, ports } = request;
-  return {
-    service: key,
-    namespace,
-    sharingKey,
-    ports: sharingKey === '' ? [] : ports,
-    acrossNamespaces: pool?.shareAcrossNamespaces ?? false,
-  };
-}
 
 /** `preferred`: the pool of the Service's other address. */
 export function findAddress(
@@ -181,7 +170,8 @@ function freeAddress(
 ): string | undefined {
   if (index.count(pool, family).free === 0n) return undefined;
   for (const number of pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
-    if (index.isFree(number, family)) return addressText(number, family);
+    const address = addressText(number, family);
+    if (index.isUnclaimed(address)) return address;
   }
   return undefined;
 }

@@ -50,11 +50,8 @@ export class PoolIndex {
 
   /** `address`: canonical. */
   ownerOf(address: string): AddressPool | undefined {
-    return this.ownerOfNumber(addressNumber(address), familyOf(address));
-  }
-
-  ownerOfNumber(number: bigint, family: Family): AddressPool | undefined {
-    const owners = this.#owners[family];
+    const number = addressNumber(address);
+    const owners = this.#owners[familyOf(address)];
     const at = lastAtMost(owners.length, (i) => (owners[i]?.first ?? 0n) <= number);
     const range = owners[at];
     return range !== undefined && number <= range.last ? range.pool : undefined;

@@ -3,6 +3,7 @@
 import { parseAddress } from '../base/ip.ts';
 import { quote } from '../base/quote.ts';
 import { type ClaimedPort, sortedPorts } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 
@@ -38,6 +39,17 @@ export interface AddressAnnotations {
   readonly addressSharingKey: string | undefined;
 }
 
+/** What a request means for one address. */
+export interface Wish {
+  readonly service: string;
+  readonly namespace: string;
+  readonly sharingKey: string;
+  /** Empty: the whole address. */
+  readonly ports: readonly ClaimedPort[];
+  /** The pool lets Services of several namespaces share. */
+  readonly acrossNamespaces: boolean;
+}
+
 /** Of a Service of type LoadBalancer that this agent serves. */
 export function addressRequest(
   service: Service,
@@ -62,6 +74,22 @@ export function addressRequest(
     problems,
     isLocal,
   };
+}
+
+export function wishOf(request: AddressRequest, pool: AddressPool | undefined): Wish {
+  const { key, namespace, sharingKey, ports } = request;
+  return {
+    service: key,
+    namespace,
+    sharingKey,
+    ports: sharingKey === '' ? [] : ports,
+    acrossNamespaces: pool?.shareAcrossNamespaces ?? false,
+  };
+}
+
+/** Of a Service's key. */
+export function namespaceOf(service: string): string {
+  return service.slice(0, Math.max(0, service.indexOf('/')));
 }
 
 /** From the annotation, otherwise from spec.loadBalancerIP; of two addresses of one family, the first. */

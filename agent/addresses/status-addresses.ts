@@ -5,8 +5,8 @@ import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
 import type { ClaimBook } from './claim-book.ts';
-import { wishOf } from './find-address.ts';
-import type { AddressRequest } from './request.ts';
+
+import { type AddressRequest, wishOf } from './request.ts';
 
 type Requests = ReadonlyMap<string, AddressRequest>;
 

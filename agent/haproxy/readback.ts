@@ -66,28 +66,30 @@ export async function readListener(
 }
 
 /**
- * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
- * question about all of them, no server can be added. `take` gets the answers listener by listener, so that nobody has
- * to hold all of them, for serversOf() and isBelieved().
+ * Reads `show servers state` of these listeners, behind all urgent commands. One command per listener: while HAProxy 2.6
+ * or 3.0 answers one about all of them, no server can be added. `take` gets the answers one by one, so that they are
+ * never in memory together; `onBatch` is called after every 64 of them. Errors: those of the connection.
  */
 export async function readServers(
   runtime: Runtime,
   listeners: readonly string[],
   take: (listener: string, answer: string) => void,
+  onBatch: () => void = () => undefined,
 ): Promise<void> {
   const slice = new Slice();
-  for (let at = 0; at < listeners.length; at += QUESTIONS) {
-    const some = listeners.slice(at, at + QUESTIONS);
+  for (let at = 0; at < listeners.length; at += COMMANDS_PER_BATCH) {
+    const some = listeners.slice(at, at + COMMANDS_PER_BATCH);
     const questions = some.map((name) => `show servers state ${name}`);
     const answers = await runtime.askAll(questions, { lane: 'bulk' });
     for (const [index, name] of some.entries()) {
       take(name, answers[index] ?? '');
       if (slice.isOver) await slice.breathe();
     }
+    onBatch();
   }
 }
 
-const QUESTIONS = 64;
+const COMMANDS_PER_BATCH = 64;
 
 /** By name, as `show servers state LISTENER` has it; none where the worker does not have the listener. */
 export function serversOf(answer: string): ReadonlyMap<string, RunningServer> {

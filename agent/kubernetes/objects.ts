@@ -7,14 +7,17 @@ import type { AddressPool } from './address-pool.ts';
 
 export type KubernetesObject = Service | EndpointSlice | Endpoints | Node | AddressPool | StoredClaim;
 
-export interface Service {
-  readonly kind: 'Service';
+interface NamespacedObject {
   /** `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
   /** '' in a manifest without one. */
   readonly uid: string;
+}
+
+export interface Service extends NamespacedObject {
+  readonly kind: 'Service';
   /** Milliseconds since the epoch; Infinity if unknown: then the Service counts as the youngest. */
   readonly created: number;
   readonly labels: Readonly<Record<string, string>>;
@@ -54,12 +57,8 @@ export interface ServicePort {
   readonly appProtocol: string;
 }
 
-export interface EndpointSlice {
+export interface EndpointSlice extends NamespacedObject {
   readonly kind: 'EndpointSlice';
-  readonly key: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
   /** Label `kubernetes.io/service-name`; '' for none. */
   readonly serviceName: string;
   readonly family: Family;
@@ -92,12 +91,8 @@ export interface EndpointPort {
 }
 
 /** The old Endpoints object as slices, one per subset and family. */
-export interface Endpoints {
+export interface Endpoints extends NamespacedObject {
   readonly kind: 'Endpoints';
-  readonly key: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
   readonly slices: readonly EndpointSlice[];
 }
 

@@ -21,16 +21,12 @@ const KUBECTL_COPY = 'kubectl.kubernetes.io/last-applied-configuration';
 const CONDITION_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
 export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema>): Service {
-  const namespace = metadata.namespace ?? 'default';
   const { [KUBECTL_COPY]: _, ...annotations } = metadata.annotations ?? {};
   const clusterIPs = spec.clusterIPs?.length ? spec.clusterIPs : spec.clusterIP ? [spec.clusterIP] : [];
   const affinity = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
   return {
     kind: 'Service',
-    key: keyOf(namespace, metadata.name),
-    namespace: intern(namespace),
-    name: metadata.name,
-    uid: metadata.uid ?? '',
+    ...identityOf(metadata),
     created: metadata.creationTimestamp ?? Number.POSITIVE_INFINITY,
     labels: metadata.labels ?? {},
     annotations,
@@ -62,13 +58,9 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
 
 export function sliceOf(slice: CheckedSlice): EndpointSlice {
   const { metadata } = slice;
-  const namespace = metadata.namespace ?? 'default';
   return {
     kind: 'EndpointSlice',
-    key: keyOf(namespace, metadata.name),
-    namespace: intern(namespace),
-    name: metadata.name,
-    uid: metadata.uid ?? '',
+    ...identityOf(metadata),
     serviceName: metadata.labels?.['kubernetes.io/service-name'] ?? '',
     family: slice.addressType === 'IPv6' ? 'v6' : 'v4',
     endpoints: (slice.endpoints ?? []).map(endpointOf),
@@ -99,13 +91,7 @@ function portOf(port: NonNullable<CheckedSlice['ports']>[number]): EndpointPort[
 }
 
 export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>): Endpoints {
-  const namespace = metadata.namespace ?? 'default';
-  const identity = {
-    key: keyOf(namespace, metadata.name),
-    namespace: intern(namespace),
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-  };
+  const identity = identityOf(metadata);
   const triggerTime = triggerTimeOf(metadata.annotations);
   const slices: EndpointSlice[] = [];
   for (const subset of subsets ?? []) {
@@ -113,7 +99,7 @@ export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>
     for (const family of ['v4', 'v6'] as const) {
       const endpoints = subsetEndpoints(subset, family);
       if (endpoints.length === 0) continue;
-      const serviceName = metadata.name;
+      const serviceName = identity.name;
       slices.push({ kind: 'EndpointSlice', ...identity, serviceName, family, endpoints, ports, triggerTime });
     }
   }
@@ -169,6 +155,8 @@ function triggerTimeOf(annotations: CheckedSlice['metadata']['annotations']): nu
   return Number.isNaN(milliseconds) ? 0 : milliseconds;
 }
 
-function keyOf(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
+type Metadata = Pick<Valid<typeof serviceSchema>['metadata'], 'namespace' | 'name' | 'uid'>;
+
+function identityOf({ namespace = 'default', name, uid = '' }: Metadata) {
+  return { key: `${namespace}/${name}`, namespace: intern(namespace), name, uid };
 }

@@ -18,9 +18,6 @@ export interface PairSettings extends StandingSettings {
   readonly pairCredentials: string;
   /** Milliseconds. */
   readonly pairDrainTimeout: number;
-}
-
-export interface PairedBy extends PairSettings {
   readonly pairTablesPort: number;
   readonly vrrp: { readonly address: string; readonly peers: readonly string[] } | undefined;
   /** The network namespace of the VIPs; '' for the agent's own. */
@@ -38,7 +35,7 @@ export interface TablesPlace {
  * undefined without a peer. The addresses default to those of VRRP if the agent can use them. Errors: SETTINGS_INVALID
  * that names each setting that is missing or contradicts another.
  */
-export function pairSettings<T extends PairedBy>(settings: T): T | undefined {
+export function pairSettings<T extends PairSettings>(settings: T): T | undefined {
   const { vrrp, netns, pairCredentials } = settings;
   const own = netns === '' ? vrrp : undefined;
   const pairAddress = settings.pairAddress || (pairCredentials && (own?.address ?? ''));
@@ -52,7 +49,7 @@ export function pairSettings<T extends PairedBy>(settings: T): T | undefined {
 }
 
 /** In a network namespace of its own, HAProxy reaches the peer's only at the addresses of VRRP. */
-export function tablesPlace(settings: PairedBy): TablesPlace | undefined {
+export function tablesPlace(settings: PairSettings): TablesPlace | undefined {
   const { netns, vrrp, pairAddress, pairPeer, pairTablesPort: port } = settings;
   if (netns === '') return { address: pairAddress, peerAddress: pairPeer, port };
   const [peerAddress] = vrrp?.peers ?? [];

@@ -11,7 +11,7 @@ import type { StandingReason } from '../vips/announcer.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
-import { type PairedBy, tablesPlace } from './pair-settings.ts';
+import { type PairSettings, tablesPlace } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import { PeerLink } from './peers/peer-link.ts';
 import type { Refusal } from './peers/peer-listener.ts';
@@ -28,7 +28,7 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
   /** The desired state by key. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** The current ones: the addresses and the times may change, followed by renew(). */
-  readonly settings: () => PairedBy;
+  readonly settings: () => PairSettings;
   readonly version: string;
   readonly dataplane: Pick<Dataplane, 'status' | 'liveness' | 'served'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {
@@ -84,6 +84,7 @@ export class Pair {
   constructor(options: PairOptions) {
     const { settings, desired, dataplane, vrrp, metrics, log } = options;
     const { pairPort, pairCredentials, pairDrainTimeout: drainTimeout, stateDir } = settings();
+    const hosts = { roles: () => vrrp.roles(), peer: () => this.#peer, log };
     this.#options = options;
     this.#parity = new Parity({ desired, served: (key) => dataplane.served(key) });
     this.#link = new PeerLink({
@@ -106,12 +107,10 @@ export class Pair {
       options.handover &&
       new Handover({
         ...options.handover,
-        roles: () => vrrp.roles(),
-        peer: () => this.#peer,
+        ...hosts,
         send: () => this.#link.send(),
         drainTimeout,
         metrics,
-        log,
       });
     this.#standing = new OwnStanding({
       ...options,
@@ -128,8 +127,7 @@ export class Pair {
       },
     });
     this.#promotion = new Promotion({
-      roles: () => vrrp.roles(),
-      peer: () => this.#peer,
+      ...hosts,
       priorities: (reasons) => vrrp.priorities(reasons),
       setStanding: (reasons) => {
         vrrp.standing(reasons);
@@ -137,12 +135,10 @@ export class Pair {
       },
       prepareToTake: async () => this.#handover?.request(),
       prepareToGive: async () => this.#handover?.give(),
-      log,
     });
     this.#orders = new Orders({
+      ...hosts,
       file: new MaintenanceFile(join(stateDir, 'maintenance')),
-      roles: () => vrrp.roles(),
-      peer: () => this.#peer,
       whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
       takes: () => this.#promotion.takes,
       advertInterval: () => vrrp.advertInterval(),
@@ -150,7 +146,6 @@ export class Pair {
       done: () => this.#handover?.done(),
       onChanged: () => this.#judge(),
       clock: systemClock,
-      log,
     });
   }
 

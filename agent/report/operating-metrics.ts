@@ -37,7 +37,7 @@ export async function operatingFamilies(
   return kinds.map(({ kind, help, rows: byStatus }) => ({
     name: `headgate_${kind}_operating_status`,
     type: 'gauge',
-    help: `${help} by its operating status, which it has where this is 1`,
+    help: `${help} by operating status: 1 for its present status`,
     parts: Array.from(byStatus, ([word, rows]) => ({
       labels: `status="${word}"`,
       rows,

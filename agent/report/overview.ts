@@ -35,8 +35,6 @@ import type { StatusSources } from './status.ts';
 const MAX_ROWS = 50;
 const MAX_LISTENERS = 20;
 const MAX_MEMBERS = 200;
-/** How many searches are cached. */
-const MAX_SEARCHES = 32;
 
 export class Overview implements ChangeObserver {
   readonly #sources: StatusSources;
@@ -49,11 +47,6 @@ export class Overview implements ChangeObserver {
   readonly #vips = new Map<string, number>();
   readonly #counts: Record<Verdict, number> = { served: 0, 'served in part': 0, 'not served': 0 };
   readonly #members = { ready: 0, down: 0, all: 0 };
-  /** Search → rows. Cleared when a row changes, as are the problems of all rows. */
-  readonly #found = new Map<string, readonly PageRow[]>();
-  #rowProblems: PageProblems | undefined;
-  /** Counts changes of rows. */
-  #changes = 0;
   #workerPid = -1;
   readonly #updateMarked: () => Promise<void>;
 
@@ -109,9 +102,6 @@ export class Overview implements ChangeObserver {
 
   #put(key: string, entry: Entry | undefined): void {
     const before = this.#entries.get(key);
-    this.#changes++;
-    this.#found.clear();
-    this.#rowProblems = undefined;
     if ((before === undefined) !== (entry === undefined)) this.#order = undefined;
     if (before !== undefined) this.#count(before, -1);
     if (entry === undefined) {
@@ -184,8 +174,6 @@ export class Overview implements ChangeObserver {
   }
 
   async #problemsOfRows(): Promise<PageProblems> {
-    if (this.#rowProblems !== undefined) return this.#rowProblems;
-    const changes = this.#changes;
     const lists: (readonly Problem[])[] = [];
     const slice = new Slice();
     for (const key of this.#keys()) {
@@ -193,9 +181,7 @@ export class Overview implements ChangeObserver {
       if (problems.length > 0) lists.push(problems);
       if (slice.isOver) await slice.breathe();
     }
-    const first = firstOf(lists);
-    if (changes === this.#changes) this.#rowProblems = first;
-    return first;
+    return firstOf(lists);
   }
 
   async #list(query: URLSearchParams): Promise<PageList> {
@@ -208,21 +194,14 @@ export class Overview implements ChangeObserver {
   }
 
   async #search(search: string, onlyTrouble: boolean): Promise<readonly PageRow[]> {
-    const key = `${onlyTrouble} ${search}`;
-    const cached = this.#found.get(key);
-    if (cached !== undefined) return cached;
-    const changes = this.#changes;
     const [troubled, well]: [PageRow[], PageRow[]] = [[], []];
     const slice = new Slice();
-    for (const name of this.#keys()) {
-      const entry = this.#entries.get(name);
+    for (const key of this.#keys()) {
+      const entry = this.#entries.get(key);
       if (entry?.text.includes(search)) (isWell(entry.row) ? well : troubled).push(entry.row);
       if (slice.isOver) await slice.breathe();
     }
-    const found = onlyTrouble ? troubled : [...troubled, ...well];
-    if (this.#found.size >= MAX_SEARCHES) this.#found.clear();
-    if (changes === this.#changes) this.#found.set(key, found);
-    return found;
+    return onlyTrouble ? troubled : [...troubled, ...well];
   }
 
   #keys(): readonly string[] {

@@ -39,24 +39,19 @@ export interface ProblemObserverOptions extends ViewSources {
   readonly problemLog: ProblemLog;
 }
 
-export class ProblemObserver implements ChangeObserver {
-  readonly #options: ProblemObserverOptions;
-
-  constructor(options: ProblemObserverOptions) {
-    this.#options = options;
-  }
-
-  began(keys: ReadonlySet<string>): void {
-    const { desired, problemLog } = this.#options;
-    for (const key of keys) problemLog.report(key, desired.loadBalancers.get(key)?.problems ?? []);
-  }
-
-  changed(keys: ReadonlySet<string>): void {
-    const { desired, health, problemLog } = this.#options;
-    for (const key of keys) {
-      const loadBalancer = desired.loadBalancers.get(key);
-      const problems = loadBalancer && problemsOf(loadBalancer, this.#options, health.problemsOf(key));
-      problemLog.report(key, problems ?? []);
-    }
-  }
+/** Logs the problems of load balancers. */
+export function problemObserver(options: ProblemObserverOptions): ChangeObserver {
+  const { desired, health, problemLog } = options;
+  return {
+    began(keys) {
+      for (const key of keys) problemLog.report(key, desired.loadBalancers.get(key)?.problems ?? []);
+    },
+    changed(keys) {
+      for (const key of keys) {
+        const loadBalancer = desired.loadBalancers.get(key);
+        const problems = loadBalancer && problemsOf(loadBalancer, options, health.problemsOf(key));
+        problemLog.report(key, problems ?? []);
+      }
+    },
+  };
 }

@@ -16,7 +16,7 @@ import { pairSettings } from '../pair/pair-settings.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ClusterWriters } from '../report/cluster-writers.ts';
 import { Overview } from '../report/overview.ts';
-import { ProblemLog, ProblemObserver } from '../report/problem-log.ts';
+import { ProblemLog, problemObserver } from '../report/problem-log.ts';
 import { ProgrammingLatency } from '../report/programming-latency.ts';
 import { Reporter } from '../report/reporter.ts';
 import { agentState, type StatusSources } from '../report/status.ts';
@@ -165,7 +165,7 @@ export async function agentParts(argv: readonly string[]) {
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
     observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
-  const problems = new ProblemObserver({ desired, dataplane, announcer, health: operating, problemLog });
+  const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
   observers.subscribe(reporter, pair, health, problems, overview, keptMembers);
 
   return {

@@ -1,13 +1,13 @@
 #!/bin/sh
-# The command as the package has it. What Node compiles is kept by the agent's unit alone: a user must not run what
-# another one could have written.
+# The package's command. Only the agent's unit has a compile cache, because a user must not run code that another user
+# could have written.
 if [ -z "${NODE_COMPILE_CACHE:-}" ]; then
   NODE_DISABLE_COMPILE_CACHE=1
   export NODE_DISABLE_COMPILE_CACHE
 fi
 
-# These two judge settings: where none are named, those of headgate.service, which has its file and more from its unit.
-# A user who may not write where the agent does asks on behalf of nobody else, and has the defaults.
+# check and render read settings. Without a named file they use those of headgate.service, including its variables. A user
+# without write access to the agent's folder gets the defaults.
 case ${1:-} in
   check | render)
     named=${HEADGATE_CONFIG:-}
@@ -25,7 +25,7 @@ case ${1:-} in
       HEADGATE_KEEPALIVED_SUPERVISOR=${HEADGATE_KEEPALIVED_SUPERVISOR:-external}
       export HEADGATE_CONFIG HEADGATE_STATE_DIR HEADGATE_RUNTIME_DIR
       export HEADGATE_HAPROXY_SUPERVISOR HEADGATE_HAPROXY_ACCESS HEADGATE_KEEPALIVED_SUPERVISOR
-      # How many connections there may be follows from it; only root can raise it.
+      # The connection limit follows from it; only root can raise it.
       ulimit -n 524288 2>/dev/null || :
     fi
     ;;

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Prints the path of a Debian 12 root filesystem, minimal and with systemd, that holds the files of the packages that
-# Headgate depends on, not yet installed: debian-root.sh [--offline]. To be copied, not to be changed; in the copy
-# policy-rc.d keeps services from being started, and dpkg.cfg.d/unsafe-io has dpkg not wait for the disk.
-# Made by debootstrap, once, below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image; brought up to date when it is a day
-# old, unless --offline says that what is there will do. HEADGATE_DEBIAN_MIRROR and
-# HEADGATE_DEBIAN_SECURITY_MIRROR name other mirrors. Needs root.
+# Prints the path of a minimal Debian 12 root filesystem with systemd, and with the downloaded packages that Headgate
+# depends on: debian-root.sh [--offline]. Callers copy it and do not change it. In the copy, policy-rc.d prevents the start
+# of services, and dpkg.cfg.d/unsafe-io makes dpkg faster.
+# debootstrap makes it once below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image. Without --offline it is updated when it is
+# a day old. HEADGATE_DEBIAN_MIRROR and HEADGATE_DEBIAN_SECURITY_MIRROR set other mirrors. Needs root.
 set -eu
 
 SUITE=bookworm
@@ -16,31 +15,31 @@ log=$cache/log
 
 say() { echo "debian-root: $*" >&2; }
 
-# What is started in it ends with it, and nothing stays mounted.
+# Runs a command in the root filesystem. All its processes end with it, and nothing stays mounted.
 inside() {
   unshare --mount --pid --fork --kill-child --mount-proc="$1/proc" chroot "$1" env -i DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin http_proxy="${http_proxy:-}" sh -ec "$2" >>"$log" 2>&1
 }
 
 make() {
-  say "Making $root, once: a minute or two"
+  say "Making $root, which takes a minute or two the first time"
   rm -rf "$cache"/.part.*
   part=$cache/.part.$$
   trap 'rm -rf "$part"' EXIT
-  # It can be made again: not every file has to be on the disk at once.
+  # dpkg need not sync every file to the disk, because the filesystem can be made again.
   mkdir -p "$part/etc/dpkg/dpkg.cfg.d"
   echo force-unsafe-io >"$part/etc/dpkg/dpkg.cfg.d/unsafe-io"
   debootstrap --variant=minbase --include=systemd-sysv,ca-certificates "$SUITE" "$part" "$mirror" >"$log" ||
-    { say "Cannot make it, see $log"; exit 1; }
+    { say "Cannot make $root, see $log"; exit 1; }
   cat >"$part/etc/apt/sources.list" <<END
 deb $mirror $SUITE main
 deb $mirror $SUITE-updates main
 deb $security $SUITE-security main
 END
-  # Nothing starts while the image is made.
+  # No service starts while the image is made.
   printf '#!/bin/sh\nexit 101\n' >"$part/usr/sbin/policy-rc.d"
   chmod 755 "$part/usr/sbin/policy-rc.d"
-  refresh "$part" || { say "Cannot bring it up to date, see $log"; exit 1; }
+  refresh "$part" || { say "Cannot update $part, see $log"; exit 1; }
   mv "$part" "$root"
 }
 
@@ -59,7 +58,7 @@ flock 9
 if [ ! -d "$root" ]; then
   make
 elif [ "${1:-}" != --offline ] && [ -z "$(find "$root/.fresh" -mtime -1)" ]; then
-  say 'Bringing it up to date, because it is more than a day old'
-  refresh "$root" || say "Cannot bring it up to date, see $log: going on with what is there"
+  say "Updating $root, because it is more than a day old"
+  refresh "$root" || say "Cannot update $root, see $log: continuing with the old one"
 fi
 echo "$root"

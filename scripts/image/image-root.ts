@@ -1,5 +1,5 @@
-// Fills a directory with the root filesystem of an image: Debian, the package, and what the diskimage-builder element
-// `headgate` does, by running the element's own scripts in it. Needs root and `unshare`; leaves nothing mounted.
+// Fills a directory with the root filesystem of an image: Debian, the package, and the changes of the diskimage-builder
+// element `headgate`, whose own scripts it runs. Needs root and `unshare`; leaves nothing mounted.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,9 +14,9 @@ const HOOKS = '/tmp/in_target.d';
 export interface ImageOptions {
   /** An empty directory. */
   readonly root: string;
-  /** The package. */
+  /** The path of the Debian package. */
   readonly deb: string;
-  /** The variables of the element, `DIB_HEADGATE_VRRP` among them. */
+  /** The variables of the element, such as `DIB_HEADGATE_VRRP`. */
   readonly variables: Readonly<Record<string, string>>;
 }
 

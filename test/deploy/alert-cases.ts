@@ -1,16 +1,16 @@
-// For each alert what makes it fire, and what comes near and must not: series as `promtool test rules` takes them, a
+// For each alert, series that make it fire and similar series that must not, in the form of `promtool test rules` with a
 // value for each minute. https://prometheus.io/docs/prometheus/latest/configuration/unit_testing_rules/
 
 export interface AlertCase {
   readonly fires: Series | readonly Series[];
   readonly quiet: Series;
-  /** When it is looked at; default `20m`. */
+  /** The time of the evaluation; default `20m`. */
   readonly at?: string;
-  /** How many alerts fire; default 1. */
+  /** The number of firing alerts; default 1. */
   readonly count?: number;
 }
 
-/** `name{labels}` to its values. */
+/** `name{labels}` → values. */
 export type Series = Readonly<Record<string, string>>;
 
 /** A series of host `a` or `b`. */
@@ -23,12 +23,12 @@ function series(name: string, instance: string, labels: string): string {
 
 const WEB = 'namespace="default",service="web",port="80",protocol="TCP",family="v4"';
 const ROUTER = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
-/** As long as any case looks back. */
+/** The longest range of any case. */
 const LONG = 400;
 const always = (value: number): string => `${value}+0x${LONG}`;
-/** Grows by so much each minute. */
+/** A counter that grows by this number each minute. */
 const growing = (step: number): string => `0+${step}x${LONG}`;
-/** Every second minute. */
+/** A value in every second minute. */
 const flapping = (one: number, other: number): string => `${one} ${other} `.repeat(60).trim();
 
 /** The states of a virtual router on a host. */
@@ -63,7 +63,7 @@ const pair = (values: Readonly<Record<'heard' | 'ready' | 'same', number>>): Ser
 export const alertCases: Readonly<Record<string, AlertCase>> = {
   HeadgateHaproxyDown: {
     fires: { [a('headgate_haproxy_serving')]: always(0) },
-    // A moment during a start.
+    // For a moment during a start.
     quiet: { [a('headgate_haproxy_serving')]: flapping(0, 1) },
   },
   HeadgateConnectionsNearLimit: {
@@ -82,7 +82,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_pool_active_members', WEB)]: always(0),
       [a('headgate_listener_connections_total', WEB)]: growing(60),
     },
-    // Scaled to zero, and nobody asks for it.
+    // Scaled to zero, and without requests.
     quiet: {
       [a('headgate_pool_active_members', WEB)]: always(0),
       [a('headgate_listener_connections_total', WEB)]: always(60),
@@ -107,7 +107,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_pool_connection_errors_total', WEB)]: growing(6),
       [a('headgate_pool_sessions_total', WEB)]: growing(60),
     },
-    // Many of very few.
+    // A large share of very few.
     quiet: {
       [a('headgate_pool_connection_errors_total', WEB)]: growing(3),
       [a('headgate_pool_sessions_total', WEB)]: growing(3),
@@ -118,7 +118,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_pool_connect_time_average_seconds', WEB)]: always(0.2),
       [a('headgate_pool_sessions_total', WEB)]: growing(60),
     },
-    // The average of the last sessions stays when there are no more.
+    // Without new sessions, the average of the last ones stays.
     quiet: {
       [a('headgate_pool_connect_time_average_seconds', WEB)]: always(0.2),
       [a('headgate_pool_sessions_total', WEB)]: always(60),
@@ -143,20 +143,20 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_haproxy_statistics_up')]: always(0),
       [a('headgate_haproxy_serving')]: always(1),
     },
-    // That has an alert of its own.
+    // Another alert covers this.
     quiet: {
       [a('headgate_haproxy_statistics_up')]: always(0),
       [a('headgate_haproxy_serving')]: always(0),
     },
   },
   HeadgateNoMaster: {
-    // Of two that are backup it is somebody else whom they hear.
+    // Two backups receive advertisements of another host.
     fires: [
       { ...vrrp(a, 'fault'), ...vrrp(b, 'fault') },
       vrrp(a, 'fault'),
       { ...vrrp(a, 'backup'), ...vrrp(b, 'backup') },
     ],
-    // The agent of the master is not there; keepalived is, and the backup hears it.
+    // The master's agent does not run; its keepalived runs, and the backup receives its advertisements.
     quiet: vrrp(a, 'backup'),
   },
   HeadgateTwoMasters: {
@@ -178,7 +178,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   HeadgateVrrpFault: { fires: vrrp(a, 'unknown'), quiet: vrrp(a, 'backup') },
   HeadgateKeepalivedFault: {
     fires: { ...vrrp(a, 'master'), [a('headgate_keepalived_fault')]: always(1) },
-    // The first two have alerts of their own.
+    // Other alerts cover the first two.
     quiet: {
       ...vrrp(a, 'unknown'),
       [a('headgate_keepalived_fault')]: always(1),
@@ -201,7 +201,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   },
   HeadgatePeerBehind: {
     fires: pair({ heard: 1, ready: 0, same: 0 }),
-    // That has an alert of its own.
+    // Another alert covers this.
     quiet: pair({ heard: 0, ready: 0, same: 0 }),
   },
   HeadgatePeerNotReady: {
@@ -234,7 +234,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_haproxy_reloads_total', 'reason="settings",result="failed"')]: growing(0.5),
     },
     quiet: {
-      // A reload has more than one reason.
+      // A reload can have several reasons.
       [a('headgate_haproxy_reloads_total', 'reason="repair",result="failed"')]: `0+0x12 1+0x${LONG}`,
       [a('headgate_haproxy_reloads_total', 'reason="settings",result="failed"')]: `0+0x12 1+0x${LONG}`,
       [a('headgate_haproxy_reloads_total', 'reason="listener",result="failed"')]: `0+0x12 1+0x${LONG}`,
@@ -334,7 +334,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_problems', 'reason="InvalidFile"')]: always(2),
       [a('headgate_problems', 'reason="AddressPending"')]: always(1),
     },
-    // These have alerts of their own.
+    // Other alerts cover these.
     quiet: {
       [a('headgate_problems', 'reason="ConfigurationRejected"')]: always(1),
       [a('headgate_problems', 'reason="AllMembersDown"')]: always(1),
@@ -357,7 +357,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   },
   HeadgateProgrammingFastBurn: {
     fires: [programming(20), programming(20, 100, '5.0')],
-    // Two of the three changes within an hour were late: that says nothing.
+    // Two of only three changes within an hour were late, which is too few to report.
     quiet: programming(0.04, 0.05),
     at: '70m',
   },

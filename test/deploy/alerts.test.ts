@@ -13,12 +13,12 @@ const test = requires(ava, { programs: ['promtool'] });
 const run = promisify(execFile);
 const operations = new URL('../../docs/operations.md', import.meta.url);
 
-test('promtool takes the rules', async (t) => {
+test('promtool accepts the rules', async (t) => {
   const { stdout } = await run('promtool', ['check', 'rules', '--lint=all', '--lint-fatal', rulesFile]);
   t.regex(stdout, /SUCCESS: \d+ rules found/);
 });
 
-test('Each alert has a case that fires and one that does not', (t) => {
+test('Each alert has a case that fires and a case that does not', (t) => {
   t.deepEqual(
     alertRules().map(({ alert }) => alert),
     Object.keys(alertCases),
@@ -45,7 +45,7 @@ test('Each alert has a severity, a summary, a description and a section of docs/
   }
 });
 
-test('Each alert fires when it should, and not when something only comes near', async (t) => {
+test('Each alert fires in its case, and not in a similar case', async (t) => {
   t.timeout(300_000);
   const tests = Object.entries<AlertCase>(alertCases).flatMap(
     ([alert, { at = '20m', count = 1, fires, quiet }]) => {
@@ -56,14 +56,14 @@ test('Each alert fires when it should, and not when something only comes near', 
       ];
     },
   );
-  // What fails is told with its expression, which names the alert.
+  // promtool reports a failure with its expression, which names the alert.
   const said = await promtool(t, tests);
   t.regex(said, /^Unit Testing: {2}\S+\n {2}SUCCESS\n+$/);
 });
 
-test('What an alert says is whole: each label that it names is there', async (t) => {
+test('The text of each alert names only existing labels', async (t) => {
   t.timeout(300_000);
-  // Expects none, so that promtool shows those that it got.
+  // Expects no alert, so that promtool prints all alerts.
   const tests = Object.entries<AlertCase>(alertCases).map(
     ([alertname, { at: eval_time = '20m', fires }]) => ({
       interval: '1m',
@@ -84,7 +84,7 @@ test('What an alert says is whole: each label that it names is there', async (t)
   }
 });
 
-/** What `promtool test rules` says of such tests. */
+/** The output of `promtool test rules`. */
 async function promtool(t: ExecutionContext<unknown>, tests: readonly object[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'hg-rules-'));
   t.teardown(() => rm(directory, { recursive: true }));

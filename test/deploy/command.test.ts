@@ -1,4 +1,4 @@
-// The command as the package has it: with which settings it starts the program.
+// The settings with which the package's command starts the program.
 
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const read = (path: string): string => readFileSync(new URL(`../../${path}`, imp
 const SETTINGS = '/etc/headgate/headgate.yaml';
 const STATE = '/var/lib/headgate';
 
-/** What `headgate.service` says to the agent. */
+/** The variables that `headgate.service` sets. */
 const ofUnit = Object.fromEntries(
   [...read('systemd/headgate.service').matchAll(/(HEADGATE_\w+)=(\S+)/g)].map(([, name, value]) => [
     name,
@@ -20,7 +20,7 @@ const ofUnit = Object.fromEntries(
   ]),
 );
 
-test('check and render judge the settings of headgate.service where none are named', async (t) => {
+test('check and render use the settings of headgate.service by default', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   for (const words of [['check'], ['check', '--json'], ['render', '--output', '/tmp/x y']]) {
     const { args, variables } = await told(words);
@@ -29,12 +29,12 @@ test('check and render judge the settings of headgate.service where none are nam
   }
 });
 
-test('check and render may open as many files as headgate.service', (t) => {
+test('check and render have the same limit of open files as headgate.service', (t) => {
   const [, limit] = /^LimitNOFILE=(\d+)$/m.exec(read('systemd/headgate.service')) ?? [];
   t.regex(read('deploy/deb/headgate.sh'), new RegExp(`^ +ulimit -n ${limit} `, 'm'));
 });
 
-test('check and render take what is named, and then nothing of the unit', async (t) => {
+test('check and render use a named file without any setting of the unit', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   for (const flags of [['--config', '/other.yaml'], ['--config=/other.yaml']])
     for (const name of ['check', 'render']) t.deepEqual((await told([name, ...flags])).variables, {});
@@ -42,13 +42,13 @@ test('check and render take what is named, and then nothing of the unit', async 
   t.deepEqual((await told(['check'], own)).variables, own);
 });
 
-test('A variable has precedence over that of the unit', async (t) => {
+test("A variable of the user has precedence over the unit's variable", async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   const own = { HEADGATE_RUNTIME_DIR: '/run/other', HEADGATE_HAPROXY_SUPERVISOR: 'agent' };
   t.deepEqual((await told(['check'], own)).variables, { ...ofUnit, ...own });
 });
 
-test('Other commands, and check and render where there are no such settings, have the defaults', async (t) => {
+test('Other commands, and check and render without a settings file, use the defaults', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   for (const words of [['run'], ['status', '--json'], ['why', 'default/check'], []])
     t.deepEqual((await told(words)).variables, {}, words.join(' '));
@@ -61,7 +61,7 @@ type Told = (
   env?: Readonly<Record<string, string>>,
 ) => Promise<{ readonly args: readonly string[]; readonly variables: Readonly<Record<string, string>> }>;
 
-/** The command on a host with these files, which tells what the program is started with. */
+/** Runs the command on a host with these files; returns the arguments and variables of the started program. */
 async function command(t: ExecutionContext<unknown>, files: readonly string[]): Promise<Told> {
   const root = await mkdtemp(join(tmpdir(), 'hg-command-'));
   t.teardown(() => rm(root, { recursive: true }));

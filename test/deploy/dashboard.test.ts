@@ -18,11 +18,11 @@ interface Panel {
 
 const panels: readonly Panel[] = dashboard.panels;
 
-test('deploy/grafana/headgate.json is what its table says', (t) => {
+test('deploy/grafana/headgate.json equals its source', (t) => {
   t.is(readFileSync(file, 'utf8'), dashboardJson());
 });
 
-test('Panels have ids of their own, and lie beside one another', (t) => {
+test('Panels have unique ids and do not overlap', (t) => {
   t.is(new Set(panels.map(({ id }) => id)).size, panels.length);
   const taken = new Map<string, string>();
   for (const {
@@ -38,7 +38,7 @@ test('Panels have ids of their own, and lie beside one another', (t) => {
   }
 });
 
-test('Every panel says what it shows, asks the data source that is chosen, and only of the hosts that are chosen', (t) => {
+test('Every panel has a description and queries only the selected data source and hosts', (t) => {
   const shown = panels.filter(({ type }) => type !== 'row');
   t.is(shown.length, rows.flatMap((row) => row.panels).length);
   for (const { title, description, datasource, targets = [] } of shown) {
@@ -51,7 +51,7 @@ test('Every panel says what it shows, asks the data source that is chosen, and o
   }
 });
 
-test('Every variable that is used is defined', (t) => {
+test('Every used variable is defined', (t) => {
   const defined = new Set(dashboard.templating.list.map(({ name }: { name: string }) => name));
   const used = [...JSON.stringify(dashboard).matchAll(/\$(\w+)/g)].map(([, name = '']) => name);
   t.true(used.length > 100);

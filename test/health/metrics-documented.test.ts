@@ -15,7 +15,7 @@ import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
-import type { KeepalivedMetrics } from '../../agent/vips/keepalived/metrics.ts';
+import type { KeepalivedMetrics } from '../../agent/vips/keepalived/options.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';

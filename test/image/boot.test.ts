@@ -1,5 +1,5 @@
-// The image that `make image` has built, HEADGATE_IMAGE, boots and serves: once it has been given what a host gets at its
-// first boot, here the settings, manifests, and that it takes part in VRRP.
+// Boots the image HEADGATE_IMAGE, which `make image` has built, with the files of a first boot: settings, manifests and
+// VRRP enabled.
 
 import { execFileSync } from 'node:child_process';
 import ava from 'ava';
@@ -8,7 +8,7 @@ import { MachineLab, VIP } from '../support/host/machine-lab.ts';
 
 const test = requires(ava, { root: true, programs: ['setpriv', 'tar', 'unshare'] });
 
-test('An image boots, its units come up by themselves, and a request through its VIP is answered', async (t) => {
+test('An image boots, its units start automatically, and a member answers a request through its VIP', async (t) => {
   const image = process.env.HEADGATE_IMAGE;
   if (image === undefined) return t.fail('HEADGATE_IMAGE names no image: "make image" builds one');
   const lab = await MachineLab.create(t, async (root) => {

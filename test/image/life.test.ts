@@ -1,5 +1,5 @@
-// The life of the package on a host with a real systemd, one test after the other, each from where the last one has left
-// the host. HEADGATE_DEB names the package; `make test-image` builds it.
+// The life of the package on a host with a real systemd. Each test continues from the state after the test before it.
+// HEADGATE_DEB names the package; `make test-image` builds it.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -32,7 +32,7 @@ test.before(async () => {
 
 test.after.always(() => teardowns.run());
 
-test.serial('A first installation starts nothing, and all that the units need is there', async (t) => {
+test.serial('A first installation starts nothing and creates all that the units need', async (t) => {
   const { machine } = lab;
   t.is(await lab.boot(), 'running');
   await apt('install', '/opt/headgate_1.deb', 'keepalived');
@@ -42,7 +42,7 @@ test.serial('A first installation starts nothing, and all that the units need is
   t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
 });
 
-test.serial('Configured and started, it serves through its VIP and says how it is', async (t) => {
+test.serial('A configured and started host serves through its VIP and reports its status', async (t) => {
   const { machine } = lab;
   await machine.run('systemctl', 'disable', '--now', 'haproxy', 'keepalived');
   await lab.configure();
@@ -65,14 +65,14 @@ for (const [unit, limit] of [
   ['headgate-haproxy', 1.7],
   ['headgate-keepalived', 2.5],
 ] as const)
-  test.serial(`systemd finds ${unit}.service exposed no more than its work needs`, async (t) => {
+  test.serial(`systemd rates the exposure of ${unit}.service no higher than its work needs`, async (t) => {
     const words = ['security', `--threshold=${limit * 10}`, '--no-pager', `${unit}.service`];
     const { exitCode, stdout } = await lab.machine.try('systemd-analyze', ...words);
     t.log(stdout.trim().split('\n').at(-1));
     t.is(exitCode, 0, stdout);
   });
 
-test.serial('An agent that is restarted touches no traffic', async (t) => {
+test.serial('A restart of the agent does not affect traffic', async (t) => {
   const before = await dataplane();
   await load.report();
   await lab.machine.run('systemctl', 'restart', 'headgate');
@@ -81,14 +81,14 @@ test.serial('An agent that is restarted touches no traffic', async (t) => {
   t.notRegex(await journal('headgate'), /Cannot notify systemd/);
 });
 
-test.serial('An agent that is killed comes back, and touches no traffic', async (t) => {
+test.serial('systemd restarts a killed agent without an effect on traffic', async (t) => {
   const before = await dataplane();
   await load.report();
   await comesBack('headgate', 'SIGKILL');
   await undisturbed(t, before);
 });
 
-test.serial('An agent that hangs is ended by the watchdog, and touches no traffic', async (t) => {
+test.serial('The watchdog restarts a hanging agent without an effect on traffic', async (t) => {
   const { machine } = lab;
   // Half a minute otherwise.
   await machine.run('mkdir', '-p', '/run/systemd/system/headgate.service.d');
@@ -114,14 +114,14 @@ for (const [unit, signal] of [
   ['headgate-haproxy', 'SIGTERM'],
   ['headgate-keepalived', 'SIGKILL'],
 ] as const)
-  test.serial(`${unit}.service comes back from ${signal}, and serves`, async (t) => {
+  test.serial(`${unit}.service serves again after ${signal}`, async (t) => {
     await comesBack(unit, signal);
     t.log(`Ready ${await gap(unit)} ms after its end`);
     await lab.answers();
     t.true((await lab.network.held('lb')).includes(VIP));
   });
 
-test.serial('HAProxy whose worker is killed comes back, and serves', async (t) => {
+test.serial('HAProxy serves again after its worker was killed', async (t) => {
   const { worker } = await dataplane();
   await lab.machine.run('kill', '-KILL', worker);
   await lab.machine.until(
@@ -133,7 +133,7 @@ test.serial('HAProxy whose worker is killed comes back, and serves', async (t) =
 });
 
 test.serial(
-  'What HAProxy says is in its file, which the agent may empty, and not in the journal',
+  "HAProxy's messages are in its file, which the agent may empty, and not in the journal",
   async (t) => {
     const log = '/run/headgate/haproxy/haproxy.log';
     const said = await lab.machine.run('cat', log);
@@ -156,7 +156,7 @@ test.serial(
   },
 );
 
-test.serial('A HAProxy that ends again and again is tried for as long as that takes', async (t) => {
+test.serial('systemd never gives up restarting HAProxy', async (t) => {
   const { machine } = lab;
   const file = '/var/lib/headgate/haproxy/haproxy.cfg';
   const starts = async (): Promise<number> => Number(await machine.show('headgate-haproxy', 'NRestarts'));
@@ -166,7 +166,7 @@ test.serial('A HAProxy that ends again and again is tried for as long as that ta
   await machine.run('sh', '-c', `echo nonsense >>${file}`);
   const [before, began] = [await starts(), performance.now()];
   await machine.run('systemctl', 'kill', '--signal=KILL', 'headgate-haproxy');
-  // By itself systemd gives a unit up that has been started five times within ten seconds.
+  // By default systemd gives up after five starts within ten seconds.
   await machine.until('it has been started a dozen times', async () => (await starts()) >= before + 12);
   t.log(`Started ${(await starts()) - before} times within ${sinceThen(began)}`);
   t.not(await machine.show('headgate-haproxy', 'ActiveState'), 'failed');
@@ -178,7 +178,7 @@ test.serial('A HAProxy that ends again and again is tried for as long as that ta
 });
 
 test.serial(
-  'A HAProxy that is stopped by hand stays so and is told of, and serves once it is started',
+  'A HAProxy that the operator stops stays stopped and is reported, and serves after its start',
   async (t) => {
     const { machine } = lab;
     const isOffline = async (): Promise<boolean> =>
@@ -202,32 +202,29 @@ test.serial(
   },
 );
 
-test.serial(
-  'Where HAProxy is masked the agent says what it waits for, and serves once it is not',
-  async (t) => {
-    const { machine } = lab;
-    await machine.run('systemctl', 'mask', '--now', '--runtime', 'headgate-haproxy');
-    await machine.run('systemctl', 'restart', '--no-block', 'headgate');
-    await machine.until('it says what it waits for', async () => {
-      const [state, text] = [
-        await machine.show('headgate', 'ActiveState'),
-        await machine.show('headgate', 'StatusText'),
-      ];
-      return state === 'activating' && text.includes('HAProxy');
-    });
-    t.log(await machine.show('headgate', 'StatusText'));
-    await machine.run('systemctl', 'unmask', '--runtime', 'headgate-haproxy');
-    await machine.run('systemctl', 'start', 'headgate-haproxy');
-    await lab.answers();
-    await machine.until(
-      'the agent is ready',
-      async () => (await machine.show('headgate', 'ActiveState')) === 'active',
-    );
-    t.is((await machine.try('headgate', 'status')).exitCode, 0);
-  },
-);
+test.serial('The agent reports a masked HAProxy, and serves after it is unmasked', async (t) => {
+  const { machine } = lab;
+  await machine.run('systemctl', 'mask', '--now', '--runtime', 'headgate-haproxy');
+  await machine.run('systemctl', 'restart', '--no-block', 'headgate');
+  await machine.until('it says what it waits for', async () => {
+    const [state, text] = [
+      await machine.show('headgate', 'ActiveState'),
+      await machine.show('headgate', 'StatusText'),
+    ];
+    return state === 'activating' && text.includes('HAProxy');
+  });
+  t.log(await machine.show('headgate', 'StatusText'));
+  await machine.run('systemctl', 'unmask', '--runtime', 'headgate-haproxy');
+  await machine.run('systemctl', 'start', 'headgate-haproxy');
+  await lab.answers();
+  await machine.until(
+    'the agent is ready',
+    async () => (await machine.show('headgate', 'ActiveState')) === 'active',
+  );
+  t.is((await machine.try('headgate', 'status')).exitCode, 0);
+});
 
-test.serial('An upgrade touches no traffic, keeps the settings and runs the new agent', async (t) => {
+test.serial('An upgrade does not affect traffic, keeps the settings and runs the new agent', async (t) => {
   const { machine } = lab;
   await lab.bring(await nextRevision(), 'opt/headgate_2.deb');
   await settled();
@@ -245,7 +242,7 @@ test.serial('An upgrade touches no traffic, keeps the settings and runs the new 
   t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
 });
 
-test.serial('A downgrade touches no traffic either', async (t) => {
+test.serial('A downgrade does not affect traffic', async (t) => {
   const { machine } = lab;
   const [before, agent] = [await dataplane(), await machine.show('headgate', 'MainPID')];
   await load.report();
@@ -263,7 +260,7 @@ test.serial('A downgrade touches no traffic either', async (t) => {
 });
 
 test.serial(
-  'Credentials come from systemd, and an API server that cannot be reached keeps nobody from being served',
+  'systemd provides the credentials, and an unreachable API server does not affect serving',
   async (t) => {
     const { machine } = lab;
     const kubeconfig = `apiVersion: v1
@@ -287,7 +284,7 @@ current-context: x
   },
 );
 
-test.serial('After a reboot a host serves what it served, though its manifests are away', async (t) => {
+test.serial('After a reboot a host serves its last state without its manifests', async (t) => {
   const { machine } = lab;
   await machine.run('mv', '/etc/headgate/manifests', '/etc/headgate/away');
   const began = performance.now();
@@ -302,7 +299,7 @@ test.serial('After a reboot a host serves what it served, though its manifests a
   await machine.run('mv', '/etc/headgate/away', '/etc/headgate/manifests');
 });
 
-test.serial('A host that goes down hands its addresses over before its HAProxy ends', async (t) => {
+test.serial('A host that shuts down hands its addresses over before its HAProxy ends', async (t) => {
   // Of both boots, which have the kernel's one identity; since the second one nothing has been stopped.
   const text = await lab.machine.run('journalctl', '--no-pager', '--quiet', '--identifier=systemd');
   const handedOver = text.lastIndexOf('Stopped headgate-keepalived.service');
@@ -311,7 +308,7 @@ test.serial('A host that goes down hands its addresses over before its HAProxy e
   t.true(ends > handedOver);
 });
 
-test.serial('After a loss of power a host serves what it served, though it has no agent', async (t) => {
+test.serial('After a power failure a host serves its last state without an agent', async (t) => {
   const { machine } = lab;
   await machine.run('systemctl', 'disable', 'headgate');
   const began = performance.now();
@@ -327,7 +324,7 @@ test.serial('After a loss of power a host serves what it served, though it has n
 });
 
 test.serial(
-  'Two instances serve beside the first load balancer, each in a network namespace of its own',
+  'Two instances serve beside the first load balancer, each in its own network namespace',
   async (t) => {
     for (const [name, own] of [
       ['one', '10.9.0.31'],
@@ -342,7 +339,7 @@ test.serial(
   },
 );
 
-test.serial('A removal ends all of it, and keeps settings and state', async (t) => {
+test.serial('A removal ends all processes and keeps settings and state', async (t) => {
   const { machine } = lab;
   load.stop();
   await apt('remove', 'headgate');
@@ -358,7 +355,7 @@ test.serial('A removal ends all of it, and keeps settings and state', async (t) 
   t.is(await machine.run('systemctl', 'is-system-running'), 'running\n');
 });
 
-test.serial('Installed again it starts nothing, and serves with the settings that were kept', async (t) => {
+test.serial('A second installation starts nothing, and the host serves with the kept settings', async (t) => {
   const { machine } = lab;
   // Of the revision that was removed: where the operator's file is kept, dpkg must not ask which one it is to be.
   await apt('-o', 'Dpkg::Options::=--force-confold', 'install', '/opt/headgate_2.deb');
@@ -371,7 +368,7 @@ test.serial('Installed again it starts nothing, and serves with the settings tha
   t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
 });
 
-test.serial('A purge leaves what the operator has written, the user, and nothing else', async (t) => {
+test.serial("A purge leaves only the operator's files and the user", async (t) => {
   const { machine } = lab;
   await apt('purge', 'headgate');
   const own = /^\/(etc\/headgate(\/.*)?|etc\/credstore\/headgate\.kubeconfig|opt\/headgate_\d\.deb)$/;

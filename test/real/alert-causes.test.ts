@@ -1,5 +1,5 @@
-// What alerts are for happens, on real hosts with a real Prometheus that has the shipped rules: each is raised by its
-// cause, and ends once docs/operations.md#alerts is followed. What takes hours, or counts how often, is only raised.
+// The cause of each alert on real hosts, with a real Prometheus and the project's rules: the cause raises the alert, and
+// the remedy in docs/operations.md#alerts ends it. Alerts that last for hours are only raised.
 
 import { once } from 'node:events';
 import { appendFile, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const paired = requires(ava, {
 
 const VIP = '10.9.1.1';
 
-test('Limits that are reached raise alerts, which end once they are raised or clients leave', async (t) => {
+test('Reached limits raise alerts, which end after a higher limit or fewer clients', async (t) => {
   const { host, agent, settings } = await hostWith(t, 'maxConnections: 60\n');
   await startMembers(t, host, 2);
   const full = { name: 'full', address: host.address(1), members: [host.address(11)] };
@@ -50,7 +50,7 @@ test('Limits that are reached raise alerts, which end once they are raised or cl
   t.pass();
 });
 
-test('Members that are gone raise alerts, which end once they are back or nobody asks for them', async (t) => {
+test('Lost members raise alerts, which end with their return or without requests', async (t) => {
   const { host, agent } = await hostWith(t);
   const members = await startMembers(t, host, 3);
   const annotations = {
@@ -66,7 +66,7 @@ test('Members that are gone raise alerts, which end once they are back or nobody
   await host.until('they are served', async () => (await host.answers(1)) && host.answers(3));
   const clients = [1, 4].map((last) => new Asking(t, `http://${host.address(last)}:${VIP_PORT}/`));
   for (const member of members) await member.kill();
-  // HAProxy itself answers for those that are down.
+  // HAProxy itself answers while all members are down.
   for (const alert of ['ManyPoolsDown', 'PoolDown', 'ConnectErrors', 'HttpErrors'])
     await raised(prometheus, alert);
   for (const { address } of members) {
@@ -79,7 +79,7 @@ test('Members that are gone raise alerts, which end once they are back or nobody
   t.pass();
 });
 
-test('HAProxy that is away, files and sockets that others change, and places that are taken raise alerts', async (t) => {
+test('A stopped HAProxy, changes of files and sockets by other processes, and occupied ports raise alerts', async (t) => {
   const { host, agent } = await hostWith(t);
   const [member] = await startMembers(t, host, 1);
   await host.serve();
@@ -110,7 +110,7 @@ test('HAProxy that is away, files and sockets that others change, and places tha
   t.pass();
 });
 
-test('No HAProxy raises an alert, and one that is started again ends it', async (t) => {
+test('A missing HAProxy raises an alert, and its start ends the alert', async (t) => {
   const { host, agent: first } = await hostWith(t);
   await startMembers(t, host, 1);
   await host.serve();
@@ -128,7 +128,7 @@ test('No HAProxy raises an alert, and one that is started again ends it', async 
 });
 
 paired(
-  'What is the matter with one host of a pair, or between them, raises an alert, and ends with it',
+  'A fault of one host of a pair, or between both, raises an alert, which ends with the fault',
   async (t) => {
     const { active, standby, network } = await startAgentPair(t, VIP, {
       prepare: (host, net) => host.serve({ address: VIP, port: 8080, members: [net.v4('client')] }),
@@ -182,7 +182,7 @@ function watch(t: ExecutionContext<unknown>, agent: RunningAgent): Promise<Prome
   return Prometheus.start(t, [new URL(agent.url ?? '').host]);
 }
 
-/** Pending or firing: how long it has to last is nothing that happens here. */
+/** Pending or firing, because the tests do not wait for the duration of an alert. */
 function raised(prometheus: Prometheus, alert: string): Promise<void> {
   return prometheus.until(`ALERTS{alertname="Headgate${alert}"}`);
 }
@@ -214,7 +214,7 @@ async function listener(t: ExecutionContext<unknown>, address: string): Promise<
   return server;
 }
 
-/** A client that asks again and again, whatever the answer. */
+/** A client that repeats a request, with any answer. */
 class Asking {
   readonly #stopping = new AbortController();
   readonly #over: Promise<void>;

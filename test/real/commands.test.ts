@@ -1,4 +1,4 @@
-// The commands as a stranger would use them: what they print, how they end, and what becomes of traffic.
+// The commands as a user runs them: their output, their exit status and their effect on traffic.
 
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,13 +32,13 @@ test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
     return readFile(join(output, 'haproxy', 'haproxy.cfg'), 'utf8');
   };
   t.is(await rendered(), await host.config());
-  // What the commands of an edit have made of HAProxy stands in the file soon after.
+  // The agent writes the file soon after it has changed HAProxy by commands.
   await host.serve({ members: [host.address(14)] });
   await host.until('the file has it', async () => (await host.config()).includes(host.address(14)));
   t.is(await rendered(), await host.config());
 });
 
-test.serial('`render` names what it refuses, and fails only for settings that cannot be used', async (t) => {
+test.serial('`render` names refused objects, and fails only for invalid settings', async (t) => {
   const host = await TestHost.create(t);
   const output = join(host.directory, 'rendered');
   await host.serve({ address: '999.1.1.1', members: [] });
@@ -46,7 +46,7 @@ test.serial('`render` names what it refuses, and fails only for settings that ca
   const refused = await host.command('render', ['--output', output]);
   t.is(refused.status, 0);
   const lines = refused.stderr.trimEnd().split('\n');
-  // Each names its object once.
+  // Each message names its object once.
   t.is(lines.filter((line) => line.startsWith(`${host.manifestDir}/broken.yaml:`)).length, 1);
   t.is(refused.stderr.split('broken.yaml').length, 2);
   t.true(lines.some((line) => line.startsWith('Service default/web: ') && line.includes('999.1.1.1')));
@@ -70,7 +70,7 @@ test.serial('`render` names what it refuses, and fails only for settings that ca
 });
 
 test.serial(
-  '`status` and `why` end with 0 for good news, 1 for bad, 2 for a wrong question, 3 without an agent',
+  '`status` and `why` end with 0 if all is well, 1 after a fault, 2 for a wrong argument, 3 without an agent',
   async (t) => {
     const host = await TestHost.create(t);
     await startMembers(t, host);
@@ -100,7 +100,7 @@ test.serial(
     t.is((await host.command('status', ['default/web'])).status, 2);
     t.is((await host.command('statsu')).status, 2);
 
-    // Bad news: HAProxy is away and cannot come back.
+    // HAProxy has ended and cannot start again.
     await agent.stop();
     const alone = await host.start(['--haproxy-supervisor', 'external']);
     const isServed = async (count: number): Promise<boolean> => {
@@ -112,7 +112,7 @@ test.serial(
         (await host.status()).operating.counts.load_balancer.OFFLINE === offline && offline === 2 - count
       );
     };
-    // One has no member.
+    // One Service has no member.
     await host.until('status and metrics say what is served', () => isServed(1));
     process.kill(await host.master(), 'SIGKILL');
     await host.until('they say that nothing is', () => isServed(0));
@@ -124,7 +124,7 @@ test.serial(
 );
 
 test.serial(
-  '`check` ends with 0 where this host can run the agent, 1 where not, 2 for unusable settings',
+  '`check` ends with 0 if this host can run the agent, 1 if not, 2 for invalid settings',
   async (t) => {
     const host = await TestHost.create(t);
     const good = await host.command('check', ['--listen', '127.0.0.1:0']);
@@ -184,7 +184,7 @@ test.serial(
   },
 );
 
-test.serial('A second agent with the same runtimeDir leaves, the first one goes on', async (t) => {
+test.serial('A second agent with the same runtimeDir exits, and the first one continues', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await host.serve();
@@ -197,7 +197,7 @@ test.serial('A second agent with the same runtimeDir leaves, the first one goes 
   t.is(await ask(host.place()), host.address(11));
 });
 
-test.serial('What keeps the agent or a command from its work is one line with a code', async (t) => {
+test.serial('An error of the agent or a command is one line with an error code', async (t) => {
   const host = await TestHost.create(t);
   const file = join(host.directory, 'file');
   await writeFile(file, '');
@@ -219,7 +219,7 @@ test.serial('What keeps the agent or a command from its work is one line with a 
   t.regex(stderr, /^headgate: FILE_WRITE: Cannot create folder ".*": .*\n$/);
 });
 
-test.serial('SIGTERM ends the agent and not one request', async (t) => {
+test.serial('SIGTERM ends the agent without a failed request', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await host.serve();
@@ -235,7 +235,7 @@ test.serial('SIGTERM ends the agent and not one request', async (t) => {
   t.is((await host.command('status')).status, 3);
 });
 
-test.serial('What was changed just before SIGTERM stands in the file', async (t) => {
+test.serial('haproxy.cfg contains a change from just before SIGTERM', async (t) => {
   const host = await TestHost.create(t);
   await host.serve({ members: [] });
   const agent = await host.start();
@@ -254,7 +254,7 @@ test.serial('With --stop-dataplane-on-exit HAProxy ends with the agent', async (
   await host.until('nothing is left', async () => processesOf(host.directory).length === 0);
 });
 
-test.serial('With --stop-dataplane-on-exit a HAProxy that was there before the agent stays', async (t) => {
+test.serial('With --stop-dataplane-on-exit a HAProxy from before the agent continues', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await host.serve();
@@ -266,7 +266,7 @@ test.serial('With --stop-dataplane-on-exit a HAProxy that was there before the a
   t.is(await host.worker(), worker);
 });
 
-test.serial('An agent that cannot start says why and leaves nothing behind', async (t) => {
+test.serial('An agent that cannot start reports the reason and leaves nothing behind', async (t) => {
   const host = await TestHost.create(t, { haproxy: '/no/such/haproxy' });
   const agent = await host.launch();
   t.is(await agent.exited, 1);

@@ -1,4 +1,4 @@
-// An agent that may open no more files for a while sees little, and takes nothing that it does not see for gone.
+// An agent that cannot open files for a while reads little, and treats nothing that it cannot read as removed.
 
 import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,13 +13,13 @@ const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl', 'pr
 const test = requires(ava, { haproxy: true, root: true, programs });
 
 const VIP = '10.9.1.1';
-/** Milliseconds: some audits, and longer than HAProxy may be silent. */
+/** Milliseconds: several audits, and longer than the limit for an answer of HAProxy. */
 const WHILE = 4_000;
-/** Longer than a machine at work on other tests as well may keep HAProxy waiting. */
+/** Longer than a busy machine delays HAProxy. */
 const SILENCE = '3s';
 
 test.serial(
-  'The active host stays what it is while its agent lacks descriptors, and nothing is repaired',
+  'The active host keeps its role and repairs nothing while its agent lacks descriptors',
   async (t) => {
     const { active, network, roles } = await startAgentPair(t, VIP, {
       flags: ['--audit-interval', '1s', '--pair-lower-after', SILENCE],
@@ -38,7 +38,7 @@ test.serial(
       await limit(agent.pid, 20_000);
       await host.until('all is well again', async () => (await host.status()).fault === '');
       t.false(agent.hasExited);
-      for (const said of ['has ended', 'by someone else', 'is lowered'])
+      for (const said of ['has ended', 'Another process', 'is lowered'])
         t.false(
           agent.hasLogged(said, from),
           `${left} left: ${said}: ${JSON.stringify(agent.log.slice(from))}`,
@@ -55,7 +55,7 @@ test.serial(
   },
 );
 
-/** Open files that a process may have from now on. */
+/** Sets the limit of open files of a process. */
 async function limit(pid: number, files: number): Promise<void> {
   const { exitCode, stderr } = await runCommand('prlimit', ['--pid', `${pid}`, `--nofile=${files}:`], {
     timeout: 10_000,

@@ -1,5 +1,5 @@
-// HAProxy is started by somebody else, as by systemd, again and again, with whatever the agent has written: what keeps it
-// from starting is found in what it says, and left out.
+// A service manager such as systemd starts HAProxy repeatedly with the agent's file. The agent finds the cause of a failed
+// start in HAProxy's messages and leaves it out of the file.
 
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
@@ -15,7 +15,7 @@ const test = requires(ava, { haproxy: true, programs: ['bash', 'sed', 'grep'] })
 
 const EXTERNAL = ['--haproxy-supervisor', 'external'];
 
-test.serial('A port that is taken keeps HAProxy from nothing but that port', async (t) => {
+test.serial('An occupied port keeps HAProxy only from that port', async (t) => {
   const host = await TestHost.create(t, { flags: EXTERNAL });
   await startMembers(t, host);
   await host.serve();
@@ -28,13 +28,13 @@ test.serial('A port that is taken keeps HAProxy from nothing but that port', asy
     (await host.why('default/shop')).problems[0]?.message ?? '',
     /Cannot listen on .*: another program listens/,
   );
-  t.true(agent.hasLogged('HAProxy does not start, looking for what is at fault'));
+  t.true(agent.hasLogged('HAProxy does not start: looking for the cause'));
   await vacated(other);
   await host.soon('the second one is served', () => host.answers(2));
 });
 
 for (const kind of ['named', 'silent'] as const)
-  test.serial(`A Service that HAProxy refuses at its start is left out (${kind})`, async (t) => {
+  test.serial(`The agent leaves a Service out that HAProxy refuses at its start (${kind})`, async (t) => {
     const haproxy = (directory: string) => poisonedHaproxy(directory, kind, 'maxconn 777');
     const host = await TestHost.create(t, { flags: EXTERNAL, haproxy });
     await startMembers(t, host);
@@ -51,7 +51,7 @@ for (const kind of ['named', 'silent'] as const)
 
 for (const flags of [EXTERNAL, []])
   test.serial(
-    `What is said for all and refused leaves HAProxy with what served last (${flags[1] ?? 'agent'})`,
+    `HAProxy serves its last good file if it refuses a global setting (${flags[1] ?? 'agent'})`,
     async (t) => {
       const haproxy = (directory: string) => poisonedHaproxy(directory, 'named', 'maxconn 4321');
       const host = await TestHost.create(t, { flags, haproxy });

@@ -1,5 +1,5 @@
-// An agent that dies in the middle of telling HAProxy something, at every point where it can; and what somebody else
-// tells HAProxy. The next agent, or the audit, brings all of it to desired.
+// An agent that dies between any two commands of a change, and commands of another process to HAProxy. The next agent or
+// the audit restores the desired state.
 
 import ava from 'ava';
 import { AclIds } from '../../agent/haproxy/config/acl-ids.ts';
@@ -21,11 +21,11 @@ const test = requires(ava, { haproxy: true });
 const annotations = { 'health-monitor': 'tcp', 'health-monitor-interval': '5m' };
 
 test.serial(
-  'An agent that dies between any two commands is made good by the next, before any audit',
+  'The next agent completes the change of an agent that died between any two commands, before any audit',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--audit-interval', '1h'] });
     const aclIds = new AclIds();
-    /** Of each round another one member, another one that drains, one that is kept; other ranges. */
+    /** Each round has another member, another draining member, a kept member and other ranges. */
     const web = (round: number): Web => {
       const [kept, drained] = [11 + round, 12 + round].map((last) => host.address(last)) as [string, string];
       return {
@@ -72,56 +72,53 @@ test.serial(
   },
 );
 
-test.serial(
-  'What somebody else has told HAProxy of a server is noticed by the audit and undone',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--audit-interval', '1s'] });
-    const web: Web = { address: host.address(1), members: [host.address(11), host.address(12)], annotations };
-    await host.serve(web);
-    await host.start();
-    const text = webObjects(web)
-      .map((each) => JSON.stringify(each))
-      .join('\n---\n');
-    const loadBalancer = loadBalancerOf(
-      translateCluster(clusterOf(objectsOf(text)), { handleUnclassed: true }),
-    );
-    const [{ name: backend = '', pool: { members: [member] = [] } = {} } = {}] =
-      loadBalancer.listeners as never as [LoadBalancer['listeners'][number]];
-    const server = `${backend}/${member?.name}`;
-    const aclIds = new AclIds();
-    const add = (more: string): readonly string[] => [
-      `set server ${server} state maint`,
-      `del server ${server}`,
-      `add server ${server} ${member?.name} ${more}`,
-      `set server ${server} state ready`,
-    ];
-    const undone = async (lines: readonly string[]): Promise<void> => {
-      for (const line of lines)
-        await host.until(`HAProxy does: ${line}`, async () =>
-          /^(New server.*|Server deleted.*)?\s*$/.test(await host.haproxy(line)),
-        );
-      t.false(await isDesired(host, loadBalancer, aclIds), lines.at(-1));
-      await host.until(`undone: ${lines.join(', ')}`, () => isDesired(host, loadBalancer, aclIds));
-    };
-    for (const line of [
-      `set server ${server} state maint`,
-      `set server ${server} state drain`,
-      `set server ${server} weight 1`,
-      `disable health ${server}`,
-    ])
-      await undone([line]);
-    t.is(await host.reloads(), 0, 'Commands are enough');
-    await undone(add(`id ${member?.id} weight 16`));
-    t.is(await host.reloads(), 1, 'It had no check at all');
-    await undone(add(`id 7 weight 16 check inter 300s`));
-    t.is(await host.reloads(), 2, 'It had another id');
-    await host.haproxy(`set server ${server} addr 127.0.0.1 port 1`);
-    await host.until('the worker that was moved is replaced', async () => (await host.reloads()) === 3);
-    await host.until('undone', () => isDesired(host, loadBalancer, aclIds));
-  },
-);
+test.serial('The audit undoes the command of another process for a server', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--audit-interval', '1s'] });
+  const web: Web = { address: host.address(1), members: [host.address(11), host.address(12)], annotations };
+  await host.serve(web);
+  await host.start();
+  const text = webObjects(web)
+    .map((each) => JSON.stringify(each))
+    .join('\n---\n');
+  const loadBalancer = loadBalancerOf(
+    translateCluster(clusterOf(objectsOf(text)), { handleUnclassed: true }),
+  );
+  const [{ name: backend = '', pool: { members: [member] = [] } = {} } = {}] =
+    loadBalancer.listeners as never as [LoadBalancer['listeners'][number]];
+  const server = `${backend}/${member?.name}`;
+  const aclIds = new AclIds();
+  const add = (more: string): readonly string[] => [
+    `set server ${server} state maint`,
+    `del server ${server}`,
+    `add server ${server} ${member?.name} ${more}`,
+    `set server ${server} state ready`,
+  ];
+  const undone = async (lines: readonly string[]): Promise<void> => {
+    for (const line of lines)
+      await host.until(`HAProxy does: ${line}`, async () =>
+        /^(New server.*|Server deleted.*)?\s*$/.test(await host.haproxy(line)),
+      );
+    t.false(await isDesired(host, loadBalancer, aclIds), lines.at(-1));
+    await host.until(`undone: ${lines.join(', ')}`, () => isDesired(host, loadBalancer, aclIds));
+  };
+  for (const line of [
+    `set server ${server} state maint`,
+    `set server ${server} state drain`,
+    `set server ${server} weight 1`,
+    `disable health ${server}`,
+  ])
+    await undone([line]);
+  t.is(await host.reloads(), 0, 'Commands are enough');
+  await undone(add(`id ${member?.id} weight 16`));
+  t.is(await host.reloads(), 1, 'It had no check at all');
+  await undone(add(`id 7 weight 16 check inter 300s`));
+  t.is(await host.reloads(), 2, 'It had another id');
+  await host.haproxy(`set server ${server} addr 127.0.0.1 port 1`);
+  await host.until('the worker that was moved is replaced', async () => (await host.reloads()) === 3);
+  await host.until('undone', () => isDesired(host, loadBalancer, aclIds));
+});
 
-/** Whether exactly the wanted members serve, each with its check, and exactly the wanted clients are let in. */
+/** Whether exactly the desired members serve, each with its check, and exactly the desired clients are allowed. */
 async function isDesired(host: TestHost, { listeners }: LoadBalancer, aclIds: AclIds): Promise<boolean> {
   const rows = await host.servers();
   for (const { name, pool, allowedCidrs } of listeners) {

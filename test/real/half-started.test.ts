@@ -1,5 +1,5 @@
-// HAProxy ends in the middle of a reload, and objects change in the middle of its start: the agent notices both at once
-// and does not wait for what cannot come any more.
+// HAProxy ends in the middle of a reload, and objects change in the middle of its start. The agent handles both at once
+// and does not wait for an answer that cannot arrive.
 
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,18 +13,18 @@ import { startMembers } from '../support/traffic/members.ts';
 const test = requires(ava, { haproxy: true });
 
 if (!isBehindScript)
-  test.serial('A reload ends when its master does: the next HAProxy is reloaded soon', masterEnds);
+  test.serial('A reload fails when its master ends, and the agent soon reloads the next HAProxy', masterEnds);
 
-test.serial('What changes while HAProxy starts does not make it a stranger to the agent', async (t) => {
+test.serial('The agent adopts a HAProxy whose objects changed during its start', async (t) => {
   const host = await served(t);
   const { directory } = host;
   await hold(directory);
-  // It is about to be written to the file.
+  // The agent is about to write the file.
   await host.serve({ members: [host.address(12)] });
   process.kill(await host.worker(), 'SIGKILL');
   await host.until('HAProxy is about to read its file', () => isHeld(directory));
   await host.serve({ members: [host.address(12)], annotations: { 'timeout-client': '7m' } });
-  // Many times what a change takes to the file.
+  // Much longer than the agent needs to write a change.
   await delay(700);
   t.false((await host.config()).includes('timeout client 420000ms'));
   await release(directory);
@@ -40,7 +40,7 @@ test.serial('What changes while HAProxy starts does not make it a stranger to th
 });
 
 test.serial(
-  'An agent that ends while HAProxy starts leaves one to the next agent, which starts no other',
+  'An agent that ends while HAProxy starts leaves it to the next agent, which starts no second HAProxy',
   async (t) => {
     const host = await TestHost.create(t, { haproxy: heldHaproxy });
     const { directory } = host;
@@ -48,7 +48,7 @@ test.serial(
     await host.serve();
     await hold(directory);
     const agent = await host.launch();
-    // Not the one that is asked for its version.
+    // Not the process that prints HAProxy's version.
     await host.until('HAProxy is about to read its file', async () => (await masters(directory)) === 1);
     await agent.kill();
     const next = await host.launch();
@@ -56,11 +56,11 @@ test.serial(
       'the next one looks for it',
       async () => (await host.status()).haproxy.serving === false,
     );
-    // Many times what it takes to start another one.
+    // Much longer than the start of another HAProxy.
     await delay(700);
     await release(directory);
     await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
-    await host.until('it says so', async () => next.hasLogged('Adopted the HAProxy that runs'));
+    await host.until('it says so', async () => next.hasLogged('Adopted the running HAProxy'));
     t.is(await masters(directory), 1);
     t.true(await host.answers());
   },
@@ -87,14 +87,14 @@ async function served(t: ExecutionContext<unknown>): Promise<TestHost> {
   await startMembers(t, host, 2);
   await host.serve();
   await host.start();
-  // Right after its start the master of HAProxy 2.6 executes itself afresh: it misses signals and binds its socket anew.
+  // After its start the master of HAProxy 2.6 executes itself again: it misses signals and binds its socket again.
   await host.until('HAProxy has settled', async () =>
     /^Uptime_sec: [1-9]/m.test(await host.haproxy('show info')),
   );
   return host;
 }
 
-/** Those that no other of them has started. */
+/** The processes without a parent among them. */
 async function masters(directory: string): Promise<number> {
   const all = new Map<number, number>();
   for (const pid of processesOf(directory)) {

@@ -1,5 +1,5 @@
-// Nodes as members, with kube-proxy's own answers as their health: on its port for all, and on that of the Service where
-// only nodes with an endpoint take traffic. Small servers stand for kube-proxy.
+// Nodes as members whose health is kube-proxy's answer: on its own port, or on the Service's port if only nodes with an
+// endpoint accept traffic. Small servers replace kube-proxy.
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -9,11 +9,11 @@ import { type Json, MEMBER_PORT, VIP_PORT } from '../support/values/service-obje
 
 const test = requires(ava, { haproxy: true });
 
-/** `healthCheckNodePort`; another one than kube-proxy's own. */
+/** `healthCheckNodePort`, which differs from kube-proxy's own port. */
 const OWN_PORT = 17_091;
 const KUBE_PROXY_PORT = 10_256;
 
-/** The Service and its nodes n1, n2 at addresses 11, 12; `endpoints`: how many each node has. */
+/** The Service and its nodes n1, n2 at addresses 11, 12; `endpoints` has the number of each node's endpoints. */
 function objects(host: TestHost, spec: Json, endpoints: readonly number[]): readonly Json[] {
   const annotations = {
     'headgate.io/members': 'nodes',
@@ -57,7 +57,7 @@ function objects(host: TestHost, spec: Json, endpoints: readonly number[]): read
   ];
 }
 
-/** On each node its node port, and kube-proxy's answers at `port`. */
+/** Each node answers on its node port, and as kube-proxy on `port`. */
 async function nodes(
   t: ExecutionContext<unknown>,
   host: TestHost,
@@ -81,7 +81,7 @@ async function untilStates(host: TestHost, states: string): Promise<void> {
   });
 }
 
-/** How many of so many requests each node gets. */
+/** The number of requests that each node receives. */
 async function shares(
   host: TestHost,
   members: readonly ProbedMember[],
@@ -93,7 +93,7 @@ async function shares(
 }
 
 test.serial(
-  'Nodes with endpoints are probed at the port of the Service, and share traffic as their endpoints do',
+  "HAProxy probes nodes with endpoints at the Service's port, and weights them by their endpoints",
   async (t) => {
     const host = await TestHost.create(t);
     const { members, proxies } = await nodes(t, host, OWN_PORT);
@@ -105,7 +105,7 @@ test.serial(
     await untilStates(host, 'up up');
     t.deepEqual(await shares(host, members, 40), [10, 30]);
 
-    // An endpoint moves: kube-proxy would tell the new numbers in X-Load-Balancing-Endpoint-Weight.
+    // An endpoint moves: kube-proxy would send the new numbers in X-Load-Balancing-Endpoint-Weight.
     await host.write('web.yaml', objects(host, spec, [2, 2]));
     await host.until('the weights are alike', async () => {
       const [first, second] = await shares(host, members, 20);
@@ -113,7 +113,7 @@ test.serial(
     });
     t.is(await host.reloads(), 0);
 
-    // kube-proxy answers 503 where the node has no endpoint, before the slices say so.
+    // kube-proxy answers 503 for a node without an endpoint, before the EndpointSlices change.
     const [, other] = proxies;
     if (other !== undefined) other.answer = { status: 503 };
     await untilStates(host, 'up down');
@@ -122,7 +122,7 @@ test.serial(
 );
 
 test.serial(
-  'Other nodes are probed at the port of kube-proxy, where a node tells that it goes away',
+  "HAProxy probes other nodes at kube-proxy's port, where a node reports its shutdown",
   async (t) => {
     const host = await TestHost.create(t);
     const { members, proxies } = await nodes(t, host, KUBE_PROXY_PORT);

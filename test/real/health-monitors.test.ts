@@ -1,5 +1,5 @@
-// Health monitors on a real HAProxy and real members: what takes a member away, what brings it back, and what goes on
-// while none is left.
+// Health monitors on a real HAProxy with real members: what marks a member down, what marks it up, and what happens while
+// all are down.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { makeCredentials } from '../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { haproxy: true });
 
-/** Fast, and at the first word. */
+/** A fast monitor that reacts to a single check. */
 const FAST = {
   'health-monitor-interval': '500ms',
   'health-monitor-rise': '1',
@@ -26,7 +26,7 @@ async function probed(t: ExecutionContext<unknown>, host: TestHost, count: numbe
   );
 }
 
-/** `up` and `down` of the members at address 11 and those after it, as HAProxy's checks have it. */
+/** The states `up` and `down` of the members from address 11 on, according to HAProxy's checks. */
 async function statesOf(host: TestHost, count: number): Promise<string> {
   const servers = await host.servers();
   const words = Array.from({ length: count }, (_, at) => {
@@ -41,7 +41,7 @@ async function untilStates(host: TestHost, states: string): Promise<void> {
   await host.until(states, async () => (await statesOf(host, count)) === states);
 }
 
-test.serial('A probe asks as it is told to, and judges status and body', async (t) => {
+test.serial('A probe sends the configured request and checks status and body', async (t) => {
   const host = await TestHost.create(t);
   const [good, other] = await probed(t, host, 2);
   if (good === undefined || other === undefined) return t.fail();
@@ -76,7 +76,7 @@ test.serial('A probe asks as it is told to, and judges status and body', async (
   t.is(await host.reloads(), 0);
 });
 
-test.serial('A probe of HTTPS names whom it asks for, and judges the answer', async (t) => {
+test.serial('An HTTPS probe sends the server name and checks the answer', async (t) => {
   const host = await TestHost.create(t);
   const pem = await readFile(await makeCredentials(host.directory), 'utf8');
   const start = (last: number) =>
@@ -100,11 +100,11 @@ test.serial('A probe of HTTPS names whom it asks for, and judges the answer', as
   await untilStates(host, 'up up');
 });
 
-test.serial('A probe of TLS takes a handshake and nothing less', async (t) => {
+test.serial('A TLS probe requires a handshake', async (t) => {
   const host = await TestHost.create(t);
   const pem = await readFile(await makeCredentials(host.directory), 'utf8');
   const good = await startProbedMember(t, host.address(11), MEMBER_PORT, { key: pem, cert: pem });
-  // It listens, and speaks in clear text.
+  // The member listens without TLS.
   await startProbedMember(t, host.address(12), MEMBER_PORT);
   const annotations = { ...FAST, 'health-monitor': 'tls', 'health-monitor-sni': 'db.example' };
   await host.serve({ members: [host.address(11), host.address(12)], annotations });
@@ -116,7 +116,7 @@ test.serial('A probe of TLS takes a handshake and nothing less', async (t) => {
 });
 
 test.serial(
-  'A probe goes to the port that the Service names, in whose place the member may not answer',
+  'A probe uses the port that the Service names, and the port of the member may be silent',
   async (t) => {
     const host = await TestHost.create(t);
     const [first] = await probed(t, host, 2);
@@ -143,7 +143,7 @@ test.serial(
 );
 
 for (const withTls of [false, true]) {
-  test.serial(`A gRPC server is asked for its health ${withTls ? 'with' : 'without'} TLS`, async (t) => {
+  test.serial(`A gRPC probe checks the health of a server ${withTls ? 'with' : 'without'} TLS`, async (t) => {
     const host = await TestHost.create(t);
     const pem = withTls ? await readFile(await makeCredentials(host.directory), 'utf8') : '';
     const tls = withTls ? { key: pem, cert: pem } : undefined;
@@ -168,7 +168,7 @@ for (const withTls of [false, true]) {
   });
 }
 
-test.serial('While all members fail their checks none of their clients is refused', async (t) => {
+test.serial('HAProxy refuses no client while all members fail their checks', async (t) => {
   const host = await TestHost.create(t);
   const members = await probed(t, host, 3);
   const annotations = { ...AT_ONCE, 'health-monitor': 'http', 'health-monitor-expected-codes': '200' };
@@ -195,7 +195,7 @@ test.serial('While all members fail their checks none of their clients is refuse
   await untilStates(host, 'down down down');
   await untilMore();
 
-  // A member that comes meanwhile gets its share, one that goes gets nothing more.
+  // A new member gets its share in the meantime, and a removed member gets nothing.
   const next = await startProbedMember(t, host.address(14), MEMBER_PORT);
   next.answer = { status: 503 };
   await host.serve({ members: [12, 13, 14].map((last) => host.address(last)), annotations });
@@ -206,7 +206,7 @@ test.serial('While all members fail their checks none of their clients is refuse
   await untilMore();
   t.is(gone?.requests, requests);
 
-  // The first that is well again gets all.
+  // The first healthy member gets all requests.
   next.answer = {};
   await host.until('it is up', async () => (await statesOf(host, 4)).endsWith('up'));
   const others = members.map((member) => member.requests);
@@ -219,7 +219,7 @@ test.serial('While all members fail their checks none of their clients is refuse
   t.is(await host.reloads(), 0);
 });
 
-test.serial('The only member is taken away by its checks only where the Service says so', async (t) => {
+test.serial('Failed checks stop the only member only if the Service configures that', async (t) => {
   const host = await TestHost.create(t);
   const [member] = await probed(t, host, 1);
   if (member === undefined) return t.fail();
@@ -256,7 +256,7 @@ test.serial('The only member is taken away by its checks only where the Service 
   await host.until('that is told, too', async () => (await host.why()).status === 'ONLINE');
 });
 
-test.serial('What checks have found is read as often as the settings say', async (t) => {
+test.serial('The agent reads the results of checks at the interval of the settings', async (t) => {
   const host = await TestHost.create(t);
   const [member] = await probed(t, host, 1);
   if (member === undefined) return t.fail();
@@ -279,7 +279,7 @@ test.serial('What checks have found is read as often as the settings say', async
 });
 
 test.serial(
-  'A member falls only after as many failed checks as the Service says, however young it or its HAProxy is',
+  'A new member, or a member of a new HAProxy, is down only after the configured number of failed checks',
   async (t) => {
     const host = await TestHost.create(t);
     const [first, second] = await probed(t, host, 2);
@@ -300,7 +300,7 @@ test.serial(
     await untilStates(host, 'up down');
     t.true(second.probes.length >= 4, `After ${second.probes.length} probes`);
 
-    // Over a reload.
+    // The same over a reload.
     await host.until('it has been found well', async () => first.probes.length >= 2);
     const worker = await host.worker();
     await host.serve({ name: 'api', address: host.address(2), members: [] });

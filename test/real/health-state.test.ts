@@ -1,4 +1,4 @@
-// What health checks have found outlives what changes around it: a reload above all.
+// The results of health checks survive other changes, above all a reload.
 
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -8,11 +8,11 @@ import { MEMBER_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
-test.serial('A member that is down stays down over reloads until checks find it up', async (t) => {
+test.serial('A member that is down stays down over reloads until its checks succeed', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host, 1);
   const [up, down] = [host.address(11), host.address(12)];
-  // HAProxy takes a member for up until its first check, and that is some time away.
+  // HAProxy treats a member as up until its first check, which is some time away.
   const annotations = { 'health-monitor': 'tcp', 'health-monitor-interval': '3s' };
   await host.serve({ members: [up, down], annotations });
   await host.start();
@@ -23,7 +23,7 @@ test.serial('A member that is down stays down over reloads until checks find it 
   const states = async () => [await stateOf(up), await stateOf(down)];
   await host.until('it is down', async () => (await stateOf(down)) === 'down');
 
-  // Before it in the file, so that HAProxy numbers its backend differently; twice, so that it is handed on.
+  // An earlier backend in the file changes HAProxy's numbers of backends; two reloads pass the state on twice.
   for (const [at, name] of ['api', 'app'].entries()) {
     const worker = await host.worker();
     await host.serve({ name, address: host.address(2 + at) });
@@ -35,7 +35,7 @@ test.serial('A member that is down stays down over reloads until checks find it 
     });
     t.deepEqual(first, ['up', 'down'], `After ${name}`);
   }
-  // The new worker serves before the master has said so, and only then does a reload count.
+  // The new worker serves before the master reports the end of the reload.
   await host.until('both reloads are counted', async () => (await host.reloads()) >= 2);
   t.is(await host.reloads(), 2);
 
@@ -45,7 +45,7 @@ test.serial('A member that is down stays down over reloads until checks find it 
 });
 
 test.serial(
-  'A member that drains and is down at a reload gets traffic once it is ready and up',
+  'A member that drains and is down at a reload gets traffic when it is ready and up',
   async (t) => {
     const host = await TestHost.create(t);
     await startMembers(t, host, 1);
@@ -75,7 +75,7 @@ test.serial(
   },
 );
 
-test.serial('What one health monitor has found says nothing once there is another', async (t) => {
+test.serial('A new health monitor does not use the results of the old one', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host, 1);
   const monitor = { 'health-monitor': 'tcp', 'health-monitor-interval': '3s' };

@@ -115,7 +115,7 @@ test.serial('A Service of the API that a manifest shadows gets an Event, and no 
   await kube.must('POST', servicePath('default'), service('early', host.address(1)));
   await kube.must('POST', servicePath('default'), service('taken', host.address(1)));
   await host.serve({ name: 'early', address: host.address(2), members: [host.address(12)] });
-  // Somebody else leads while the agent begins, and has told nothing.
+  // Another agent leads while this one starts, and has sent nothing.
   const renewTime = new Date().toISOString().replace('Z', '000Z');
   await kube.must('POST', LEASE.replace(/\/headgate$/, ''), {
     metadata: { name: 'headgate' },

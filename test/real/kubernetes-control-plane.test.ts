@@ -82,12 +82,12 @@ test.serial('The agent serves a control plane before it exists, and then its Ser
     dying++;
     await kill();
     dying++;
-    await host.until('requests go on', async () => requests > asked + 20);
+    await host.until('requests continue', async () => requests > asked + 20);
     const address = `10.8.0.${number + 2}`;
     const changed = await kube.once(vip, 'PUT', slicePath('default', 'web-1'), sliceJson('web', [address]));
     t.is(changed.status, 200);
     await host.until(
-      'the watch goes on',
+      'the watch continues',
       async () => (await ready(host)).join() === `${address}:8080`,
       30_000,
     );

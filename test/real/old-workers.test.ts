@@ -1,4 +1,4 @@
-// Connections that an old worker still has after a reload: they go on, but not to members that are out of use.
+// Connections of a draining worker after a reload: they continue, except those to removed members.
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -11,7 +11,7 @@ const test = requires(ava, { haproxy: true });
 const DRAIN = 1_500;
 
 test.serial(
-  'A member that is removed after a reload loses its old connections when its time is over',
+  'A member that is removed after a reload loses its old connections at the drain timeout',
   async (t) => {
     const { host, kept, doomed } = await withOldConnections(t);
     await reloaded(host);
@@ -24,15 +24,18 @@ test.serial(
   },
 );
 
-test.serial('A member that is removed just before a reload has its time from then on', async (t) => {
-  const { host, kept, doomed } = await withOldConnections(t);
-  const began = performance.now();
-  await host.serve({ members: [host.address(11)] });
-  await reloaded(host);
-  await doomed.closed;
-  t.true(performance.now() - began >= DRAIN);
-  t.is(await kept.ask(), host.address(11));
-});
+test.serial(
+  'The drain timeout of a member that is removed just before a reload starts at its removal',
+  async (t) => {
+    const { host, kept, doomed } = await withOldConnections(t);
+    const began = performance.now();
+    await host.serve({ members: [host.address(11)] });
+    await reloaded(host);
+    await doomed.closed;
+    t.true(performance.now() - began >= DRAIN);
+    t.is(await kept.ask(), host.address(11));
+  },
+);
 
 test.serial('A member that comes back in time keeps its old connections', async (t) => {
   const { host, kept, doomed } = await withOldConnections(t);
@@ -44,13 +47,13 @@ test.serial('A member that comes back in time keeps its old connections', async 
   );
   await host.serve({ members: [first, second] });
   await host.until('it is back', async () => (await host.servers()).every(({ state }) => state === 'ready'));
-  // Its time is over when that of another one is, which was removed later.
+  // The drain timeout of a member that was removed later shows that this one's is over.
   await host.serve({ members: [second] });
   await kept.closed;
   t.is(await doomed.ask(), second);
 });
 
-test.serial('A Service that is removed loses its old connections when its time is over', async (t) => {
+test.serial('A removed Service loses its old connections at the drain timeout', async (t) => {
   const { host, kept, doomed } = await withOldConnections(t);
   const began = performance.now();
   await host.remove('web.yaml');
@@ -59,7 +62,7 @@ test.serial('A Service that is removed loses its old connections when its time i
 });
 
 test.serial(
-  'An agent that starts ends what an old worker still has to members that went meanwhile',
+  'A starting agent ends connections of a draining worker to members that were removed in the meantime',
   async (t) => {
     const { host, agent, kept, doomed } = await withOldConnections(t);
     await reloaded(host);
@@ -90,7 +93,7 @@ async function withOldConnections(t: ExecutionContext<unknown>) {
   return { host, agent, kept, doomed };
 }
 
-/** By a Service that comes. */
+/** Causes a reload by a new Service. */
 async function reloaded(host: TestHost): Promise<void> {
   await host.serve({ name: 'shop', address: host.address(2), members: [host.address(11)] });
   await host.until('another worker serves', () => host.answers(2));

@@ -1,4 +1,5 @@
-// Addresses and ports that this host cannot listen on: each is left out alone, reported, and taken up again by itself.
+// Addresses and ports that HAProxy cannot listen on: the agent leaves each one out, reports it, and adds it again
+// automatically.
 
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -18,7 +19,7 @@ const asRoot = requires(ava, { haproxy: true, root: true, programs: ['ip'] });
 const run = promisify(execFile);
 
 test.serial(
-  'A port that another program has is left out, reported, and served once it is free',
+  'The agent leaves out and reports a port of another program, and serves it when it is free',
   async (t) => {
     const host = await TestHost.create(t);
     await startMembers(t, host);
@@ -41,7 +42,7 @@ test.serial(
   },
 );
 
-test.serial('A new Service on a port that another program has disturbs nobody', async (t) => {
+test.serial('A new Service on a port of another program does not affect other Services', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await occupied(t, host.place(2));
@@ -56,7 +57,7 @@ test.serial('A new Service on a port that another program has disturbs nobody', 
   t.deepEqual((await load.stop()).failures, []);
 });
 
-test.serial('An agent restart leaves HAProxy alone while a port is taken', async (t) => {
+test.serial('An agent restart does not change HAProxy while a port is occupied', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await occupied(t, host.place(2));
@@ -74,7 +75,7 @@ test.serial('An agent restart leaves HAProxy alone while a port is taken', async
   t.deepEqual([await host.worker(), await host.reloads()], before);
 });
 
-test.serial('A port that is taken while HAProxy is down is left out when it comes back', async (t) => {
+test.serial('The agent leaves out a port that another program took while HAProxy was down', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await host.serve();
@@ -112,7 +113,7 @@ asRoot.serial('An address that is not on this host is left out, and served once 
   await change('add');
   t.teardown(() => change('del').catch(() => undefined));
   await host.soon('it is served', async () => (await ask({ address, port: VIP_PORT })) === host.address(11));
-  // It goes away under HAProxy's feet: the others never notice, and neither does a reload.
+  // The address disappears while HAProxy listens on it: other listeners and a reload continue.
   await change('del');
   await host.serve({ name: 'third', address: host.address(3) });
   await host.until('a third one is served', () => host.answers(3));
@@ -140,4 +141,4 @@ asRoot.serial('An ordinary user serves what it may bind, and port 80 is reported
   t.is(await host.worker(), worker);
 });
 
-/** Another program that listens there. */
+/** Starts another program that listens on the port. */

@@ -1,5 +1,5 @@
-// HAProxy's processes and sockets are killed, stopped, removed and reloaded behind the agent's back: soon after things
-// are able to work again, long before an audit, HAProxy runs what is wanted, and the log says what was repaired.
+// Other processes kill, stop and reload HAProxy and remove its sockets. As soon as possible, long before an audit, HAProxy
+// has the desired state again, and the agent logs the repair.
 
 import { existsSync } from 'node:fs';
 import { unlink, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
-test.serial('HAProxy is back soon after its worker was killed', async (t) => {
+test.serial('HAProxy serves soon after its worker was killed', async (t) => {
   const { host, agent } = await served(t);
   const worker = await host.worker();
   process.kill(worker, 'SIGKILL');
@@ -24,7 +24,7 @@ test.serial('HAProxy is back soon after its worker was killed', async (t) => {
   await stillWorks(host);
 });
 
-test.serial('HAProxy is back soon after its master was killed', async (t) => {
+test.serial('HAProxy serves soon after its master was killed', async (t) => {
   const { host, agent } = await served(t);
   const master = await host.master();
   process.kill(master, 'SIGKILL');
@@ -34,10 +34,10 @@ test.serial('HAProxy is back soon after its master was killed', async (t) => {
   await stillWorks(host);
 });
 
-test.serial('HAProxy is back soon after both were killed, with what changed meanwhile', async (t) => {
+test.serial('HAProxy serves soon after both were killed, with the changes from the meantime', async (t) => {
   const { host, agent } = await served(t);
   const pids = [await host.master(), await host.worker()];
-  // The worker may have followed its master by then.
+  // The worker may have ended with its master already.
   for (const pid of pids) signal(pid, 'SIGKILL');
   await host.serve({ members: [host.address(12)] });
   await recovered(host, agent, 'process');
@@ -45,23 +45,26 @@ test.serial('HAProxy is back soon after both were killed, with what changed mean
   await stillWorks(host);
 });
 
-test.serial('HAProxy that hangs is reported, left alone, and caught up with once it goes on', async (t) => {
-  const { host, agent } = await served(t);
-  const pids = [await host.master(), await host.worker()];
-  for (const pid of pids) process.kill(pid, 'SIGSTOP');
-  await host.serve({ members: [host.address(12)] });
-  await host.until('it is reported', async () => (await host.status()).fault !== '');
-  t.is((await agent.get('/readyz')).status, 503);
-  t.is((await agent.get('/healthz')).status, 200);
-  for (const pid of pids) process.kill(pid, 'SIGCONT');
-  await host.soon('the change is carried out', async () => (await ask(host.place())) === host.address(12));
-  await host.until('nothing is reported', async () => (await host.status()).fault === '');
-  t.deepEqual([await host.master(), await host.worker()], pids);
-  await stillWorks(host);
-});
+test.serial(
+  'The agent reports a hanging HAProxy without a restart, and applies the changes when it continues',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const pids = [await host.master(), await host.worker()];
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    await host.serve({ members: [host.address(12)] });
+    await host.until('it is reported', async () => (await host.status()).fault !== '');
+    t.is((await agent.get('/readyz')).status, 503);
+    t.is((await agent.get('/healthz')).status, 200);
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+    await host.soon('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+    t.deepEqual([await host.master(), await host.worker()], pids);
+    await stillWorks(host);
+  },
+);
 
 test.serial(
-  'The admin socket may be removed: changes go on, also after a restart of the agent',
+  'Changes continue after the admin socket was removed, also after a restart of the agent',
   async (t) => {
     const { host, agent } = await served(t);
     const worker = (await host.status()).haproxy.workerPid;
@@ -75,23 +78,23 @@ test.serial(
     t.is((await host.status()).haproxy.workerPid, worker);
     await host.serve({ name: 'shop', address: host.address(2) });
     await host.until('a new Service is served', () => host.answers(2));
-    // Through the master a reload ends the connection, too.
+    // A reload also ends the connection through the master.
     await host.until('nothing is reported', async () => (await host.status()).fault === '');
-    // A HAProxy that is started has a socket of its own.
+    // A new HAProxy has a new socket.
     signal(await host.master(), 'SIGKILL');
     await host.until('it is there', async () => existsSync(host.paths.adminSocket));
     await stillWorks(host);
   },
 );
 
-test.serial('An audit finds what is wrong also after the admin socket has been removed', async (t) => {
+test.serial('An audit finds drift also after the admin socket was removed', async (t) => {
   const { host, agent } = await served(t);
   const member = `default:web:tcp:${VIP_PORT}:v4/${host.address(11)}:${MEMBER_PORT}`;
   const worker = await host.worker();
   await unlink(host.paths.adminSocket);
   const tampering = `@!${worker} set server ${member} state maint;quit`;
   t.is(await askOnce(host.paths.masterSocket, tampering), '');
-  // The first audit comes after the removal: it needs a connection of its own.
+  // The first audit runs after the removal and needs a new connection.
   await writeFile(settingsFile(host), 'auditInterval: 1s\n');
   agent.signal('SIGHUP');
   await host.until(
@@ -101,14 +104,14 @@ test.serial('An audit finds what is wrong also after the admin socket has been r
   await host.until('the member serves again', () => host.answers());
 });
 
-test.serial('Commands reach the agent again soon after its socket was removed', async (t) => {
+test.serial("Commands reach the agent soon after the agent's socket was removed", async (t) => {
   const { host, agent } = await served(t);
   await unlink(join(host.runtimeDir, 'agent.sock'));
   await host.until('a command reaches it', async () => (await host.command('status')).status === 0);
   t.true(agent.hasLogged('Restored a file of the agent that was removed or changed'));
 });
 
-test.serial('The master socket comes back when it is removed, without a failed request', async (t) => {
+test.serial('The agent restores a removed master socket without a failed request', async (t) => {
   const { host, agent } = await served(t);
   const [load, master] = [new Load(t, host.place()), await host.master()];
   await unlink(host.paths.masterSocket);
@@ -117,7 +120,7 @@ test.serial('The master socket comes back when it is removed, without a failed r
     'it is counted',
     async () => (await agent.metrics())('headgate_repairs_total', { what: 'socket' }) === 1,
   );
-  t.true(agent.hasLogged("HAProxy's master socket is gone"));
+  t.true(agent.hasLogged("HAProxy's master socket was removed"));
   await load.answered(30);
   t.deepEqual((await load.stop()).failures, []);
   t.is(await host.master(), master);
@@ -125,14 +128,14 @@ test.serial('The master socket comes back when it is removed, without a failed r
 });
 
 test.serial(
-  'The runtime folder of HAProxy comes back when all of it is removed, without a failed request',
+  'The agent restores the removed runtime folder of HAProxy without a failed request',
   async (t) => {
     const { host, agent } = await served(t);
     const [load, master] = [new Load(t, host.place()), await host.master()];
     await removeFolder(dirname(host.paths.masterSocket));
     await host.soon('it is there again', async () => (await host.master()) === master);
     t.is(await host.reloads(), 1);
-    // The first attempt, although a HAProxy that has just started is asked for its tables before.
+    // The first attempt succeeds, although the agent first reads the tables of a new HAProxy.
     t.false(agent.hasLogged('Cannot reload HAProxy'));
     await load.answered(30);
     t.deepEqual((await load.stop()).failures, []);
@@ -142,45 +145,39 @@ test.serial(
   },
 );
 
-test.serial(
-  'An agent that starts where the runtime folder of HAProxy was removed starts no second HAProxy',
-  async (t) => {
-    const { host, agent } = await served(t);
-    const [load, master] = [new Load(t, host.place()), await host.master()];
-    await agent.stop();
-    await removeFolder(dirname(host.paths.masterSocket));
-    await host.serve({ members: [host.address(12)] });
-    await host.start();
-    t.is(await host.master(), master);
-    await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
-    await load.answered(30);
-    t.deepEqual((await load.stop()).failures, []);
-  },
-);
+test.serial('A starting agent starts no second HAProxy if the runtime folder was removed', async (t) => {
+  const { host, agent } = await served(t);
+  const [load, master] = [new Load(t, host.place()), await host.master()];
+  await agent.stop();
+  await removeFolder(dirname(host.paths.masterSocket));
+  await host.serve({ members: [host.address(12)] });
+  await host.start();
+  t.is(await host.master(), master);
+  await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+});
 
-test.serial(
-  'An agent that starts and finds both sockets removed gets hold of the HAProxy that runs',
-  async (t) => {
-    const { host, agent } = await served(t);
-    const [load, master] = [new Load(t, host.place()), await host.master()];
-    await agent.stop();
-    await unlink(host.paths.adminSocket);
-    await unlink(host.paths.masterSocket);
-    await host.serve({ members: [host.address(12)] });
-    const next = await host.launch();
-    await host.soon('it is ready', () => next.isReady());
-    await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
-    t.true(next.hasLogged('its sockets are gone'));
-    t.is(await host.master(), master);
-    t.is(await host.reloads(), 1);
-    await load.answered(30);
-    t.deepEqual((await load.stop()).failures, []);
-    await host.serve({ name: 'shop', address: host.address(2) });
-    await host.until('a new Service is served', () => host.answers(2));
-  },
-);
+test.serial('A starting agent adopts the running HAProxy if both sockets were removed', async (t) => {
+  const { host, agent } = await served(t);
+  const [load, master] = [new Load(t, host.place()), await host.master()];
+  await agent.stop();
+  await unlink(host.paths.adminSocket);
+  await unlink(host.paths.masterSocket);
+  await host.serve({ members: [host.address(12)] });
+  const next = await host.launch();
+  await host.soon('it is ready', () => next.isReady());
+  await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+  t.true(next.hasLogged('its sockets were removed'));
+  t.is(await host.master(), master);
+  t.is(await host.reloads(), 1);
+  await load.answered(30);
+  t.deepEqual((await load.stop()).failures, []);
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await host.until('a new Service is served', () => host.answers(2));
+});
 
-test.serial('A reload by someone else is taken note of and costs nothing', async (t) => {
+test.serial('The agent detects a reload by another process and repairs nothing', async (t) => {
   const { host, agent } = await served(t);
   const [load, worker] = [new Load(t, host.place()), await host.worker()];
   await reloadedBySomeoneElse(host);
@@ -188,7 +185,7 @@ test.serial('A reload by someone else is taken note of and costs nothing', async
     const { serving, workerPid } = (await host.status()).haproxy;
     return serving && workerPid !== worker && workerPid === (await host.worker());
   });
-  t.true(agent.hasLogged('HAProxy was reloaded by someone else'));
+  t.true(agent.hasLogged('Another process reloaded HAProxy'));
   await stillWorks(host);
   await load.answered(30);
   t.deepEqual((await load.stop()).failures, []);
@@ -198,7 +195,7 @@ for (const [what, sockets] of [
   ['a file of someone else', true],
   ["a file of someone else that lacks the agent's socket", false],
 ] as const) {
-  test.serial(`A reload with ${what} is undone soon`, async (t) => {
+  test.serial(`The agent soon undoes a reload with ${what}`, async (t) => {
     const { host } = await served(t);
     const own = sockets ? `\n    stats socket ${host.paths.adminSocket} mode 600 level admin` : '';
     const foreign = `global${own}
@@ -238,7 +235,7 @@ async function served(t: ExecutionContext<unknown>): Promise<Served> {
   await writeFile(settingsFile(host), 'auditInterval: 1h\n');
   const agent = await host.start(['--config', settingsFile(host)]);
   t.true(await host.answers());
-  // Right after its start the master of HAProxy 2.6 executes itself afresh: it misses signals and binds its socket anew.
+  // After its start the master of HAProxy 2.6 executes itself again: it misses signals and binds its socket again.
   await host.until('HAProxy has settled', async () =>
     /^Uptime_sec: [1-9]/m.test(await host.haproxy('show info')),
   );
@@ -263,7 +260,7 @@ async function reloadedBySomeoneElse(host: TestHost, before?: () => Promise<void
   await host.until('the master has reloaded', async () => (await host.reloads()) > reloads);
 }
 
-/** Commands and reloads do what they should. */
+/** Commands and reloads work. */
 async function stillWorks(host: TestHost): Promise<void> {
   for (const last of [12, 11]) {
     await host.serve({ members: [host.address(last)] });

@@ -1,5 +1,5 @@
-// A real Prometheus scrapes real agents: a pair with VRRP, and a host of a cluster with health monitors and traffic.
-// What is shipped for operators is asked of it: every rule, every panel.
+// A real Prometheus scrapes real agents: a pair with VRRP, and a host of a cluster with health monitors and traffic. It
+// evaluates every rule and the query of every panel.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ const test = requires(ava, {
 
 const VIP = '10.9.1.1';
 
-/** What is asked for outside of the panels. */
+/** Queries outside of the panels. */
 interface Dashboard {
   readonly annotations: { readonly list: readonly { readonly name: string; readonly expr: string }[] };
   /** The choice of a data source has no definition. */
@@ -45,67 +45,63 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
-test.serial(
-  'Every rule, selector of an alert and panel has data, and a healthy pair raises no alert, however long it is so',
-  async (t) => {
-    const agents = [...(await startPair(t)), await startOfCluster(t)];
-    const prometheus = await Prometheus.start(
-      t,
-      agents.map(({ url }) => new URL(url ?? '').host),
-    );
-    await prometheus.until('count(up{job="headgate"} == 1) == 3');
-    // A rate takes two samples, and a change of pods to be counted must happen while it is watched.
-    const slice = sliceJson('api', ['10.1.0.1', '10.1.0.2'], Date.now());
-    await kube.must('PUT', slicePath('default', 'api-1'), slice);
-    await prometheus.until('sum(rate(headgate_network_programming_duration_seconds_count[1m])) > 0');
-    await prometheus.until('count(vrrp_instance:headgate_vrrp_masters:sum == 1)');
-    await prometheus.until('min(headgate_pair_peer_ready) == 1');
-    await prometheus.until('count(listener:headgate_http_errors:ratio_rate5m)');
+test.serial('Every rule, alert and panel has data, and a healthy pair never raises an alert', async (t) => {
+  const agents = [...(await startPair(t)), await startOfCluster(t)];
+  const prometheus = await Prometheus.start(
+    t,
+    agents.map(({ url }) => new URL(url ?? '').host),
+  );
+  await prometheus.until('count(up{job="headgate"} == 1) == 3');
+  // A rate needs two samples, and only a change of pods between two scrapes counts.
+  const slice = sliceJson('api', ['10.1.0.1', '10.1.0.2'], Date.now());
+  await kube.must('PUT', slicePath('default', 'api-1'), slice);
+  await prometheus.until('sum(rate(headgate_network_programming_duration_seconds_count[1m])) > 0');
+  await prometheus.until('count(vrrp_instance:headgate_vrrp_masters:sum == 1)');
+  await prometheus.until('min(headgate_pair_peer_ready) == 1');
+  await prometheus.until('count(listener:headgate_http_errors:ratio_rate5m)');
 
-    const rules = await prometheus.rules();
-    t.is(rules.length, alertRules().length + recordingRules().length);
-    t.deepEqual(
-      rules.filter(({ health }) => health !== 'ok'),
-      [],
-    );
-    t.deepEqual(
-      rules.filter(({ state }) => state === 'firing').map(({ name }) => name),
-      [],
-    );
-    // What waits for its `for` would fire in the end; what a start has brought about passes.
-    await prometheus.until('absent(ALERTS)');
+  const rules = await prometheus.rules();
+  t.is(rules.length, alertRules().length + recordingRules().length);
+  t.deepEqual(
+    rules.filter(({ health }) => health !== 'ok'),
+    [],
+  );
+  t.deepEqual(
+    rules.filter(({ state }) => state === 'firing').map(({ name }) => name),
+    [],
+  );
+  // A pending alert would fire in the end, unless the start has caused it.
+  await prometheus.until('absent(ALERTS)');
 
-    const silent: string[] = [];
-    const ask = async (place: string, expr: string): Promise<void> => {
-      // A scrape that comes too late on a busy machine leaves a gap of one interval.
-      await prometheus.until(expr, 10_000).catch(() => silent.push(`${place}: ${expr}`));
-    };
-    for (const { record } of recordingRules()) await ask(record, record);
-    for (const { alert, expr } of alertRules())
-      for (const selector of selectorsOf(expr)) await ask(alert, selector);
-    for (const { title, panels } of rows)
-      for (const panel of panels)
-        for (const expr of Object.values(panel.targets))
-          await ask(`${title}, ${panel.title}`, asGrafana(expr));
-    const { annotations, templating } = JSON.parse(dashboardJson()) as Dashboard;
-    for (const { name, expr } of annotations.list)
-      for (const selector of selectorsOf(asGrafana(expr))) await ask(name, selector);
-    for (const { name, definition } of templating.list)
-      if (definition !== undefined) await ask(name, labelledBy(asGrafana(definition)));
-    t.deepEqual(silent, []);
+  const silent: string[] = [];
+  const ask = async (place: string, expr: string): Promise<void> => {
+    // A late scrape on a busy machine leaves a gap of one interval.
+    await prometheus.until(expr, 10_000).catch(() => silent.push(`${place}: ${expr}`));
+  };
+  for (const { record } of recordingRules()) await ask(record, record);
+  for (const { alert, expr } of alertRules())
+    for (const selector of selectorsOf(expr)) await ask(alert, selector);
+  for (const { title, panels } of rows)
+    for (const panel of panels)
+      for (const expr of Object.values(panel.targets)) await ask(`${title}, ${panel.title}`, asGrafana(expr));
+  const { annotations, templating } = JSON.parse(dashboardJson()) as Dashboard;
+  for (const { name, expr } of annotations.list)
+    for (const selector of selectorsOf(asGrafana(expr))) await ask(name, selector);
+  for (const { name, definition } of templating.list)
+    if (definition !== undefined) await ask(name, labelledBy(asGrafana(definition)));
+  t.deepEqual(silent, []);
 
-    const served = new Set<string>();
-    for (const agent of agents) {
-      const { text } = await agent.get('/metrics');
-      t.is(await lint(text), '');
-      for (const name of readMetrics(text, 'text').keys()) served.add(name);
-    }
-    const documents = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
-    t.deepEqual([...served].sort(), firstCells(documents).sort());
-  },
-);
+  const served = new Set<string>();
+  for (const agent of agents) {
+    const { text } = await agent.get('/metrics');
+    t.is(await lint(text), '');
+    for (const name of readMetrics(text, 'text').keys()) served.add(name);
+  }
+  const documents = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+  t.deepEqual([...served].sort(), firstCells(documents).sort());
+});
 
-test.serial('An agent that is gone is told of, and is no master that is gone', async (t) => {
+test.serial('A missing agent raises its alert, and no alert about a missing master', async (t) => {
   const agents = await startPair(t);
   const hostOf = ({ url }: RunningAgent): string => new URL(url ?? '').host;
   const prometheus = await Prometheus.start(t, agents.map(hostOf));
@@ -116,7 +112,7 @@ test.serial('An agent that is gone is told of, and is no master that is gone', a
   await prometheus.until(`up{instance="${master?.metric.instance}"} == 0`);
   await prometheus.until('ALERTS{alertname="HeadgateAgentDown"}');
   await prometheus.until('ALERTS{alertname="HeadgatePeerLost"}');
-  // The one that is left is backup, because keepalived on the other host goes on.
+  // The remaining host is backup, because keepalived on the other host continues.
   await prometheus.until('vrrp_instance:headgate_vrrp_masters:sum == 0');
   const pending = await prometheus.query(
     'ALERTS{alertname=~"HeadgateNoMaster|HeadgateTwoMasters|HeadgateNoAgent"}',
@@ -125,7 +121,7 @@ test.serial('An agent that is gone is told of, and is no master that is gone', a
 });
 
 test.serial(
-  'A pool whose members all fail is told of by its Service, while clients ask for it',
+  'A pool whose members all fail raises an alert with its Service while clients send requests',
   async (t) => {
     const { host } = await hostWith(t);
     const members = await startMembers(t, host, 2);
@@ -145,19 +141,19 @@ test.serial(
   },
 );
 
-/** As Grafana asks where all hosts, namespaces and services are chosen. */
+/** The query that Grafana sends if all hosts, namespaces and services are selected. */
 function asGrafana(expr: string): string {
   return expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(instance|namespace|service)\b/g, '.*');
 }
 
-/** The series from which Grafana takes the values of a variable, which is `label_values(SELECTOR, LABEL)`. */
+/** The series of a variable `label_values(SELECTOR, LABEL)`. */
 function labelledBy(definition: string): string {
   const [, metric = '', matchers = '', label = ''] =
     /^label_values\((\w+)(?:\{(.*)\})?, (\w+)\)$/.exec(definition) ?? [];
   return `${metric}{${matchers && `${matchers},`}${label}!=""}`;
 }
 
-/** What `promtool check metrics` says of an exposition; '' where it has nothing to say. */
+/** The output of `promtool check metrics` for an exposition; '' without a fault. */
 async function lint(text: string): Promise<string> {
   const child = spawn('promtool', ['check', 'metrics'], { stdio: ['pipe', 'pipe', 'pipe'] });
   let said = '';
@@ -170,7 +166,7 @@ async function lint(text: string): Promise<string> {
   return status === 0 ? said : `${status}: ${said}`;
 }
 
-/** Of two hosts in network namespaces that serve one Service. */
+/** Two hosts in network namespaces that serve one Service. */
 async function startPair(t: ExecutionContext<unknown>): Promise<readonly RunningAgent[]> {
   const { active, standby } = await startAgentPair(t, VIP, {
     prepare: (host, network) => host.serve({ address: VIP, port: 8080, members: [network.v4('client')] }),

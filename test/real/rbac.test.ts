@@ -1,5 +1,5 @@
-// The rights in deploy/rbac.yaml against the API server's own authoriser: everything the agent asks is allowed with the
-// token of its account, and everything else is not.
+// The permissions in deploy/rbac.yaml on a real API server: it allows all requests of the agent with the token of the
+// agent's account, and no others.
 
 import ava from 'ava';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
@@ -115,7 +115,7 @@ test.after.always(async () => {
 });
 
 // Conformance: RBAC
-test('Everything that the agent asks is allowed', async (t) => {
+test('The API server allows every request of the agent', async (t) => {
   for (const call of allowed) {
     const { status, body } = call[2]?.query === undefined ? await ask(call) : await watched(call);
     t.false(status === 401 || status === 403, `${nameOf(call)}: ${JSON.stringify(body)}`);
@@ -124,12 +124,12 @@ test('Everything that the agent asks is allowed', async (t) => {
 
 // Conformance: spec.externalTrafficPolicy
 // Conformance: RBAC
-test('Nothing else is allowed', async (t) => {
+test('The API server allows no other request', async (t) => {
   for (const call of refused) t.is((await ask(call)).status, 403, nameOf(call));
 });
 
 // Conformance: RBAC
-test('The rights are those and no more, as the API server itself lists them', async (t) => {
+test('The API server lists exactly these permissions', async (t) => {
   const inDefault = await rulesIn('default');
   t.deepEqual(inDefault, [
     'addressclaims.headgate.io create',
@@ -164,7 +164,7 @@ test('The rights are those and no more, as the API server itself lists them', as
 });
 
 // Conformance: spec.loadBalancerIP
-test('The status subresource leaves the spec as it is, whatever the patch says', async (t) => {
+test('A patch of the status subresource never changes the spec', async (t) => {
   const services = '/api/v1/namespaces/default/services';
   await kube.must('POST', services, { metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } });
   const body = { metadata: { finalizers: ['example.org/x'] }, spec: { externalIPs: ['192.0.2.1'] } };
@@ -177,7 +177,7 @@ test('The status subresource leaves the spec as it is, whatever the patch says',
 
 // Conformance: RBAC
 test.serial(
-  'An agent at work writes what it is to write with these rights, and is refused nothing',
+  'A working agent writes all its objects with these permissions, and the API server refuses nothing',
   async (t) => {
     const kubeconfig = await kubeconfigOf(kube, NAMESPACE, 'headgate');
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kubeconfig] });
@@ -203,7 +203,7 @@ test.serial(
   },
 );
 
-test.serial('`check` names each right that is missing, and nothing where none is', async (t) => {
+test.serial('`check` names each missing permission, and nothing if none is missing', async (t) => {
   const kubeconfig = await kubeconfigOf(kube, NAMESPACE, 'headgate');
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kubeconfig, '--listen', '127.0.0.1:0'] });
   const check = async () => (await host.command('check')).stdout.match(/^.* API server: .*$/m)?.[0] ?? '';
@@ -233,7 +233,7 @@ test.serial('`check` names each right that is missing, and nothing where none is
   for (const right of wanted) t.true(said.includes(right), right);
 });
 
-test.serial('An agent that may write nothing says so in `status`', async (t) => {
+test.serial('An agent without permission to write reports that in `status`', async (t) => {
   const rolePath = '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate';
   const { rules } = await kube.must('GET', rolePath);
   const reading = (rules as readonly Rule[])
@@ -275,7 +275,7 @@ interface Rule {
 }
 
 test.serial(
-  'An agent that may not read pools and claims serves everything else, says what it lacks, and goes on when it may',
+  'An agent without permission for pools and claims serves everything else, reports it, and continues when it has it',
   async (t) => {
     const rolePath = '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate';
     const role = await kube.must('GET', rolePath);
@@ -318,7 +318,7 @@ function ask([method, path, { query, body } = {}]: Call) {
   });
 }
 
-/** Only how a watch begins: what follows has no end. */
+/** Reads only the beginning of a watch, which has no end. */
 async function watched([method, path, { query = {} } = {}]: Call) {
   const controller = new AbortController();
   const { status } = await api.open({ method, path, query, signal: controller.signal });
@@ -330,7 +330,7 @@ function nameOf([method, path, { query } = {}]: Call): string {
   return `${method} ${path}${query === undefined ? '' : ' as a watch'}`;
 }
 
-/** `resource.group verb name`, without what every account may do. */
+/** `resource.group verb name`, without the permissions of every account. */
 async function rulesIn(namespace: string): Promise<readonly string[]> {
   const stranger = await clientOf(kube, 'default', 'stranger');
   try {

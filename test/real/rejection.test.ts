@@ -1,5 +1,5 @@
-// A HAProxy that rejects the configuration of one Service: that Service alone is held back, with its last good
-// configuration where it has one, everybody is told, and all others go on.
+// A HAProxy that refuses the configuration of one Service: the agent quarantines only that Service, with its last good
+// configuration if it has one, and reports it. All other Services continue.
 
 import { readFile } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
@@ -11,7 +11,7 @@ import { ask, Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['bash', 'sed', 'grep'] });
 
-/** A Service with this annotation has a line that HAProxy takes exception to. */
+/** A Service with this annotation has a line that HAProxy refuses. */
 const POISONOUS = { 'connection-limit': '777' };
 const WORDS = 'maxconn 777';
 
@@ -23,7 +23,7 @@ const said: { readonly [kind in Poison]: RegExp } = {
 
 for (const kind of poisons) {
   test.serial(
-    `A Service that HAProxy rejects goes on with its last good configuration (${kind})`,
+    `A Service that HAProxy refuses continues with its last good configuration (${kind})`,
     async (t) => {
       const host = await poisoned(t, kind);
       await host.serve();
@@ -36,7 +36,7 @@ for (const kind of poisons) {
       t.is(problem?.reason, 'ConfigurationRejected');
       t.regex(problem?.message ?? '', said[kind]);
       t.is((await agent.metrics())('headgate_problems', { reason: 'ConfigurationRejected' }), 1);
-      // Its endpoints go on changing.
+      // Its endpoints still change.
       await host.serve({
         name: 'shop',
         address: host.address(2),
@@ -44,11 +44,11 @@ for (const kind of poisons) {
         members: [host.address(12)],
       });
       await host.until('its members change', async () => (await ask(host.place(2))) === host.address(12));
-      // Others come and go.
+      // Other Services are added and removed.
       await host.serve({ name: 'third', address: host.address(3) });
       await host.until('a new Service is served', () => host.answers(3));
       t.is((await host.status()).haproxy.rejected, 1);
-      // It has another chance once its object changes.
+      // The agent tries it again when its object changes.
       await host.serve({
         name: 'shop',
         address: host.address(2),
@@ -66,7 +66,7 @@ for (const kind of poisons) {
   );
 
   test.serial(
-    `A new Service that HAProxy rejects keeps nobody from being served at the start (${kind})`,
+    `A new Service that HAProxy refuses does not affect other Services at the start (${kind})`,
     async (t) => {
       const host = await poisoned(t, kind);
       for (const last of [1, 2, 3, 4, 5])
@@ -93,7 +93,7 @@ for (const kind of poisons) {
   );
 }
 
-test.serial('An agent restart leaves HAProxy alone while a Service is rejected', async (t) => {
+test.serial('An agent restart does not change HAProxy while a Service is quarantined', async (t) => {
   const host = await poisoned(t, 'named');
   await host.serve();
   await host.serve({ name: 'shop', address: host.address(2) });
@@ -114,7 +114,7 @@ test.serial('An agent restart leaves HAProxy alone while a Service is rejected',
   t.deepEqual([await host.worker(), await host.reloads()], before);
 });
 
-test.serial('A HAProxy that never starts is tried for ever, and complained of once', async (t) => {
+test.serial('The agent tries forever to start HAProxy, and logs the failure once', async (t) => {
   const haproxy = (directory: string) => poisonedHaproxy(directory, 'silent', 'description headgate');
   const host = await TestHost.create(t, { haproxy });
   await host.serve();

@@ -1,4 +1,4 @@
-// The agent comes and goes, traffic and HAProxy stay: what a restart may cost, and what it must catch up on.
+// Restarts of the agent while HAProxy serves: their effect on traffic, and the changes that the agent must catch up on.
 
 import { readFile, stat } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
@@ -10,27 +10,30 @@ import { ask, Load } from '../support/traffic/traffic.ts';
 const test = requires(ava, { haproxy: true });
 
 for (const how of ['SIGTERM', 'SIGKILL'] as const) {
-  test.serial(`An agent restart after ${how} tells HAProxy nothing and costs nothing`, async (t) => {
-    const host = await served(t);
-    await host.serve({ spec: { loadBalancerSourceRanges: ['127.0.0.0/8', '10.0.0.0/8'] } });
-    const first = await host.start();
-    const before = [await host.worker(), await host.reloads(), (await stat(host.paths.config)).ino];
-    const load = new Load(t, host.place());
-    first.signal(how);
-    await first.exited;
-    const second = await host.start();
-    await load.answered(50);
-    t.deepEqual((await load.stop()).failures, []);
-    t.deepEqual([await host.worker(), await host.reloads(), (await stat(host.paths.config)).ino], before);
-    const metric = await second.metrics();
-    t.is(metric('headgate_haproxy_commands_total'), Number.NaN);
-    t.is(metric('headgate_repairs_total'), 0);
-    t.true(second.hasLogged('"ours":true'));
-    t.is((await host.why()).verdict, 'served');
-  });
+  test.serial(
+    `An agent restart after ${how} sends HAProxy no change and does not affect traffic`,
+    async (t) => {
+      const host = await served(t);
+      await host.serve({ spec: { loadBalancerSourceRanges: ['127.0.0.0/8', '10.0.0.0/8'] } });
+      const first = await host.start();
+      const before = [await host.worker(), await host.reloads(), (await stat(host.paths.config)).ino];
+      const load = new Load(t, host.place());
+      first.signal(how);
+      await first.exited;
+      const second = await host.start();
+      await load.answered(50);
+      t.deepEqual((await load.stop()).failures, []);
+      t.deepEqual([await host.worker(), await host.reloads(), (await stat(host.paths.config)).ino], before);
+      const metric = await second.metrics();
+      t.is(metric('headgate_haproxy_commands_total'), Number.NaN);
+      t.is(metric('headgate_repairs_total'), 0);
+      t.true(second.hasLogged('"ours":true'));
+      t.is((await host.why()).verdict, 'served');
+    },
+  );
 }
 
-test.serial('Members that are kept while none is ready are kept over a restart of the agent', async (t) => {
+test.serial('Members that serve while none is ready serve over a restart of the agent', async (t) => {
   const host = await served(t);
   const annotations = { 'when-empty': 'keep-last' };
   await host.serve({ members: [host.address(11)], annotations });
@@ -49,7 +52,7 @@ test.serial('Members that are kept while none is ready are kept over a restart o
   t.is((await second.metrics())('headgate_haproxy_commands_total'), Number.NaN);
 });
 
-test.serial('What changed while the agent was down is caught up on by commands alone', async (t) => {
+test.serial('The agent applies endpoint changes from its downtime by commands alone', async (t) => {
   const host = await served(t);
   await host.serve({ members: [host.address(11), host.address(12)] });
   const first = await host.start();
@@ -76,7 +79,7 @@ test.serial('What changed while the agent was down is caught up on by commands a
 });
 
 test.serial(
-  'A Service that came and one that went while the agent was down are one reload together',
+  'A Service that was added and one that was removed during the downtime need one reload together',
   async (t) => {
     const host = await served(t);
     await host.serve({ name: 'old', address: host.address(2), members: [host.address(11)] });
@@ -92,7 +95,7 @@ test.serial(
   },
 );
 
-test.serial('A setting of the file that changed while the agent was down is one reload', async (t) => {
+test.serial('A setting that changed during the downtime needs one reload', async (t) => {
   const host = await served(t);
   await (await host.start()).stop();
   const load = new Load(t, host.place());
@@ -104,7 +107,7 @@ test.serial('A setting of the file that changed while the agent was down is one 
 });
 
 test.serial(
-  'An agent killed in the middle of a burst of edits comes to the desired state when it is back',
+  'An agent that was killed during a burst of edits reaches the desired state after its start',
   async (t) => {
     const host = await served(t, 6);
     const all = [11, 12, 13, 14, 15, 16].map((last) => host.address(last));

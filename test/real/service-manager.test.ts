@@ -1,4 +1,4 @@
-// The agent as its systemd units run it: what it tells systemd, and a HAProxy that another user runs.
+// The agent as its systemd unit runs it: its notifications to systemd, and a HAProxy of another user.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const AGENT = 64_101;
 const HAPROXY = 64_102;
 
 test.serial(
-  'An agent and a HAProxy of two users share nothing but a group, and systemd hears READY=1 only once traffic is served',
+  'An agent and a HAProxy of two users share only a group, and systemd receives READY=1 only when traffic is served',
   async (t) => {
     const socket = await NotifySocket.open(t);
     const host = await TestHost.create(t, {

@@ -1,4 +1,4 @@
-// What a Service may ask for, on real traffic: what it costs HAProxy, and what the agent says where it cannot be had.
+// The features of a Service with real traffic: their cost for HAProxy, and the agent's reports of unsupported ones.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
-test.serial('A new Service is one reload, and so is its end', async (t) => {
+test.serial('A new Service needs one reload, and so does its removal', async (t) => {
   const host = await withMembers(t);
   await host.serve();
   const agent = await host.start();
@@ -34,7 +34,7 @@ test.serial('A new Service is one reload, and so is its end', async (t) => {
   t.is(metric('headgate_haproxy_reloads_total', { reason: 'listener-removed', result: 'done' }), 1);
 });
 
-test.serial('HAProxy warns of nothing at its start and at a reload', async (t) => {
+test.serial('HAProxy prints no warning at its start and at a reload', async (t) => {
   const host = await withMembers(t);
   await host.serve({ spec: { sessionAffinity: 'ClientIP' } });
   await host.start();
@@ -43,7 +43,7 @@ test.serial('HAProxy warns of nothing at its start and at a reload', async (t) =
   const log = () => readFile(host.paths.log, 'utf8');
   await host.until('the old worker has ended', async () => / stopped \(/.test(await log()));
   const warnings = (await log()).split('\n').filter((line) => /WARNING/.test(line));
-  // Of the old worker's end, and from 3.4 on where root starts it, which systemd does not.
+  // HAProxy warns of the replaced worker's end, and from 3.4 on of a start as root, which systemd does not do.
   const usual = /: (?:Former worker|Proxy \S+ stopped) |without any 'chroot' directive/;
   t.deepEqual(
     warnings.filter((line) => !usual.test(line)),
@@ -52,13 +52,13 @@ test.serial('HAProxy warns of nothing at its start and at a reload', async (t) =
 });
 
 for (const limit of [1, 5]) {
-  test.serial(`A client that asks too often still gets its connections: rate-limit ${limit}`, async (t) => {
+  test.serial(`A client above its rate limit still gets its connections: rate-limit ${limit}`, async (t) => {
     const host = await withMembers(t);
     await host.serve({ annotations: { 'rate-limit': String(limit) } });
     await host.start();
     let [taken, refused] = [0, 0];
     await host.soon("three seconds' worth of connections", async () => {
-      // Together: one after the other they might be few enough in a second of a busy machine.
+      // All at once, because a busy machine could spread sequential connections below the limit.
       const some = Array.from({ length: 4 * limit }, () =>
         ask(host.place()).then(
           () => taken++,
@@ -72,7 +72,7 @@ for (const limit of [1, 5]) {
   });
 }
 
-test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
+test.serial('50 Services in a burst need at most 3 reloads', async (t) => {
   const host = await withMembers(t);
   const agent = await host.start();
   const all = Array.from({ length: 50 }, (_, at) => 101 + at);
@@ -88,7 +88,7 @@ test.serial('50 Services in a burst are at most 3 reloads', async (t) => {
 });
 
 test.serial(
-  'Members that change while HAProxy reloads cost no further reload, and none of the changes is lost',
+  'Members that change while HAProxy reloads need no further reload, and no change is lost',
   async (t) => {
     const host = await withMembers(t);
     const agent = await host.start();
@@ -122,7 +122,7 @@ test.serial(
 );
 
 // Conformance: spec.loadBalancerSourceRanges
-test.serial('Source ranges open and close at runtime', async (t) => {
+test.serial('Source ranges are added and removed at runtime', async (t) => {
   const host = await withMembers(t);
   const [inside, outside] = [host.address(50), host.address(60)];
   const show = (ranges: readonly string[]): Promise<void> =>
@@ -139,7 +139,7 @@ test.serial('Source ranges open and close at runtime', async (t) => {
   t.true(await isOpenFor(outside));
   await show([]);
   await host.until('everyone may', () => isOpenFor(inside));
-  // A connection from outside is closed, not left hanging.
+  // HAProxy closes a connection from outside at once.
   await show([`${inside}/32`]);
   await host.until('the other one may not', async () => !(await isOpenFor(outside)));
   const refused = await Client.connect({ ...host.place(), from: outside }).catch(() => undefined);
@@ -148,7 +148,7 @@ test.serial('Source ranges open and close at runtime', async (t) => {
 });
 
 test.serial(
-  'Source ranges grow to hundreds and shrink again at runtime, also for the next agent',
+  'Source ranges grow to hundreds and shrink again at runtime, also with the next agent',
   async (t) => {
     const host = await withMembers(t);
     const [inside, outside] = [host.address(50), host.address(60)];
@@ -169,7 +169,7 @@ test.serial(
     t.true(await isOpenFor(inside));
     t.is(await host.reloads(), 0);
 
-    // A worker that boots from many lines, found by an agent that wants few.
+    // The worker starts with many lines, and the next agent desires few.
     await show([...others, `${outside}/32`]);
     await host.until('the other one may', () => isOpenFor(outside));
     await host.serve({ name: 'shop', address: host.address(2) });
@@ -201,9 +201,9 @@ test.serial('Session affinity survives reloads right after a cold start', async 
     await host.until('the next Service is served', () => host.answers(last));
   }
   t.is(await host.reloads(), 2);
-  // A worker serves some milliseconds before it has learned all.
+  // A worker serves some milliseconds before it has received the whole table.
   await host.until('the table is there', async () => (await host.haproxy('show table')).includes('used:7'));
-  // In another order, so that not even counting on would give them the same members.
+  // In another order, so that round robin would give them other members.
   for (const client of clients.toReversed())
     t.is(await ask(client), answers.get(client.from) ?? '', client.from);
 });
@@ -220,7 +220,7 @@ test.serial('Session affinity survives a reload', async (t) => {
   const before = await chosen();
   t.true(new Set(before).size > 1);
   t.deepEqual(await chosen(), before);
-  // HAProxy teaches its successor only once it has given up learning itself, 5 s after a cold start.
+  // HAProxy sends its table to a new worker only after its own attempt to receive one, 5 s after a cold start.
   await host.until('it can teach', async () => {
     const flags = /flags=0x([0-9a-f]+) resync/.exec(await host.haproxy('show peers'))?.[1] ?? '0';
     return (Number.parseInt(flags, 16) & 3) === 3;
@@ -235,7 +235,7 @@ test.serial('Session affinity survives a reload', async (t) => {
 });
 
 // Conformance: spec.ports[].protocol
-test.serial('A UDP port is reported while the TCP port beside it is served', async (t) => {
+test.serial('The agent reports a UDP port and serves the TCP port beside it', async (t) => {
   const host = await withMembers(t);
   const ports = [
     { name: 'http', port: VIP_PORT, protocol: 'TCP', targetPort: MEMBER_PORT },
@@ -253,7 +253,7 @@ test.serial('A UDP port is reported while the TCP port beside it is served', asy
 });
 
 test.serial(
-  'Of two Services that want one address and port the older one has it, and `why` says so',
+  'The older of two Services with the same address and port gets it, and `why` reports that',
   async (t) => {
     const host = await withMembers(t);
     await host.serve({ name: 'older', created: '2026-01-01T00:00:00Z' });
@@ -270,27 +270,30 @@ test.serial(
   },
 );
 
-test.serial('A broken manifest keeps its last good content and is named until it is mended', async (t) => {
-  const host = await withMembers(t, 2);
-  await host.serve();
-  await host.serve({ name: 'shop', address: host.address(2) });
-  const agent = await host.start();
-  await host.write('web.yaml', 'kind: Service\n  metadata: [');
-  await host.until('it is named', async () => (await host.status()).problems.length === 1);
-  const [problem] = (await host.status()).problems;
-  t.is(problem?.object, join(host.manifestDir, 'web.yaml'));
-  t.is(problem?.reason, 'InvalidFile');
-  t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidFile' }), 1);
-  t.true(await host.answers());
-  // Others change as ever.
-  await host.serve({ name: 'shop', address: host.address(2), members: [host.address(12)] });
-  await host.until('it changes', async () => (await ask(host.place(2))) === host.address(12));
-  await host.serve({ members: [host.address(12)] });
-  await host.until('it is solved', async () => (await host.status()).problems.length === 0);
-  await host.until('it changes', async () => (await ask(host.place())) === host.address(12));
-});
+test.serial(
+  'A broken manifest keeps its last good content and is reported until it is corrected',
+  async (t) => {
+    const host = await withMembers(t, 2);
+    await host.serve();
+    await host.serve({ name: 'shop', address: host.address(2) });
+    const agent = await host.start();
+    await host.write('web.yaml', 'kind: Service\n  metadata: [');
+    await host.until('it is named', async () => (await host.status()).problems.length === 1);
+    const [problem] = (await host.status()).problems;
+    t.is(problem?.object, join(host.manifestDir, 'web.yaml'));
+    t.is(problem?.reason, 'InvalidFile');
+    t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidFile' }), 1);
+    t.true(await host.answers());
+    // Other manifests still change.
+    await host.serve({ name: 'shop', address: host.address(2), members: [host.address(12)] });
+    await host.until('it changes', async () => (await ask(host.place(2))) === host.address(12));
+    await host.serve({ members: [host.address(12)] });
+    await host.until('it is solved', async () => (await host.status()).problems.length === 0);
+    await host.until('it changes', async () => (await ask(host.place())) === host.address(12));
+  },
+);
 
-test.serial('SIGHUP takes new settings and says which need a restart', async (t) => {
+test.serial('SIGHUP applies new settings and names those that need a restart', async (t) => {
   const host = await withMembers(t);
   const config = join(host.directory, 'headgate.yaml');
   await writeFile(config, 'drainTimeout: 5m\nmanifests: []\n');
@@ -316,7 +319,7 @@ test.serial('SIGHUP takes new settings and says which need a restart', async (t)
   );
   t.is(await kept.ask(), host.address(11));
   kept.close();
-  // The new drain timeout holds: of 5 minutes nobody would see the end.
+  // The new drain timeout applies; the old one of 5 minutes would not end during the test.
   const drained = await Client.connect(host.place());
   t.is(await drained.ask(), host.address(11));
   await host.serve({ members: [] });
@@ -324,7 +327,7 @@ test.serial('SIGHUP takes new settings and says which need a restart', async (t)
   await host.serve();
   await host.until('it is served again', () => host.answers());
 
-  // What cannot be used changes nothing.
+  // Invalid settings change nothing.
   const from = agent.log.length;
   await writeFile(config, 'drainTimeoutt: 1s\n');
   agent.signal('SIGHUP');

@@ -1,5 +1,5 @@
-// The files and the servers that HAProxy runs are changed by hand, and the disk fails: traffic and endpoint changes
-// go on, and everything is back at desired within two seconds of it being possible.
+// Operators change HAProxy's files and servers by hand, and the disk fails. Traffic and endpoint changes continue, and the
+// agent restores the desired state within two seconds when it can.
 
 import { execFile } from 'node:child_process';
 import { appendFile, chmod, mkdir, readdir, rm, stat, truncate, unlink, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const damages: readonly (readonly [string, (path: string) => Promise<void>])[] =
   ['deleted', unlink],
   ['truncated', (path) => truncate(path, 100)],
   [
-    'replaced by nonsense',
+    'replaced by another text',
     async (path) => {
       await unlink(path);
       await writeFile(path, 'nonsense\n');
@@ -30,7 +30,7 @@ const damages: readonly (readonly [string, (path: string) => Promise<void>])[] =
   ],
 ];
 for (const [damage, carryOut] of damages) {
-  test.serial(`haproxy.cfg that was ${damage} is written again, without a reload`, async (t) => {
+  test.serial(`The agent writes haproxy.cfg again without a reload after it was ${damage}`, async (t) => {
     const { host, agent } = await served(t);
     const [text, worker] = [await host.config(), await host.worker()];
     await carryOut(host.paths.config);
@@ -39,13 +39,13 @@ for (const [damage, carryOut] of damages) {
       'it is counted',
       async () => (await agent.metrics())('headgate_repairs_total', { what: 'file' }) === 1,
     );
-    t.true(agent.hasLogged('haproxy.cfg was changed by someone else'));
+    t.true(agent.hasLogged('Another process changed haproxy.cfg'));
     t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
   });
 }
 
 test.serial(
-  'The folder of haproxy.cfg that was removed is made again, with what HAProxy needs',
+  'The agent creates the removed folder of haproxy.cfg again, with all files of HAProxy',
   async (t) => {
     const { host, agent } = await served(t);
     const { config } = host.paths;
@@ -55,10 +55,10 @@ test.serial(
     await host.soon('it is whole again', isWhole);
     t.is((await stat(dirname(config))).mode & 0o777, 0o700);
     await host.until('nothing is reported', async () => (await host.status()).fault === '');
-    // Nobody may have noticed before it was there again.
+    // The agent may have restored it before any other process read it.
     t.true(agent.log.filter(({ level }) => level === 'warn' || level === 'error').length <= 1);
     t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
-    // A reload may come first.
+    // A reload can happen first.
     await removeFolder(dirname(config));
     await host.serve({ name: 'shop', address: host.address(2) });
     await host.until('a new Service is served', () => host.answers(2));
@@ -66,20 +66,17 @@ test.serial(
   },
 );
 
-test.serial(
-  'haproxy.cfg that was edited while the agent was down is written again at its start',
-  async (t) => {
-    const { host, agent } = await served(t);
-    const text = await host.config();
-    await agent.stop();
-    await appendFile(host.paths.config, '\n# mine\n');
-    await host.start();
-    await host.until('it is whole again', async () => (await host.config()) === text);
-    t.is(await host.reloads(), 0);
-  },
-);
+test.serial('A starting agent writes haproxy.cfg again after an edit during its downtime', async (t) => {
+  const { host, agent } = await served(t);
+  const text = await host.config();
+  await agent.stop();
+  await appendFile(host.paths.config, '\n# mine\n');
+  await host.start();
+  await host.until('it is whole again', async () => (await host.config()) === text);
+  t.is(await host.reloads(), 0);
+});
 
-test.serial('haproxy.cfg follows its members also while a Service waits for its address', async (t) => {
+test.serial('haproxy.cfg contains endpoint changes also while a Service waits for its address', async (t) => {
   const { host } = await served(t);
   await host.serve({ name: 'pending', spec: { loadBalancerIP: undefined } });
   await host.until('it is known', async () => (await host.why('default/pending')).verdict === 'not served');
@@ -94,7 +91,7 @@ const server = `default:web:tcp:${VIP_PORT}:v4`;
 const tamperings: readonly (readonly [string, (host: TestHost) => readonly string[]])[] = [
   ['disabled', (host) => [`disable server ${server}/${host.address(11)}:${MEMBER_PORT}`]],
   ['put into drain', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} state drain`]],
-  ['given no weight', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} weight 0`]],
+  ['set to weight 0', (host) => [`set server ${server}/${host.address(11)}:${MEMBER_PORT} weight 0`]],
   [
     'deleted',
     (host) => [
@@ -104,7 +101,7 @@ const tamperings: readonly (readonly [string, (host: TestHost) => readonly strin
   ],
 ];
 for (const [tampering, lines] of tamperings) {
-  test.serial(`A server that was ${tampering} by hand serves again after the next audit`, async (t) => {
+  test.serial(`A server that an operator has ${tampering} serves again after the next audit`, async (t) => {
     const { host, agent } = await served(t, ['--audit-interval', '1s']);
     for (const line of lines(host)) await host.haproxy(line);
     const load = new Load(t, host.place());
@@ -114,13 +111,13 @@ for (const [tampering, lines] of tamperings) {
       return more.length === 0 && only?.state === 'ready' && only.weight === 16;
     });
     t.true((await agent.metrics())('headgate_repairs_total', { what: 'audit' }) >= 1);
-    t.true(agent.hasLogged('HAProxy runs something else than it was told'));
+    t.true(agent.hasLogged('HAProxy differs from the state that the agent gave it'));
     t.is(await host.reloads(), 0);
     await load.stop();
   });
 }
 
-test.serial('A server that was added by hand gets no traffic after the next audit', async (t) => {
+test.serial('A server that an operator has added gets no traffic after the next audit', async (t) => {
   const { host } = await served(t, ['--audit-interval', '1s']);
   await host.haproxy(`add server ${server}/mine ${host.address(12)}:${MEMBER_PORT} weight 16`);
   await host.haproxy(`set server ${server}/mine state ready`);
@@ -129,7 +126,7 @@ test.serial('A server that was added by hand gets no traffic after the next audi
   t.is(await ask(host.place()), host.address(11));
 });
 
-test.serial('A source range that was added by hand is closed after the next audit', async (t) => {
+test.serial('A source range that an operator has added is removed by the next audit', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host);
   await host.serve({ spec: { loadBalancerSourceRanges: [`${host.address(50)}/32`] } });
@@ -145,7 +142,7 @@ test.serial('A source range that was added by hand is closed after the next audi
 });
 
 asRoot.serial(
-  'With a state directory that cannot be written changes go on, and it heals by itself',
+  'Changes continue with a state directory that cannot be written, and it recovers automatically',
   async (t) => {
     const { host, agent } = await served(t, [], { uid: 65_534 });
     const folders = [
@@ -170,7 +167,7 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
   const ballast = join(host.stateDir, 'ballast');
   await writeFile(ballast, Buffer.alloc(1024 * 1024)).catch(() => undefined);
   await goesOnUnpersisted(t, host, agent);
-  // HAProxy comes back even so, with the file that was written last and commands for what has changed since.
+  // HAProxy starts even so, with the last written file and commands for later changes.
   await host.serve({ members: [host.address(12)] });
   for (const pid of [await host.master(), await host.worker()]) signal(pid, 'SIGKILL');
   await host.soon('there is traffic again', async () => (await ask(host.place())) === host.address(12));
@@ -179,13 +176,13 @@ asRoot.serial('With a full disk changes go on, and it heals by itself', async (t
 });
 
 asRoot.serial(
-  'Where haproxy.cfg is removed while the disk is full, HAProxy starts with the last good one',
+  'HAProxy starts with the last good file if haproxy.cfg is removed while the disk is full',
   async (t) => {
     const host = await hostWithSmallDisk(t);
     await startMembers(t, host, 2);
     await host.serve();
     const agent = await host.start();
-    // By a reload, after which there is a last good one.
+    // A reload stores the last good file.
     await host.serve({ name: 'second', address: host.address(3) });
     await host.until('the second Service is served', () => host.answers(3));
     const ballast = join(host.stateDir, 'ballast');
@@ -224,7 +221,7 @@ asRoot.serial('An agent whose disk is full at its first start serves once there 
 });
 
 asRoot.serial(
-  'A folder of manifests whose disk goes, and is not there yet at a start, costs neither traffic nor a reload',
+  'A folder of manifests without its disk, also at a start, costs neither traffic nor a reload',
   async (t) => {
     const host = await TestHost.create(t);
     const disk = join(host.directory, 'disk');
@@ -259,7 +256,7 @@ asRoot.serial(
   },
 );
 
-/** An endpoint change is carried out, a new Service waits, and everybody is told. */
+/** The agent applies an endpoint change, postpones a new Service, and reports that. */
 async function goesOnUnpersisted(
   t: ExecutionContext<unknown>,
   host: TestHost,
@@ -309,7 +306,7 @@ async function served(
   return { host, agent };
 }
 
-/** Its state has a disk of 256 KB. */
+/** A host whose state directory has a disk of 256 KB. */
 async function hostWithSmallDisk(t: ExecutionContext): Promise<TestHost> {
   const host = await TestHost.create(t);
   await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', host.stateDir]);

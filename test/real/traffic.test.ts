@@ -1,4 +1,4 @@
-// Real traffic through a real HAProxy while members come, go and die: no reload, no failed request.
+// Real traffic through a real HAProxy while members are added, removed and killed: no reload, no failed request.
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -9,7 +9,7 @@ import { MEMBER_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
-test.serial('An edit of a manifest is traffic soon, without a reload', async (t) => {
+test.serial('An edit of a manifest soon changes traffic, without a reload', async (t) => {
   const { host } = await served(t, 2);
   const agent = await host.start();
   t.is(await ask(host.place()), host.address(11));
@@ -22,7 +22,7 @@ test.serial('An edit of a manifest is traffic soon, without a reload', async (t)
   t.is((await agent.metrics())('headgate_haproxy_reloads_total'), 0);
 });
 
-test.serial('An added member gets connections soon', async (t) => {
+test.serial('A new member soon gets connections', async (t) => {
   const { host } = await served(t, 2);
   await host.start();
   await host.serve({ members: [host.address(11), host.address(12)] });
@@ -35,7 +35,7 @@ test.serial('An added member gets connections soon', async (t) => {
 
 for (const mode of ['tcp', 'http']) {
   test.serial(
-    `A Service goes from 2 to 20 members and back under load in ${mode} mode: no reload, no failed request`,
+    `A Service scales from 2 to 20 members and back under load in ${mode} mode without a reload or a failed request`,
     async (t) => {
       const { host } = await served(t, 20);
       const all = Array.from({ length: 20 }, (_, at) => host.address(11 + at));
@@ -51,7 +51,7 @@ for (const mode of ['tcp', 'http']) {
           async () => (await readyServers(host)).length === count,
         );
         await load.answered(60);
-        // Requests of the other load take turns of theirs: a number of requests would not do.
+        // The other load uses turns of the balancing too, so a fixed number of requests is not enough.
         if (count === 20) await host.until('each member has answered', async () => load.members === count);
       }
       const results = await Promise.all(loads.map((each) => each.stop()));
@@ -71,16 +71,19 @@ for (const mode of ['tcp', 'http']) {
   );
 }
 
-test.serial('A client that ends its sending with its request is answered in HTTP mode', async (t) => {
-  const { host } = await served(t, 1);
-  await host.serve({ members: [host.address(11)], annotations: { mode: 'http' } });
-  await host.start();
-  for (let times = 0; times < 10; times++) {
-    const client = await Client.connect(host.place());
-    t.is(await client.ask({ last: true }), host.address(11));
-    client.close();
-  }
-});
+test.serial(
+  'In HTTP mode a client that closes its sending side with its request gets an answer',
+  async (t) => {
+    const { host } = await served(t, 1);
+    await host.serve({ members: [host.address(11)], annotations: { mode: 'http' } });
+    await host.start();
+    for (let times = 0; times < 10; times++) {
+      const client = await Client.connect(host.place());
+      t.is(await client.ask({ last: true }), host.address(11));
+      client.close();
+    }
+  },
+);
 
 // Conformance: established connections
 test.serial('A terminating member keeps its connection and gets no new one', async (t) => {
@@ -93,7 +96,7 @@ test.serial('A terminating member keeps its connection and gets no new one', asy
   await host.until('it drains', async () => (await stateOf(host, 11)) === 'drain');
   for (let times = 0; times < 20; times++) t.is(await ask(host.place()), host.address(12));
   t.is(await kept.ask(), host.address(11));
-  // And it is welcome back.
+  // It gets connections again when it is ready.
   await host.serve({ members: [host.address(11)] });
   await host.until('it serves again', async () => (await ask(host.place())) === host.address(11));
   t.is(await kept.ask(), host.address(11));
@@ -155,7 +158,7 @@ test.serial(
     t.deepEqual(failures, []);
     t.is(answers.size, 4);
     t.true(slowest >= 500, `${slowest} ms`);
-    // Who met it waited there once, and then went to another one.
+    // A request to that member waited for its connect timeout once and then went to another member.
     const metrics = await agent.metrics();
     const met = metrics('headgate_member_sessions_total', { address: `${host.address(15)}:${MEMBER_PORT}` });
     t.true(met > 0);
@@ -164,7 +167,7 @@ test.serial(
   },
 );
 
-test.serial('A member that comes back under the same address serves again', async (t) => {
+test.serial('A member that returns with the same address serves again', async (t) => {
   const { host, members } = await served(t, 2);
   await host.start();
   await host.serve({ members: [host.address(12)] });
@@ -177,7 +180,7 @@ test.serial('A member that comes back under the same address serves again', asyn
   t.is(await stateOf(host, 11), 'ready');
 });
 
-/** A host with a Service at address 1 and that many members, all of which it has. */
+/** A host with a Service at address 1 and `count` members. */
 async function served(
   t: ExecutionContext<unknown>,
   count: number,

@@ -1,4 +1,4 @@
-// Two load balancers on one host: an agent each, with its HAProxy and keepalived in a network namespace of its own.
+// Two load balancers on one host, each with an agent, a HAProxy and a keepalived in its own network namespace.
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -10,7 +10,7 @@ import { keepalivedFlags } from '../support/vrrp/keepalived.ts';
 const programs = ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'];
 const test = requires(ava, { haproxy: true, root: true, programs });
 
-/** Milliseconds: two of everything starts on a machine that may be busy. */
+/** Milliseconds for the start of both on a busy machine. */
 const PATIENCE = 60_000;
 
 interface Instance {
@@ -21,7 +21,7 @@ interface Instance {
   readonly virtualRouter: string;
 }
 
-test.serial('Two instances of one host serve side by side, and one does not notice the other', async (t) => {
+test.serial('Two instances of one host serve at the same time without an effect on each other', async (t) => {
   const network = await TestNetwork.create(t, ['blue', 'green', 'client', 'member']);
   network.serve('member', MEMBER_PORT);
   const blue = await startInstance(t, network, 'blue', 51);
@@ -72,7 +72,7 @@ async function startInstance(
   const vrrp = {
     interface: 'eth0',
     address: network.v4(name),
-    // Nobody is there.
+    // No process answers.
     peers: ['10.9.0.250'],
     virtualRouterId: id,
     anchors: [anchorOf(virtualRouter)],

@@ -10,7 +10,7 @@ import { bundle } from '../../scripts/bundle.ts';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test('The agent in one file renders what its sources render, with nothing of agent/ beside it', async (t) => {
+test('The bundle renders the same files as the sources, without the folder agent/', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'bundle-'));
   t.teardown(() => rm(home, { recursive: true }));
   const file = join(home, 'dist/agent.mjs');
@@ -26,12 +26,12 @@ test('The agent in one file renders what its sources render, with nothing of age
   const text = await render(file, 'a');
   t.true(text.includes('\nlisten '));
   t.is(text, await render(join(root, 'agent/main.ts'), 'b'));
-  // An error that nobody catches is shown with its line.
+  // Node prints the line of an uncaught error.
   const longest = Math.max(...(await readFile(file, 'utf8')).split('\n').map((line) => line.length));
   t.true(longest < 10_000, `${longest}`);
 });
 
-test('The agent in one file loads neither TLS nor HTTPS before they are spoken, nor what packages have for others', async (t) => {
+test('The bundle loads TLS and HTTPS only for their first use, and no unused module of packages', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'bundle-'));
   t.teardown(() => rm(home, { recursive: true }));
   const file = join(home, 'dist/agent.mjs');

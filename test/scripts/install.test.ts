@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
 
-// The script runs in a directory of its own with nothing in PATH but these and what a test puts there.
+// The script runs in its own directory, and its PATH has only these programs and those of the test.
 const TOOLS = ['cat', 'chmod', 'dirname', 'find', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
 const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
 const assets = fileURLToPath(new URL('../support/kube/kube-assets.sh', import.meta.url));
 
 interface Context {
   readonly app: string;
-  /** Of `install`. */
+  /** The environment of `install`. */
   readonly env: Record<string, string>;
-  /** Makes a program; each call of it is written to the journal first. */
+  /** Creates a program, whose calls go to the journal. */
   program(name: string, body?: string): Promise<void>;
   install(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   journal(): Promise<string[]>;
@@ -80,7 +80,7 @@ const PROGRAMS = [
   'wrk',
 ];
 
-/** Everything is there but what is named. */
+/** Provides everything except the named programs. */
 async function complete({ app, program }: Context, ...missing: string[]): Promise<void> {
   for (const name of [...PROGRAMS, 'node', 'npm']) if (!missing.includes(name)) await program(name);
   if (missing.includes('node_modules')) return;
@@ -89,14 +89,14 @@ async function complete({ app, program }: Context, ...missing: string[]): Promis
   await writeFile(join(app, 'node_modules/.package-lock.json'), '{}');
 }
 
-// What npm does here: brings the packages, Node among them.
+// The fake npm installs the packages, including Node.
 const NPM = `
   mkdir -p "$APP/node_modules/node/bin"
   printf '#!/bin/sh\\n' >"$APP/node_modules/node/bin/node"
   chmod 755 "$APP/node_modules/node/bin/node"
   printf '{}' >"$APP/node_modules/.package-lock.json"
 `;
-// What apt-get does here: brings haproxy and ip, if no daemon can start meanwhile.
+// The fake apt-get installs haproxy and ip if no daemon can start.
 const APT = `
   [ -x "$POLICY_RC_D" ] || exit 100
   for name in haproxy ip; do
@@ -105,7 +105,7 @@ const APT = `
   done
 `;
 
-test('install.sh puts the agent into one file where there is none and where a source is newer, and goes on without', async (t) => {
+test('install.sh bundles the agent if the bundle is missing or older than a source, and continues after a failure', async (t) => {
   const { app, install, journal, program } = t.context;
   await complete(t.context, 'wrk');
   for (const folder of ['agent', 'health', 'dist']) await mkdir(join(app, folder));
@@ -125,13 +125,13 @@ test('install.sh puts the agent into one file where there is none and where a so
   t.regex(stderr, /bin\/headgate runs its sources/);
 });
 
-test('install.sh is quiet and calls nothing when nothing is missing', async (t) => {
+test('install.sh prints nothing and runs nothing if nothing is missing', async (t) => {
   await complete(t.context, 'wrk');
   t.deepEqual(await t.context.install(), { code: 0, stdout: '', stderr: '' });
   t.deepEqual(await t.context.journal(), []);
 });
 
-test('install.sh node brings Node where HAProxy is missing, and leaves HAProxy out', async (t) => {
+test('install.sh node installs Node and not HAProxy', async (t) => {
   const { app, install, journal, program } = t.context;
   await complete(t.context, 'node_modules', 'haproxy', 'ip', 'wrk');
   await program('npm', NPM);
@@ -142,13 +142,13 @@ test('install.sh node brings Node where HAProxy is missing, and leaves HAProxy o
   t.deepEqual(await install('node'), { code: 0, stdout: '', stderr: '' });
 });
 
-test('install.sh as root installs the packages that are missing, and no daemon starts meanwhile', async (t) => {
+test('install.sh as root installs the missing packages and prevents the start of daemons', async (t) => {
   await complete(t.context, 'haproxy', 'ip');
   await t.context.program('id', 'echo 0');
   await t.context.program('apt-get', APT);
   const { code, stderr } = await t.context.install();
   t.is(code, 0, stderr);
-  t.true(stderr.includes('install: Package haproxy is missing: the dataplane itself\n'));
+  t.true(stderr.includes('install: Package haproxy is missing: it is the dataplane\n'));
   t.true(stderr.includes('install: Running apt-get install haproxy iproute2\n'));
   t.deepEqual(
     (await t.context.journal()).filter((line) => line.startsWith('apt-get')),
@@ -161,7 +161,7 @@ test('install.sh as root installs the packages that are missing, and no daemon s
   t.deepEqual(await t.context.install(), { code: 0, stdout: '', stderr: '' });
 });
 
-test('install.sh leaves a policy about daemons alone that was there before', async (t) => {
+test('install.sh does not change an existing policy about daemons', async (t) => {
   await complete(t.context, 'haproxy');
   await t.context.program('id', 'echo 0');
   await t.context.program('apt-get', APT);
@@ -171,7 +171,7 @@ test('install.sh leaves a policy about daemons alone that was there before', asy
   t.is(await readFile(policy, 'utf8'), '#!/bin/sh\nexit 0\n');
 });
 
-test('install.sh takes a sudo that asks nothing', async (t) => {
+test('install.sh uses a sudo without a password', async (t) => {
   await complete(t.context, 'haproxy');
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'shift; [ "$1" = true ] || exec "$@"');
@@ -181,7 +181,7 @@ test('install.sh takes a sudo that asks nothing', async (t) => {
   t.true((await t.context.journal()).includes('sudo -n sh scripts/install.sh --packages haproxy'));
 });
 
-test('install.sh without rights says exactly what to run, and fails', async (t) => {
+test('install.sh without root prints the exact command to run, and fails', async (t) => {
   await complete(t.context, 'haproxy', 'ip');
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'exit 1');
@@ -195,7 +195,7 @@ test('install.sh without rights says exactly what to run, and fails', async (t) 
   t.false((await t.context.journal()).some((line) => line.startsWith('apt-get')));
 });
 
-test('install.sh test and install.sh bench ask for pip only where the machine has no Go that is new enough', async (t) => {
+test('install.sh test and install.sh bench require pip only on a machine without a recent Go', async (t) => {
   await complete(t.context);
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'exit 1');
@@ -213,7 +213,7 @@ test('install.sh test and install.sh bench ask for pip only where the machine ha
   for (const kind of ['test', 'bench']) t.is((await t.context.install(kind)).code, 0);
 });
 
-test('install.sh test brings what the tests run beside the agent', async (t) => {
+test('install.sh test installs the programs of the tests', async (t) => {
   await complete(
     t.context,
     'keepalived',
@@ -237,7 +237,7 @@ test('install.sh test brings what the tests run beside the agent', async (t) => 
   );
 });
 
-test('install.sh test goes on without what it cannot install where tests may be skipped, and says so', async (t) => {
+test('install.sh test continues without a program that it cannot install if tests may be skipped, and reports that', async (t) => {
   await complete(t.context, 'haproxy', 'node_modules');
   await t.context.program('go');
   await t.context.program('id', 'echo 1000');
@@ -249,11 +249,11 @@ test('install.sh test goes on without what it cannot install where tests may be 
     const { code, stderr } = await t.context.install('test');
     t.is(code, 0, stderr);
     t.regex(stderr, /Cannot install packages without .*haproxy/);
-    t.regex(stderr, /Going on without, because ALLOW_SKIP=1/);
+    t.regex(stderr, /Continuing without it, because ALLOW_SKIP=1/);
   }
 });
 
-test('install.sh fails when apt-get does, and lets daemons start again', async (t) => {
+test('install.sh fails if apt-get fails, and allows the start of daemons again', async (t) => {
   await complete(t.context, 'haproxy');
   await t.context.program('id', 'echo 0');
   await t.context.program('apt-get', 'exit 100');
@@ -263,14 +263,14 @@ test('install.sh fails when apt-get does, and lets daemons start again', async (
   await t.throwsAsync(readFile(join(t.context.app, 'policy')), { code: 'ENOENT' });
 });
 
-test('install.sh on a system without apt-get names what is missing', async (t) => {
+test('install.sh on a system without apt-get names the missing packages', async (t) => {
   await complete(t.context, 'ip');
   const { code, stderr } = await t.context.install();
   t.is(code, 1);
   t.regex(stderr, /Cannot install packages without apt-get: install iproute2 with/);
 });
 
-test('install.sh bench wants the load generator, too', async (t) => {
+test('install.sh bench also installs the load generator', async (t) => {
   await complete(t.context, 'wrk');
   await t.context.program('go');
   await t.context.program('id', 'echo 1000');
@@ -280,7 +280,7 @@ test('install.sh bench wants the load generator, too', async (t) => {
   t.regex(stderr, /run as root: apt-get install --no-install-recommends wrk\n$/);
 });
 
-test('install.sh runs npm ci where the packages are missing or older than the lock file', async (t) => {
+test('install.sh runs npm ci if the packages are missing or older than the lock file', async (t) => {
   await complete(t.context, 'node_modules');
   await t.context.program('npm', NPM);
   const { code, stderr } = await t.context.install();
@@ -297,7 +297,7 @@ test('install.sh runs npm ci where the packages are missing or older than the lo
   t.is((await t.context.journal()).length, 2);
 });
 
-test('install.sh runs the installer of the package node where npm did not, and fails where that does not help', async (t) => {
+test('install.sh runs the installer of the package node if npm did not, and fails if Node still does not run', async (t) => {
   await complete(t.context, 'node_modules');
   await t.context.program(
     'npm',
@@ -312,14 +312,14 @@ test('install.sh runs the installer of the package node where npm did not, and f
   t.is((await t.context.install()).code, 0);
 });
 
-test('install.sh without Node at all says what to install', async (t) => {
+test('install.sh without any Node names the program to install', async (t) => {
   await complete(t.context, 'node_modules', 'node');
   const { code, stderr } = await t.context.install();
   t.is(code, 1);
   t.regex(stderr, /Cannot find node and npm: install Node 20 or newer/);
 });
 
-test('Two runs of install.sh at once install once', async (t) => {
+test('Two simultaneous runs of install.sh install once', async (t) => {
   await complete(t.context, 'node_modules');
   await t.context.program('npm', `sleep 0.3\n${NPM}`);
   const runs = await Promise.all([t.context.install(), t.context.install()]);

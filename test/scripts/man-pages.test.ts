@@ -19,14 +19,14 @@ test('headgate(8) has every command and every flag, headgate.yaml(5) every setti
   }
 });
 
-test('No line of a page is a request that roff does not know, or holds marks of Markdown', (t) => {
+test('No line of a page is an unknown roff request or contains Markdown', (t) => {
   for (const line of `${commandPage(RELEASE)}${settingsPage(RELEASE)}`.split('\n')) {
     if (/^[.']/.test(line)) t.regex(line, /^\.(TH|SH|TP|PP|IP|B|BR|br)( |$)/);
     t.notRegex(line, /`|\]\(/);
   }
 });
 
-test('bash completes commands, flags and the values of a choice', (t) => {
+test('bash completes commands, flags and the values of a fixed choice', (t) => {
   t.deepEqual(completed('headgate', 'st'), ['status']);
   t.deepEqual(completed('headgate', 'maintenance', ''), ['on', 'off']);
   t.deepEqual(completed('headgate', 'run', '--haproxy-sup'), ['--haproxy-supervisor']);

@@ -8,14 +8,14 @@ function program(version: string): Program {
   return { version, path: `/${version}` };
 }
 
-/** `HAPROXY KEEPALIVED: whose tests`, of each run. */
+/** Each run as `HAPROXY KEEPALIVED: daemons`. */
 function told(...given: Parameters<typeof matrixRuns>): readonly string[] {
   return matrixRuns(...given).map(
     ({ host, daemons }) => `${host.haproxy.version} ${host.keepalived.version}: ${daemons.join(' ')}`,
   );
 }
 
-test('Each version of each daemon has its tests run once', (t) => {
+test('matrixRuns() runs the tests of each version of each daemon once', (t) => {
   t.deepEqual(told(INSTALLED, OTHERS), [
     '2.6.12 2.2.7: haproxy keepalived',
     '3.0.11 2.3.3: haproxy keepalived',
@@ -23,12 +23,12 @@ test('Each version of each daemon has its tests run once', (t) => {
   ]);
 });
 
-test('What is installed is not tested a second time where Debian offers the same', (t) => {
+test('matrixRuns() does not repeat the installed version if Debian has the same', (t) => {
   const newer = { haproxy: program('3.0.11'), keepalived: program('2.3.3') };
   t.deepEqual(told(newer, OTHERS), ['3.0.11 2.3.3: haproxy keepalived', '3.2.26 2.3.3: haproxy']);
 });
 
-test('One daemon, and one version of it, can be asked for', (t) => {
+test('matrixRuns() selects one daemon, or one version of it', (t) => {
   t.deepEqual(told(INSTALLED, OTHERS, 'keepalived'), [
     '2.6.12 2.2.7: keepalived',
     '3.0.11 2.3.3: keepalived',
@@ -40,7 +40,7 @@ test('One daemon, and one version of it, can be asked for', (t) => {
   t.deepEqual(told(INSTALLED, OTHERS, 'haproxy', '2.60'), []);
 });
 
-test('Where Debian has no other keepalived the installed one is beside each HAProxy', (t) => {
+test('matrixRuns() combines each HAProxy with the installed keepalived if Debian has no other', (t) => {
   t.deepEqual(told(INSTALLED, { ...OTHERS, keepalived: [] }), [
     '2.6.12 2.2.7: haproxy keepalived',
     '3.0.11 2.2.7: haproxy',
@@ -48,7 +48,7 @@ test('Where Debian has no other keepalived the installed one is beside each HAPr
   ]);
 });
 
-test('A version that cannot be had costs no other one its tests', (t) => {
+test('matrixRuns() runs all other tests if one version is not available', (t) => {
   const gone = (version: string): Program => ({ version, path: undefined });
   t.deepEqual(told(INSTALLED, { ...OTHERS, keepalived: [gone('2.3')] }), [
     '2.6.12 2.2.7: haproxy keepalived',

@@ -40,7 +40,7 @@ test('wordFaults() accepts places, quoted words and names in code', (t) => {
   t.deepEqual(faultsIn('docs/a.md', '`for ever`'), []);
 });
 
-test('linesOfDiff() gives added lines with their files and numbers, and no others', (t) => {
+test('linesOfDiff() returns only added lines, with their files and numbers', (t) => {
   const diff = [
     'diff --git a/agent/a.ts b/agent/a.ts',
     '--- a/agent/a.ts',
@@ -59,7 +59,7 @@ test('linesOfDiff() gives added lines with their files and numbers, and no other
   ]);
 });
 
-test('addedLines() gives nothing for a folder that is no Git repository', async (t) => {
+test('addedLines() returns nothing for a folder without a Git repository', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'words-'));
   t.teardown(() => rm(folder, { recursive: true }));
   t.deepEqual(addedLines(folder), []);

@@ -3,12 +3,12 @@ import { tallyTap, verdictOf } from '../../scripts/tap-tally.ts';
 
 const SUMMARY = '\n1..3\n# tests 3\n# pass 1\n# skip 1\n# fail 1\n';
 
-test('tallyTap() counts what passed, failed and was skipped', (t) => {
+test('tallyTap() counts passed, failed and skipped tests', (t) => {
   const output = `TAP version 13\nok 1 - a\nnot ok 2 - b\n  ---\n    message: x\n  ...\nok 3 - c # SKIP\n${SUMMARY}`;
   t.deepEqual(tallyTap(output, 1), { passed: 1, failed: ['b'], skipped: ['c'] });
 });
 
-test('tallyTap() takes no notice of what tests print or errors quote', (t) => {
+test('tallyTap() ignores the output of tests and quotes in errors', (t) => {
   const output = [
     'ok 7 - printed by a test',
     'half a lineok 1 - a # of them',
@@ -42,18 +42,18 @@ test('an exit status without a failed test', failing, 'ok 1 - a\n# pass 1\n# fai
 test('a run without tests', failing, 'TAP version 13\n\n1..0\n# tests 0\n# pass 0\n# fail 0\n', 0, [
   'No test ran',
 ]);
-test('a test that the summary alone knows of', failing, 'not ok 1 - a\n# pass 0\n# fail 2\n', 1, [
+test('a test that only the summary counts', failing, 'not ok 1 - a\n# pass 0\n# fail 2\n', 1, [
   'a',
   'A test did not run to its end',
 ]);
-test('a result that is lost', failing, 'ok 1 - a\n\n# pass 2\n# fail 0\n', 0, [
+test('a lost result', failing, 'ok 1 - a\n\n# pass 2\n# fail 0\n', 0, [
   'AVA counts 2 passed tests, its output shows 1',
 ]);
 test('a test that is announced but not written', failing, 'not ok 1 - a # TODO\n# pass 0\n# fail 1\n', 1, [
   'a # TODO',
 ]);
 
-test('verdictOf() is good without failures, and with skipped tests only where they are allowed', (t) => {
+test('verdictOf() is good without failures, and with skipped tests only if they are allowed', (t) => {
   const tally = { passed: 2, failed: [], skipped: [] };
   t.deepEqual(verdictOf(tally, false), { line: '2 passed, 0 failed, 0 skipped', good: true });
   t.deepEqual(verdictOf({ ...tally, skipped: ['a'] }, false), {

@@ -1,11 +1,11 @@
-// Answers to `show stat NUMBER KINDS -1` as HAProxy gives them.
+// Builds HAProxy's answers to `show stat NUMBER KINDS -1`.
 
 import { allColumns, type Column } from '../../agent/haproxy/stats/columns.ts';
 
 const HEADER = `# pxname,svname,${allColumns.join(',')},status,check_status,mode,`;
 const SERVERS = ['FRONTEND', 'BACKEND', '10.0.0.1:80'];
 
-/** Each proxy has a frontend, a backend and one server; all of their columns are 0 but these. */
+/** Each proxy has a frontend, a backend and one server, whose other columns are 0. */
 export function proxyRows(
   question: string,
   proxies: readonly string[],

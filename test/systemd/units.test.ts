@@ -1,4 +1,4 @@
-// The units as systemd reads them, and what they must have in common with the agent and with one another.
+// The units as systemd reads them, and their agreement with the agent and with each other.
 
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -19,7 +19,7 @@ const home = fileURLToPath(new URL('../..', import.meta.url));
 const folder = join(home, 'systemd');
 const units = readdirSync(folder).filter((name) => name.endsWith('.service'));
 const { log: haproxyLog } = haproxyPaths('/var/lib/headgate', '/run/headgate');
-/** What an exposure may be at most, times ten: the least that their work allows. */
+/** The highest exposure of each unit, times ten: the lowest that its work allows. */
 const EXPOSURE: Readonly<Record<string, number>> = {
   headgate: 22,
   'headgate-haproxy': 17,
@@ -63,7 +63,7 @@ test('Every unit verifies in a root that has its programs', async (t) => {
   t.is(exitCode, 0);
 });
 
-test('The units of instances are those of the one load balancer, in other folders and a network namespace', (t) => {
+test('The template units differ from the other units only in their folders and the network namespace', (t) => {
   for (const name of instantiated) t.is(read(`${name}@.service`), instanceUnit(read(`${name}.service`)));
   for (const name of instantiated) {
     const text = read(`${name}@.service`);
@@ -73,12 +73,12 @@ test('The units of instances are those of the one load balancer, in other folder
   }
 });
 
-test('A process that is ended for lack of memory takes nobody else of its unit along', (t) => {
+test('The end of a process for lack of memory does not end other processes of its unit', (t) => {
   for (const name of ['headgate', 'headgate-haproxy'])
     t.regex(read(`${name}.service`), /^OOMPolicy=continue$/m, name);
 });
 
-test('HAProxy writes its messages where the agent reads them and keeps them small', async (t) => {
+test('HAProxy writes its messages to the file that the agent reads and empties', async (t) => {
   t.true(read('headgate.tmpfiles').includes(`\nf ${haproxyLog} 0660 haproxy haproxy -\n`));
   const { root, start } = await startOfHaproxy(t, 'echo said >&2; umask');
   const log = join(root, 'haproxy.log');
@@ -86,12 +86,12 @@ test('HAProxy writes its messages where the agent reads them and keeps them smal
   for (const messages of ['said\n', 'said\nsaid\n']) {
     t.deepEqual(await run('/bin/sh', ['-c', command]), { exitCode: 0, output: '0027\n' });
     t.is(readFileSync(log, 'utf8'), messages);
-    // The agent, which is in the group, empties it.
+    // The agent is in the group and empties the file.
     t.is(statSync(log).mode & 0o777, 0o660);
   }
 });
 
-test('HAProxy starts where its messages cannot be written, and says both to the journal', async (t) => {
+test('HAProxy starts if its message file cannot be written, and writes to the journal instead', async (t) => {
   const { root, start } = await startOfHaproxy(t, 'echo said >&2');
   await mkdir(join(root, 'haproxy.log'));
   const { exitCode, output } = await run('/bin/sh', ['-c', start]);
@@ -99,11 +99,11 @@ test('HAProxy starts where its messages cannot be written, and says both to the 
   t.regex(output, /haproxy\.log: Is a directory\nsaid\n$/);
 });
 
-test('systemd, which is root, opens no file in a folder that HAProxy may write', (t) => {
+test('systemd opens no file as root in a folder that HAProxy can write', (t) => {
   for (const unit of units) t.notRegex(read(unit), /^Standard\w+=(append|truncate|file):/m, unit);
 });
 
-test('The unit of HAProxy starts it with a table of 8,192 descriptors, of which hardly any is taken', async (t) => {
+test('The unit starts HAProxy with a table of 8,192 descriptors, almost all of them free', async (t) => {
   const { start } = await startOfHaproxy(t, 'grep FDSize /proc/$$/status; ls /proc/$$/fd | wc -l');
   const { exitCode, output } = await run('/bin/sh', ['-c', start]);
   t.is(exitCode, 0, output);
@@ -112,7 +112,7 @@ test('The unit of HAProxy starts it with a table of 8,192 descriptors, of which 
   t.true(Number(open) < 10, output);
 });
 
-test('What the units say to the agent are settings that it has', (t) => {
+test('The units set only existing settings of the agent', (t) => {
   const variables = [...read('headgate.service').matchAll(/HEADGATE_\w+=\S+/g)].map(([text]) =>
     text.split('='),
   );
@@ -120,7 +120,7 @@ test('What the units say to the agent are settings that it has', (t) => {
   t.deepEqual(readVariables(Object.fromEntries(variables)).errors, []);
 });
 
-test('Agent and HAProxy may open as many files, because one computes from it what the other may have', (t) => {
+test("The agent and HAProxy have the same limit of open files, from which the agent computes HAProxy's connections", (t) => {
   const limits = ['headgate', 'headgate-haproxy'].map(
     (name) => /^LimitNOFILE=(\d+)$/m.exec(read(`${name}.service`))?.[1],
   );
@@ -128,13 +128,13 @@ test('Agent and HAProxy may open as many files, because one computes from it wha
   t.is(limits[0], limits[1]);
 });
 
-test('Before the agent has said anything, a host stands as one whose HAProxy does not answer', (t) => {
+test('A host has the standing of a silent HAProxy until the agent writes another', (t) => {
   const lowest = loweredBy(['haproxy']);
   t.regex(read('headgate.tmpfiles'), new RegExp(`/standing 0600 headgate headgate - ${lowest}$`, 'm'));
   t.regex(read('headgate-prepare@.service'), new RegExp(`echo ${lowest} \\|`));
 });
 
-test('systemd-tmpfiles and systemd-sysusers take the files', async (t) => {
+test('systemd-tmpfiles and systemd-sysusers accept the files', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'hg-root-'));
   t.teardown(() => rm(root, { recursive: true }));
   await mkdir(join(root, 'etc'));
@@ -153,7 +153,7 @@ test('systemd-tmpfiles and systemd-sysusers take the files', async (t) => {
   t.is(statSync(join(root, 'etc/credstore')).mode & 0o777, 0o700);
 });
 
-/** In a folder of its own, how the unit starts HAProxy, which is a script there and writes its messages there. */
+/** Runs the start command of HAProxy's unit with a script instead of HAProxy, in its own folder. */
 async function startOfHaproxy(
   t: ExecutionContext<unknown>,
   script: string,

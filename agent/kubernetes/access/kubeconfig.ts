@@ -96,10 +96,12 @@ export function readKubeconfig(content: string, path: string): AccessConfig {
   if (!/^https:/i.test(ofCluster.server) && !skipsVerification)
     throw fault('its server has no TLS, which is allowed only with "insecure-skip-tls-verify: true"');
   const directory = dirname(path);
-  const source = (file: string | undefined, base64: string | undefined) =>
-    sourceOf(directory, file, base64 && Buffer.from(base64, 'base64'));
+  const source = (file = '', text = '', encoding: 'base64' | 'utf8' = 'base64'): Source | undefined => {
+    if (file !== '') return { file: resolve(directory, file) };
+    return text === '' ? undefined : { content: Buffer.from(text, encoding) };
+  };
   const cert = source(ofUser['client-certificate'], ofUser['client-certificate-data']);
-  const token = sourceOf(directory, ofUser.tokenFile, ofUser.token && Buffer.from(ofUser.token));
+  const token = source(ofUser.tokenFile, ofUser.token, 'utf8');
   return {
     server: ofCluster.server.replace(/\/$/, ''),
     ca: source(ofCluster['certificate-authority'], ofCluster['certificate-authority-data']),
@@ -162,15 +164,6 @@ function validated<T>(schema: Rule<T>, { name, value }: Entry): T {
   if (judgement.success) return judgement.data;
   const [{ path, message } = { path: [], message: '' }] = judgement.faults;
   throw fault(`${name}: ${path.join('.')} ${message}`);
-}
-
-function sourceOf(
-  directory: string,
-  file: string | undefined,
-  content: Buffer | '' | undefined,
-): Source | undefined {
-  if (file) return { file: resolve(directory, file) };
-  return content ? { content } : undefined;
 }
 
 function pluginOf(exec: Valid<typeof execSchema>, directory: string): ExecPlugin {

@@ -1,7 +1,7 @@
 // Keeps the API's objects on disk, for an agent that starts while no API server answers.
 // Changes are written in the background, a few seconds after they came.
 
-import { BackgroundWrite } from '../../base/background-write.ts';
+import { BackgroundWrite, type BackgroundWriteOptions } from '../../base/background-write.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
 import { Slice } from '../../base/slice.ts';
@@ -10,13 +10,6 @@ import { type RecordChange, RecordLog } from '../../host/record-log.ts';
 import type { ObjectRef } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 
-export interface SnapshotTimes {
-  /** From a change to its write. */
-  readonly delayMs: number;
-  /** From a failure to the next attempt. */
-  readonly retryMs: number;
-}
-
 export interface ApiSnapshotOptions {
   readonly path: string;
   /** The request: a snapshot of another one is not used. */
@@ -24,14 +17,14 @@ export interface ApiSnapshotOptions {
   /** All objects that count now. */
   readonly objects: () => Iterable<KubernetesObject>;
   readonly onFailure: (error: HeadgateError) => void;
-  readonly times?: Partial<SnapshotTimes>;
+  readonly times?: Partial<typeof TIMES>;
 }
 
 /** The key of the record that describes the file; all other keys are `Kind key`. */
 const HEADER = 'header';
 /** To be raised with each change of the fields of objects: a snapshot of another format is not used. */
 const FORMAT = 1;
-const TIMES: SnapshotTimes = { delayMs: 2_000, retryMs: 30_000 };
+const TIMES: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 30_000 };
 /** Writing takes at most an eleventh of the time. */
 const REST = 10;
 

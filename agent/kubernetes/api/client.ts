@@ -1,7 +1,7 @@
 // The HTTP client of the API server: kept-alive connections, credentials that rotate, several servers of one cluster
 // tried in turn. Knows nothing of Kubernetes' objects. Owns connections and close().
 
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { http, https } from '../../host/node-http.ts';
@@ -104,7 +104,17 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const message = (url.protocol === 'http:' ? http : https()).request(url, {
       ...agent,
-      ...this.#requestOptions(request, body, credentials),
+      method: request.method,
+      headers: {
+        ...credentials.headers,
+        accept: 'application/json',
+        'user-agent': `headgate/${this.#options.version}`,
+        ...(body !== undefined && {
+          'content-type': request.contentType ?? 'application/json',
+          'content-length': Buffer.byteLength(body),
+        }),
+      },
+      maxHeaderSize: MAX_HEADER_BYTES,
     });
     let wasSent = false;
     const fail = (cause: unknown) => reject(new NoAnswer(cause, wasSent, message.reusedSocket));
@@ -139,19 +149,6 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     else request.signal?.addEventListener('abort', abort);
     message.end(body);
     return promise;
-  }
-
-  #requestOptions(request: ApiRequest, body: string | undefined, credentials: Credentials): RequestOptions {
-    const headers: RequestOptions['headers'] = {
-      ...credentials.headers,
-      accept: 'application/json',
-      'user-agent': `headgate/${this.#options.version}`,
-    };
-    if (body !== undefined) {
-      headers['content-type'] = request.contentType ?? 'application/json';
-      headers['content-length'] = Buffer.byteLength(body);
-    }
-    return { method: request.method, headers, maxHeaderSize: MAX_HEADER_BYTES };
   }
 }
 

@@ -108,10 +108,11 @@ export class Reflected<T extends Keyed> {
   }
 
   /** Takes a list item by item; the objects change only at its end. */
-  beginList(): ReflectedList<T> {
+  beginList() {
     const fresh = new Map<string, Entry<T>>();
     return {
-      add: (text) => {
+      /** The JSON text of an item. Errors: SyntaxError. */
+      add: (text: string): void => {
         const found = apiObjectOf(JSON.parse(text));
         if (found === undefined) throw new SyntaxError('An item of the list is not an object');
         const before = this.#entries.get(found.key);
@@ -119,7 +120,8 @@ export class Reflected<T extends Keyed> {
           before?.uid === found.uid && before.version === found.resourceVersion && before.version !== '';
         fresh.set(found.key, isSame ? before : this.#entryOf(found, before));
       },
-      end: (mayConfirm) => this.#replace(fresh, mayConfirm),
+      /** `mayConfirm`: enough time has passed to confirm what the list before lacked, too. */
+      end: (mayConfirm: boolean) => this.#replace(fresh, mayConfirm),
     };
   }
 
@@ -181,16 +183,6 @@ export class Reflected<T extends Keyed> {
       problems: sameProblems ? before.problems : compactList(problems),
     };
   }
-}
-
-export interface ReflectedList<T> {
-  /** The JSON text of an item. Errors: SyntaxError. */
-  add(text: string): void;
-  /**
-   * `mayConfirm`: this list comes long enough after the one before to confirm what both lack. Unconfirmed losses are in
-   * `doubted` then.
-   */
-  end(mayConfirm: boolean): Promise<ReflectedChange<T>>;
 }
 
 /** A deletion counts even if the object is unreadable: otherwise its finalizer would block its namespace. */

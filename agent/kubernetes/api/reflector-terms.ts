@@ -43,19 +43,21 @@ export interface ReflectorObserver {
   readonly onFailure?: (kind: string, error: HeadgateError) => void;
 }
 
-export interface ReflectorTimes {
-  /** Milliseconds without a byte after which a watch counts as dead; at most 30 s for a list. */
-  readonly silence: number;
+export const defaultTimes = {
+  /**
+   * Milliseconds without a byte after which a watch counts as dead; at most 30 s for a list. A quiet watch has a bookmark
+   * about once a minute.
+   */
+  silence: 90_000,
   /** Milliseconds from a list that lacks most objects to the one that confirms it; up to twice as long. */
-  readonly confirm: number;
+  confirm: 2_000,
   /** Seconds after which the API server ends a watch; up to twice as long. */
-  readonly watch: number;
+  watch: 240,
   /** Milliseconds until a missing optional kind is requested again; up to twice as long. */
-  readonly absent: number;
-}
+  absent: 10_000,
+};
 
-/** A quiet watch has a bookmark about once a minute. TCP's own probes find a dead connection within 25 s. */
-export const defaultTimes: ReflectorTimes = { silence: 90_000, confirm: 2_000, watch: 240, absent: 10_000 };
+export type ReflectorTimes = Readonly<typeof defaultTimes>;
 
 /** Why there are no objects of an optional kind: the API server does not know it, or forbids this account to read it. */
 export type Lack = 'none' | 'unknown' | 'forbidden';

@@ -1,4 +1,4 @@
-// The state of one manifest: the objects that count, and when an object stops to count that the file no longer has. Soon,
+// The state of one manifest: the objects that count, and when an object stops counting that the file no longer has. Soon,
 // or later if so much is missing that the disk may be away, or that a program may be writing the file.
 
 import type { Problem } from '../../model/load-balancer.ts';
@@ -7,29 +7,33 @@ import type { ManifestContent } from './file-system.ts';
 import type { Manifest } from './manifest-file.ts';
 
 /** Both maps are keyed by identity: `Service default/web`. */
-export interface KnownFile {
+export class KnownFile {
   readonly path: string;
   /** The objects that count. */
-  readonly objects: Map<string, KubernetesObject>;
+  readonly objects = new Map<string, KubernetesObject>();
   /** Those of them that the file no longer has. */
-  readonly missing: Map<string, Loss>;
+  readonly missing = new Map<string, Loss>();
   /** undefined if the agent has not seen good content yet. */
   lastGood: 'Read' | 'Restored' | undefined;
   /** As the last good content: `Manifest.unfinished`. */
-  unfinished: boolean;
+  unfinished = false;
   /** As the last content: `Manifest.documents`; undefined before the first. */
   documents: Manifest['documents'] | undefined;
   /** Of the last content that was parsed; '' for none. */
-  digest: string;
+  digest = '';
   /** Of the file when it was last read. */
-  stamp: string;
-  absent: boolean;
+  stamp = '';
+  absent = false;
   /** When a content that looks unfinished counts all the same, by performance.now(). */
   doubtEnds: number | undefined;
-  problems: readonly Problem[];
+  problems: readonly Problem[] = [];
   /** Good content without a snapshot. */
   unsaved: ManifestContent | undefined;
   timer: NodeJS.Timeout | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
 }
 
 /** An object that is missing but still counts. */
@@ -53,7 +57,7 @@ export class LossPolicy {
     this.delayMs = delayMs;
   }
 
-  /** When the object stops to count. The time of doubted objects begins again with each file that comes back. */
+  /** When the object stops counting. The time of doubted objects begins again with each file that comes back. */
   ends({ since, doubted }: Loss): number {
     return doubted ? Math.max(since, this.#returned) + this.delayMs * DOUBTED_FACTOR : since + this.delayMs;
   }
@@ -62,23 +66,4 @@ export class LossPolicy {
   fileReturned(now: number): void {
     this.#returned = now;
   }
-}
-
-/** A file that has not been read yet. */
-export function newFile(path: string): KnownFile {
-  return {
-    path,
-    objects: new Map(),
-    missing: new Map(),
-    lastGood: undefined,
-    unfinished: false,
-    documents: undefined,
-    digest: '',
-    stamp: '',
-    absent: false,
-    doubtEnds: undefined,
-    problems: [],
-    unsaved: undefined,
-    timer: undefined,
-  };
 }

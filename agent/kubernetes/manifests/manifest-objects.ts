@@ -1,5 +1,5 @@
 // The objects of all manifests that count: those in the files, and those that are missing but may come back.
-// Decides when a missing object stops to count, and which file's object counts; gives the differences.
+// Decides when a missing object stops counting, and which file's object counts; gives the differences.
 // Owns a timer for each file with missing objects; reads no file.
 
 import { sameValue } from '../../base/same-value.ts';
@@ -7,7 +7,7 @@ import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { FilePrecedence } from './file-precedence.ts';
-import { type KnownFile, type LossPolicy, MANY_OBJECTS, newFile } from './known-file.ts';
+import { KnownFile, type LossPolicy, MANY_OBJECTS } from './known-file.ts';
 
 export interface ManifestObjectsOptions {
   readonly lossPolicy: LossPolicy;
@@ -38,7 +38,7 @@ export class ManifestObjects {
   file(path: string): KnownFile {
     let file = this.#files.get(path);
     if (file === undefined) {
-      file = newFile(path);
+      file = new KnownFile(path);
       this.#files.set(path, file);
     }
     return file;
@@ -74,7 +74,7 @@ export class ManifestObjects {
     else this.#settle(file);
   }
 
-  /** The restored files have gone: their objects stop to count at once, unless these are most of a kind. */
+  /** The restored files have gone: their objects stop counting at once, unless these are most of a kind. */
   lose(files: readonly KnownFile[]): void {
     for (const file of files) {
       file.absent = true;

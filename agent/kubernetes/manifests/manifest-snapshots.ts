@@ -2,16 +2,9 @@
 // identities of the folders. Writes in the background, changes that come together at once.
 
 import { basename, join } from 'node:path';
-import { BackgroundWrite } from '../../base/background-write.ts';
+import { BackgroundWrite, type BackgroundWriteOptions } from '../../base/background-write.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { RecordLog } from '../../host/record-log.ts';
-
-export interface SnapshotTimes {
-  /** From a change to its write. */
-  readonly delayMs: number;
-  /** From a failure to the next attempt. */
-  readonly retryMs: number;
-}
 
 /** The key of a folder's identity instead of a manifest's name, which begins with no dot. */
 const FOLDER = '.folder';
@@ -30,7 +23,7 @@ export class ManifestSnapshots {
   constructor(
     directory: string,
     onFailure: (error: HeadgateError) => void,
-    times: SnapshotTimes = { delayMs: 2_000, retryMs: 10_000 },
+    times: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 10_000 },
   ) {
     this.#log = new RecordLog(join(directory, 'snapshots'));
     this.#onFailure = onFailure;

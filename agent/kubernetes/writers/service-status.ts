@@ -55,40 +55,33 @@ export function isItsOwn({ source }: Vip): boolean {
 
 export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): DesiredStatus {
   const problems = [...loadBalancer.problems, ...facts.problems];
-  const addresses = loadBalancer.vips
-    .filter((vip) => !isItsOwn(vip))
-    .map(({ address, family }) => ({ address, family }));
-  const states = addresses.flatMap(({ address, family }) =>
+  const vips = loadBalancer.vips.filter((vip) => !isItsOwn(vip));
+  const addresses = vips.map(({ address }) => address);
+  const states = vips.flatMap(({ address, family }) =>
     loadBalancer.listeners
       .filter((listener) => listener.family === family)
       .map((listener) => portState(listener, address, problems, facts)),
   );
-  const ingress = addresses.flatMap(({ address }) =>
-    ingressOf(
-      address,
-      states.filter((state) => state.address === address),
-      facts,
-    ),
-  );
-  const conditions: readonly DesiredCondition[] = [
-    ipAllocated(
-      addresses.map(({ address }) => address),
-      states,
-      problems,
-    ),
-    programmed(addresses.length > 0, states, problems),
-    ...healthy(facts),
-    ...portsError(states),
-  ];
-  const short = conditions.map((each) => ({
-    ...each,
-    message: each.message.slice(0, MAX_MESSAGE_CHARACTERS),
-  }));
+  const statesOf = (address: string) => states.filter((state) => state.address === address);
   return {
-    ingress: compactList(ingress),
-    conditions: short,
+    ingress: compactList(addresses.flatMap((address) => ingressOf(address, statesOf(address), facts))),
+    conditions: [
+      ipAllocated(addresses, statesOf, problems),
+      programmed(addresses.length > 0, states, problems),
+      ...healthy(facts),
+      ...portsError(states),
+    ],
     isSettled: !states.some(({ fault }) => fault === 'Pending'),
   };
+}
+
+function condition(
+  type: string,
+  status: DesiredCondition['status'],
+  reason: string,
+  message: string,
+): DesiredCondition {
+  return { type, status, reason, message: message.slice(0, MAX_MESSAGE_CHARACTERS) };
 }
 
 /** The reason is Octavia's status in CamelCase: `Online`, `Degraded`. */
@@ -98,7 +91,7 @@ function healthy({ health }: StatusFacts): DesiredCondition[] {
   const reason = `${status.slice(0, 1)}${status.slice(1).toLowerCase()}`.replace(/_(.)/g, (_, letter) =>
     letter.toUpperCase(),
   );
-  return [{ type: HEALTHY, status: status === 'ONLINE' ? 'True' : 'False', reason, message }];
+  return [condition(HEALTHY, status === 'ONLINE' ? 'True' : 'False', reason, message)];
 }
 
 /** `Pending`: the dataplane has neither confirmed nor refused it. */
@@ -111,8 +104,6 @@ interface PortState {
   /** undefined if it is served. */
   readonly fault: Fault | undefined;
   readonly message: string;
-  /** HAProxy accepts connections, perhaps with an older configuration. */
-  readonly isServed: boolean;
 }
 
 /** A port with such a problem cannot be served, even if the dataplane has confirmed it before. */
@@ -132,14 +123,10 @@ function portState(
   const problem = problems.find(
     (each) => PORT_FAULTS.includes(each.reason) && isAbout(each, listener, address),
   );
-  const isServed =
-    listener.addresses.includes(address) && facts.serves(listener.name, address) && problem === undefined;
-  const rejection = isServed ? undefined : problems.find(({ reason }) => reason === 'ConfigurationRejected');
-  const cause = problem ?? rejection;
-  if (cause !== undefined)
-    return { address, listener, fault: cause.reason, message: cause.message, isServed: false };
-  if (isServed) return { address, listener, fault: undefined, message: '', isServed };
-  return { address, listener, fault: 'Pending', message: '', isServed: false };
+  const isServed = listener.addresses.includes(address) && facts.serves(listener.name, address);
+  if (isServed && problem === undefined) return { address, listener, fault: undefined, message: '' };
+  const cause = problem ?? problems.find(({ reason }) => reason === 'ConfigurationRejected');
+  return { address, listener, fault: cause?.reason ?? 'Pending', message: cause?.message ?? '' };
 }
 
 function isAbout({ port, reason, message }: Problem, listener: Listener, address: string): boolean {
@@ -158,7 +145,7 @@ function ingressOf(address: string, states: readonly PortState[], facts: StatusF
     protocol,
   }));
   const ipMode = (first && facts.ipMode?.(first.listener.name)) ?? 'Proxy';
-  return [{ ip: address, ipMode, ports, onlyIfPublished: !states.some(({ isServed }) => isServed) }];
+  return [{ ip: address, ipMode, ports, onlyIfPublished: states.every(({ fault }) => fault !== undefined) }];
 }
 
 /** Reasons of problems that concern a Service's addresses. */
@@ -167,29 +154,20 @@ const ADDRESS_FAULT = /Address|Pool|Claim|Provisioner/;
 /** True with the problem's reason if the Service has addresses, but not those that it requests. */
 function ipAllocated(
   addresses: readonly string[],
-  states: readonly PortState[],
+  statesOf: (address: string) => readonly PortState[],
   problems: readonly Problem[],
 ): DesiredCondition {
   const about = problems.filter(({ reason, port }) => port === undefined && ADDRESS_FAULT.test(reason));
   const problem = about.find(({ reason }) => reason !== 'AddressPending') ?? about[0];
-  const lost = addresses.filter((address) =>
-    isTakenByAnother(states.filter((state) => state.address === address)),
-  );
-  const own = addresses.filter((address) => !lost.includes(address));
+  const own = addresses.filter((address) => !isTakenByAnother(statesOf(address)));
   if (own.length > 0) {
-    const message = own.join(', ');
-    if (problem === undefined) return { type: IP_ALLOCATED, status: 'True', reason: 'Allocated', message };
-    return {
-      type: IP_ALLOCATED,
-      status: 'True',
-      reason: problem.reason,
-      message: `${message}; ${problem.message}`,
-    };
+    const { reason = 'Allocated', message } = problem ?? {};
+    return condition(IP_ALLOCATED, 'True', reason, [own.join(', '), message].filter(Boolean).join('; '));
   }
-  const taken = states.find((state) => lost.includes(state.address));
+  const [taken] = addresses.flatMap(statesOf);
   const { reason = 'AddressPending', message = 'The Service has no address yet' } =
     problem ?? (taken && { reason: taken.fault, message: taken.message }) ?? {};
-  return { type: IP_ALLOCATED, status: 'False', reason, message };
+  return condition(IP_ALLOCATED, 'False', reason, message);
 }
 
 /** Another Service has the address on each of these ports. */
@@ -202,17 +180,12 @@ function programmed(
   states: readonly PortState[],
   problems: readonly Problem[],
 ): DesiredCondition {
-  const no = (reason: string, message: string): DesiredCondition => ({
-    type: PROGRAMMED,
-    status: 'False',
-    reason,
-    message,
-  });
+  const no = (reason: string, message: string) => condition(PROGRAMMED, 'False', reason, message);
   if (!hasAddress) return no('AddressPending', 'The Service has no address to listen on');
   const rejection = problems.find(({ reason }) => reason === 'ConfigurationRejected');
   if (rejection !== undefined) return no(rejection.reason, rejection.message);
   const faults = states.filter(({ fault }) => fault !== undefined);
-  if (faults.length === 0) return { type: PROGRAMMED, status: 'True', ...servedAll(states) };
+  if (faults.length === 0) return served(states);
   const first = faults.find(({ fault }) => fault !== 'Pending');
   if (first?.fault === undefined)
     return no('Pending', `${notServed(faults)}: the load balancer has not confirmed them yet`);
@@ -223,13 +196,13 @@ function programmed(
  * The load balancer cannot make pods ready, and an owner may want none: the condition stays true, and its reason says
  * that there are none.
  */
-function servedAll(states: readonly PortState[]): { readonly reason: string; readonly message: string } {
+function served(states: readonly PortState[]): DesiredCondition {
   const empty = states.filter(
     ({ listener }) => !listener.pool.members.some(({ state }) => state === 'ready'),
   );
-  if (empty.length === 0) return { reason: 'Programmed', message: 'All ports are served' };
+  if (empty.length === 0) return condition(PROGRAMMED, 'True', 'Programmed', 'All ports are served');
   const message = `All ports are served, but these refuse connections because no member is ready: ${portsOf(empty)}`;
-  return { reason: 'NoMembers', message };
+  return condition(PROGRAMMED, 'True', 'NoMembers', message);
 }
 
 function notServed(faults: readonly PortState[]): string {
@@ -248,12 +221,6 @@ function portsError(states: readonly PortState[]): DesiredCondition[] {
   const isMixed = new Set(states.map(({ listener }) => listener.protocol)).size > 1;
   const unserved = faults.find(({ fault }) => fault === 'ProtocolNotServed');
   const reason = isMixed && unserved !== undefined ? 'LoadBalancerMixedProtocolNotSupported' : first.fault;
-  return [
-    {
-      type: PORTS_ERROR,
-      status: 'True',
-      reason,
-      message: `${notServed(faults)}: ${(unserved ?? first).message}`,
-    },
-  ];
+  const { message } = unserved ?? first;
+  return [condition(PORTS_ERROR, 'True', reason, `${notServed(faults)}: ${message}`)];
 }

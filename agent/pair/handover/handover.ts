@@ -57,7 +57,7 @@ export class Handover {
     this.#options = options;
     this.#window = new HandoverWindow(options, {
       isMoving: () => this.#order !== '',
-      onLook: () => {
+      onCheck: () => {
         const stay = masterOf(options.roles());
         if (this.#leaving.some((name) => !stay.includes(name))) this.done();
       },

@@ -5,17 +5,14 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
-import { type Link, noLink, type PairReport } from '../peers/report.ts';
-import { masterOf, type Roles } from '../roles.ts';
+import { type BothHosts, type Link, noLink, type PairReport } from '../peers/report.ts';
+import { masterOf } from '../roles.ts';
 import type { HandoverKernel } from './kernel.ts';
 
-export interface WindowOptions {
+export interface WindowOptions extends BothHosts {
   readonly kernel: Pick<HandoverKernel, keyof HandoverKernel>;
   /** The VIPs of these VRRP instances. */
   readonly vipsOf: (instances: readonly string[]) => readonly string[];
-  readonly roles: () => Roles;
-  /** undefined without a recent report. */
-  readonly peer: () => PairReport | undefined;
   /** The report of this host has changed. */
   readonly send: () => void;
   /** Milliseconds for which connections may continue; 0: not at all. */
@@ -27,7 +24,7 @@ export interface WindowOptions {
 export interface WindowObserver {
   /** VIPs are about to move: the peer would take a count of 0 for the end. */
   isMoving(): boolean;
-  onLook(): void;
+  onCheck(): void;
   onEnd(): void;
 }
 
@@ -39,13 +36,13 @@ interface Window {
   /** By the monotonic clock, milliseconds: the last handover was prepared or done, and everything ends. */
   readonly since: number;
   readonly until: number;
-  /** How often this host has looked since the last report: a time would count stalls of this host as well. */
-  readonly silentLooks: number;
+  /** How often this host has checked since the last report: a time would count stalls of this host as well. */
+  readonly silentChecks: number;
 }
 
 /** For so long nothing ends yet: neighbours may learn of the move only from a second announcement. */
 const SETTLE_MS = 3_000;
-const LOOK_INTERVAL_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 /** Without a report for so long the peer may be dead: its clients must notice. */
 const SILENCE_MS = 10_000;
 
@@ -61,7 +58,7 @@ export class HandoverWindow {
   #diverted: readonly string[] = [];
   #left = 0;
   #canDivert = false;
-  #cancelLook: () => void = () => undefined;
+  #cancelCheck: () => void = () => undefined;
   #closed = false;
 
   constructor(options: WindowOptions, observer: WindowObserver) {
@@ -77,8 +74,8 @@ export class HandoverWindow {
     this.#link = await kernel.link().catch(() => noLink);
     const tidy = async () => (this.#window === undefined ? kernel.endDiversion() : undefined);
     if (canDivert && !this.#closed)
-      this.#cancelLook = this.#clock.after(
-        drainTimeout + LOOK_INTERVAL_MS,
+      this.#cancelCheck = this.#clock.after(
+        drainTimeout + CHECK_INTERVAL_MS,
         () => void this.#turns.run(tidy).catch(() => undefined),
       );
   }
@@ -141,33 +138,36 @@ export class HandoverWindow {
   }
 
   peerReported(): void {
-    if (this.#window !== undefined) this.#window = { ...this.#window, silentLooks: 0 };
+    if (this.#window !== undefined) this.#window = { ...this.#window, silentChecks: 0 };
   }
 
   /** The kernel's part continues without the agent, until it times out. */
   close(): void {
     this.#closed = true;
-    this.#cancelLook();
+    this.#cancelCheck();
   }
 
   #begin(part: Window['part'], lent: readonly string[]): void {
     const now = this.#clock.monotonic();
-    this.#window = { part, lent, since: now, until: now + this.#options.drainTimeout, silentLooks: 0 };
-    this.#lookLater();
+    this.#window = { part, lent, since: now, until: now + this.#options.drainTimeout, silentChecks: 0 };
+    this.#checkLater();
   }
 
-  #lookLater(): void {
-    this.#cancelLook();
+  #checkLater(): void {
+    this.#cancelCheck();
     if (!this.#closed)
-      this.#cancelLook = this.#clock.after(LOOK_INTERVAL_MS, () => void this.#turns.run(() => this.#look()));
+      this.#cancelCheck = this.#clock.after(
+        CHECK_INTERVAL_MS,
+        () => void this.#turns.run(() => this.#check()),
+      );
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { peer, send } = this.#options;
     if (this.#window === undefined || this.#closed) return;
-    this.#lookLater();
-    this.#window = { ...this.#window, silentLooks: this.#window.silentLooks + 1 };
-    this.#observer.onLook();
+    this.#checkLater();
+    this.#window = { ...this.#window, silentChecks: this.#window.silentChecks + 1 };
+    this.#observer.onCheck();
     const window = this.#window;
     const isGiver = window.part === 'gives';
     if (isGiver && !this.#observer.isMoving() && isSettled(window, this.#clock.monotonic())) {
@@ -196,7 +196,7 @@ export class HandoverWindow {
     log.info('A handover is over', { why, connections: Math.max(this.#left, 0) });
     this.#window = undefined;
     this.#diverted = [];
-    this.#cancelLook();
+    this.#cancelCheck();
     this.#left = 0;
     this.#observer.onEnd();
     try {
@@ -218,7 +218,7 @@ function whyOver(window: Window, left: number | undefined, now: number): string 
   if (now >= window.until) return 'It has reached its time limit';
   if (!isSettled(window, now)) return '';
   if (left === 0) return 'No connection is left';
-  const isSilent = window.silentLooks * LOOK_INTERVAL_MS > SILENCE_MS;
+  const isSilent = window.silentChecks * CHECK_INTERVAL_MS > SILENCE_MS;
   return window.part === 'takes' && isSilent ? 'The peer is not heard any more' : '';
 }
 

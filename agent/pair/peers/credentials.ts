@@ -20,6 +20,11 @@ export interface PairCredentials {
 const FORBIDDEN_MODE = 0o037;
 const MAX_FILE_BYTES = 256 * 1024;
 
+/** For connections in both directions. */
+export function tlsOptions({ identity, trusted }: PairCredentials) {
+  return { key: identity, cert: identity, ca: trusted, minVersion: 'TLSv1.3' } as const;
+}
+
 /** Errors: PAIR_CREDENTIALS, retry later, with the path and the reason. */
 export async function readCredentials(path: string, now = Date.now()): Promise<PairCredentials> {
   try {

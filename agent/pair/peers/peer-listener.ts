@@ -8,7 +8,7 @@ import { Fault } from '../../base/fault.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import type { Log } from '../../host/log.ts';
 import { tls } from '../../host/node-http.ts';
-import type { PairCredentials } from './credentials.ts';
+import { type PairCredentials, tlsOptions } from './credentials.ts';
 import type { PairReport } from './report.ts';
 import { ReportReader } from './report.ts';
 
@@ -97,8 +97,8 @@ export class PeerListener {
   }
 
   /** For new connections; open ones stay until they end. */
-  renew({ identity, trusted }: PairCredentials): void {
-    this.#tlsServer.setSecureContext({ key: identity, cert: identity, ca: trusted, minVersion: 'TLSv1.3' });
+  renew(credentials: PairCredentials): void {
+    this.#tlsServer.setSecureContext(tlsOptions(credentials));
   }
 
   close(): void {
@@ -124,12 +124,9 @@ export class PeerListener {
     return server;
   }
 
-  #newTlsServer({ identity, trusted }: PairCredentials): TlsServer {
+  #newTlsServer(credentials: PairCredentials): TlsServer {
     const server = tls().createServer({
-      key: identity,
-      cert: identity,
-      ca: trusted,
-      minVersion: 'TLSv1.3',
+      ...tlsOptions(credentials),
       requestCert: true,
       rejectUnauthorized: true,
       handshakeTimeout: this.#options.connectionTimeoutMs,

@@ -7,7 +7,7 @@ import { type BackoffTerms, backoffMs } from '../../base/backoff.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import { tls } from '../../host/node-http.ts';
-import type { PairCredentials } from './credentials.ts';
+import { type PairCredentials, tlsOptions } from './credentials.ts';
 import type { EndPoint } from './peer-listener.ts';
 import { type PairReport, reportText } from './report.ts';
 
@@ -62,15 +62,11 @@ export class PeerSender {
   start(): void {
     if (this.#closed) return;
     const { ownAddress, peer, timeoutMs, handshakeTimeoutMs } = this.#options;
-    const { identity, trusted } = this.#credentials;
     const options: ConnectionOptions & TcpNetConnectOpts = {
       host: peer.address,
       port: peer.port,
       localAddress: ownAddress,
-      key: identity,
-      cert: identity,
-      ca: trusted,
-      minVersion: 'TLSv1.3',
+      ...tlsOptions(this.#credentials),
       // The certificate or its issuer is trusted; it names no host.
       checkServerIdentity: () => undefined,
     };

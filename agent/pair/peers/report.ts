@@ -15,6 +15,7 @@ import {
   wholeNumber,
 } from '../../base/validate.ts';
 import type { Family } from '../../model/load-balancer.ts';
+import type { Roles } from '../roles.ts';
 
 /** Bytes of one report with its line feed; no report comes near it. */
 export const MAX_REPORT_BYTES = 2048;
@@ -89,6 +90,14 @@ const reportSchema = object({
 });
 
 export type PairReport = Readonly<Valid<typeof reportSchema>>;
+
+/** What the parts of a pair read of both hosts. */
+export interface BothHosts {
+  /** Of this host. */
+  readonly roles: () => Roles;
+  /** undefined without a recent report. */
+  readonly peer: () => PairReport | undefined;
+}
 
 /** With its line feed. */
 export function reportText(report: PairReport): string {

@@ -4,13 +4,10 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { StandingReason } from '../../vips/announcer.ts';
-import type { PairReport } from '../peers/report.ts';
+import type { BothHosts, PairReport } from '../peers/report.ts';
 import { isActive, type Priorities, type Roles } from '../roles.ts';
 
-export interface PromotionOptions {
-  readonly roles: () => Roles;
-  /** undefined without a recent report. */
-  readonly peer: () => PairReport | undefined;
+export interface PromotionOptions extends BothHosts {
   /** The priorities of a host that these reasons lower. */
   readonly priorities: (reasons: readonly StandingReason[]) => Priorities;
   /** Sets what lowers this host in VRRP. */

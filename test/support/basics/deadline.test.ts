@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Deadline } from './deadline.ts';
 
-/** After how many milliseconds it is over where each look takes so long. */
+/** The milliseconds after which the deadline is over if each check takes this long. */
 function overAfter(look: number): number {
   let now = 1_000;
   const deadline = new Deadline(300, 30, () => now);
@@ -10,12 +10,12 @@ function overAfter(look: number): number {
   return now - 1_000;
 }
 
-test('A deadline is over when its time is, where looks are as quick as they should be', (t) => {
+test('Deadline is over after its timeout if checks take their interval', (t) => {
   t.is(overAfter(10), 300);
   t.is(overAfter(30), 300);
 });
 
-test('A deadline is later where looks are slow, but only four times', (t) => {
+test('Deadline is over after at most four timeouts if checks are slow', (t) => {
   t.is(overAfter(60), 600);
   t.is(overAfter(100), 1_000);
   t.is(overAfter(200), 1_200);

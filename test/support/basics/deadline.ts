@@ -1,7 +1,7 @@
-// When to give up asking again and again. A machine that leaves a test without the processor leaves what the test waits
-// for without it, too: so it is not time alone that counts, but also how often there was a look in it.
+// Limits the wait for a condition. A busy machine delays both the test and the work that it waits for, so the deadline
+// counts the checks as well as the time.
 
-/** How many times longer than `timeout` there may be looks at most. */
+/** On a busy machine the deadline is at most this many timeouts away. */
 const STRETCH = 4;
 
 export class Deadline {
@@ -11,7 +11,7 @@ export class Deadline {
   readonly #begin: number;
   #looked = 0;
 
-  /** `timeout` and `interval` in milliseconds: a look takes no longer than this, with the pause after it, unless the machine is busy. */
+  /** Both in milliseconds. `interval` is the time of a check and the pause after it on an idle machine. */
   constructor(timeout: number, interval: number, now = () => performance.now()) {
     this.#timeout = timeout;
     this.#looks = timeout / interval;
@@ -19,7 +19,7 @@ export class Deadline {
     this.#begin = now();
   }
 
-  /** To be asked once after each look. */
+  /** Callers must read it once after each check. */
   get isOver(): boolean {
     this.#looked++;
     const passed = this.#now() - this.#begin;

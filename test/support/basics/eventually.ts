@@ -1,9 +1,9 @@
-// Waits for a value that comes to hold.
+// Waits until a value meets a condition.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Deadline } from './deadline.ts';
 
-/** Asks until `condition` holds, at most for half a minute: the machine may be busy. */
+/** Checks until `condition` holds. Errors: it does not hold after 30 s, or later on a busy machine. */
 export async function eventually<T>(ask: () => Promise<T>, condition: (value: T) => boolean): Promise<T> {
   for (const deadline = new Deadline(30_000, 30); ; await delay(10)) {
     const value = await ask();

@@ -1,10 +1,10 @@
-// A clock that stands still until a test moves it, for what takes `Clock`.
+// A `Clock` that advances only when a test advances it.
 
 import type { Clock } from '../../../agent/base/clock.ts';
 
 export class FakeClock implements Clock {
   #now = 1_000;
-  /** The time of day may be set for itself: it is not what anything should be measured with. */
+  /** A test can set the time of day without a change of monotonic(). */
   epoch = Date.UTC(2026, 10, 20, 19, 0, 0);
   #timers: { readonly at: number; readonly callback: () => void }[] = [];
 
@@ -24,7 +24,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Timers go off in their order, each when all that came of those before it has settled. */
+  /** Runs timers in their order, each after the promises of the earlier timers have settled. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds;
     await settled();
@@ -40,13 +40,13 @@ export class FakeClock implements Clock {
     await settled();
   }
 
-  /** Time passes, but nothing can run: the event loop is held up. */
+  /** Advances the time without running timers, like a blocked event loop. */
   hang(milliseconds: number): void {
     this.#now += milliseconds;
   }
 }
 
-/** Promises that are fulfilled already have had their turn. */
+/** Resolves after the callbacks of all fulfilled promises have run. */
 export async function settled(): Promise<void> {
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,5 +1,5 @@
-// Ends what a test has started when the test cannot do so itself, because its process died: a shell waits at the other
-// end of a pipe, and when that breaks it stops each process that still has its directory among its arguments.
+// Ends the processes of a test whose own process has died: a shell waits at the other end of a pipe, and when the pipe
+// breaks it ends each process with the test's directory in its arguments.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 
@@ -14,12 +14,12 @@ done
 
 let watcher: ChildProcess | undefined;
 
-/** `directory` is one of the test's own, without blanks; it is taken away as well. */
+/** `directory` belongs to the test and contains no blanks; the shell removes it too. */
 export function endWithUs(pid: number, directory: string): void {
   if (watcher === undefined) {
     watcher = spawn('sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     watcher.unref();
-    // A pipe is a socket here; without this the test would wait for it.
+    // Node makes a socket for the pipe, which would keep the test's process alive.
     (watcher.stdin as unknown as { unref(): void } | null)?.unref();
   }
   watcher.stdin?.write(`${pid} ${directory}\n`);

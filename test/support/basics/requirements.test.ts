@@ -9,7 +9,7 @@ const machine = (given: Partial<Machine>): Machine => ({
   ...given,
 });
 
-test('requires() gives the very same test where all needs are met', (t) => {
+test('requires() returns the same test function if all requirements are met', (t) => {
   const able = machine({
     uid: 0,
     capabilities: (1n << 41n) - 1n,
@@ -19,9 +19,9 @@ test('requires() gives the very same test where all needs are met', (t) => {
   t.is(requires(test, {}, machine({})), test);
 });
 
-test('requires() gives another test where a need is not met', (t) => {
+test('requires() returns another test function if a requirement is not met', (t) => {
   t.not(requires(test, { root: true }, machine({ uid: 1000 })), test);
-  // Root of an ordinary container.
+  // The capabilities of root in an ordinary container.
   t.not(requires(test, { root: true }, machine({ uid: 0, capabilities: 0xa80425fbn })), test);
   t.not(requires(test, { haproxy: true }, machine({ uid: 0 })), test);
   t.not(requires(test, { programs: ['ip'] }, machine({ uid: 0, allowSkip: true })), test);

@@ -1,5 +1,5 @@
-// What a test needs of the machine: `const test = requires(ava, { haproxy: true })` in place of AVA's own `test`.
-// Where a need is not met, each test of the file fails and says why; with ALLOW_SKIP=1 it is skipped instead.
+// Declares the requirements of a test file: `const test = requires(ava, { haproxy: true })` replaces AVA's `test`.
+// If the machine does not meet one, each test of the file fails with the reason; with ALLOW_SKIP=1 it is skipped.
 
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -7,16 +7,16 @@ import type { TestFn } from 'ava';
 
 export interface Needs {
   readonly haproxy?: boolean;
-  /** With the rights to make network namespaces, addresses and mounts, which a container's root may lack. */
+  /** Root with the capabilities for network namespaces, addresses and mounts, which root in a container may lack. */
   readonly root?: boolean;
   /** Programs in PATH or one of the sbin directories. */
   readonly programs?: readonly string[];
 }
 
-/** What there is; given by tests of this file. */
+/** The machine; the tests of this file pass others. */
 export interface Machine {
   readonly uid: number;
-  /** Effective; a bit each, as in linux/capability.h. */
+  /** Effective capabilities, one bit each, as in linux/capability.h. */
   readonly capabilities: bigint;
   readonly allowSkip: boolean;
   has(program: string): boolean;
@@ -25,7 +25,7 @@ export interface Machine {
 /** CAP_NET_ADMIN and CAP_SYS_ADMIN. */
 const ADMIN = (1n << 12n) | (1n << 21n);
 
-/** Hooks of a file whose needs are not met do not run. */
+/** Hooks of a file do not run if a requirement is not met. */
 export function requires<Context>(
   test: TestFn<Context>,
   needs: Needs,
@@ -56,7 +56,7 @@ function skipping<Context>(test: TestFn<Context>): (...declaration: Parameters<t
 }
 
 function failing<Context>(test: TestFn<Context>, reason: string): (title: unknown) => void {
-  // A macro stands before its title.
+  // The first argument is a macro or a title.
   let untitled = 0;
   return (title) => {
     const name = typeof title === 'string' ? title : `A test of a macro, the ${++untitled}.`;

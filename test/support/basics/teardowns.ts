@@ -1,5 +1,4 @@
-// What several tests of one file share is taken away after the last of them, in the order that AVA has for one test:
-// the newest first.
+// Removes objects that several tests of one file share after the last test, the newest first, as AVA does for one test.
 
 import type { ExecutionContext } from 'ava';
 

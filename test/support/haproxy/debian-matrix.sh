@@ -1,22 +1,21 @@
 #!/bin/sh
-# Unpacks other versions of HAProxy or keepalived beside the installed one, so that the real tests can run against them:
+# Unpacks other versions of HAProxy or keepalived, so that the tests can run with them:
 #
-#   test/support/haproxy/debian-matrix.sh haproxy             unpacks what Debian has, prints one executable per line
+#   test/support/haproxy/debian-matrix.sh haproxy             unpacks Debian's versions, prints one executable per line
 #   HAPROXY=$(test/support/haproxy/debian-matrix.sh haproxy 3.2) node_modules/.bin/ava test/agent/haproxy
 #   KEEPALIVED=$(test/support/haproxy/debian-matrix.sh keepalived 2.3) node_modules/.bin/ava test/real/vrrp.test.ts
-#   test/support/haproxy/debian-matrix.sh haproxy --list      prints the branches that it looks for
+#   test/support/haproxy/debian-matrix.sh haproxy --list      prints the branches that it supports
 #
-# With a branch only that one's executable is printed; it fails where there is none. `make test-matrix` runs them all.
-# Takes packages from Debian with apt, through a package list of its own: the system's apt configuration,
-# package database and files are never touched. Caches below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/PROGRAM;
-# what is there already is not downloaded again (remove the directory for newer packages).
-# The programs come with their own C library, hence the wrapper, which survives HAProxy's re-exec on reload
-# because argv[0] is the wrapper itself.
+# With a branch it prints only the executable of that branch, and fails if there is none. `make test-matrix` tests all.
+# Downloads packages with apt through its own package list: the system's apt configuration, package database and files
+# stay unchanged. Caches below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/PROGRAM; remove the directory for newer packages.
+# A wrapper starts each program with the C library of its package. HAProxy's re-exec at a reload runs the wrapper again,
+# because argv[0] is the wrapper.
 set -eu
 
 program=${1:-}
 wanted=${2:-}
-# Branch and the Debian suite that carries it; a suite may move on, then that branch is skipped.
+# Each branch with its Debian suite. If the suite has a newer branch, this branch is skipped.
 case $program in
   haproxy) suites='3.0:trixie 3.2:sid 3.4:experimental' ;;
   keepalived) suites='2.3:trixie' ;;
@@ -54,15 +53,15 @@ newest() {
   find "$cache" -mindepth 2 -maxdepth 2 -path "$cache/$1.*/$program" 2>/dev/null | sort -V | tail -n 1
 }
 
-# From 2.3 on keepalived does not start without the file of its build options, of which it prints the contents and which
-# only an installed package has at that place: another file that every Debian has does as well.
+# keepalived 2.3 and newer do not start without the file of build options, which only an installed package has at that
+# path. Any other file works, because keepalived only prints it.
 free_of_etc() {
   options=/etc/keepalived/keepalived.config-opts other=/etc/os-release
   slashes=$(printf "%$((${#options} - ${#other}))s" | tr ' ' /)
   LC_ALL=C sed -i "s|$options|$slashes$other|" "$1"
 }
 
-# unpack BRANCH SUITE: the newest package of that branch with the libraries it needs.
+# unpack BRANCH SUITE: unpacks the newest package of that branch with its libraries.
 unpack() {
   branch=$1 suite=$2
   [ -n "$updated" ] || update_lists

@@ -1,10 +1,10 @@
-// What a worker's state comes to: whoever compares two of them must not mind how it was reached.
+// The effect of a worker's state on traffic, to compare two workers that reached their states in different ways.
 
 import type { Running } from '../../../agent/haproxy/running.ts';
 
 /**
- * Per listener who serves and with what weight (0: only the connections it has), and who is let in. A server that the
- * file lets drain by weight 0 has the same effect as one that was told to.
+ * For each listener the serving members with their weights (0 means only existing connections) and the allowed clients. A
+ * server with weight 0 in the file has the same effect as a server that a command drains.
  */
 export function effectOf(running: Running, listeners: Iterable<string>) {
   return [...listeners].sort().map((name) => {

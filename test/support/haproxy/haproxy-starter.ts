@@ -1,12 +1,11 @@
-// Starts HAProxy as a service manager does, whatever becomes of it: with the file that stands there, and again as soon as
-// it has ended.
+// Starts HAProxy as a service manager does: with the existing file, and again each time it has ended.
 
 import { spawn } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestHost } from '../host/agent.ts';
 
-/** For the setting haproxySupervisor. Ends with its host, whose directory it names. */
+/** For the setting haproxySupervisor. Ends with its host, because its arguments name the host's directory. */
 export async function startStarter({ directory, haproxyProgram, paths }: TestHost): Promise<void> {
   const path = join(directory, 'starter');
   const words = `-W -S '${paths.masterSocket},mode,600' -p '${paths.pidFile}' -f '${paths.config}'`;

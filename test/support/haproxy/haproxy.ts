@@ -1,5 +1,5 @@
-// Starts a real HAProxy (master and worker) in a directory of its own, for tests. `HAPROXY` names the executable:
-// test/support/haproxy/debian-matrix.sh has other versions than the installed one.
+// Starts a real HAProxy (master and worker) in its own directory, for tests. `HAPROXY` names the executable;
+// test/support/haproxy/debian-matrix.sh unpacks other versions.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { Deadline } from '../basics/deadline.ts';
 
 export const haproxyExecutable = process.env.HAPROXY ?? 'haproxy';
 
-/** A reload executes argv[0] again: a script of a test, unless HAProxy itself is behind a script that says otherwise. */
+/** A reload executes argv[0] again, which is a test's script unless HAProxy itself has a wrapper. */
 export const isBehindScript =
   haproxyExecutable.includes('/') && readFileSync(haproxyExecutable).subarray(0, 2).toString() === '#!';
 
@@ -27,20 +27,20 @@ export interface RunningHaproxy {
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly masterPid: number;
-  /** The worker's when it started. */
+  /** The pid of the first worker. */
   readonly workerPid: number;
   readonly version: Version;
-  /** For the next reload. */
+  /** The file that the next reload reads. */
   readonly write: (body: string) => Promise<void>;
-  /** What HAProxy has said on its standard error. */
+  /** HAProxy's standard error so far. */
   readonly log: () => Promise<string>;
-  /** Ends it, takes its directory away; may be called twice. */
+  /** Ends HAProxy and removes its directory; may be called twice. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * `body`: everything after the global and defaults sections; a function is given the directory, for `bind
- * unix@DIRECTORY/...`, which needs no port. Returns once the worker answers on both sockets.
+ * `body` follows the global and defaults sections; a function gets the directory, for `bind unix@DIRECTORY/...`, which
+ * needs no port. Resolves when the worker answers on both sockets.
  */
 export async function startHaproxy(
   body: string | ((directory: string) => string),
@@ -73,7 +73,7 @@ ${text}
     );
   await write(typeof body === 'string' ? body : body(directory));
   const args = ['-W', '-S', `${masterSocket},mode,600`, '-f', configPath];
-  // Ends with this thread, also where the test runner kills that.
+  // Ends with this process, even if the test runner kills it.
   const script = 'exec setpriv --pdeathsig TERM "$0" "$@" 2>"$LOG"';
   const child = spawn('sh', ['-c', script, haproxyExecutable, ...args], {
     stdio: 'ignore',
@@ -82,7 +82,7 @@ ${text}
   const log = (): Promise<string> => readFile(logPath, 'utf8').catch(() => '');
   const stop = async (): Promise<void> => {
     await ended(child);
-    // A worker that a reload has just begun may still make its socket.
+    // A new worker of a reload may still create its socket.
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
@@ -120,7 +120,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Opens a connection and keeps it; resolves with it once it is accepted. */
+/** Resolves with a connection when it is accepted. */
 export async function connection(target: string | number): Promise<ReturnType<typeof connect>> {
   const socket = typeof target === 'string' ? connect(target) : connect(target, '127.0.0.1');
   socket.on('error', () => undefined);

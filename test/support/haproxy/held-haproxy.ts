@@ -1,5 +1,5 @@
-// A HAProxy whose processes stop just before they read their file, for as long as a test says so: a script around the
-// real one, for what happens in the middle of a start or a reload.
+// A script around the real HAProxy whose processes wait before they read their file, while a test holds them. It shows
+// what happens in the middle of a start or a reload.
 
 import { chmod, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ exec -a "$0" '${haproxyExecutable}' "$@"
   return path;
 }
 
-/** Starts and reloads from now on wait for `release`. */
+/** From now on starts and reloads wait for `release`. */
 export function hold(directory: string): Promise<void> {
   return writeFile(holdOf(directory), '');
 }
@@ -29,7 +29,7 @@ export function release(directory: string): Promise<void> {
   return unlink(holdOf(directory));
 }
 
-/** Whether a process waits. */
+/** Whether a process waits for `release`. */
 export async function isHeld(directory: string): Promise<boolean> {
   const names = processesOf(directory).map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => ''));
   return (await Promise.all(names)).some((name) => name.startsWith('held-haproxy'));

@@ -1,5 +1,5 @@
-// A HAProxy that takes exception to certain words in its configuration: a script around the real one, for what the
-// agent must survive although it renders nothing that a real HAProxy rejects.
+// A script around the real HAProxy that refuses lines with certain words. It tests how the agent handles a refused
+// configuration, although the agent renders none that a real HAProxy refuses.
 
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,24 +8,24 @@ import { haproxyExecutable, isBehindScript } from './haproxy.ts';
 export type Poison =
   /** `haproxy -c` and every start and reload fail, and the alert names the line. */
   | 'named'
-  /** The same, but no alert says where. */
+  /** The same, but the alert names no line. */
   | 'silent'
-  /** `haproxy -c` is content; every start and reload fails, and the alert names the line. */
+  /** `haproxy -c` succeeds; every start and reload fails, and the alert names the line. */
   | 'late';
 
-/** A reload that does not execute our script again fails by no poison of ours. */
+/** A reload can fail only if it executes the script again. */
 export const poisons: readonly Poison[] = isBehindScript ? ['named', 'silent'] : ['named', 'silent', 'late'];
 
 /**
- * Writes the script into `directory` and returns its path. Lines that match `words`, an extended regular expression,
- * are poison.
+ * Writes the script into `directory` and returns its path. The script refuses lines that match `words`, an extended
+ * regular expression.
  */
 export async function poisonedHaproxy(directory: string, kind: Poison, words: string): Promise<string> {
   const path = join(directory, 'poisoned-haproxy');
   await writeFile(
     path,
     `#!/bin/bash
-# The real one reads a copy in which poison is broken: its own words then name the line.
+# The real HAProxy reads a copy in which these lines are invalid, so its own alert names the line.
 arguments=() checks=no
 for word in "$@"; do
   [ "$word" = -c ] && checks=yes

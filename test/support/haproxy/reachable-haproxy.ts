@@ -1,5 +1,5 @@
-// The HAProxy of the tests where another user must be able to run it: one of the version matrix lies in the home of
-// whoever unpacked it, and is then copied.
+// The HAProxy of the tests for another user: copies a HAProxy of the version matrix, which is in the home of the user who
+// unpacked it.
 
 import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
@@ -9,13 +9,13 @@ import { haproxyExecutable } from './haproxy.ts';
 
 const run = promisify(execFile);
 
-/** Gives its path; a copy goes into `directory`, which others may enter. */
+/** Returns the path. A copy goes into `directory`, which other users may enter. */
 export async function reachableHaproxy(directory: string): Promise<string> {
   if (!haproxyExecutable.startsWith('/') || (await isForAll(dirname(haproxyExecutable)))) {
     return haproxyExecutable;
   }
   const copy = join(directory, 'program');
-  // Links cost nothing, but do not lead to another file system.
+  // A link is cheap but cannot cross file systems.
   const linked = await run('cp', ['-rl', dirname(haproxyExecutable), copy]).catch(() => undefined);
   if (linked === undefined) await run('cp', ['-r', dirname(haproxyExecutable), copy]);
   return join(copy, 'haproxy');

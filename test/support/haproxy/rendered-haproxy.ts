@@ -1,4 +1,4 @@
-// Runs a real HAProxy with what the agent renders, started as the agent does it, on loopback addresses.
+// Runs a real HAProxy with the agent's rendered configuration on loopback addresses, started as the agent starts it.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,13 +23,13 @@ import { freePort, haproxyExecutable } from './haproxy.ts';
 export interface RenderedHaproxy {
   readonly paths: HaproxyPaths;
   readonly context: RenderContext;
-  /** The worker that booted from the given load balancers. */
+  /** The worker that started with the given load balancers. */
   readonly worker: Worker;
-  /** Loads other ones and gives the new worker. */
+  /** Reloads with other load balancers; resolves with the new worker. */
   reload(loadBalancers: readonly LoadBalancer[]): Promise<Worker>;
 }
 
-/** Stops with the test. `loadBalancers` in the order of the file, with addresses that can be bound. */
+/** HAProxy stops with the test. `loadBalancers` are in the order of the file, with local addresses. */
 export async function startRendered(
   t: ExecutionContext,
   loadBalancers: readonly LoadBalancer[],
@@ -45,7 +45,7 @@ export async function startRendered(
   const settings = { threads: 1, hardStopAfter: 3_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf);
 
-  /** The worker that says it booted from these, and is not the one that is replaced by one of the same. */
+  /** The worker that reports these load balancers as its file, and is not the replaced worker. */
   const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
     const runtime = await Runtime.connect({ socketPath: paths.adminSocket }).catch(() => undefined);
     if (runtime?.worker.description === descriptionOf(structure) && !runtime.worker.stopping) {
@@ -77,7 +77,7 @@ export async function startRendered(
     worker: found,
     async reload(wanted) {
       const next = await write(wanted);
-      // Right after its start the master of HAProxy 2.6 executes itself afresh and binds its socket anew.
+      // After its start the master of HAProxy 2.6 executes itself again and binds its socket again.
       const { ok } = await untilDefined('The master answers', () =>
         reload(paths.masterSocket).catch((error) => {
           if (error instanceof HeadgateError && error.code.startsWith('RUNTIME_')) return undefined;
@@ -85,16 +85,16 @@ export async function startRendered(
         }),
       );
       if (!ok) throw new Error('HAProxy has refused the file');
-      // The old one may still take a connection.
+      // The replaced worker may still accept a connection.
       return untilDefined('The new worker answers', () => find(wanted, next));
     },
   };
 }
 
-/** Gives load balancers addresses and ports of loopback that nothing else uses, the same one for the same one. */
+/** Maps the addresses and ports of load balancers to unused ones of loopback. */
 export class Loopback {
   readonly #network = `127.${octet()}.${octet()}`;
-  /** `address port` to those in its place. */
+  /** `address port` → the loopback address and port. */
   readonly #places = new Map<string, { readonly address: string; readonly port: number }>();
 
   async bindable(loadBalancer: LoadBalancer): Promise<LoadBalancer> {
@@ -116,7 +116,7 @@ export class Loopback {
     const key = `${address} ${port}`;
     let place = this.#places.get(key);
     if (place === undefined) {
-      // IPv6 has one loopback address only. Above 1024, so that it needs no root, and below the ephemeral ports.
+      // IPv6 has only one loopback address, so the port differs: above 1024, which needs no root, and below ephemeral ports.
       place = address.includes(':')
         ? { address: '::1', port: await freePort() }
         : { address: `${this.#network}.${address.split('.')[3]}`, port: 20_000 + (port % 10_000) };

@@ -1,5 +1,5 @@
-// A load-balancer host for tests, set up as a stranger would: folders and loopback addresses of its own,
-// `bin/headgate run` as a process, and the HAProxy that it starts. What a test leaves running is ended by process id.
+// A load-balancer host for tests, set up as a user does it: its own folders and loopback addresses, the process
+// `bin/headgate run`, and the HAProxy that it starts. Ends all its processes with the test.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,23 +28,23 @@ import { ownNetwork } from './own-network.ts';
 
 const headgate = fileURLToPath(new URL('../../../bin/headgate', import.meta.url));
 
-/** Milliseconds: five times what it takes on a machine that does nothing else, and far less than from audit to audit. */
+/** Milliseconds: much more than the work takes on an idle machine, and much less than the interval of audits. */
 const SOON = 12_000;
-/** Milliseconds for whatever comes to pass on a busy machine; unless that is starved, less than from audit to audit. */
+/** Milliseconds for any event on a busy machine; less than the interval of audits. */
 const PATIENCE = 25_000;
-/** Milliseconds for the start of an agent, which compiles and reads all that there is. */
+/** Milliseconds for the start of an agent, which compiles its code and reads all objects. */
 const START = 60_000;
 
 export interface HostOptions {
-  /** Given to `run` and to every command, besides those of the folders. */
+  /** Flags of `run` and of every command, in addition to those of the folders. */
   readonly flags?: readonly string[];
-  /** The HAProxy program; a function makes one in the host's directory and gives its path. */
+  /** The HAProxy program; a function creates one in the host's directory and returns its path. */
   readonly haproxy?: string | ((directory: string) => Promise<string>);
   /**
-   * An ordinary user to whom the folders belong and who runs everything; only for root.
+   * An ordinary user who owns the folders and runs all processes; only for root.
    */
   readonly uid?: number;
-  /** More of the environment of `run`. */
+  /** Additional environment variables of `run`. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -60,7 +60,7 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** A metric's sum over all label sets that hold these labels; NaN where there is none. */
+/** The sum of a metric over all series with these labels; NaN without a series. */
 export type ReadMetric = (name: string, labels?: Readonly<Record<string, string>>) => number;
 
 export class TestHost {
@@ -69,16 +69,16 @@ export class TestHost {
   readonly stateDir: string;
   readonly runtimeDir: string;
   readonly paths: HaproxyPaths;
-  /** The program, from the next start on: an upgrade. */
+  /** The program of the next start; a change is an upgrade. */
   headgate = headgate;
-  /** A loopback network of its own. */
+  /** The host's own loopback network. */
   readonly #network: string;
   readonly #options: HostOptions;
-  /** Its HAProxy. */
+  /** The path of its HAProxy program. */
   readonly haproxyProgram: string;
   #agent: RunningAgent | undefined;
 
-  /** Everything is ended and removed when the test is over, however it ends. */
+  /** Ends and removes everything with the test. */
   static async create(t: ExecutionContext<unknown>, options: HostOptions = {}): Promise<TestHost> {
     t.timeout(270_000);
     const directory = await mkdtemp(join(tmpdir(), 'hg-'));
@@ -115,7 +115,7 @@ export class TestHost {
     return `${this.#network}.${last}`;
   }
 
-  /** Puts objects, or a text, into a file of the manifest folder at once, as an editor or kubectl's output would. */
+  /** Writes objects, or a text, into a file of the manifest folder. */
   async write(file: string, content: readonly Json[] | string): Promise<void> {
     const text =
       typeof content === 'string' ? content : content.map((each) => JSON.stringify(each)).join('\n---\n');
@@ -124,19 +124,19 @@ export class TestHost {
     await rename(draft, join(this.manifestDir, file));
   }
 
-  /** Writes a Service: `default/web` at address 1 with the member at address 11, unless something else is said. */
+  /** Writes a Service, by default `default/web` at address 1 with the member at address 11. */
   serve(web: Partial<Web> = {}): Promise<void> {
     const { name = 'web' } = web;
     const all = { name, address: this.address(1), members: [this.address(11)], ...web };
     return this.write(`${name}.yaml`, webObjects(all));
   }
 
-  /** Where clients of the Service at this address connect. */
+  /** The address and port to which clients of the Service connect. */
   place(last = 1): Place {
     return { address: this.address(last), port: VIP_PORT };
   }
 
-  /** Whether a member answers there. */
+  /** Whether a member answers at the address. */
   async answers(last = 1, from = this.address(99)): Promise<boolean> {
     return ask({ ...this.place(last), from }).then(
       () => true,
@@ -148,7 +148,7 @@ export class TestHost {
     return unlink(join(this.manifestDir, file));
   }
 
-  /** Starts `headgate run` without waiting for more than the process. One at a time. */
+  /** Starts `headgate run` and waits only for the process. A host runs one agent at a time. */
   async launch(flags: readonly string[] = []): Promise<RunningAgent> {
     const identity = this.#identity();
     const child = spawn(this.headgate, ['run', ...this.#flags(), '--listen', '127.0.0.1:0', ...flags], {
@@ -161,7 +161,7 @@ export class TestHost {
     return this.#agent;
   }
 
-  /** Starts `headgate run` and returns once /readyz says so. */
+  /** Starts `headgate run`; resolves when /readyz answers that it is ready. */
   async start(flags: readonly string[] = []): Promise<RunningAgent> {
     const agent = await this.launch(flags);
     await this.until('the agent is ready', async () => agent.hasExited || (await agent.isReady()), START);
@@ -169,7 +169,7 @@ export class TestHost {
     return agent;
   }
 
-  /** Another command of `headgate`, with the flags of this host. */
+  /** Runs another command of `headgate` with the flags of this host. */
   async command(name: string, args: readonly string[] = []): Promise<CommandResult> {
     const child = spawn(this.headgate, [name, ...args, ...this.#flags()], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -186,17 +186,17 @@ export class TestHost {
     return { status, stdout, stderr };
   }
 
-  /** What `headgate status --json` prints, without a process for it. */
+  /** The value that `headgate status --json` prints, without a process. */
   async status(): Promise<AgentStatus> {
     return (await askAgent(agentSocketPath(this.runtimeDir), 'status')) as AgentStatus;
   }
 
-  /** What `headgate why --json` prints. */
+  /** The value that `headgate why --json` prints. */
   async why(service = 'default/web'): Promise<ServiceExplanation> {
     return (await askAgent(agentSocketPath(this.runtimeDir), 'why', { service })) as ServiceExplanation;
   }
 
-  /** Asks HAProxy itself, by its admin socket: not the worker that was just replaced, which answers there for a moment. */
+  /** Sends a command to the active worker's admin socket; a replaced worker answers there for a moment. */
   async haproxy(line: string): Promise<string> {
     for (const until = performance.now() + 4 * GRACE_MS; ; await delay(10)) {
       const [info = '', ...answer] = (await askOnce(this.paths.adminSocket, `show info;${line}`)).split(
@@ -214,10 +214,10 @@ export class TestHost {
     return Number.parseInt(await readFile(this.paths.pidFile, 'utf8'), 10);
   }
 
-  /** How often the master that runs has reloaded. */
+  /** The number of reloads of the running master. */
   async reloads(): Promise<number> {
     let reloads = 0;
-    // While the master reloads it does not answer.
+    // The master does not answer during a reload.
     await this.until('the master answers', async () => {
       ({ reloads } = (await showProc(this.paths.masterSocket)).master);
       return true;
@@ -225,7 +225,7 @@ export class TestHost {
     return reloads;
   }
 
-  /** The servers that HAProxy has. */
+  /** HAProxy's servers. */
   async servers(): Promise<readonly ServerState[]> {
     return [...parseServersState(await this.haproxy('show servers state'))];
   }
@@ -234,17 +234,17 @@ export class TestHost {
     return readFile(this.paths.config, 'utf8');
   }
 
-  /** A file of the state folder. */
+  /** The content of a file in the state folder. */
   stateFile(name: string): Promise<string> {
     return readFile(join(this.stateDir, name), 'utf8');
   }
 
-  /** Asks until it holds; fails after `timeout` milliseconds, on a starved machine later, with what both have said. */
+  /** Checks until the condition holds. Errors: not within `timeout` milliseconds, or later on a busy machine. */
   until(what: string, condition: () => Promise<boolean>, timeout = PATIENCE): Promise<void> {
     return this.#until(what, condition, timeout, new Deadline(timeout, 30));
   }
 
-  /** The same for what the agent does by itself as soon as it can: nobody waits for the next audit, however busy it is. */
+  /** The same for work that the agent does at once, before the next audit. */
   soon(what: string, condition: () => Promise<boolean>): Promise<void> {
     return this.#until(what, condition, SOON, new Deadline(SOON, SOON));
   }
@@ -286,7 +286,7 @@ export class TestHost {
 
   async #dispose(): Promise<void> {
     await this.#agent?.kill();
-    // What names this directory on its command line is ours: HAProxy's master and workers, commands.
+    // The command lines of HAProxy's processes and of commands contain this directory.
     for (let left = processesOf(this.directory); left.length > 0; left = processesOf(this.directory)) {
       for (const pid of left) signal(pid, 'SIGKILL');
       await delay(10);
@@ -299,7 +299,7 @@ export class TestHost {
 export class RunningAgent {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** Its exit status, or null where a signal ended it. */
+  /** The exit status, or null if a signal ended the agent. */
   readonly exited: Promise<number | null>;
   #text = '';
 
@@ -318,12 +318,12 @@ export class RunningAgent {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** All that it has written. */
+  /** The agent's output so far. */
   get text(): string {
     return this.#text;
   }
 
-  /** The lines of its log. */
+  /** The lines of the agent's log. */
   get log(): readonly LogLine[] {
     return this.#text
       .split('\n')
@@ -331,12 +331,12 @@ export class RunningAgent {
       .map((line) => JSON.parse(line) as LogLine);
   }
 
-  /** Whether a line of the log from a place on (`log.length` of before) has this text in its message or fields. */
+  /** Whether a line of the log after `from` lines has this text in its message or fields. */
   hasLogged(text: string, from = 0): boolean {
     return this.log.slice(from).some((line) => JSON.stringify(line).includes(text));
   }
 
-  /** Where it listens, once it does. */
+  /** The agent's URL, when it listens. */
   get url(): string | undefined {
     const line = this.log.find(({ message }) => message === 'Headgate runs');
     return line && `http://${line.listen}`;
@@ -368,29 +368,29 @@ export class RunningAgent {
     this.child.kill(name);
   }
 
-  /** Ends it with SIGTERM and gives its exit status. */
+  /** Sends SIGTERM; resolves with the exit status. */
   stop(): Promise<number | null> {
     this.signal('SIGTERM');
     return this.exited;
   }
 
-  /** kill -9. May be called twice. */
+  /** Sends SIGKILL. May be called twice. */
   async kill(): Promise<void> {
     if (!this.hasExited) this.signal('SIGKILL');
     await this.exited;
   }
 }
 
-/** Sends a signal to a process that may be gone. */
+/** Sends a signal to a process that may have ended. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 
-/** Process ids of all whose command line names a path below this directory. */
+/** The pids of all processes whose command line contains a path below this directory. */
 export function processesOf(directory: string): readonly number[] {
   const isOurs = (pid: string): boolean => {
     try {

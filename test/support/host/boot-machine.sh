@@ -1,23 +1,22 @@
 #!/bin/sh
-# Boots the systemd of a root filesystem in namespaces of its own, like a container without a container manager:
-# boot-machine.sh ROOT, in the network namespace that the machine is to have. Ends when the machine does, and leaves
-# nothing mounted; ended itself, the machine is cut off as if by a power failure. ROOT/run/machine.pid names its first
-# process as others see it.
+# Boots the systemd of a root filesystem in its own namespaces, like a container without a container manager:
+# boot-machine.sh ROOT, in the machine's network namespace. Ends with the machine and leaves nothing mounted. If the script
+# is killed, the machine ends as after a power failure. ROOT/run/machine.pid has the host's pid of its first process.
 set -eu
 
 root=$1 step=${2:-begin}
 group=headgate-machine.$(basename "$root")
 
 case $step in
-  # In a mount namespace of its own: the host sees nothing of what follows.
+  # The mount namespace hides the following mounts from the host.
   begin)
     exec unshare --mount --propagation private sh "$0" "$root" host
     ;;
-  # The machine's control group is made and removed by this one, which is outside of it.
+  # This process creates and removes the machine's control group from outside.
   host)
     mount --bind "$root" "$root"
     mount -t cgroup2 cgroup2 "$root/mnt"
-    # Of machines whose test was killed.
+    # Control groups of machines whose test was killed.
     find "$root/mnt" -mindepth 1 -maxdepth 1 -name 'headgate-machine.*' -exec find '{}' -depth -type d -exec rmdir '{}' + ';' 2>/dev/null || :
     group=$root/mnt/$group
     mkdir -p "$group"
@@ -26,13 +25,13 @@ case $step in
     trap 'kill -KILL $machine' TERM INT
     wait $machine || :
     trap - TERM INT
-    # What was killed takes a moment to be gone.
+    # Killed processes end after a moment.
     for _ in 1 2 3 4 5 6 7 8 9 10; do
       ! find "$group" -depth -type d -exec rmdir '{}' + 2>/dev/null || break
       sleep 0.1
     done
     ;;
-  # The first process of the machine: /proc is still that of the host.
+  # The machine's first process; /proc is still the host's.
   enter)
     read -r pid _ </proc/self/stat
     echo "$pid" >"$root/machine.pid"
@@ -42,10 +41,10 @@ case $step in
     ;;
   mount)
     cd "$root"
-    # Some archives leave out what is mounted over.
+    # Some archives lack the mount points.
     mkdir -p proc sys dev run
     mount -t proc -o nosuid,nodev,noexec proc proc
-    # Only what belongs to the machine's network may be set.
+    # The machine may set only the parameters of its network.
     mount -t sysfs -o ro,nosuid,nodev,noexec sysfs sys
     mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 sys/fs/cgroup
     mount --bind proc/sys/net proc/sys/net
@@ -67,7 +66,7 @@ case $step in
     exec env -i container=headgate PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -ec '
       umount -l /.host
       rmdir /.host
-      # As systemd does itself on a host: credentials are mounted by a child of it.
+      # A child of systemd mounts credentials, as on a host.
       mount --make-rshared /
       exec setpriv --bounding-set=-sys_module,-sys_time,-sys_rawio,-syslog /sbin/init'
     ;;

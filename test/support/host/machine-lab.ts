@@ -1,5 +1,5 @@
-// A machine with its surroundings: a client that asks, members that answer, and the root filesystem that it boots from.
-// Addresses are those of TestNetwork; the machine is the host `lb`.
+// A machine with its root filesystem, a client and members. The addresses are those of TestNetwork; the machine is the
+// host `lb`.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ export class MachineLab {
   readonly machine: Machine;
   readonly network: TestNetwork;
 
-  /** `fill` puts a root filesystem into an empty directory. */
+  /** `fill` writes a root filesystem into an empty directory. */
   static async create(
     t: Pick<ExecutionContext<unknown>, 'teardown'>,
     fill: (directory: string) => Promise<void>,
@@ -44,7 +44,7 @@ export class MachineLab {
     this.machine = machine;
   }
 
-  /** Boots as after a time without power: what the kernel was told is forgotten. */
+  /** Boots as after a power failure, without the kernel's former state. */
   async boot(): Promise<string> {
     for (const name of ['net.ipv4.ip_nonlocal_bind', 'net.ipv6.ip_nonlocal_bind'])
       await this.network.run('lb', 'sysctl', '-qw', `${name}=0`);
@@ -53,7 +53,7 @@ export class MachineLab {
     return this.machine.boot();
   }
 
-  /** Settings with VRRP, alone on its network, and `more` of them; one Service at `VIP`. */
+  /** Writes settings with VRRP but without a peer, and `more` settings; one Service at `VIP`. */
   async configure(more = ''): Promise<void> {
     const own = this.network.v4('lb');
     await this.put(
@@ -89,14 +89,14 @@ ${more}`,
     await cp(file, join(this.machine.root, path));
   }
 
-  /** What the client is told, '' where nobody answers. */
+  /** The answer that the client receives; '' without an answer. */
   async ask(url = `http://${VIP}/`): Promise<string> {
     const script = `fetch('${url}', { signal: AbortSignal.timeout(4000) }).then((response) => response.text()).then((text) => process.stdout.write(text), () => 0)`;
     const [program, words] = inNamespace(this.network.netns('client'), process.execPath, ['-e', script]);
     return (await runCommand(program, words, { timeout: 60_000 })).stdout;
   }
 
-  /** The agent's metrics, which it serves at `address`. */
+  /** The agent's metrics at `address`. */
   async metrics(address: string): Promise<string> {
     let text = '';
     await this.machine.until('the agent tells its metrics', async () => {
@@ -106,12 +106,12 @@ ${more}`,
     return text;
   }
 
-  /** Waits until the client gets the member's answer. */
+  /** Waits until the client receives the member's answer. */
   answers(url?: string): Promise<void> {
     return this.machine.until('the member answers', async () => (await this.ask(url)) === 'the member');
   }
 
-  /** Another load balancer on the machine: a network namespace with the address `own`, which its Service has as well. */
+  /** Another load balancer on the machine, in a network namespace with the address `own`, which is also its Service's. */
   async addInstance(name: string, own: string): Promise<void> {
     const { machine, network } = this;
     const [outside, inside] = [`to-${name}`, `of-${name}`];
@@ -138,7 +138,7 @@ ${more}`,
   }
 }
 
-/** Some hundred requests a second from the client, on new and on kept connections. */
+/** Some hundred requests a second from the client, on new and kept connections. */
 export class MachineLoad {
   readonly #process: ChildProcess;
 
@@ -146,7 +146,7 @@ export class MachineLoad {
     this.#process = process;
   }
 
-  /** Of the requests since the last report. */
+  /** Reports the requests since the last report. */
   async report(): Promise<LoadReport> {
     const answer = nextMessage(this.#process, 'The load');
     this.#process.send('report');
@@ -158,7 +158,7 @@ export class MachineLoad {
   }
 }
 
-/** Copies the contents of a directory with all that belongs to a root filesystem. */
+/** Copies the content of a root filesystem with owners, modes and links. */
 export async function copyRoot(from: string, to: string): Promise<void> {
   const { exitCode, stderr } = await runCommand('cp', ['--archive', '--reflink=auto', `${from}/.`, to], {
     timeout: 120_000,

@@ -1,5 +1,5 @@
-// A host with a systemd of its own, booted from a root filesystem in namespaces, on a network of a test; see
-// boot-machine.sh. What ends the test's process ends the machine.
+// A host with its own systemd, booted from a root filesystem in namespaces on a test's network (boot-machine.sh). It ends
+// with the test's process.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,9 +11,9 @@ import { inNamespace } from '../../../agent/host/namespace.ts';
 import { type CommandResult, runCommand } from '../../../agent/host/run-command.ts';
 import { endWithUs } from '../basics/leftovers.ts';
 
-/** SIGRTMIN+4 asks systemd to power off; Node has no name for it. */
+/** SIGRTMIN+4 makes systemd power off; Node has no name for it. */
 const POWER_OFF = 38;
-/** Milliseconds for whatever is waited for, on a busy machine. */
+/** Milliseconds for any event on a busy machine. */
 const PATIENCE = 120_000;
 
 export class Machine {
@@ -22,7 +22,7 @@ export class Machine {
   #process: ChildProcess | undefined;
   #init = 0;
 
-  /** `root` is the machine's own, and goes with the test; `netns` a network namespace, in which the machine finds its interfaces. */
+  /** `root` belongs to the machine and is removed with the test; `netns` is the network namespace with its interfaces. */
   constructor(root: string, netns: string) {
     this.root = root;
     this.#netns = netns;
@@ -34,7 +34,7 @@ export class Machine {
     );
   }
 
-  /** Resolves once systemd has started all that it starts at boot, and says how that went: `running`, `degraded`. */
+  /** Resolves when systemd has finished the boot, with its result: `running` or `degraded`. */
   async boot(): Promise<string> {
     const pidFile = join(this.root, 'machine.pid');
     await rm(pidFile, { force: true });
@@ -56,14 +56,14 @@ export class Machine {
     return stdout.trim();
   }
 
-  /** Runs a program inside, to its end; fails where it does. */
+  /** Runs a program in the machine. Errors: the program fails. */
   async run(program: string, ...args: readonly string[]): Promise<string> {
     const { exitCode, stdout, stderr } = await this.try(program, ...args);
     if (exitCode !== 0) throw new Error(`${program} ${args.join(' ')}: ${exitCode}: ${stderr}${stdout}`);
     return stdout;
   }
 
-  /** The same where a failure is an answer. */
+  /** Runs a program and resolves also if the program fails. */
   try(program: string, ...args: readonly string[]): Promise<CommandResult> {
     const clean = ['env', '-i', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
     const words = [
@@ -77,26 +77,25 @@ export class Machine {
     return runCommand('nsenter', [...words, ...args], { timeout: PATIENCE });
   }
 
-  /** A property of a unit, as `systemctl show` has it. */
+  /** A property of a unit from `systemctl show`. */
   async show(unit: string, property: string): Promise<string> {
     return (await this.run('systemctl', 'show', '--value', '--property', property, unit)).trim();
   }
 
   async until(what: string, holds: () => Promise<boolean>, timeout = PATIENCE): Promise<void> {
     for (const end = performance.now() + timeout; !(await holds()); await delay(50)) {
-      if (performance.now() > end)
-        throw new Error(`Within ${timeout / 1_000} s it did not come true that ${what}`);
+      if (performance.now() > end) throw new Error(`Not within ${timeout / 1_000} s: ${what}`);
     }
   }
 
-  /** As somebody who presses the button has it. */
+  /** Powers off in order, like the power button. */
   async powerOff(): Promise<void> {
     if (!this.isOn) return;
     process.kill(this.#init, POWER_OFF);
     await once(this.#process as ChildProcess, 'exit');
   }
 
-  /** As somebody who pulls the plug has it. */
+  /** Cuts the power. */
   async cutOff(): Promise<void> {
     if (!this.isOn) return;
     process.kill(this.#init, 'SIGKILL');

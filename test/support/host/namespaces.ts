@@ -1,5 +1,5 @@
-// A network of its own for a test: network namespaces, one per host, joined by a bridge in another one. Everything is
-// ended and removed with the test, however it ends, also where the test's own process is killed.
+// A test's own network: a network namespace for each host, and one more with a bridge between them. All of it is ended and
+// removed with the test, even if the test's process is killed.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { ExecutionContext } from 'ava';
 import { inNamespace } from '../../../agent/host/namespace.ts';
 import { type CommandResult, runCommand } from '../../../agent/host/run-command.ts';
 
-/** Reads the names of namespaces; when its input ends it ends all that runs in them and removes them. */
+/** A shell that reads names of namespaces; when its input ends it ends their processes and removes them. */
 const UNDERTAKER = `
 while read -r name; do names="$names $name"; done
 for name in $names; do
@@ -17,13 +17,13 @@ done
 for name in $names; do ip netns delete "$name"; done
 `;
 
-/** What a load-balancer host needs of the kernel. */
+/** The kernel parameters of a load-balancer host. */
 const SYSCTLS = [
   'net.ipv4.ip_nonlocal_bind=1',
   'net.ipv6.ip_nonlocal_bind=1',
   'net.ipv4.conf.all.arp_announce=2',
   'net.ipv4.conf.all.arp_ignore=1',
-  // Link-local addresses can be used at once, as on a host that has been there for a while.
+  // Without duplicate address detection, link-local addresses work at once.
   'net.ipv6.conf.eth0.accept_dad=0',
 ];
 
@@ -31,12 +31,12 @@ const SYSCTLS = [
 const VRRP = 112;
 
 export class TestNetwork {
-  /** Begins the name of every namespace; no other test has it. */
+  /** The prefix of every namespace's name, which is unique to the test. */
   readonly #prefix = `hg-${randomBytes(4).toString('hex')}`;
   readonly #undertaker: ChildProcess;
   readonly #hosts: readonly string[];
 
-  /** Hosts by their names; each has an interface `eth0` with the addresses of `v4()` and `v6()`. */
+  /** Makes the hosts; each has an interface `eth0` with the addresses of `v4()` and `v6()`. */
   static async create(
     t: Pick<ExecutionContext<unknown>, 'teardown'>,
     hosts: readonly string[],
@@ -55,7 +55,7 @@ export class TestNetwork {
     });
   }
 
-  /** The name of a host's namespace, as `ip netns` knows it. */
+  /** The name of a host's namespace for `ip netns`. */
   netns(host: string): string {
     return `${this.#prefix}-${host}`;
   }
@@ -68,14 +68,14 @@ export class TestNetwork {
     return `fd09::${this.#number(host)}`;
   }
 
-  /** Runs a program on a host to its end; fails where it does. */
+  /** Runs a program on a host. Errors: the program fails. */
   async run(host: string, program: string, ...args: readonly string[]): Promise<string> {
     const { exitCode, stdout, stderr } = await this.try(host, program, ...args);
     if (exitCode !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
     return stdout;
   }
 
-  /** The same where a failure is an answer. */
+  /** Runs a program and resolves also if the program fails. */
   try(host: string, program: string, ...args: readonly string[]): Promise<CommandResult> {
     const [outer, words] = inNamespace(this.netns(host), program, args);
     return runCommand(outer, words, { timeout: 10_000 });
@@ -87,15 +87,15 @@ export class TestNetwork {
     return spawn(outer, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   }
 
-  /** Has a host answer on a port of whatever address it has, with its name. */
+  /** Makes a host answer with its name on a port of all its addresses. */
   serve(host: string, port = 8080): void {
     const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('${host}')).listen(${port}, '::')`;
     this.start(host, process.execPath, '-e', script);
   }
 
-  /** Who answers the host `client` at an address, '' where nobody does. */
+  /** The name of the host that answers `client` at an address; '' without an answer. */
   async whoServes(address: string, port = 8080): Promise<string> {
-    // Where its input is a socket, as here, bash takes itself for a remote shell and would read ~/.bashrc first.
+    // With a socket as input, bash would act as a remote shell and read ~/.bashrc.
     const { stdout } = await this.try(
       'client',
       'timeout',
@@ -108,14 +108,14 @@ export class TestNetwork {
     return stdout;
   }
 
-  /** The addresses on a host's interface, without those of its own. */
+  /** The addresses on a host's interface except its own. */
   async held(host: string): Promise<readonly string[]> {
     const text = await this.run(host, 'ip', '-o', 'address', 'show', 'dev', 'eth0', 'scope', 'global');
     const all = [...text.matchAll(/ inet6? ([0-9a-f.:]+)\/\d+/g)].map(([, address = '']) => address);
     return all.filter((address) => address !== this.v4(host) && address !== this.v6(host));
   }
 
-  /** Takes a host off the network, as a failed switch would: its interface does not notice. */
+  /** Cuts a host off the network like a failed switch: its interface stays up. */
   async cut(host: string): Promise<void> {
     await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'nomaster');
   }
@@ -124,9 +124,9 @@ export class TestNetwork {
     await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0');
   }
 
-  /** Keeps VRRP from reaching a host, and nothing else; `false` lets it in again. */
+  /** Drops only VRRP packets to a host; `false` accepts them again. */
   async deafen(host: string, isDeaf = true): Promise<void> {
-    // By its number: the name is in /etc/protocols, which a bare machine lacks.
+    // The number, because a minimal machine lacks /etc/protocols.
     const rules = `table inet deaf {
       chain in { type filter hook input priority 0; ip protocol ${VRRP} drop; ip6 nexthdr ${VRRP} drop; }
     }`;
@@ -163,7 +163,7 @@ export class TestNetwork {
   }
 }
 
-/** Of the bridge. */
+/** The bridge's port of a host. */
 function portOf(host: string): string {
   return `to-${host}`;
 }

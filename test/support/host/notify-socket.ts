@@ -1,5 +1,5 @@
-// A socket as systemd's, for sd_notify(3): collects what is told to it. Python holds it, because Node has no datagram
-// sockets of this kind; what a message carries beside its text is dropped, by which a sender's barrier is passed.
+// A socket like systemd's for sd_notify(3), which collects messages. Python opens it, because Node has no unix datagram
+// sockets. It closes the descriptors of a message, so a sender's barrier ends.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,10 +22,10 @@ while True:
 
 export class NotifySocket {
   readonly path: string;
-  /** Each with its variables, in their order. */
+  /** The variables of each message, in order. */
   readonly messages: string[][] = [];
 
-  /** Gone when the test is over. */
+  /** The socket is removed with the test. */
   static async open(t: ExecutionContext<unknown>): Promise<NotifySocket> {
     const directory = await mkdtemp(join(tmpdir(), 'hg-notify-'));
     const path = join(directory, 'notify');
@@ -44,7 +44,7 @@ export class NotifySocket {
     this.path = path;
   }
 
-  /** All variables that were told since message `from`. */
+  /** All variables since message `from`. */
   told(from = 0): readonly string[] {
     return this.messages.slice(from).flat();
   }
@@ -52,7 +52,7 @@ export class NotifySocket {
   async until(what: string, condition: () => boolean, timeout = 15_000): Promise<void> {
     for (const end = performance.now() + timeout; performance.now() < end; await delay(10))
       if (condition()) return;
-    throw new Error(`Not within ${timeout} ms: ${what}; told: ${JSON.stringify(this.messages)}`);
+    throw new Error(`Not within ${timeout} ms: ${what}; received: ${JSON.stringify(this.messages)}`);
   }
 
   async #listen({ stdout }: ChildProcess): Promise<void> {

@@ -1,11 +1,11 @@
-// A port of a host that another program has.
+// Occupies a port of a host with another program.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import type { Place } from '../traffic/traffic.ts';
 
-/** Ends with the test at the latest. Errors: where it is taken already. */
+/** Ends with the test at the latest. Errors: the port is occupied already. */
 export async function occupied(t: ExecutionContext<unknown>, { address, port }: Place): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
   server.listen(port, address);

@@ -1,5 +1,5 @@
-// Another version of Headgate, for tests of a pair whose hosts are not upgraded at once: this one's files in a folder of
-// their own, with another version number and other words for its peer.
+// Another version of Headgate, for tests of a pair during an upgrade: a copy of this version with another version number
+// and other reports to its peer.
 
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,11 +11,11 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface OtherVersion {
   readonly version: string;
-  /** What it tells its peer, as an expression over `report`, which is what this version tells. */
+  /** The report to its peer, as an expression over `report`, the report of this version. */
   readonly tells: string;
 }
 
-/** The path of its `bin/headgate`; all of it is gone with the test. */
+/** Resolves with the path of its `bin/headgate`. The copy is removed with the test. */
 export async function otherVersion(
   t: ExecutionContext<unknown>,
   { version, tells }: OtherVersion,
@@ -24,7 +24,7 @@ export async function otherVersion(
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   for (const name of ['agent', 'bin', 'health', 'templates'])
     await cp(join(root, name), join(folder, name), { recursive: true });
-  // Not as a whole: what Node keeps of compiled code stays in the folder.
+  // Each part separately, because the folder also has the compile cache of Node.
   await mkdir(join(folder, 'node_modules'));
   for (const name of (await readdir(join(root, 'node_modules'))).filter((each) => !each.startsWith('.')))
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
@@ -33,7 +33,7 @@ export async function otherVersion(
   const path = join(folder, 'agent/pair/peers/report.ts');
   const text = await readFile(path, 'utf8');
   const altered = text.replace('JSON.stringify(report)', `JSON.stringify(${tells})`);
-  if (altered === text) throw new Error(`${path} does not tell a report in the way that this test knows`);
+  if (altered === text) throw new Error(`Cannot find the report to the peer in ${path}`);
   await writeFile(path, altered);
   return join(folder, 'bin', 'headgate');
 }

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ownNetwork } from './own-network.ts';
 
-test('ownNetwork() gives no network that another test has, and those again that are free', async (t) => {
+test('ownNetwork() returns no network of a running test, and reuses free networks', async (t) => {
   const drawn = ['127.15.0', '127.15.0', '127.15.1', '127.15.0'];
   const random = (): string => drawn.shift() ?? '';
   const over: (() => unknown)[] = [];

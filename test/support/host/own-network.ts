@@ -1,15 +1,15 @@
-// A loopback network of a test's own: tests that run at the same time, of other files too, listen on the same ports.
+// Gives each test its own loopback network, because concurrent tests listen on the same ports.
 
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { ExecutionContext } from 'ava';
 
-/** Whoever listens here on a network's last address has the network. */
+/** The test that listens on this port of a network's last address owns the network. */
 const PORT = 16_999;
 const LAST = 255;
 
-/** The first three numbers of 127.x.y.0/24, which no other test has until this one is over; 1 to 254 are for the test. */
+/** The first three numbers of 127.x.y.0/24, which belongs to the test until it ends; 1 to 254 are free for its use. */
 export async function ownNetwork(
   t: Pick<ExecutionContext<unknown>, 'teardown'>,
   random = () => `127.${randomInt(16, 255)}.${randomInt(0, 256)}`,

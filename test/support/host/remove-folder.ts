@@ -1,8 +1,8 @@
-// Removes a folder in which others are at work, as somebody does who clears /run.
+// Removes a folder while other processes write into it.
 
 import { rename, rm } from 'node:fs/promises';
 
-/** All at once: a file that is made in it meanwhile would keep rm() from it. */
+/** Renames the folder first, because a new file in it would make rm() fail. */
 export async function removeFolder(path: string): Promise<void> {
   const aside = `${path}.removed`;
   await rename(path, aside);

@@ -4,7 +4,7 @@ import test from 'ava';
 import { RunningAgent } from '../host/agent.ts';
 import { activeResources, INSPECTED, liveHeap, setTimers } from './live-heap.ts';
 
-/** Stands for an agent that runs this script. */
+/** A process that runs this script instead of an agent. */
 async function running(script: string): Promise<RunningAgent> {
   const agent = new RunningAgent(
     spawn(process.execPath, ['-e', `${script}; console.log('is set up'); setInterval(() => 0, 1e6)`], {
@@ -15,7 +15,7 @@ async function running(script: string): Promise<RunningAgent> {
   return agent;
 }
 
-test('setTimers() counts timers that keep nothing going, and none that is over', async (t) => {
+test('setTimers() counts unreferenced timers, and no timer that has ended', async (t) => {
   const own = await running('');
   t.teardown(() => own.kill());
   const leaking = await running(`
@@ -29,7 +29,7 @@ test('setTimers() counts timers that keep nothing going, and none that is over',
   t.is((await activeResources(leaking)).get('Timeout'), (await activeResources(own)).get('Timeout'));
 });
 
-test('liveHeap() counts objects that are held, not those that are garbage', async (t) => {
+test('liveHeap() counts live objects and no garbage', async (t) => {
   const own = await running('Array.from({ length: 2e6 }, (_, at) => ({ at }))');
   t.teardown(() => own.kill());
   const leaking = await running('globalThis.held = Array.from({ length: 1e5 }, (_, at) => ({ at }))');

@@ -1,14 +1,13 @@
-// What an agent still holds, asked over Node's inspector, so that the agent itself has no door for it: what its objects
-// take once everything that is unused has been collected (unlike resident memory that does not depend on when the collector
-// last ran, so that a leak of a few hundred bytes per event shows), and what keeps its event loop going.
+// Reads over Node's inspector what an agent holds: the memory of its objects after a garbage collection, and its open
+// timers, sockets and watchers. Unlike resident memory, this shows a leak of a few hundred bytes per event.
 
 import { once } from 'node:events';
 import type { RunningAgent } from '../host/agent.ts';
 
-/** The environment of an agent that can be asked. */
+/** The environment of an agent with an inspector. */
 export const INSPECTED = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 
-/** Bytes of its objects; without those of code, of which there is more the oftener it has run. */
+/** Bytes of the objects, without compiled code, which grows with use. */
 export function liveHeap(agent: RunningAgent): Promise<number> {
   return inspected(agent, async (ask) => {
     await ask('HeapProfiler.collectGarbage');
@@ -19,7 +18,7 @@ export function liveHeap(agent: RunningAgent): Promise<number> {
   });
 }
 
-/** How many timers, sockets, watchers and the like are open: Node's name of the kind → count. */
+/** Node's name of a kind of resource → number of open ones: timers, sockets, watchers. */
 export function activeResources(agent: RunningAgent): Promise<ReadonlyMap<string, number>> {
   return inspected(agent, async (ask) => {
     const kinds = await evaluated<string>(ask, 'process.getActiveResourcesInfo().join()');
@@ -29,7 +28,7 @@ export function activeResources(agent: RunningAgent): Promise<ReadonlyMap<string
   });
 }
 
-/** How many timers are set, also those that do not keep the event loop going. */
+/** The number of set timers, including those that do not keep the event loop running. */
 export function setTimers(agent: RunningAgent): Promise<number> {
   return inspected(agent, async (ask) => {
     const expression =
@@ -41,7 +40,7 @@ export function setTimers(agent: RunningAgent): Promise<number> {
     const count = await ask('Runtime.callFunctionOn', {
       ...{ objectId: timers.objectId, functionDeclaration, returnByValue: true },
     });
-    // The connection's end forgets both.
+    // The inspector removes both when the connection ends.
     return (count.result as { value: number }).value;
   });
 }
@@ -60,7 +59,7 @@ async function evaluated<T>(ask: Ask, expression: string): Promise<T> {
 
 async function inspected<T>(agent: RunningAgent, use: (ask: Ask) => Promise<T>): Promise<T> {
   const [, url] = /Debugger listening on (ws:\S+)/.exec(agent.text) ?? [];
-  if (url === undefined) throw new Error('The agent was not started with INSPECTED');
+  if (url === undefined) throw new Error('The agent has been started without INSPECTED');
   const socket = new WebSocket(url);
   await once(socket, 'open');
   let asked = 0;

@@ -1,6 +1,6 @@
-// How much work something is, on a machine that is as busy as it likes.
+// Measures work independently of the load of the machine.
 
-/** Milliseconds that this process has had the processor. Of a test only where no other one of its file runs: serial. */
+/** Milliseconds of processor time of this process. For one test only if the tests of its file are serial. */
 export function processorTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { lowest, moreThan } from './side-measures.ts';
 
-test('lowest() leaves out what one look had and the other had not', (t) => {
+test('lowest() ignores values that only one reading has', (t) => {
   const one = new Map([
     ['timers', 15],
     ['sockets', 6],
@@ -22,7 +22,7 @@ test('lowest() leaves out what one look had and the other had not', (t) => {
   );
 });
 
-test('moreThan() names what has grown by more than it may, also from nothing', (t) => {
+test('moreThan() names each value that has grown by more than allowed, even from nothing', (t) => {
   const before = new Map([
     ['timers', 14],
     ['megabytes', 20.5],

@@ -1,5 +1,5 @@
-// What one host of a pair takes of the machine and has open: its agent, its HAProxy and its keepalived. Reads /proc and
-// asks the agent over Node's inspector.
+// Measures the memory and the open resources of a pair's host: its agent, its HAProxy and its keepalived. Reads /proc and
+// the agent's inspector.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,12 +9,12 @@ import type { TestHost } from '../host/agent.ts';
 import type { Side } from '../vrrp/agent-pair.ts';
 import { activeResources, liveHeap, setTimers } from './live-heap.ts';
 
-/** What is measured → megabytes, else a count. What there is none of may be missing. */
+/** Name of a value → megabytes or a count. A value of 0 may be missing. */
 export type Measures = ReadonlyMap<string, number>;
 
-/** Of a host where something is under way at most moments, also when nothing is asked of it. */
+/** Several readings, because a host at rest still has work at most moments. */
 const LOOKS = 10;
-/** Milliseconds between two of them. */
+/** Milliseconds between two readings. */
 const APART = 300;
 
 export async function measure({ agent, host }: Side): Promise<Measures> {
@@ -28,7 +28,7 @@ export async function measure({ agent, host }: Side): Promise<Measures> {
   ]);
 }
 
-/** Each at the lowest of some looks: what there is when nothing is under way. */
+/** The lowest value of several readings, which is the value without work in progress. */
 export async function measureAtRest(side: Side): Promise<Measures> {
   let least = await measure(side);
   for (let look = 1; look < LOOKS; look++) {
@@ -42,7 +42,7 @@ export function lowest(one: Measures, other: Measures): Measures {
   return new Map([...one].map(([name, value]) => [name, Math.min(value, other.get(name) ?? 0)]));
 }
 
-/** What there is more of than before by more than is `allowed`, in words. */
+/** Describes each value that has grown by more than `allowed`. */
 export function moreThan(
   before: Measures,
   now: Measures,
@@ -64,7 +64,7 @@ async function agentCounts({ agent }: Pick<Side, 'agent'>): Promise<Measures> {
   ]);
 }
 
-/** While the master reloads it is another program half of the time, and so is the newest of its workers. */
+/** During a reload the master and its newest worker execute other programs for a moment. */
 async function haproxyMeasures(host: TestHost): Promise<Measures> {
   for (;;) {
     const reloads = await host.reloads();
@@ -96,7 +96,7 @@ function megabytesOf(pids: readonly number[]): number {
   return Math.round(sum * 10) / 10;
 }
 
-/** 0 where it is gone. */
+/** Returns 0 if the process has ended. */
 function entriesOf(folder: string): number {
   try {
     return readdirSync(folder).length;

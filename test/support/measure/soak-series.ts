@@ -1,15 +1,15 @@
-// What is measured again and again during a soak, and whether it has stayed what it was. Pure but for its own memory.
+// Collects repeated measurements of a soak and finds those that have grown. It has no side effects.
 
 export interface Verdict {
   readonly name: string;
-  /** Of the first and the last third, after the warm-up. */
+  /** The values of the first and the last third after the warm-up. */
   readonly first: number;
   readonly last: number;
   readonly isFlat: boolean;
   readonly values: readonly number[];
 }
 
-/** Part of all values at the beginning in which what is made once is made. */
+/** The share of values at the beginning during which caches and pools fill. */
 const WARM_UP = 0.2;
 
 export class SoakSeries {
@@ -21,7 +21,7 @@ export class SoakSeries {
     this.#values.set(name, values);
   }
 
-  /** `allowed`: what a series of this name may grow by. */
+  /** `allowed` is the growth that a series of this name may have. */
   verdicts(allowed: (name: string) => number): readonly Verdict[] {
     return [...this.#values].map(([name, values]) => {
       const { first, last } = thirds(values);
@@ -31,8 +31,8 @@ export class SoakSeries {
 }
 
 /**
- * Of each the lowest value. What is under way at a moment (a reload, a scrape, a failover: the longer, the busier the
- * machine) comes on top of what is always there, in any share of the values; what is left behind is in all of them.
+ * The lowest value of each third. Work in progress (a reload, a scrape, a failover) adds to some values, while a leak adds
+ * to all of them.
  */
 export function thirds(values: readonly number[]): { readonly first: number; readonly last: number } {
   const warm = values.slice(Math.floor(values.length * WARM_UP));

@@ -1,5 +1,5 @@
 // A headless Chromium, driven by the DevTools protocol (https://chromedevtools.github.io/devtools-protocol/).
-// It has a profile of its own and goes nowhere but to the pages that tests open.
+// It has its own profile and connects only to the pages that tests open.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ export class Browser {
 
   static async start(): Promise<Browser> {
     const profile = await mkdtemp(join(tmpdir(), 'hg-browser-'));
-    // Chromium's own sandbox cannot be had as root.
+    // Chromium has no sandbox as root.
     const flags = process.getuid?.() === 0 ? [...FLAGS, '--no-sandbox'] : FLAGS;
     const child = spawn('chromium', [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -56,7 +56,7 @@ export class Browser {
     this.#end = end;
   }
 
-  /** A page that shares nothing with others. */
+  /** Opens a page that shares nothing with other pages. */
   async open(): Promise<Page> {
     const socket = new WebSocket(this.#url);
     await once(socket, 'open');
@@ -72,7 +72,7 @@ export class Browser {
 }
 
 export class Page {
-  /** What the console, the policy and the network have complained of. */
+  /** Errors of the console, the content security policy and the network. */
   readonly complaints: string[] = [];
   readonly #socket: WebSocket;
   readonly #answers = new Map<number, PromiseWithResolvers<Message>>();
@@ -92,7 +92,7 @@ export class Page {
     for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await this.send(`${domain}.enable`);
   }
 
-  /** It goes, with all that it had. */
+  /** Closes the page and its context. */
   close(): void {
     this.#socket.close();
   }
@@ -101,7 +101,7 @@ export class Page {
     await this.send('Page.navigate', { url });
   }
 
-  /** Pixels. */
+  /** In pixels. */
   async resize(width: number, height: number): Promise<void> {
     const mobile = width < 600;
     await this.send('Emulation.setDeviceMetricsOverride', { width, height, mobile, deviceScaleFactor: 1 });
@@ -124,12 +124,12 @@ export class Page {
     return (result as { readonly value: Value }).value;
   }
 
-  /** All that can be read on the page. */
+  /** The visible text of the page. */
   text(): Promise<string> {
     return this.value('document.body.innerText');
   }
 
-  /** Waits until an expression in the page is true; on the way to another page it may well fail. */
+  /** Waits until an expression in the page is true. During a navigation the expression may fail. */
   async until(expression: string, timeout = 15_000): Promise<void> {
     let last: unknown = 'it is false';
     for (const end = performance.now() + timeout; performance.now() < end; await delay(20)) {
@@ -144,7 +144,7 @@ export class Page {
     throw new Error(`Not within ${timeout} ms: ${expression} (${last})\n${seen}`);
   }
 
-  /** A picture of the whole page. */
+  /** A screenshot of the whole page. */
   async picture(): Promise<Buffer> {
     const { data } = await this.send('Page.captureScreenshot', { captureBeyondViewport: true });
     return Buffer.from(String(data), 'base64');

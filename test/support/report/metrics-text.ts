@@ -1,10 +1,10 @@
-// A strict reader of both formats of metrics: what it takes, Prometheus takes. Throws with the line that is wrong.
+// A strict parser of both formats of metrics: Prometheus accepts all that it accepts. Errors name the invalid line.
 // Prometheus' exposition formats 0.0.4, and OpenMetrics 1.0.0, https://github.com/OpenObservability/OpenMetrics.
 
 export interface ReadFamily {
   readonly type: string;
   readonly help: string;
-  /** `name{labels}` as written to the value. */
+  /** `name{labels}` as written → value. */
   readonly samples: ReadonlyMap<string, number>;
 }
 
@@ -21,7 +21,7 @@ const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
 };
 const UNIT_WORDS = /_(milliseconds|ms|minutes|kilobytes|megabytes|mb|percent)(_|$)/;
 
-/** By the family's name: in OpenMetrics a counter's is without `_total`. */
+/** Returns families by their name; in OpenMetrics the name of a counter has no `_total`. */
 export function readMetrics(text: string, format: 'text' | 'openmetrics'): ReadonlyMap<string, ReadFamily> {
   if (!text.endsWith('\n')) throw new Error('The last line does not end');
   const lines = text.slice(0, -1).split('\n');
@@ -66,7 +66,7 @@ export function readMetrics(text: string, format: 'text' | 'openmetrics'): Reado
   return families;
 }
 
-/** The counters that a later scrape has less of than an earlier one, or has lost: `name{labels}: before → after`. */
+/** The counters that have decreased or disappeared between two scrapes: `name{labels}: before → after`. */
 export function goneBack(
   before: ReadonlyMap<string, ReadFamily>,
   after: ReadonlyMap<string, ReadFamily>,

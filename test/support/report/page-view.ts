@@ -1,4 +1,4 @@
-// What a status page shows, for tests: one load balancer, served, on a host that stands alone.
+// The data of a status page for tests: one served load balancer on a single host.
 
 import type { PageDetail, PageSummary, PageView } from '../../../health/page-model.ts';
 

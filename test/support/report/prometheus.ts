@@ -1,4 +1,4 @@
-// A real Prometheus that scrapes agents every second and evaluates the rules that are shipped; ended with the test.
+// A real Prometheus that scrapes agents every second and evaluates the project's rules. It ends with the test.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,14 +21,14 @@ export interface EvaluatedRule {
   /** `unknown` before the first evaluation. */
   readonly health: 'ok' | 'err' | 'unknown';
   readonly lastError?: string;
-  /** Of alerts. */
+  /** Only for alerts. */
   readonly state?: 'inactive' | 'pending' | 'firing';
 }
 
 export class Prometheus {
   readonly #url: string;
 
-  /** `targets` as `ADDRESS:PORT`. */
+  /** Each target is `ADDRESS:PORT`. */
   static async start(t: ExecutionContext<unknown>, targets: readonly string[]): Promise<Prometheus> {
     const directory = await mkdtemp(join(tmpdir(), 'hg-prometheus-'));
     const config = {
@@ -59,7 +59,7 @@ export class Prometheus {
     this.#url = url;
   }
 
-  /** The instant vector, or the one scalar, that an expression gives now. */
+  /** The current instant vector or scalar of an expression. */
   async query(expr: string): Promise<readonly Series[]> {
     const { resultType, result } = await this.#ask(`query?query=${encodeURIComponent(expr)}`);
     if (resultType === 'scalar') return [{ metric: {}, value: Number(result[1]) }];
@@ -74,14 +74,14 @@ export class Prometheus {
     return groups.flatMap(({ rules }: { rules: readonly EvaluatedRule[] }) => rules);
   }
 
-  /** Asks until an expression gives something; fails after `timeout` milliseconds. */
+  /** Waits until an expression has a result. Errors: none within `timeout` milliseconds. */
   async until(expr: string, timeout = 60_000): Promise<void> {
     for (const end = performance.now() + timeout; performance.now() < end; await delay(200))
       if ((await this.query(expr)).length > 0) return;
     throw new Error(`Not within ${timeout} ms: ${expr}`);
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever Prometheus says, for the callers above to look at.
+  // biome-ignore lint/suspicious/noExplicitAny: the callers above check the answers of Prometheus.
   async #ask(path: string): Promise<any> {
     const response = await fetch(`${this.#url}/api/v1/${path}`, { headers: { connection: 'close' } });
     const { status, data, error } = (await response.json()) as {
@@ -94,7 +94,7 @@ export class Prometheus {
   }
 }
 
-/** Where it listens, once it answers. */
+/** Resolves with the URL when Prometheus answers. */
 function listening(child: ChildProcess): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let said = '';

@@ -1,4 +1,4 @@
-// The rules that are shipped for Prometheus, as their file has them, and the metrics that an expression asks for.
+// Reads the project's rules for Prometheus, and the metrics that an expression selects.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ export function recordingRules(): readonly RecordingRule[] {
   return allRules().filter((rule) => 'record' in rule);
 }
 
-/** Each vector that an expression selects, with its matchers and without its range. */
+/** Each vector that an expression selects, with its matchers but without its range. */
 export function selectorsOf(expr: string): readonly string[] {
   return [
     ...new Set(expr.match(/\b(?:\w+:headgate_\w+:\w+|headgate_\w+|up|scrape_\w+)\b(?:\{[^}]*\})?/g) ?? []),

@@ -1,4 +1,4 @@
-// What the tests of documents need of Markdown: links, headings, first cells of tables. Pure.
+// Reads links, headings and first cells of tables from Markdown, for the tests of documents. Pure.
 
 /** Targets of inline links and images, without those inside code. */
 export function linksOf(markdown: string): string[] {
@@ -6,7 +6,7 @@ export function linksOf(markdown: string): string[] {
   return [...prose.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)].map(([, target = '']) => target);
 }
 
-/** The anchors that GitHub gives to headings. */
+/** The anchors of headings on GitHub. */
 export function anchorsOf(markdown: string): string[] {
   const anchors: string[] = [];
   for (const [, heading = ''] of withoutFences(markdown).matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {

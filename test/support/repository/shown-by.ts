@@ -1,25 +1,25 @@
-// Which tests show which rows of the table of conformance: each test file and case file says so with a comment,
-// `Conformance: FIELD`, directly above a test or at the top of a case. Pure.
+// Finds the tests of each row of the table of conformance. A comment `Conformance: FIELD` directly above a test or at the
+// top of a case names the row. Pure.
 
 import type { Section } from '../../conformance/row.ts';
 
-/** Tests are `*.test.ts`, all others are cases. */
+/** Tests are `*.test.ts`; all other files are cases. */
 export interface TestSource {
-  /** From test/: `agent/loop.test.ts`. */
+  /** Relative to test/: `agent/loop.test.ts`. */
   readonly path: string;
   readonly text: string;
 }
 
-/** One test that shows one row. */
+/** A row with one of its tests. */
 export interface Shown {
   readonly field: string;
   readonly path: string;
-  /** A value that is filled in when the test runs is an ellipsis; undefined if no test follows the comment. */
+  /** With an ellipsis for each value of a template; undefined if no test follows the comment. */
   readonly title: string | undefined;
 }
 
 const TAGS = /^[ \t]*(?:\/\/|#) Conformance: (.+)\n/;
-/** `test(`, or another name that requires() has given it, and the title, perhaps after a macro. */
+/** `test(` or another result of requires(), and the title, which may follow a macro. */
 const TEST =
   /^\s*\w+(?:\.serial)?\(\s*(?:\w+,\s*)?(?:'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)"|`((?:\\.|[^`\\])*)`)/;
 
@@ -30,7 +30,7 @@ export function shownBy(sources: readonly TestSource[]): readonly Shown[] {
   );
 }
 
-/** Rows that are there twice, rows without a rule, rows that no test shows although all is built, and wrong tags. */
+/** Duplicate rows, rows without a rule, implemented rows without a test, and unknown tags. */
 export function conformanceFaults(sections: readonly Section[], shown: readonly Shown[]): readonly string[] {
   const faults: string[] = [];
   const fields = new Set<string>();
@@ -70,7 +70,7 @@ function shownByCase(path: string, text: string): readonly Shown[] {
   return tagsOf(text).fields.map((field) => ({ field, path, title }));
 }
 
-/** The tags with which a text begins, and what follows them. */
+/** The tags at the beginning of a text, and the rest. */
 function tagsOf(text: string): { readonly fields: readonly string[]; readonly after: string } {
   const fields: string[] = [];
   let after = text;

@@ -1,4 +1,4 @@
-// The sources of all tests and cases, as shown-by.ts reads them.
+// Reads the sources of all tests and cases for shown-by.ts.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

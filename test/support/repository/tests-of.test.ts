@@ -6,7 +6,7 @@ import { type Daemon, testFiles, testsOf } from './tests-of.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** They show what a user has of what is installed. */
+/** These tests run the installed daemon. */
 const OF_THE_INSTALLED = ['test/bench.test.ts', 'test/demo.test.ts'];
 
 const NEEDS: Readonly<Record<Daemon, RegExp>> = {

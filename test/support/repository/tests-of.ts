@@ -1,5 +1,5 @@
-// Which test files there are, which of them run a real daemon (their imports lead to the file that names its program),
-// and which need nothing but Node (they declare no needs).
+// Lists the test files, those that run a real daemon (their imports lead to the file that names its program), and those
+// that need only Node (they declare no requirements).
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -13,7 +13,7 @@ const DOORS: Readonly<Record<Daemon, string>> = {
   keepalived: 'test/support/vrrp/keepalived.ts',
 };
 
-/** As test/support/basics/requirements.ts has it. */
+/** See test/support/basics/requirements.ts. */
 const DECLARES_NEEDS = /^const \w+ = requires\(/m;
 
 /** Paths from `root`, sorted. */
@@ -23,7 +23,7 @@ export function testsOf(daemon: Daemon, root: string): string[] {
   const leadsThere = (path: string): boolean => {
     const known = leads.get(path);
     if (known !== undefined) return known;
-    leads.set(path, path === door); // where imports go round
+    leads.set(path, path === door); // ends the recursion if imports form a cycle
     const found = path === door || targetsOf(path, root).some(leadsThere);
     leads.set(path, found);
     return found;
@@ -45,7 +45,7 @@ export function fastTests(root: string): string[] {
   return testFiles(root).filter((path) => !DECLARES_NEEDS.test(readFileSync(join(root, path), 'utf8')));
 }
 
-/** What it imports of the tests' own files: the agent knows no test. A test may quote imports of files that are not there. */
+/** The files of test/ that a file imports; the agent imports none. A test may quote imports of files that do not exist. */
 function targetsOf(path: string, root: string): string[] {
   return importsOf(readFileSync(join(root, path), 'utf8'))
     .filter((specifier) => specifier.startsWith('.'))

@@ -1,4 +1,4 @@
-// A certificate that signs itself, for the loopback, for tests.
+// A self-signed certificate for loopback addresses.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** PEM; also in `directory`, as `NAME.crt` and `NAME.key`. */
+/** Returns PEM and writes it into `directory` as `NAME.crt` and `NAME.key`. */
 export async function certificate(directory: string, name: string): Promise<Certificate> {
   const [cert, key] = ['crt', 'key'].map((end) => join(directory, `${name}.${end}`)) as [string, string];
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '3650'];

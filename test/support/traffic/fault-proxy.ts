@@ -1,5 +1,5 @@
-// A TCP proxy between an agent and its server that makes real faults: connections that are reset, closed, frozen or
-// refused, and bytes that come late. Knows nothing of what goes through it.
+// A TCP proxy between an agent and its server that causes real faults: reset, closed, frozen and refused connections, and
+// delayed bytes.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -15,7 +15,7 @@ export class FaultProxy {
   readonly port: number;
   readonly #target: ProxyTarget;
   readonly #server: Server;
-  /** Of both ends. */
+  /** The sockets of both sides. */
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #mode: Mode = 'flow';
   #delay = 0;
@@ -40,7 +40,7 @@ export class FaultProxy {
     return this.#pairs.size;
   }
 
-  /** Resets what is open, as a crash has it; new connections are served. */
+  /** Resets open connections, like a crash; accepts new connections. */
   reset(): void {
     for (const [client, upstream] of this.#pairs) {
       client.resetAndDestroy();
@@ -48,7 +48,7 @@ export class FaultProxy {
     }
   }
 
-  /** Closes what is open in order, wherever the bytes stand. */
+  /** Closes open connections gracefully, even in the middle of a message. */
   cut(): void {
     for (const [client, upstream] of this.#pairs) {
       client.end();
@@ -56,25 +56,25 @@ export class FaultProxy {
     }
   }
 
-  /** Connections stay open and are taken, but no byte goes through: half-open, as after a lost firewall entry. */
+  /** Keeps and accepts connections but forwards no byte, as after a lost firewall entry. */
   stall(): void {
     this.#mode = 'stall';
     for (const pair of this.#pairs) for (const socket of pair) socket.pause();
   }
 
-  /** New connections are reset at once. */
+  /** Resets new connections at once. */
   refuse(): void {
     this.#mode = 'refuse';
     this.reset();
   }
 
-  /** All is well again. What has been frozen stays so where `thaw` is false: it belongs to the past. */
+  /** Ends the fault. Frozen connections stay frozen if `thaw` is false. */
   flow({ thaw = true } = {}): void {
     this.#mode = 'flow';
     if (thaw) for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
 
-  /** Each chunk comes so many milliseconds later. */
+  /** Delays each chunk by this many milliseconds. */
   delay(milliseconds: number): void {
     this.#delay = milliseconds;
   }

@@ -10,15 +10,15 @@ import { MEMBER_PORT } from '../values/service-objects.ts';
 
 export interface TestMember {
   readonly address: string;
-  /** Connections that it has accepted so far. */
+  /** The number of accepted connections so far. */
   readonly accepted: () => number;
-  /** Connections that are open. */
+  /** The number of open connections. */
   readonly open: () => number;
-  /** As if its process had been killed: connections break, new ones are refused. May be called twice. */
+  /** Acts like a killed process: connections break, new ones are refused. May be called twice. */
   readonly kill: () => Promise<void>;
 }
 
-/** `address` is also its name, which it answers every request with; idle connections stay open. */
+/** Answers every request with its address; idle connections stay open. */
 export async function startMember(address: string, port: number): Promise<TestMember> {
   const server = createServer({ keepAliveTimeout: 0 }, (_, response) => {
     response.end(address);
@@ -38,8 +38,8 @@ export async function startMember(address: string, port: number): Promise<TestMe
 }
 
 /**
- * Listens like a member, in a process of its own that is stopped: the kernel's queue for it is filled here, so that
- * it leaves further connections without any answer, as a host without power does. Ended with the test.
+ * A listening process that is stopped and whose kernel queue is full, so that further connections get no answer, as from a
+ * host without power. Ends with the test.
  */
 export async function startHungMember(t: ExecutionContext<unknown>, address: string): Promise<void> {
   const listen = `require('node:net').createServer().listen({ host: '${address}', port: ${MEMBER_PORT}, backlog: 1 }, () => console.log())`;
@@ -59,7 +59,7 @@ export async function startHungMember(t: ExecutionContext<unknown>, address: str
   }
 }
 
-/** At address 11 and those after it, ended with the test. */
+/** Starts members at address 11 and the next ones; they end with the test. */
 export async function startMembers(
   t: ExecutionContext<unknown>,
   host: { address(last: number): string },

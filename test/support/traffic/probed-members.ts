@@ -1,5 +1,5 @@
-// Members that answer probes as a test tells them to: HTTP and HTTPS with any status and body, slowly or not at all, and
-// the health checking protocol of gRPC on a real HTTP/2 server.
+// Members whose answers to probes a test sets: HTTP and HTTPS with any status and body, slowly or never, and the health
+// checking protocol of gRPC on a real HTTP/2 server.
 
 import { once } from 'node:events';
 import { createServer, type Server as HttpServer, type RequestListener } from 'node:http';
@@ -10,7 +10,7 @@ import type { ExecutionContext } from 'ava';
 export interface Answer {
   status?: number;
   body?: string;
-  /** Accepts and never answers. */
+  /** Accepts connections and never answers. */
   isSilent?: boolean;
 }
 
@@ -21,22 +21,22 @@ export interface Probe {
 }
 
 export interface ProbedMember {
-  /** What it answers to probes, below /healthz, from now on. Clients get its address. */
+  /** Sets the answer to probes, which request paths below /healthz. Clients get the member's address. */
   answer: Answer;
   readonly probes: readonly Probe[];
-  /** The names that TLS connections have asked for. */
+  /** The server names of TLS connections. */
   readonly names: ReadonlySet<string>;
-  /** What clients have asked. */
+  /** The requests of clients. */
   requests: number;
 }
 
-/** A key and the certificate for it. */
+/** A key and its certificate. */
 export interface ServerCredentials {
   readonly key: string;
   readonly cert: string;
 }
 
-/** An HTTP member, with a key and a certificate one of HTTPS; ended with the test. */
+/** An HTTP member, or an HTTPS member with a key and a certificate; it ends with the test. */
 export async function startProbedMember(
   t: ExecutionContext<unknown>,
   address: string,
@@ -71,13 +71,13 @@ export async function startProbedMember(
 }
 
 export interface GrpcMember {
-  /** As in grpc.health.v1.HealthCheckResponse: 1 is SERVING, 2 NOT_SERVING. */
+  /** A status of grpc.health.v1.HealthCheckResponse: 1 is SERVING, 2 is NOT_SERVING. */
   health: number;
-  /** The path, the authority and the message in hexadecimal of each probe. */
+  /** The path, the authority and the hexadecimal message of each probe. */
   readonly probes: readonly (readonly [path: string, authority: string, message: string])[];
 }
 
-/** A gRPC server with nothing but its health service; with a key and a certificate it speaks TLS. */
+/** A gRPC server with only the health service, with TLS if a key and a certificate are given. */
 export async function startGrpcMember(
   t: ExecutionContext<unknown>,
   address: string,

@@ -1,5 +1,4 @@
-// Proxies for tests, by CONNECT of HTTP and by SOCKS5 (RFC 1928): whatever name they are asked for, the loopback is
-// where they go. Each tells what it was asked for.
+// HTTP CONNECT and SOCKS5 (RFC 1928) proxies for tests. They connect to loopback for every name and record the names.
 
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
@@ -8,9 +7,9 @@ import type { Duplex } from 'node:stream';
 
 export interface TestProxy {
   readonly port: number;
-  /** `name:port`, in order. */
+  /** The requested `name:port`, in order. */
   readonly targets: string[];
-  /** What clients have said of themselves: `Basic ...`. */
+  /** The clients' credentials: `Basic ...`. */
   readonly authorizations: (string | undefined)[];
   close(): void;
 }
@@ -26,7 +25,7 @@ export async function httpProxy(): Promise<TestProxy> {
   return { ...(await listening(server)), targets, authorizations };
 }
 
-/** Of clients that need say nothing of themselves. */
+/** Accepts clients without credentials. */
 export async function socksProxy(): Promise<TestProxy> {
   const targets: string[] = [];
   const server = createServer(async (client) => {
@@ -46,7 +45,7 @@ export async function socksProxy(): Promise<TestProxy> {
   return { ...(await listening(server)), targets, authorizations: [] };
 }
 
-/** `answer`: what the client gets first; `head`: what it has sent already. */
+/** `answer` is sent to the client first; `head` is the text that the client has sent already. */
 function join(client: Duplex, port: number, answer: string | Buffer, head: Buffer = Buffer.alloc(0)): void {
   const server = connect(port, '127.0.0.1', () => {
     client.write(answer);
@@ -58,7 +57,7 @@ function join(client: Duplex, port: number, answer: string | Buffer, head: Buffe
   server.on('close', () => client.destroy());
 }
 
-/** Its clients wait for an answer to each message, so that one comes at a time. */
+/** A client waits for the answer to each message, so each chunk is one message. */
 async function read(client: Socket): Promise<Buffer | undefined> {
   const ended = once(client, 'close').then(() => []);
   const [bytes] = (await Promise.race([once(client, 'data'), ended])) as [Buffer?];

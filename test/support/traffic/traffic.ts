@@ -1,5 +1,5 @@
-// Traffic for tests: single requests, connections that are kept, and a bounded load that counts what fails.
-// Plain HTTP over sockets, so that nothing retries or reuses a connection behind the test's back.
+// Traffic for tests: single requests, kept connections, and a load that counts failures. It writes HTTP to sockets, so
+// that no library retries a request or reuses a connection.
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,7 +12,7 @@ export interface Place {
   readonly from?: string;
 }
 
-/** Asks over a connection of its own and gives the answer's body, which is the name of the member. */
+/** Sends a request on a new connection; resolves with the answer's body, which is the name of the member. */
 export async function ask(place: Place): Promise<string> {
   const client = await Client.connect(place);
   try {
@@ -22,16 +22,16 @@ export async function ask(place: Place): Promise<string> {
   }
 }
 
-/** A connection on which one request follows the other. */
+/** A connection with one request after the other. */
 export class Client {
-  /** Resolves when the connection has ended, whoever ended it. */
+  /** Resolves when either side has ended the connection. */
   readonly closed: Promise<void>;
   readonly #socket: Socket;
   #text = '';
   #waiting: { resolve: (body: string) => void; reject: (error: Error) => void } | undefined;
   #isOpen = true;
 
-  /** Rejects where nobody accepts the connection within 5 s. */
+  /** Errors: the connection is not accepted within 5 s. */
   static connect({ address, port, from }: Place): Promise<Client> {
     return new Promise((resolve, reject) => {
       const own = from === undefined ? {} : { localAddress: from };
@@ -70,7 +70,7 @@ export class Client {
     return this.#isOpen;
   }
 
-  /** One at a time. Rejects where the connection ends, or nothing comes for 10 s. `last` ends the sending side with it. */
+  /** One request at a time. `last` also ends the sending side. Errors: the connection ends, or no answer within 10 s. */
   async ask({ last = false } = {}): Promise<string> {
     if (!this.#isOpen) throw new Error('The connection was closed before the request');
     const answer = new Promise<string>((resolve, reject) => {
@@ -103,25 +103,25 @@ export class Client {
 
 export interface LoadResult {
   readonly requests: number;
-  /** What was said of requests that failed, each text once, with how often and the first and last of them. */
+  /** Each error of failed requests once, with its number and its first and last time. */
   readonly failures: readonly string[];
-  /** Requests by the member that answered. */
+  /** Member → number of its answers. */
   readonly answers: ReadonlyMap<string, number>;
-  /** Milliseconds that the slowest request took, connecting included. */
+  /** Milliseconds of the slowest request, including the connection. */
   readonly slowest: number;
 }
 
-/** `new`: each request on a connection of its own; `kept`: each client keeps its connection. */
+/** Each request on a new connection, or all requests of a client on one. */
 export type LoadKind = 'new' | 'kept';
 
-/** Milliseconds between two requests of one client: some hundred requests a second in all. */
+/** Milliseconds between two requests of one client, for some hundred requests a second in sum. */
 const PAUSE = 5;
 
 export class Load {
   readonly #place: Place;
   readonly #kind: LoadKind;
   readonly #clients: readonly Promise<void>[];
-  /** Text to the milliseconds since the load began. */
+  /** Error → milliseconds since the start of the load. */
   readonly #failures = new Map<string, number[]>();
   readonly #began = performance.now();
   readonly #answers = new Map<string, number>();
@@ -132,7 +132,7 @@ export class Load {
   #isStopped = false;
   #quiet: (() => void) | undefined;
 
-  /** Ends with the test, too. */
+  /** Ends with the test at the latest. */
   constructor(
     t: ExecutionContext<unknown>,
     place: Place,
@@ -150,7 +150,7 @@ export class Load {
     return this.#requests;
   }
 
-  /** How many members have answered so far. */
+  /** The number of members that have answered so far. */
   get members(): number {
     return this.#answers.size;
   }
@@ -161,13 +161,13 @@ export class Load {
     );
   }
 
-  /** Resolves when `count` more requests have been answered. */
+  /** Resolves after `count` more answers. */
   async answered(count: number): Promise<void> {
     const goal = this.#requests + count;
     while (this.#requests < goal) await delay(PAUSE);
   }
 
-  /** Does something at a moment when no request is under way. */
+  /** Runs `action` without an open request. */
   async between(action: () => Promise<void>): Promise<void> {
     this.#isPaused = true;
     if (this.#inFlight > 0) {

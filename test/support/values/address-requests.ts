@@ -1,4 +1,4 @@
-// Builders of pools, requests and claims for tests: what a test does not say has a sensible default.
+// Builders of pools, requests and claims for tests, with defaults for all fields.
 
 import { Addresses, type AddressRequest, type Assignment } from '../../../agent/addresses/addresses.ts';
 import { readPools } from '../../../agent/addresses/read-pools.ts';
@@ -8,7 +8,7 @@ import { ADDRESS_API_VERSION as apiVersion } from '../../../agent/kubernetes/obj
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import type { Family } from '../../../agent/model/load-balancer.ts';
 
-/** As in the settings; throws where they are wrong. */
+/** Pools as in the settings. Errors: an invalid pool. */
 export function pool(name: string, blocks: readonly string[], more: object = {}): AddressPool {
   const { pools, errors } = readPools([{ name, blocks, ...more }]);
   if (pools[0] === undefined) throw new Error(errors.join('; '));
@@ -47,19 +47,19 @@ function withFamily(address: string): { address: string; family: Family } {
   return { address, family: address.includes(':') ? 'v6' : 'v4' };
 }
 
-/** As a user or an earlier leader wrote it. */
+/** A claim that a user or an earlier leader has written. */
 export function claim(name: string, spec: object): AddressClaim {
   return readClaim({ apiVersion, kind: 'AddressClaim', metadata: { name }, spec });
 }
 
-/** Throws where it is none. */
+/** Errors: the object is not a valid AddressClaim. */
 export function readClaim(json: unknown): AddressClaim {
   const { objects, problems } = parseObject(json, '');
   if (objects[0]?.kind !== 'AddressClaim') throw new Error(problems[0]?.message);
   return objects[0].claim;
 }
 
-/** Ports by number, TCP. */
+/** TCP ports by number. */
 export function tcp(...ports: number[]): AddressRequest['ports'] {
   return ports.map((port) => ({ protocol: 'TCP', port }));
 }
@@ -70,7 +70,7 @@ export function leading(pools: readonly AddressPool[], claims: readonly AddressC
   return addresses;
 }
 
-/** Brings in or changes Services. */
+/** Adds or changes Services. */
 export function ask(addresses: Addresses, now: number, ...requests: AddressRequest[]) {
   return addresses.update({ requests: requests.map((one) => [one.key, one] as const) }, now);
 }
@@ -91,7 +91,7 @@ export function reasons(addresses: Addresses, key: string): readonly string[] {
   return (addresses.assignment(key)?.problems ?? []).map(({ reason }) => reason);
 }
 
-/** Faults of what has been given out: an address or a port that two Services have. */
+/** Addresses and ports that two Services have. */
 export function doubles(claims: Iterable<AddressClaim>): readonly string[] {
   const takers = new Map<string, Set<string>>();
   const faults: string[] = [];

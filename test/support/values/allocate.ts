@@ -1,4 +1,4 @@
-// Gives addresses from nothing, as a host does that begins.
+// Allocates addresses without earlier state, as a starting host does.
 
 import {
   type AddressClaim,
@@ -10,7 +10,7 @@ import {
 } from '../../../agent/addresses/addresses.ts';
 import type { Problem } from '../../../agent/model/load-balancer.ts';
 
-/** What the claims and the requests come to, whatever their order. */
+/** The allocation for these claims and requests, which does not depend on their order. */
 export function allocate(input: {
   readonly pools: readonly AddressPool[];
   readonly claims: readonly AddressClaim[];

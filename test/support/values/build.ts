@@ -1,4 +1,4 @@
-// Builders of Kubernetes objects for tests: what a test does not say has a sensible default.
+// Builders of Kubernetes objects for tests, with defaults for all fields.
 
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type {
@@ -11,7 +11,7 @@ import type {
   ServicePort,
 } from '../../../agent/kubernetes/objects.ts';
 
-/** Of our class, with address 192.0.2.10 and TCP port 80; `ports` may be numbers. */
+/** A Service of Headgate's class with the address 192.0.2.10 and TCP port 80; `ports` may be numbers. */
 export function service(
   given: Partial<Omit<Service, 'ports'>> & {
     readonly ports?: readonly (number | Partial<ServicePort>)[];
@@ -53,7 +53,7 @@ function servicePort(given: number | Partial<ServicePort>): ServicePort {
   return { name: '', protocol: 'TCP', port: 80, nodePort: 0, appProtocol: '', ...port };
 }
 
-/** Of Service default/web, port 8080 without a name; `endpoints` may be addresses. */
+/** An EndpointSlice of Service default/web with port 8080 without a name; `endpoints` may be addresses. */
 export function slice(
   given: Partial<Omit<EndpointSlice, 'endpoints' | 'ports'>> & {
     readonly endpoints?: readonly (string | Endpoint)[];
@@ -83,7 +83,7 @@ function endpointPort(given: number | Partial<EndpointPort>): EndpointPort {
   return { name: '', protocol: 'TCP', port: 8080, ...port };
 }
 
-/** Ready, on no node; `terminating` alone means that it still serves and is not ready any more. */
+/** A ready endpoint without a node; with `terminating` it still serves but is not ready. */
 export function endpoint(address: string, given: Partial<Endpoint> = {}): Endpoint {
   const { terminating = false } = given;
   const { ready = !terminating } = given;

@@ -1,15 +1,15 @@
-// Cases that are text files: parts between lines of dashes, the first one given, the others expected.
-// A new case is a new file. `UPDATE=1` writes what came out in place of what was expected.
+// Test cases in text files. Lines of dashes separate the parts: the first is the input, the others are the expected
+// output. A new case is a new file. `UPDATE=1` writes the actual output into the files.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-/** Longer than the `---` of YAML. */
+/** Longer than YAML's `---`. */
 const DASHES = '--------------------------------';
 
 export interface CaseFile {
-  /** The file's name without its ending, blanks for hyphens. */
+  /** The file name without its extension, with blanks instead of hyphens. */
   readonly title: string;
   readonly path: string;
   /** Each ends in a line feed, unless it is empty. */
@@ -18,7 +18,7 @@ export interface CaseFile {
 
 export const isUpdating = process.env.UPDATE === '1';
 
-/** `folder` is beside the test that asks: `new URL('cases/', import.meta.url)`. */
+/** `folder` is next to the calling test: `new URL('cases/', import.meta.url)`. */
 export function readCases(folder: URL): readonly CaseFile[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.txt'))

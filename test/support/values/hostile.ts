@@ -1,5 +1,5 @@
-// Arbitrary Kubernetes objects as someone would write them who wants a line of his own in a configuration file:
-// valid ones, in which any field, name or value is replaced by whatever text or kind of value.
+// Arbitrary Kubernetes objects of an attacker who tries to inject a line into a configuration file: valid objects in which
+// any field, name or value is replaced by an arbitrary text or type.
 
 import fc from 'fast-check';
 import { ANNOTATIONS, FIELDS, PREFIX } from '../../../agent/translate/annotations/table.ts';
@@ -33,7 +33,7 @@ const EVIL = [
   '\\',
   '`id`',
   '$(id)',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what HAProxy would expand.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: HAProxy would expand it.
   '${HOME}',
   '%[env(HOME)]',
   '{{name}}',
@@ -84,7 +84,7 @@ const values: fc.Arbitrary<unknown> = fc.oneof(
   },
 );
 
-/** One in a thousand fields: it is slow to make. */
+/** Only one in a thousand fields, because it is slow to build. */
 const long = fc
   .constantFrom('x', '1', '\n', 'é', '10.0.0.1,')
   .map((text) => text.repeat(MEGABYTE / text.length));
@@ -96,7 +96,7 @@ const v6 = fc.ipV6();
 const cidr4 = fc.tuple(v4, fc.integer({ min: 0, max: 32 })).map((parts) => parts.join('/'));
 const cidr6 = fc.tuple(v6, fc.integer({ min: 0, max: 128 })).map((parts) => parts.join('/'));
 
-/** What the table gives as examples, and things in their neighbourhood. */
+/** The examples of the table, and variants of them. */
 const annotationValues: Readonly<Record<string, fc.Arbitrary<string>>> = Object.fromEntries(
   FIELDS.map((field) => {
     const { name, example } = ANNOTATIONS[field];
@@ -246,7 +246,7 @@ const mutations: fc.Arbitrary<Mutation> = fc.record({
   value: fc.oneof({ weight: 300, arbitrary: values }, { weight: 1, arbitrary: long }),
 });
 
-/** Objects as JSON gives them; three in five with a field or two that are not what they should be. */
+/** Objects as JSON.parse() returns them; three in five have one or two invalid fields. */
 export const hostileObjects: fc.Arbitrary<unknown> = fc
   .tuple(
     fc.oneof({ weight: 4, arbitrary: services }, slicesOf('IPv4'), slicesOf('IPv6'), endpoints, nodes),
@@ -272,7 +272,7 @@ function mutated(object: unknown, { at, kind, text, value }: Mutation): unknown 
   if (place === undefined) return copy;
   const { holder, key } = place;
   if (kind === 'value') put(holder, key, value);
-  // A list has no names: one that is called `length` would be its length.
+  // A name in a list, such as `length`, would change the list itself.
   else if (Array.isArray(holder)) holder.push(kind === 'key' ? text : value);
   else {
     put(holder, text, kind === 'key' ? holder[key] : value);
@@ -281,7 +281,7 @@ function mutated(object: unknown, { at, kind, text, value }: Mutation): unknown 
   return copy;
 }
 
-/** As JSON.parse() does it: a key `__proto__` is a key like others. */
+/** Like JSON.parse(): `__proto__` is an ordinary key. */
 function put(holder: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
 }

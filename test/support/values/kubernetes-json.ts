@@ -1,12 +1,11 @@
-// Kubernetes objects for tests as a user or the API writes them: values for YAML or JSON, with what a test does not
-// say left out.
+// Kubernetes objects for tests in the form that a user or the API server writes, as values for YAML or JSON.
 
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Of type LoadBalancer, one port 80. */
+/** A Service of type LoadBalancer with port 80. */
 export function serviceJson(
   name = 'web',
   { spec = {}, metadata = {} }: { readonly spec?: Json; readonly metadata?: Json } = {},
@@ -19,7 +18,7 @@ export function serviceJson(
   };
 }
 
-/** Of Service `web`, IPv4, port 8080. */
+/** An IPv4 EndpointSlice of Service `web` with port 8080. */
 export function sliceJson(
   name = 'web-abc',
   addresses: readonly string[] = ['10.0.0.1'],
@@ -57,7 +56,7 @@ export function listJson(items: readonly unknown[]): Json {
   return { apiVersion: 'v1', kind: 'List', items };
 }
 
-/** What the parser makes of JSON that holds exactly one good object. */
+/** Parses JSON with exactly one valid object. */
 export function parsedObject(json: unknown): KubernetesObject {
   const { objects, problems } = parseObject(json, '');
   const [object] = objects;

@@ -1,4 +1,4 @@
-// Arbitrary load balancers for property tests: pairs of one structure, as an endpoint change gives them.
+// Arbitrary load balancers for property tests, including pairs with the same structure, as after an endpoint change.
 
 import fc from 'fast-check';
 import type { HealthMonitor, Listener, LoadBalancer, Member } from '../../../agent/model/load-balancer.ts';
@@ -24,7 +24,7 @@ const members: fc.Arbitrary<readonly Member[]> = fc
       .sort((a, b) => (a.name < b.name ? -1 : 1)),
   );
 
-/** Lists of CIDRs that take one, two or three lines of the file. */
+/** Lists of CIDRs that need one, two or three lines of the file. */
 const cidrs: fc.Arbitrary<readonly string[]> = fc
   .constantFrom([0, 40], [41, 80], [81, 120])
   .chain(([minLength, maxLength]) =>
@@ -56,7 +56,7 @@ const monitors: fc.Arbitrary<HealthMonitor | undefined> = fc.option(
   { nil: undefined },
 );
 
-/** Without what means nothing to a monitor of its type. */
+/** Removes the fields that a monitor of its type does not use. */
 function asTheModelHasIt(monitor: HealthMonitor): HealthMonitor {
   const { type } = monitor;
   const http = { path: '', method: '', expectedCodes: '', expectedBody: '', expectedBodyPattern: '' };
@@ -71,7 +71,7 @@ function asTheModelHasIt(monitor: HealthMonitor): HealthMonitor {
   };
 }
 
-/** A listener but for what can change without a reload. */
+/** The parts of a listener that change only with a reload. */
 const structures = fc.record({
   port: fc.constantFrom(80, 443),
   mode: fc.constantFrom('tcp', 'http'),
@@ -126,7 +126,7 @@ function listener(
   };
 }
 
-/** What follows from a listener's name. */
+/** The fields that follow from a listener's name. */
 export function listenerIdentity(name: string): Pick<Listener, 'labels' | 'engine'> {
   const labels = labelsOfListener(name);
   if (labels === undefined) throw new Error(`${name} is no listener's name`);
@@ -157,7 +157,7 @@ export function alike(count: number): fc.Arbitrary<readonly LoadBalancer[]> {
   );
 }
 
-/** Two listeners with one member, of which one option differs; at times it has the same value by chance. */
+/** Two listeners with one member that differ in one option, which sometimes has the same value by chance. */
 export const nearlyAlike: fc.Arbitrary<readonly [Listener, Listener]> = fc
   .tuple(structures, structures, fc.nat(), fc.nat())
   .map(([given, other, at, further]) => {
@@ -181,7 +181,7 @@ export const nearlyAlike: fc.Arbitrary<readonly [Listener, Listener]> = fc
     return [asListener(given), asListener(changed)] as const;
   });
 
-/** Takes one field of `other`, or one field of a mapping that both have there. */
+/** Copies one field of `other`, or one field of a mapping that both have. */
 function withOneOf(given: object, other: object, at: number, further: number): object {
   const keys = Object.keys(given);
   const key = (keys[at % keys.length] ?? '') as keyof typeof given;
@@ -190,7 +190,7 @@ function withOneOf(given: object, other: object, at: number, further: number): o
   return { ...given, [key]: areMappings ? withOneOf(mine, its, further, 0) : its };
 }
 
-/** Any load balancer; some of its listeners are served nowhere. */
+/** Any load balancer; some of its listeners have no address. */
 export const anyLoadBalancer: fc.Arbitrary<LoadBalancer> = fc
   .uniqueArray(
     fc

@@ -1,14 +1,14 @@
-// A Service and its endpoints as users and Kubernetes write them, for tests with real traffic.
+// A Service and its endpoints in the form that users and Kubernetes write, for tests with real traffic.
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Ports of VIPs and of members in these tests; nobody else's, because the addresses are the test's own. */
+/** The ports of VIPs and members; they are always free, because each test has its own addresses. */
 export const VIP_PORT = 17_080;
 export const MEMBER_PORT = 17_090;
 
 export interface Endpoint {
   readonly address: string;
-  /** It still serves, but is on its way out. */
+  /** The endpoint terminates but still serves. */
   readonly terminating?: boolean;
 }
 
@@ -23,11 +23,11 @@ export interface Web {
   readonly created?: string;
   readonly members: readonly (string | Endpoint)[];
   readonly annotations?: Readonly<Record<string, string>>;
-  /** More fields of the Service's spec. */
+  /** Additional fields of the Service's spec. */
   readonly spec?: Json;
 }
 
-/** A Service `default/web` and its EndpointSlice; annotations' names without `headgate.io/`. */
+/** A Service `default/web` and its EndpointSlice. The names of annotations are without `headgate.io/`. */
 export function webObjects({
   name = 'web',
   address,

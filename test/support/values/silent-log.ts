@@ -1,4 +1,4 @@
-// A log that says nothing, for parts that want one.
+// A log that discards all lines.
 
 import { createLog, type Log } from '../../../agent/host/log.ts';
 

@@ -1,4 +1,4 @@
-// Translates objects as the loop does, for tests.
+// Translates objects as the agent's loop does, for tests.
 
 import type { Cluster, ObjectSource, ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
@@ -21,7 +21,7 @@ export const SETTINGS: TranslateSettings = {
   annotationDefaults: ANNOTATION_DEFAULTS,
 };
 
-/** A desired state that follows a cluster change by change, as in the loop. */
+/** A desired state that follows a cluster change by change. */
 export class FollowedState {
   readonly desired = emptyDesiredState();
   readonly cluster: Cluster;
@@ -53,7 +53,7 @@ export class FollowedState {
   }
 }
 
-/** Everything from scratch. */
+/** Translates all objects from scratch. */
 export function translated(
   objects: readonly KubernetesObject[],
   settings: Partial<TranslateSettings> = {},
@@ -71,14 +71,14 @@ export function translateCluster(
   return state.desired;
 }
 
-/** The load balancer of `key`; throws where the Service is not ours. */
+/** The load balancer of `key`. Errors: the agent ignores the Service. */
 export function loadBalancerOf(desired: DesiredState, key = 'default/web'): LoadBalancer {
   const loadBalancer = desired.loadBalancers.get(key);
   if (loadBalancer === undefined) throw new Error(`No load balancer: ${desired.ignored.get(key)?.reason}`);
   return loadBalancer;
 }
 
-/** The listener of default/web on `tcp:80:v4`, or as `name` says. */
+/** The listener of default/web on `tcp:80:v4`, or with the given `name`. */
 export function listenerOf(desired: DesiredState, name = 'default:web:tcp:80:v4'): Listener {
   for (const { listeners } of desired.loadBalancers.values()) {
     const listener = listeners.find((each) => each.name === name);
@@ -87,7 +87,7 @@ export function listenerOf(desired: DesiredState, name = 'default:web:tcp:80:v4'
   throw new Error(`No listener ${name}`);
 }
 
-/** The members of a listener as `name state`. */
+/** Each member of a listener as `name state`. */
 export function membersOf(desired: DesiredState, name?: string): readonly string[] {
   return listenerOf(desired, name).pool.members.map((member) => `${member.name} ${member.state}`);
 }

@@ -1,5 +1,5 @@
-// A folder of manifests with a source that watches it, for tests: what the source reports adds up to `objects`,
-// and `until` waits for a report without sleeping.
+// A folder of manifests with a source that watches it, for tests. `objects` collects the reports of the source, and `until`
+// waits for a report.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,18 +9,18 @@ import type { ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
 import { ManifestSource, type ManifestSourceOptions } from '../../../agent/kubernetes/manifests/manifests.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 
-/** Long enough that whatever a test sees has not been waited for: neither removals nor looks at everything. */
+/** So long that no removal and no rescan happens during a test. */
 export const NEVER = 3_600_000;
 
 export interface WatchedManifests {
   readonly source: ManifestSource;
   readonly changes: readonly ObjectsChange[];
-  /** `Service default/web` → the object, as the reports so far add up. */
+  /** `Service default/web` → the object according to all reports so far. */
   readonly objects: ReadonlyMap<string, KubernetesObject>;
-  /** Of the last report. */
+  /** The problems of the last report. */
   readonly problems: readonly string[];
   readonly failures: readonly string[];
-  /** Resolves at the first report after which `condition` holds, or at once where it does already. */
+  /** Resolves at the first report after which `condition` holds, or at once if it holds already. */
   until(condition: () => boolean): Promise<void>;
 }
 
@@ -33,13 +33,13 @@ export function temporaryFolder(t: ExecutionContext): { readonly root: string; r
   return { root, manifests };
 }
 
-/** Writes a file, its folders too. */
+/** Writes a file and creates its folders. */
 export function write(path: string, content: string | object): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-/** Starts a source that is closed after the test. Unless `given` says otherwise it removes nothing and never rescans. */
+/** Starts a source that is closed after the test. Without other options it removes nothing and never rescans. */
 export async function watchManifests(
   t: ExecutionContext,
   directory: string,

@@ -110,7 +110,7 @@ test('A failover is refused while the peer is not ready, unless it is forced', a
   t.like(await host.orders.failover(true), { ok: true, active: 'peer' });
 });
 
-test('A failover that still waits for the peer is carried out at once when somebody forces it', async (t) => {
+test('A forced failover ends the wait of an earlier one at once', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';
   const [waiting, forced] = await Promise.all([host.orders.failover(false), host.orders.failover(true)]);
@@ -120,7 +120,7 @@ test('A failover that still waits for the peer is carried out at once when someb
   t.false((await host.orders.failover(false)).ok);
 });
 
-test('A peer that is behind for a moment only is waited for', async (t) => {
+test('A failover waits for a peer that is behind for a moment', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';
   const order = host.orders.failover(false);
@@ -137,7 +137,7 @@ test('A host whose peer does not take over continues, and reports it', async (t)
   t.false(host.orders.handsOver);
 });
 
-test('A host that has handed over stands back while its peer is master and well, and no longer', async (t) => {
+test('A host that has handed over stays lowered while its peer is master and well, and no longer', async (t) => {
   for (const end of ['backup', 'fault', 'lowered', 'no VRRP'] as const) {
     const host = await Host.create(t);
     await host.orders.failover(false);
@@ -150,7 +150,7 @@ test('A host that has handed over stands back while its peer is master and well,
   }
 });
 
-test('A peer whose agent is silent, or knows nothing yet, is stood back for until this host is master', async (t) => {
+test("A host that has handed over stays lowered while the peer's agent is silent, until this host is master", async (t) => {
   for (const peer of [
     undefined,
     { 'vrrp-51': 'unknown' },
@@ -173,7 +173,7 @@ test('A peer whose agent is silent, or knows nothing yet, is stood back for unti
   }
 });
 
-test('A peer whose agent is back and that is still master is stood back for as before', async (t) => {
+test('A host that has handed over stays lowered when the agent of a master peer is back', async (t) => {
   const host = await Host.create(t);
   await host.orders.failover(false);
   for (const peer of [undefined, { 'vrrp-51': 'unknown' }, master] as const) {
@@ -184,7 +184,7 @@ test('A peer whose agent is back and that is still master is stood back for as b
   t.false(host.orders.handsOver);
 });
 
-test('Where VRRP does not run there is nothing to hand over, and that is said', async (t) => {
+test('A failover without VRRP is refused with the reason', async (t) => {
   const host = await Host.create(t);
   for (const roles of [{}, { 'vrrp-51': 'unknown' }] as const) {
     host.roles = roles;
@@ -194,7 +194,7 @@ test('Where VRRP does not run there is nothing to hand over, and that is said', 
   }
 });
 
-test('A lock moves the traffic, is there again after a restart, and is as good said twice', async (t) => {
+test('A lock moves the traffic, outlives the agent, and may be repeated', async (t) => {
   const host = await Host.create(t);
   t.like(await host.orders.lock(), { ok: true, active: 'peer' });
   t.like(await host.orders.lock(), { ok: true, active: 'peer', tookMs: 0 });
@@ -228,7 +228,7 @@ test('restoreLock() writes a lock again that another process has removed, and no
   t.false(await isThere());
 });
 
-test('An unlocked host says when the VIPs have come back that belong to it', async (t) => {
+test("unlock() returns when the host's VIPs have come back", async (t) => {
   const host = await Host.create(t);
   await host.orders.lock();
   t.is(host.prepared.length, 1);
@@ -242,7 +242,7 @@ test('An unlocked host says when the VIPs have come back that belong to it', asy
   t.is(looks, 3);
 });
 
-test('A peer that is behind is prepared for a lock, and one that is not heard is not', async (t) => {
+test('A lock prepares a peer that is behind, but not one without a report', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';
   t.like(await host.orders.lock(), { ok: true, active: 'peer' });
@@ -253,13 +253,13 @@ test('A peer that is behind is prepared for a lock, and one that is not heard is
   t.deepEqual(alone.prepared, []);
 });
 
-test('Where advertisements are rare traffic has more time to move', async (t) => {
+test('Traffic has more time to move with a long advertisement interval', async (t) => {
   const host = await Host.create(t);
   [host.takesOver, host.advertInterval] = [false, 500];
   t.regex((await host.orders.failover(false)).message, /has not taken over within 7 s/);
 });
 
-test('No order takes longer than the command waits for it, however rare advertisements are', async (t) => {
+test('No order takes longer than the command waits, with any advertisement interval', async (t) => {
   const host = await Host.create(t);
   [host.takesOver, host.advertInterval] = [false, 10_000];
   const order = host.orders.failover(false);
@@ -268,7 +268,7 @@ test('No order takes longer than the command waits for it, however rare advertis
   t.true(ORDER_TIMEOUT_MS > most * 1_000 + 11_000, `${most} s, and 11 s to settle and prepare`);
 });
 
-test('A failover that the peer does not take says what keeps it', async (t) => {
+test('A failover that the peer does not take reports the reason', async (t) => {
   const host = await Host.create(t);
   host.takesOver = false;
   const order = host.orders.failover(true);
@@ -277,7 +277,7 @@ test('A failover that the peer does not take says what keeps it', async (t) => {
   t.regex((await order).message, /: this host continues; The peer is lowered: maintenance$/);
 });
 
-test('A lock that is undone while traffic moves says that, and so does what undoes one', async (t) => {
+test('A lock that is revoked while traffic moves reports that, and so does an unlock', async (t) => {
   const host = await Host.create(t);
   const file = new MaintenanceFile(host.path);
   host.whilePreparing = () => host.orders.unlock();

@@ -153,7 +153,7 @@ async function until(t: ExecutionContext, what: string, condition: () => boolean
   t.pass();
 }
 
-test('Two agents hear each other, at once when something changes, and each knows that it is heard', async (t) => {
+test('Two agents exchange reports, at once after a change, and each gets a confirmation', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   t.regex(a.link.fault, /is not heard/);
@@ -167,7 +167,7 @@ test('Two agents hear each other, at once when something changes, and each knows
   await until(t, 'the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
 });
 
-test('Other addresses are taken up, and who came from the ones before is not heard any more', async (t) => {
+test('Changed addresses are used, and connections from the former ones are ended', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const b = await rig.side(t, rig.peer);
@@ -185,7 +185,7 @@ test('Other addresses are taken up, and who came from the ones before is not hea
   t.is(a.proved.length, 2);
 });
 
-test('A peer that ends is soon unknown, and is heard again when it comes back', async (t) => {
+test('A peer that ends is soon unknown, and known again when it comes back', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const first = await rig.side(t, rig.peer);
@@ -197,7 +197,7 @@ test('A peer that ends is soon unknown, and is heard again when it comes back', 
   await until(t, 'it is heard again', () => a.link.fault === '');
 });
 
-test('A host that loses its peer in the midst of changes tells it again when it is back', async (t) => {
+test('A host that loses its peer during changes sends reports again when it is back', async (t) => {
   const rig = await Rig.create(t);
   const b = await rig.side(t, rig.peer);
   // What only hears: this host is not reminded of its peer by what that one tells.
@@ -210,7 +210,7 @@ test('A host that loses its peer in the midst of changes tells it again when it 
   }
 });
 
-test('A peer that takes a connection, but shakes hands late, is told all the same', async (t) => {
+test('A peer with a late handshake gets reports all the same', async (t) => {
   const rig = await Rig.create(t);
   const listener = await rig.listener(t, { address: rig.stranger });
   // In front of the peer, as a machine that gets to it late.
@@ -227,7 +227,7 @@ test('A peer that takes a connection, but shakes hands late, is told all the sam
   await until(t, 'it is heard', () => listener.peer !== undefined && sender.fault === '');
 });
 
-test('A peer that was stopped for a while is unknown meanwhile, and goes on by the same connection', async (t) => {
+test('A peer that was stopped for a while is unknown in the meantime, and continues on the same connection', async (t) => {
   const rig = await Rig.create(t);
   const known: boolean[] = [];
   const onPeer = (): void => {
@@ -242,7 +242,7 @@ test('A peer that was stopped for a while is unknown meanwhile, and goes on by t
   t.deepEqual(known.slice(0, 3), [true, false, true]);
 });
 
-test('A peer that never shakes hands, and one that never answers, are given up', async (t) => {
+test('Connections to a peer without a handshake or without an answer are ended', async (t) => {
   const rig = await Rig.create(t);
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
@@ -269,7 +269,7 @@ test('A peer that never shakes hands, and one that never answers, are given up',
   await until(t, 'it is given up', () => / does not answer within 300 ms$/.test(unheard.fault));
 });
 
-test('Without a certificate that is trusted nobody is heard, in either direction', async (t) => {
+test('Without a trusted certificate no report is accepted in either direction', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const b = await rig.side(t, rig.peer, await makeCredentials(rig.folder, 'other'));
@@ -295,7 +295,7 @@ test('TLS before 1.3 and clear text are refused', async (t) => {
   t.is(a.link.peer, undefined);
 });
 
-test('Who comes from another address than the peer is refused, with whatever certificate', async (t) => {
+test("A connection from another address than the peer's is refused with any certificate", async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const socket = await rig.client(t, { localAddress: rig.stranger });
@@ -321,7 +321,7 @@ for (const [title, text] of [
   });
 }
 
-test('What was recorded of a connection says nothing when it is played again', async (t) => {
+test('A recorded connection that is played again is refused', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const recorded: Buffer[] = [];
@@ -349,7 +349,7 @@ test('What was recorded of a connection says nothing when it is played again', a
   t.is(a.refused.at(-1), 'handshake');
 });
 
-test('A peer that connects and then says nothing is let go', async (t) => {
+test('A connection without a report is ended', async (t) => {
   const rig = await Rig.create(t);
   const refused: Refusal[] = [];
   await rig.listener(t, { connectionTimeoutMs: 500, onRefused: (why) => refused.push(why) });
@@ -359,7 +359,7 @@ test('A peer that connects and then says nothing is let go', async (t) => {
   t.regex(refused.join(), /^(silence|handshake)$/);
 });
 
-test('Credentials that cannot be used are a fault, and those that come later are taken', async (t) => {
+test('Unusable credentials are a fault, and later ones are used', async (t) => {
   const rig = await Rig.create(t);
   const path = join(rig.folder, 'later.pem');
   const a = await rig.side(t, rig.own, path);

@@ -44,7 +44,7 @@ class Host {
   }
 }
 
-test('A host that would take VIPs from its peer rises once both are prepared', async (t) => {
+test('A host that would take VIPs from its peer rises when both are prepared', async (t) => {
   const host = new Host();
   t.is(host.stand('maintenance'), 'maintenance');
   t.is(host.stand(), 'prepare');
@@ -61,7 +61,7 @@ test('A host that would take VIPs from its peer rises once both are prepared', a
   t.false(host.promotion.takes);
 });
 
-test('A host that falls while it is prepared for a rise is not waited for, and stays where it fell', async (t) => {
+test('A host that falls during the preparation of its rise falls at once', async (t) => {
   const host = new Host();
   host.stand('maintenance');
   t.is(host.stand(), 'prepare');
@@ -71,7 +71,7 @@ test('A host that falls while it is prepared for a rise is not waited for, and s
   t.is(host.done.join(), '');
 });
 
-test('Nothing is prepared where no VIP would come', (t) => {
+test('A rise without a move of VIPs prepares nothing', (t) => {
   for (const [roles, peer] of [
     [MASTER, { ...PEER, roles: BACKUP }],
     [BACKUP, { ...PEER, priorities: { 'vrrp-51': 250 } }],
@@ -87,7 +87,7 @@ test('Nothing is prepared where no VIP would come', (t) => {
   }
 });
 
-test('While neither host is known as master a host does not rise above the other, for a while', async (t) => {
+test('A rise waits for a while until one host is known as master', async (t) => {
   const host = new Host();
   host.stand('maintenance');
   // The peer has taken over, and has not said so yet.
@@ -106,7 +106,7 @@ test('While neither host is known as master a host does not rise above the other
   t.is(alone.done.join(), 'full');
 });
 
-test('Until VRRP has been told anything a master counts as standing in full, and any other as lowered', (t) => {
+test('Before the first standing a master counts as not lowered, and any other host as lowered', (t) => {
   const host = new Host();
   t.deepEqual(host.promotion.priorities, { 'vrrp-51': 50 });
   host.roles = MASTER;
@@ -124,7 +124,7 @@ test('A peer that does not serve is replaced at once', (t) => {
   }
 });
 
-test('A peer that is not heard is waited for a while before a rise, and never before a fall', async (t) => {
+test("A rise waits for a while for the peer's report, a fall never does", async (t) => {
   const host = new Host();
   host.stand('maintenance');
   host.peer = undefined;
@@ -148,7 +148,7 @@ test('A peer that is not heard is waited for a while before a rise, and never be
   t.is(active.stand(), 'full');
 });
 
-test('Of two virtual routers those count that change hands', (t) => {
+test('movesOf() lists only the instances that move', (t) => {
   const peer = {
     ...PEER,
     roles: { 'vrrp-51': 'master', 'vrrp-52': 'master', 'vrrp-53': 'backup' },
@@ -161,7 +161,7 @@ test('Of two virtual routers those count that change hands', (t) => {
   t.deepEqual(movesOf(before, after, BACKUP, undefined).gains, []);
 });
 
-test('Other priorities wait until both are prepared where VIPs come or go by them, and only there', async (t) => {
+test('New priorities wait for preparation only if VIPs move', async (t) => {
   const prioritiesBy = (priority: number) => (reasons: readonly StandingReason[]) => ({
     'vrrp-51': priority - 100 * reasons.length,
   });
@@ -198,7 +198,7 @@ test('Other priorities wait until both are prepared where VIPs come or go by the
   t.is(lowered.done.join(), '');
 });
 
-test('Nothing is lost to a peer that is not heard, that does not serve, or that does not get it by that', (t) => {
+test('movesOf() lists no losses to a peer that is unknown, does not serve, or stays below', (t) => {
   const [before, after] = [{ 'vrrp-51': 250 }, { 'vrrp-51': 200 }];
   const peer = { ...PEER, roles: BACKUP, priorities: { 'vrrp-51': 220 } };
   t.deepEqual(movesOf(before, after, MASTER, peer).losses, ['vrrp-51']);
