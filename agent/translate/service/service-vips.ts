@@ -78,19 +78,14 @@ export function serviceVips(
     }
   };
   if (reasonNotLoadBalancer(service, settings) === undefined) {
-    if (ofPools !== undefined)
-      add(
-        ofPools.addresses.map(({ address }) => address),
-        'pool',
-        'its AddressClaim',
-      );
+    const pooled = ofPools?.addresses.map(({ address }) => address);
+    if (pooled !== undefined) add(pooled, 'pool', 'its AddressClaim');
     else if (fromAnnotation.length > 0)
       add(fromAnnotation, 'annotation', 'annotation "headgate.io/load-balancer-ips"');
     else if (service.loadBalancerIP)
       add([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
     else add(service.statusIPs, 'status', 'status.loadBalancer.ingress');
-    if (ofPools === undefined && vips.size > 0)
-      problems.push(...missingFamilies(service, [...vips.values()]));
+    if (pooled === undefined && vips.size > 0) problems.push(...missingFamilies(service, [...vips.values()]));
   }
   if (settings.externalIPs) add(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
   if (settings.clusterIPs) add(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
