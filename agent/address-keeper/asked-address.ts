@@ -3,7 +3,7 @@
 import { type AddressRequest, addressRequest } from '../addresses/request.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import { readAnnotations } from '../translate/annotations/annotations.ts';
-import { isOurLoadBalancer } from '../translate/service/service-vips.ts';
+import { getsAddresses } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
 
 /** What a request depends on besides its Service. */
@@ -26,7 +26,7 @@ export function askedAddress(
   settings: TranslateSettings,
   pools: PoolsView,
 ): AddressRequest | undefined {
-  if (service === undefined || !isOurLoadBalancer(service, settings)) return undefined;
+  if (service === undefined || !getsAddresses(service, settings)) return undefined;
   if (!pools.isAny && !pools.hasAddress(service.key)) return undefined;
   const { values } = readAnnotations(
     service.annotations,

@@ -27,7 +27,7 @@ import { apiClient } from '../sources/cluster-api.ts';
 import { Sources } from '../sources/sources.ts';
 import { KeptMembers } from '../state/kept-members.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
-import { isOurLoadBalancer, whyNotOurs } from '../translate/service/service-vips.ts';
+import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { pairOf } from './pair-parts.ts';
 
@@ -45,7 +45,7 @@ export async function agentParts(argv: readonly string[]) {
 
   // The store of objects, the queue of changes, the load balancers that are made from the objects, and the observers
   // of load balancers.
-  const cluster = new Cluster((service) => whyNotOurs(service, settings.translating) === undefined);
+  const cluster = new Cluster((service) => reasonToIgnore(service, settings.translating) === undefined);
   const desired = emptyDesiredState();
   const { loadBalancers } = desired;
   const changes = new Changes();
@@ -131,7 +131,7 @@ export async function agentParts(argv: readonly string[]) {
       announcer,
       operating,
       selects: now.serviceSelector !== '',
-      isOurs: (service) => isOurLoadBalancer(service, settings.translating),
+      isOurs: (service) => getsAddresses(service, settings.translating),
       isKept: (key) => addresses.isKept(key),
     });
   const pair = pairOf({

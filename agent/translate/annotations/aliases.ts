@@ -20,12 +20,12 @@ export interface Alias {
   translate(text: string): string | undefined;
 }
 
-/** `ours`: Headgate's value by the other provider's. */
-export function spelled(name: string, ours: Readonly<Record<string, string>>): Alias {
-  const pairs = Object.entries(ours);
+/** `values`: Headgate's value by the other provider's. */
+export function spelled(name: string, values: Readonly<Record<string, string>>): Alias {
+  const pairs = Object.entries(values);
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: () => oneOf(Object.keys(ours)),
+    words: () => oneOf(Object.keys(values)),
     notation: pairs.map(([theirs, own]) => `\`${theirs}\` is \`${own}\``).join(', '),
     translate: (text) => pairs.find(([theirs]) => theirs === text)?.[1],
   };

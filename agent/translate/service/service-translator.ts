@@ -23,7 +23,7 @@ import { healthMonitor } from './health-monitor.ts';
 import { engineOf, listenerOf, serviceListenerName } from './listener.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { selectEndpoints } from './select-endpoints.ts';
-import { type AddressesView, hasPort, serviceVips, whyNotOurs } from './service-vips.ts';
+import { type AddressesView, hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
 
 /** The part of the store of objects that translation reads. */
@@ -57,7 +57,7 @@ export class ServiceTranslator implements Translator {
     const { cluster, ofPools } = this.#options;
     const settings = this.#options.settings();
     const service = cluster.service(key);
-    if (service === undefined || whyNotOurs(service, settings) !== undefined) return NO_PORTS;
+    if (service === undefined || reasonToIgnore(service, settings) !== undefined) return NO_PORTS;
     const { values } = annotationsOf(service, settings);
     const isOfFolder = cluster.isOfFolder(key);
     const pools = ofPools(key);
@@ -76,7 +76,7 @@ export class ServiceTranslator implements Translator {
     const service = this.#options.cluster.service(key);
     const itself: Dependency = `service ${key}`;
     if (service === undefined) return { result: undefined, reads: [] };
-    const reason = whyNotOurs(service, settings);
+    const reason = reasonToIgnore(service, settings);
     if (reason !== undefined) return { result: { kind: 'Ignored', key, reason }, reads: [itself] };
     const annotations = annotationsOf(service, settings);
     const membersBy = annotations.values.members ?? settings.members;
@@ -100,7 +100,8 @@ export class ServiceTranslator implements Translator {
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
     const shadowed = cluster.shadowed(key);
-    if (shadowed !== undefined && whyNotOurs(shadowed, settings) === undefined) problems.push(duplicate(key));
+    if (shadowed !== undefined && reasonToIgnore(shadowed, settings) === undefined)
+      problems.push(duplicate(key));
     if (vips.length === 0 && !pools?.problems.length) problems.push(pending(key));
 
     const monitor = healthMonitor(service, values, isOnNodes, problems);

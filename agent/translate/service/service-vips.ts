@@ -23,7 +23,7 @@ export type AddressesView = (key: string) => PoolAddresses | undefined;
 const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 
 /** Why this agent does not serve the Service, as a sentence for `why`; undefined if it does. */
-export function whyNotOurs(service: Service, settings: OwnershipSettings): string | undefined {
+export function reasonToIgnore(service: Service, settings: OwnershipSettings): string | undefined {
   if (service.deleting) return 'It is being deleted';
   if (service.type === 'ExternalName')
     return 'It is of type ExternalName: it has no members to send traffic to';
@@ -33,17 +33,18 @@ export function whyNotOurs(service: Service, settings: OwnershipSettings): strin
   }
   if (settings.clusterIPs && service.clusterIPs.length > 0) return undefined;
   if (settings.externalIPs && service.externalIPs.length > 0) return undefined;
-  return whyNotOurLoadBalancer(service, settings);
+  return reasonNotLoadBalancer(service, settings);
 }
 
 /** True if the agent gives the Service its addresses, false if it serves only external IPs and cluster IPs. */
-export function isOurLoadBalancer(service: Service, settings: OwnershipSettings): boolean {
+export function getsAddresses(service: Service, settings: OwnershipSettings): boolean {
   return (
-    whyNotOurs(service, settings) === undefined && whyNotOurLoadBalancer(service, settings) === undefined
+    reasonToIgnore(service, settings) === undefined && reasonNotLoadBalancer(service, settings) === undefined
   );
 }
 
-function whyNotOurLoadBalancer(service: Service, settings: OwnershipSettings): string | undefined {
+/** Why the Service is not a load balancer of this agent's class; undefined if it is. */
+function reasonNotLoadBalancer(service: Service, settings: OwnershipSettings): string | undefined {
   if (service.type !== 'LoadBalancer') return `It is of type ${service.type}, not LoadBalancer`;
   const { loadBalancerClass } = service;
   if (loadBalancerClass === settings.loadBalancerClass) return undefined;
@@ -76,20 +77,15 @@ export function serviceVips(
       else if (!vips.has(vip.address)) vips.set(vip.address, vip);
     }
   };
-  if (whyNotOurLoadBalancer(service, settings) === undefined) {
-    if (ofPools !== undefined)
-      add(
-        ofPools.addresses.map(({ address }) => address),
-        'pool',
-        'its AddressClaim',
-      );
+  if (reasonNotLoadBalancer(service, settings) === undefined) {
+    const pooled = ofPools?.addresses.map(({ address }) => address);
+    if (pooled !== undefined) add(pooled, 'pool', 'its AddressClaim');
     else if (fromAnnotation.length > 0)
       add(fromAnnotation, 'annotation', 'annotation "headgate.io/load-balancer-ips"');
     else if (service.loadBalancerIP)
       add([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
     else add(service.statusIPs, 'status', 'status.loadBalancer.ingress');
-    if (ofPools === undefined && vips.size > 0)
-      problems.push(...missingFamilies(service, [...vips.values()]));
+    if (pooled === undefined && vips.size > 0) problems.push(...missingFamilies(service, [...vips.values()]));
   }
   if (settings.externalIPs) add(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
   if (settings.clusterIPs) add(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');

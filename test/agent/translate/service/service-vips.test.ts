@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
-import { serviceVips, whyNotOurs } from '../../../../agent/translate/service/service-vips.ts';
+import { reasonToIgnore, serviceVips } from '../../../../agent/translate/service/service-vips.ts';
 import type { OwnershipSettings } from '../../../../agent/translate/translate-settings.ts';
 import { service } from '../../../support/values/build.ts';
 import { SETTINGS } from '../../../support/values/translated.ts';
@@ -12,7 +12,7 @@ const ownership = test.macro(
     settings: Partial<OwnershipSettings>,
     reason: string | undefined,
   ) => {
-    t.is(whyNotOurs(service(given), { ...SETTINGS, ...settings }), reason);
+    t.is(reasonToIgnore(service(given), { ...SETTINGS, ...settings }), reason);
   },
 );
 
