@@ -1,27 +1,27 @@
-// What waits for the loop: load-balancer keys, those that an object's change concerns before those that only have to
-// be looked at again. Idle, a key is handed on at once; while the loop is busy keys gather, each once.
+// The queue in front of the loop: keys of load balancers to translate, then keys to plan again. An idle loop gets a key
+// at once; while the loop is busy, the changes of one key are merged.
 
-/** Keys to translate and to plan. */
+/** What one round of the loop takes from the queue. */
 export interface Batch {
-  /** Keys of load balancers whose objects changed. */
+  /** Load balancers whose objects changed. */
   readonly changed: ReadonlyMap<string, Change>;
-  /** Keys to plan again although no object changed. */
+  /** Load balancers to plan again although no object changed. */
   readonly replan: ReadonlySet<string>;
 }
 
 export interface Change {
-  /** When the first of the changes came, by performance.now(). */
+  /** When the agent received the first of the merged changes, by performance.now(). */
   readonly since: number;
-  /** When pods changed that made them, as far as it is known: one time for each change, milliseconds since the epoch. */
+  /** When the pods behind the changes changed, milliseconds since the epoch; one for each change whose time is known. */
   readonly triggers: readonly number[];
 }
 
-/** So many that one batch never holds up a change for longer than a few milliseconds. */
-const BATCH = 64;
+/** Keys of one batch: a later change waits at most a few milliseconds for it. */
+const MAX_BATCH = 64;
 
 export class Changes {
   readonly #changed = new Map<string, Change>();
-  /** Changed too, but on a large scale: behind the single changes. */
+  /** Changes of many load balancers at once; single changes overtake them. */
   readonly #bulk = new Map<string, Change>();
   readonly #replan = new Set<string>();
   #wake: (() => void) | undefined;
@@ -31,25 +31,25 @@ export class Changes {
     return this.#changed.size + this.#bulk.size + this.#replan.size;
   }
 
-  /** An object of these changed, because of the pods that changed at `trigger`. Many at once make way for few. */
+  /** Objects of these load balancers changed at `now`, because of pods that changed at `trigger`. */
   add(keys: Iterable<string>, now: number, trigger?: number): void {
-    const fresh = [...keys];
-    const queue = fresh.length > BATCH ? this.#bulk : this.#changed;
+    const all = [...keys];
+    const queue = all.length > MAX_BATCH ? this.#bulk : this.#changed;
     const change = { since: now, triggers: trigger === undefined ? [] : [trigger] };
-    for (const key of fresh) {
+    for (const key of all) {
       const holder = this.#changed.has(key) ? this.#changed : queue;
-      holder.set(key, both(holder.get(key), change));
+      holder.set(key, merged(holder.get(key), change));
     }
     this.#wake?.();
   }
 
-  /** The dataplane wants to plan these again. */
+  /** The dataplane must plan these load balancers again. */
   addReplan(keys: Iterable<string>): void {
     for (const key of keys) this.#replan.add(key);
     this.#wake?.();
   }
 
-  /** All keys whose objects changed, at once: for the start, when nothing can overtake anything. */
+  /** Removes and returns all changed keys, for the initial translation. */
   takeAll(): ReadonlySet<string> {
     const keys = new Set([...this.#changed.keys(), ...this.#bulk.keys()]);
     this.#changed.clear();
@@ -62,31 +62,26 @@ export class Changes {
     this.#wake?.();
   }
 
-  /** Ends after close(), without what still waits. */
+  /** Batches as they become due. Ends after close(); keys that still wait are dropped. */
   async *drain(): AsyncGenerator<Batch, void, void> {
     while (!this.#closed) {
-      if (this.waiting > 0) yield this.#take();
+      if (this.waiting > 0) yield this.#nextBatch();
       else await this.#wait();
     }
   }
 
-  #take(): Batch {
+  #nextBatch(): Batch {
     const changed = new Map<string, Change>();
     for (const queue of [this.#changed, this.#bulk]) {
       for (const [key, change] of queue) {
-        if (changed.size >= BATCH) break;
-        changed.set(key, both(changed.get(key), change));
+        if (changed.size >= MAX_BATCH) break;
+        changed.set(key, merged(changed.get(key), change));
         queue.delete(key);
       }
     }
-    const replan = new Set<string>();
-    if (this.#changed.size === 0 && this.#bulk.size === 0) {
-      for (const key of this.#replan) {
-        if (replan.size >= BATCH) break;
-        replan.add(key);
-        this.#replan.delete(key);
-      }
-    }
+    const isAllTranslated = this.#changed.size === 0 && this.#bulk.size === 0;
+    const replan = new Set(isAllTranslated ? [...this.#replan].slice(0, MAX_BATCH) : []);
+    for (const key of replan) this.#replan.delete(key);
     return { changed, replan };
   }
 
@@ -98,7 +93,7 @@ export class Changes {
   }
 }
 
-function both(before: Change | undefined, { since, triggers }: Change): Change {
+function merged(before: Change | undefined, { since, triggers }: Change): Change {
   if (before === undefined) return { since, triggers };
   return { since: Math.min(before.since, since), triggers: [...before.triggers, ...triggers] };
 }

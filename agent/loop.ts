@@ -1,5 +1,5 @@
-// How objects become traffic: Services get their addresses, changed objects are translated, the difference to what
-// the dataplanes run is planned, the plan is applied. The work of a round is proportional to what changed.
+// How objects become traffic: Services get addresses, changed objects are translated, the difference to what the
+// dataplanes run is planned, and the plan is applied. The work of a round is proportional to what changed.
 
 import type { AddressKeeper } from './address-keeper/address-keeper.ts';
 import type { Change, Changes } from './changes.ts';
@@ -16,51 +16,40 @@ export interface LoopOptions {
   readonly translators: Translators;
   readonly addresses: Pick<AddressKeeper, 'assign'>;
   readonly dataplane: Dataplane;
-  /** undefined if this host announces nothing. */
-  readonly announcer?: Announcer | undefined;
+  /** undefined if this host announces no VIPs. */
+  readonly announcer: Announcer | undefined;
   readonly metrics: LoopMetrics;
-  readonly programming: ProgrammingLatency;
-  /** The loop has gone through these load balancers. */
+  readonly programming: Pick<ProgrammingLatency, 'applied'>;
+  /** Called after each round with the load balancers that it planned. */
   readonly report: (keys: ReadonlySet<string>) => void;
 }
 
 export interface LoopMetrics {
+  roundStarted(): void;
+  roundEnded(): void;
   planned(effort: Plan['effort']): void;
-  /** From the event that reached the agent to the dataplane's acknowledgement. */
+  /** The time from the arrival of an event at the agent to the dataplane's acknowledgement. */
   acknowledged(seconds: number): void;
-  /** A round begins. */
-  turns(): void;
-  /** The loop has come round: it lives. */
-  turned(): void;
 }
 
 /** Runs until `changes` is closed. */
-export async function loop({
-  changes,
-  desired,
-  translators,
-  addresses,
-  dataplane,
-  announcer,
-  metrics,
-  programming,
-  report,
-}: LoopOptions): Promise<void> {
-  // One of three things can happen: objects changed, the dataplane asks to plan something again, we are stopping.
+export async function loop(options: LoopOptions): Promise<void> {
+  const { changes, desired, translators, addresses, dataplane, announcer, metrics } = options;
+  // One of three things can happen: objects changed, the dataplane asks to plan something again, the agent stops.
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {
-    metrics.turns();
-    const moved = addresses.assign(changed.keys()); // claims are written in the background
-    const dirty = new Set([...changed.keys(), ...moved]);
-    const keys = translateChanged(desired, translators, dirty); // changes the desired state only
-    announcer?.follow(keys, desired.loadBalancers); // VIPs that came or went; files and reloads follow in the background
-    const touched = new Set([...keys, ...replan]);
-    const plans = dataplane.plan(touched); // pure
-    const outcome = await dataplane.apply(plans); // sockets; files and reloads follow in the background
+    metrics.roundStarted();
+    const reassigned = addresses.assign(changed.keys()); // claims are written in the background
+    const dirty = new Set([...changed.keys(), ...reassigned]);
+    const translated = translateChanged(desired, translators, dirty); // changes the desired state only
+    announcer?.follow(translated, desired.loadBalancers); // files and reloads follow in the background
+    const keys = new Set([...translated, ...replan]);
+    const plans = dataplane.plan(keys); // changes nothing
+    const outcome = await dataplane.apply(plans); // runtime commands; files and reloads follow in the background
     count(plans, outcome, changed, metrics);
-    programming.applied(plans, outcome, changed);
-    report(touched);
-    metrics.turned();
+    options.programming.applied(plans, outcome, changed);
+    options.report(keys);
+    metrics.roundEnded();
   }
 }
 

@@ -1,23 +1,22 @@
 // Headgate: `headgate run` is the agent; the other commands are in cli/.
-// Objects come from the sources, are translated, and become traffic in the loop; what became of them is reported.
-// wiring/agent-parts.ts puts together the parts that do that.
+// The sources deliver objects, translation makes load balancers of them, the loop turns these into traffic, and the
+// observers report the result. wiring/agent-parts.ts creates these parts; this file starts and stops them.
 
 import { type Servers, startServers } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
 import { compactHeap } from './host/compact-heap.ts';
 import { loop } from './loop.ts';
-import { ProgrammingLatency } from './report/programming-latency.ts';
 import { translateInitialState } from './sources/initial-state.ts';
 import { type AgentParts, agentParts } from './wiring/agent-parts.ts';
 import { configureVrrp } from './wiring/pair-parts.ts';
 import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 
-/** Runs until SIGTERM or SIGINT; traffic continues without it, unless the settings say otherwise. */
+/** Runs until SIGTERM or SIGINT; traffic continues without the agent unless `stopDataplaneOnExit` is set. */
 async function run(argv: readonly string[]): Promise<number> {
   const parts = await agentParts(argv);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
-  const { dataplane, announcer, pair, writers, observers, keptMembers } = parts;
+  const { dataplane, announcer, pair, writers, observers, keptMembers, programming } = parts;
 
   const servers = await startServers(parts);
   log.info('Headgate runs', { version, listen: servers.address, stateDir: settings.now.stateDir });
@@ -32,7 +31,7 @@ async function run(argv: readonly string[]): Promise<number> {
     .once('SIGTERM', stop)
     .once('SIGINT', stop);
 
-  // The desired state is complete before HAProxy is started or gets a command.
+  // Read and translate all objects: HAProxy must not start, or get a command, before the desired state is complete.
   dataplane.prepare();
   const reading = sources.start({ addresses, onService: (key) => writers?.services.observed(key) });
   writers?.start();
@@ -45,6 +44,7 @@ async function run(argv: readonly string[]): Promise<number> {
     return 0;
   }
 
+  // Start the dataplane and the announcer with the desired state.
   await pair?.start();
   observers.began(desired.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => keptMembers.allKnown());
@@ -54,36 +54,18 @@ async function run(argv: readonly string[]): Promise<number> {
   void announcer?.start();
   const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;
 
-  await loop({
-    ...flow,
-    dataplane,
-    announcer,
-    metrics: metrics.loop,
-    programming: new ProgrammingLatency({
-      now: Date.now,
-      isServed: (key) =>
-        desired.loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
-      observe: (path, seconds) => metrics.loop.programmed(path, seconds),
-    }),
-    report: (keys) => observers.changed(keys),
-  });
+  // Follow every change until the agent stops.
+  const report = (keys: ReadonlySet<string>): void => observers.changed(keys);
+  await loop({ ...flow, dataplane, announcer, metrics: metrics.loop, programming, report });
 
   standing?.close();
   await end(parts, servers);
   return 0;
 }
 
-/** SIGHUP: takes new settings. */
-function reread({
-  settings,
-  log,
-  cluster,
-  changes,
-  dataplane,
-  announcer,
-  pair,
-  addresses,
-}: AgentParts): void {
+/** SIGHUP: reads the settings again and gives the new ones to the parts. */
+function reread(parts: AgentParts): void {
+  const { settings, log, cluster, changes, dataplane, announcer, pair, addresses } = parts;
   if (!settings.reread(log)) return;
   const { now, translating } = settings;
   log.setLevel(now.logLevel);
@@ -95,7 +77,7 @@ function reread({
   changes.add(cluster.serviceKeys(), performance.now());
 }
 
-/** Takes nothing new, writes down what is known, and lets go of the dataplanes. */
+/** Closes the sources first and the dataplane last, so that each part still writes what the earlier ones changed. */
 async function end(parts: AgentParts, servers: Servers): Promise<void> {
   const { settings, sources, addresses, writers, reporter, dataplane, announcer, pair, keptMembers } = parts;
   await servers.stopping();
@@ -107,11 +89,15 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   await announcer?.close();
   pair?.close();
   await dataplane.close();
-  const { stopDataplaneOnExit } = settings.now;
-  if (stopDataplaneOnExit) await announcer?.stopKeepalived();
-  if (stopDataplaneOnExit) await dataplane.stop(1_000);
+  if (settings.now.stopDataplaneOnExit) {
+    await announcer?.stopKeepalived();
+    await dataplane.stop(STOP_GRACE_MS);
+  }
   servers.close();
 }
+
+/** How long connections may continue after the end of an agent that stops HAProxy. */
+const STOP_GRACE_MS = 1_000;
 
 const [command = 'help', ...rest] = process.argv.slice(2);
 const isRun = command === 'run' && !rest.includes('--help');

@@ -1,10 +1,10 @@
-// What keeps the pages of others away from this one: their scripts run in the operator's browser, which reaches
-// what they cannot. Pure.
+// Keeps pages of other origins away from the agent: their scripts run in the operator's browser, which can reach the
+// agent. Pure.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 
-/** For every answer: nothing from elsewhere is loaded or run, and nobody else may frame or read it. */
+/** Headers of every response: the page loads and runs nothing from other origins, and no other page can frame or read it. */
 export const guardHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
     "default-src 'none'",
@@ -27,20 +27,20 @@ export const guardHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why a browser's request is refused, '' where it is not. `localAddress` is where the request came in.
+ * Why a browser's request is refused; '' if it is accepted. `localAddress`: the address on which it arrived.
  *
- * A name of somebody else's that resolves to loopback makes that page one of the same origin (DNS rebinding), so that
- * loopback is only to be asked for by an address or as `localhost`, or by this host's own name.
+ * A foreign name that resolves to loopback gives its page the same origin (DNS rebinding). So a request on loopback must
+ * name an IP address, `localhost` or this host.
  */
 export function whyRefused(headers: IncomingHttpHeaders, localAddress: string, ownName: string): string {
   const site = headers['sec-fetch-site'];
   const isVisit = headers['sec-fetch-dest'] === 'document';
   if (site !== undefined && site !== 'same-origin' && site !== 'none' && !isVisit)
-    return 'Another site may not ask this agent';
+    return 'Requests from pages of other sites are refused';
   if (headers.host === undefined || !isLoopback(localAddress)) return '';
   const name = hostOf(headers.host);
   const isOwn = isIP(name) !== 0 || ['localhost', ownName.toLowerCase()].includes(name);
-  return isOwn ? '' : 'Ask for this agent by its address, or as localhost';
+  return isOwn ? '' : `The host must be an IP address, "localhost" or "${ownName}"`;
 }
 
 function isLoopback(address: string): boolean {

@@ -1,59 +1,64 @@
-// Sends what a page shows to the browsers that look at it, as server-sent events (https://html.spec.whatwg.org/#server-sent-events):
-// each part only when it has changed, at most once a second. While nobody looks, nothing is done at all.
-// Every event holds a part as a whole: one that a slow browser could not take yet is left out, and nothing is missed.
+// Sends the content of the status page to the browsers that show it, as server-sent events
+// (https://html.spec.whatwg.org/#server-sent-events): once a second each part that has changed. An event holds a whole
+// part, so a slow browser misses nothing if one is left out. Without browsers it does nothing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Rounds } from '../agent/base/rounds.ts';
 import type { PageView } from './page-model.ts';
 
 export interface LiveUpdatesOptions {
-  /** Brings what is shown up to date, and gives what a page sees that asks for this; in slices. */
-  readonly look: (asked: URLSearchParams) => Promise<PageView>;
-  /** Browsers at a time; others are told to come again. */
-  readonly most?: number;
-  /** Milliseconds between two updates of one browser. */
-  readonly every?: number;
+  /** The content of a page, by its query. */
+  readonly look: (query: URLSearchParams) => Promise<PageView>;
+  readonly intervalMs?: number;
 }
 
-interface Watcher {
-  readonly asked: URLSearchParams;
+interface Browser {
+  readonly query: URLSearchParams;
   readonly response: ServerResponse;
-  /** What it was sent last, by the event's name. */
+  /** The last text of each event, by the event's name. */
   readonly sent: Map<string, string>;
-  /** When it is looked at again, and when it was sent something. */
-  due: number;
-  heard: number;
+  /** On performance.now()'s clock. */
+  lastSentAt: number;
 }
 
-/** Milliseconds after which a silent connection gets a sign of life, by which a broken one is noticed. */
-const SILENCE = 15_000;
-/** Bytes that may wait for a slow browser, and milliseconds that they may. */
-const BACKLOG = 64 * 1024;
-const PATIENCE = 30_000;
-/** Characters that a page may ask with. */
-const LONGEST_QUESTION = 2_000;
+const INTERVAL_MS = 1_000;
+/** Further browsers are asked to retry. */
+const MAX_BROWSERS = 16;
+const MAX_QUERY_LENGTH = 2_000;
+/** A silent connection gets a comment this often, so that a broken one is noticed. */
+const KEEPALIVE_INTERVAL_MS = 15_000;
+/** Bytes that may wait for a slow browser, and for how long. */
+const MAX_BACKLOG_BYTES = 64 * 1024;
+const BACKLOG_TIMEOUT_MS = 30_000;
 
 export class LiveUpdates {
-  readonly #options: Required<LiveUpdatesOptions>;
-  readonly #watchers = new Set<Watcher>();
-  #wake: () => void = () => undefined;
-  #isRunning = false;
+  readonly #look: LiveUpdatesOptions['look'];
+  readonly #browsers = new Set<Browser>();
+  readonly #rounds: Rounds;
 
-  constructor({ look, most = 16, every = 1_000 }: LiveUpdatesOptions) {
-    this.#options = { look, most, every };
+  constructor({ look, intervalMs = INTERVAL_MS }: LiveUpdatesOptions) {
+    this.#look = look;
+    this.#rounds = new Rounds({
+      intervalMs: () => intervalMs,
+      work: async () => {
+        for (const browser of this.#browsers) await this.#update(browser);
+      },
+      onFailed: () => undefined,
+    });
   }
 
-  /** Browsers that look. */
-  get watchers(): number {
-    return this.#watchers.size;
+  get browsers(): number {
+    return this.#browsers.size;
   }
 
-  take(request: IncomingMessage, response: ServerResponse, asked: URLSearchParams): void {
+  /** Answers the request with events until the browser closes the connection. */
+  add(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
     const text = { 'content-type': 'text/plain' };
-    if (asked.toString().length > LONGEST_QUESTION) {
-      response.writeHead(414, text).end('That is too long a question\n');
+    if (query.toString().length > MAX_QUERY_LENGTH) {
+      response.writeHead(414, text).end(`The query is longer than ${MAX_QUERY_LENGTH} characters\n`);
       return;
     }
-    if (this.#watchers.size >= this.#options.most) {
+    if (this.#browsers.size >= MAX_BROWSERS) {
       response.writeHead(503, { ...text, 'retry-after': '5' }).end('Too many pages are open\n');
       return;
     }
@@ -63,63 +68,45 @@ export class LiveUpdates {
       return;
     }
     response.write('retry: 2000\n\n');
-    const watcher: Watcher = { asked, response, sent: new Map(), due: 0, heard: performance.now() };
-    this.#watchers.add(watcher);
+    const browser: Browser = { query, response, sent: new Map(), lastSentAt: performance.now() };
+    this.#browsers.add(browser);
     response.once('close', () => {
-      this.#watchers.delete(watcher);
-      this.#wake();
+      this.#browsers.delete(browser);
+      if (this.#browsers.size === 0) this.#rounds.close();
     });
-    if (this.#isRunning) this.#wake();
-    else void this.#run();
+    this.#rounds.start();
+    void this.#rounds.now();
   }
 
   close(): void {
-    for (const { response } of this.#watchers) response.destroy();
+    for (const { response } of this.#browsers) response.destroy();
   }
 
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    while (this.#watchers.size > 0) {
-      for (const watcher of this.#watchers) if (watcher.due <= performance.now()) await this.#show(watcher);
-      const next = Math.min(...[...this.#watchers].map(({ due }) => due));
-      if (next < Infinity) await this.#sleep(next - performance.now());
-    }
-    this.#isRunning = false;
-  }
-
-  async #show(watcher: Watcher): Promise<void> {
-    const { response, sent, asked } = watcher;
-    const began = performance.now();
-    watcher.due = began + this.#options.every;
-    if (response.writableLength > BACKLOG) {
-      if (began - watcher.heard > PATIENCE) response.destroy();
+  async #update(browser: Browser): Promise<void> {
+    const { response, sent, query } = browser;
+    const now = performance.now();
+    if (response.writableLength > MAX_BACKLOG_BYTES) {
+      if (now - browser.lastSentAt > BACKLOG_TIMEOUT_MS) response.destroy();
       return;
     }
     try {
-      for (const [name, part] of Object.entries(await this.#options.look(asked))) {
+      for (const [name, part] of Object.entries(await this.#look(query))) {
         const text = JSON.stringify(part ?? null);
         if (sent.get(name) === text) continue;
         sent.set(name, text);
-        this.#write(watcher, `event: ${name}\ndata: ${text}\n\n`);
+        this.#write(browser, `event: ${name}\ndata: ${text}\n\n`);
       }
-      if (performance.now() - watcher.heard >= SILENCE) this.#write(watcher, ': nothing has changed\n\n');
+      if (performance.now() - browser.lastSentAt >= KEEPALIVE_INTERVAL_MS)
+        this.#write(browser, ': keepalive\n\n');
     } catch {
-      // The browser comes again by itself.
+      // The browser reconnects automatically.
       response.destroy();
     }
   }
 
-  #write(watcher: Watcher, text: string): void {
-    if (watcher.response.destroyed) return;
-    watcher.response.write(text);
-    watcher.heard = performance.now();
-  }
-
-  #sleep(milliseconds: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, Math.max(0, milliseconds));
-    timer.unref();
-    this.#wake = resolve;
-    return promise.finally(() => clearTimeout(timer));
+  #write(browser: Browser, text: string): void {
+    if (browser.response.destroyed) return;
+    browser.response.write(text);
+    browser.lastSentAt = performance.now();
   }
 }

@@ -1,18 +1,18 @@
-// The agent's own metrics: each part of the agent gets those that it counts, and all of them are given as families to
-// write out. docs/metrics.md has the same names (a test compares).
+// The agent's own metrics: each part of the agent adds to its own, and a scrape gets all of them as families.
+// docs/metrics.md has the same names (a test compares).
 
 import type { MetricFamily } from '../agent/base/metric-family.ts';
-import { AddressMetrics, type AddressState } from './metrics/address-metrics.ts';
-import { ApiMetrics, type ApiState } from './metrics/api-metrics.ts';
-import { DataplaneMetrics, type DataplaneState } from './metrics/dataplane-metrics.ts';
+import { type AddressMetrics, type AddressState, addressMetrics } from './metrics/address-metrics.ts';
+import { type ApiMetrics, type ApiState, apiMetrics } from './metrics/api-metrics.ts';
+import { type DataplaneMetrics, type DataplaneState, dataplaneMetrics } from './metrics/dataplane-metrics.ts';
 import { EventLoopMetrics } from './metrics/event-loop-metrics.ts';
-import { LoopMetrics, type LoopState } from './metrics/loop-metrics.ts';
+import { type LoopMetrics, type LoopState, loopMetrics } from './metrics/loop-metrics.ts';
 import { MetricRegistry } from './metrics/metric-registry.ts';
 import { addObjectMetrics, type ObjectState } from './metrics/object-metrics.ts';
-import { PairMetrics, type PairState } from './metrics/pair-metrics.ts';
+import { type PairMetrics, type PairState, pairMetrics } from './metrics/pair-metrics.ts';
 import { addVrrpMetrics, type VrrpState } from './metrics/vrrp-metrics.ts';
 
-/** What the gauges show, read once at each scrape. */
+/** The values of the gauges, read once at each scrape. */
 export interface AgentState extends ObjectState, LoopState {
   readonly haproxy: DataplaneState;
   readonly addresses: AddressState;
@@ -39,16 +39,16 @@ export class Metrics {
       [{ version }, 1],
     ]);
     addObjectMetrics(registry, () => this.#now);
-    this.loop = new LoopMetrics(registry, () => this.#now);
-    this.api = new ApiMetrics(registry, () => this.#now.api);
-    this.addresses = new AddressMetrics(registry, () => this.#now.addresses);
-    this.dataplane = new DataplaneMetrics(registry, () => this.#now.haproxy);
+    this.loop = loopMetrics(registry, () => this.#now);
+    this.api = apiMetrics(registry, () => this.#now.api);
+    this.addresses = addressMetrics(registry, () => this.#now.addresses);
+    this.dataplane = dataplaneMetrics(registry, () => this.#now.haproxy);
     addVrrpMetrics(registry, () => this.#now.vrrp);
-    this.pair = new PairMetrics(registry, () => this.#now.pair);
+    this.pair = pairMetrics(registry, () => this.#now.pair);
     this.#eventLoop = new EventLoopMetrics(registry);
   }
 
-  /** As they are now. */
+  /** With their current values. */
   async families(): Promise<readonly MetricFamily[]> {
     this.#state = this.#read();
     this.#eventLoop.read();

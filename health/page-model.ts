@@ -1,9 +1,9 @@
-// What the status page shows, as the agent sends it to the browser: short texts and numbers, of bounded size.
+// The content of the status page, as the agent sends it to the browser: short texts and numbers of bounded size.
 // Values only. The page itself is in page/.
 
 import type { OperatingStatus } from '../agent/model/operating-status.ts';
 
-/** `served`, `served in part`, `not served`, as `headgate why` says it. */
+/** As in the output of `headgate why`. */
 export type Verdict = 'served' | 'served in part' | 'not served';
 
 /** This host and its peer. */
@@ -12,13 +12,13 @@ export interface PageSummary {
   readonly version: string;
   /** ISO 8601. */
   readonly startedAt: string;
-  /** What is wrong with the dataplane, '' where nothing is. */
+  /** The dataplane's fault; '' for none. */
   readonly fault: string;
   readonly role: 'master' | 'backup' | 'fault' | 'unknown' | 'alone';
   readonly instances: readonly PageInstance[];
-  /** undefined where this host has none. */
+  /** undefined if this host has no peer. */
   readonly peer: PagePeer | undefined;
-  /** What lowers this host's standing, in words. */
+  /** Reasons that lower this host's standing. */
   readonly lowered: readonly string[];
   readonly maintenance: boolean;
   readonly haproxy: {
@@ -26,12 +26,12 @@ export interface PageSummary {
     readonly serving: boolean;
     readonly reloadPending: readonly string[];
   };
-  /** Load balancers by verdict, and the Services that are not ours. */
+  /** Load balancers by verdict, and Services that Headgate does not serve. */
   readonly counts: Readonly<Record<Verdict, number>> & { readonly ignored: number };
   readonly members: { readonly ready: number; readonly down: number; readonly all: number };
   readonly vips: number;
   readonly problems: readonly PageProblem[];
-  /** Of which `problems` shows the first. */
+  /** `problems` has only the first of them. */
   readonly problemCount: number;
 }
 
@@ -43,15 +43,16 @@ export interface PageInstance {
   readonly priority: number;
   readonly anchors: readonly string[];
   readonly vips: number;
-  /** Of the peer; '' where it is not known. */
+  /** Of the peer; '' if it is unknown. */
   readonly peerState: string;
 }
 
 export interface PagePeer {
   readonly address: string;
+  /** This host receives its reports. */
   readonly isHeard: boolean;
   readonly version: string;
-  /** Why it could not take over now, '' where it could. */
+  /** Why it cannot take over now; '' if it can. */
   readonly notReady: string;
   readonly lowered: readonly string[];
 }
@@ -62,12 +63,12 @@ export interface PageProblem {
   readonly message: string;
 }
 
-/** One page of the load balancers, those in trouble first. */
+/** One page of the load balancers, first those with problems. */
 export interface PageList {
   readonly rows: readonly PageRow[];
-  /** How many there are that the search finds. */
+  /** Load balancers that match the search. */
   readonly found: number;
-  /** From 1 on. */
+  /** From 1. */
   readonly page: number;
   readonly pages: number;
 }
@@ -76,20 +77,20 @@ export interface PageRow {
   /** `namespace/name`. */
   readonly key: string;
   readonly verdict: Verdict;
-  /** The first ones. */
+  /** The first VIPs. */
   readonly vips: readonly string[];
   readonly moreVips: number;
-  /** `TCP 80`, the first ones. */
+  /** The first ports, such as `TCP 80`. */
   readonly ports: readonly string[];
   readonly morePorts: number;
-  /** Members that take new connections, those whose check fails, and all. */
+  /** Members that accept new connections, members whose check fails, and all members. */
   readonly ready: number;
   readonly down: number;
   readonly members: number;
   readonly problems: number;
 }
 
-/** The load balancer that is open on the page. */
+/** The load balancer that the page shows in detail. */
 export interface PageDetail {
   readonly key: string;
   readonly verdict: Verdict | 'not found' | 'not ours';
@@ -105,26 +106,26 @@ export interface PageListener {
   readonly protocol: string;
   readonly port: number;
   readonly addresses: readonly string[];
-  /** Sessions now, and new ones in the last second; undefined where HAProxy does not serve it. */
+  /** Current sessions, and new sessions in the last second; undefined if HAProxy does not serve the listener. */
   readonly sessions: number | undefined;
   readonly sessionRate: number | undefined;
-  /** Those that take no new connections first. */
+  /** First those that accept no new connections. */
   readonly members: readonly PageMember[];
 }
 
 export interface PageMember {
   /** `address:port`. */
   readonly name: string;
-  /** The pod or node; '' where unknown. */
+  /** The pod or node; '' if it is unknown. */
   readonly target: string;
   readonly state: OperatingStatus;
-  /** What its check has found, '' where it does not fail. */
+  /** Why its check fails; '' if it does not fail. */
   readonly why: string;
   readonly sessions: number;
   readonly sessionRate: number;
 }
 
-/** What HAProxy had to do, a value a second, the newest last. */
+/** HAProxy's load, one value per second, the newest last. */
 export interface PageLoad {
   readonly connections: readonly number[];
   readonly connectionRate: readonly number[];
@@ -132,11 +133,11 @@ export interface PageLoad {
   readonly busy: readonly number[];
 }
 
-/** What one page shows, by the name of the event that carries it. */
+/** The content of one page, by the name of the event that carries it. */
 export interface PageView {
   readonly summary: PageSummary;
   readonly list: PageList;
   readonly load: PageLoad;
-  /** undefined where none is open. */
+  /** undefined if none is open. */
   readonly detail: PageDetail | undefined;
 }

@@ -1,9 +1,12 @@
-// Tells others how the agent is: /metrics for Prometheus, /healthz (the agent lives), /readyz (traffic is served as
-// the objects ask) and, for people, the status page with its /events. Read-only.
+// The HTTP server: /metrics for Prometheus, /healthz (the agent is alive), /readyz (traffic is served as the objects
+// ask), and for operators the status page with its /events. Read-only.
 
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
+import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -11,12 +14,11 @@ import { HeadgateError } from '../agent/base/errors.ts';
 import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { LiveUpdates } from './live-updates.ts';
-import { type PageFile, pageFiles } from './page-files.ts';
 import type { PageView } from './page-model.ts';
-import { ScrapeRounds, type ScrapeSources } from './scrape-rounds.ts';
-import { formatFor, takesGzip } from './text-format.ts';
+import { formatFor, takesGzip } from './scrape/exposition.ts';
+import { ScrapeRounds, type ScrapeSources } from './scrape/scrape-rounds.ts';
 
-/** '' where all is well, otherwise what is not, as a sentence. */
+/** The fault as a sentence; '' for none. */
 export type Verdict = () => string;
 
 export interface HealthServerOptions {
@@ -24,40 +26,40 @@ export interface HealthServerOptions {
   readonly metrics: ScrapeSources;
   readonly alive: Verdict;
   readonly ready: Verdict;
-  /** What a status page shows that asks for this; in slices. */
+  /** The content of a status page, by its query. */
   readonly look: (asked: URLSearchParams) => Promise<PageView>;
-  /** Milliseconds in which nothing goes or comes, after which a connection is closed. */
-  readonly patience?: number;
+  /** A connection without data for this long is closed. */
+  readonly idleTimeoutMs?: number;
 }
 
-/** Milliseconds; live updates have a sign of life more often. */
-const PATIENCE = 60_000;
-/** Each that waits for its answer to be taken holds a few hundred KB. */
-const MOST_CONNECTIONS = 64;
+/** Longer than the interval of keepalives on /events. */
+const IDLE_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** A slow client's connection holds a few hundred KB. */
+const MAX_CONNECTIONS = 64;
 
-/** What outlives an answer. */
-interface Held {
+interface Content {
   readonly files: ReadonlyMap<string, PageFile>;
   readonly live: LiveUpdates;
   readonly scrapes: ScrapeRounds;
 }
 
-/** Listens on an address and port (0: any free one) and returns the server and where it listens. Errors: LISTEN_FAILED. */
+/** `address` of the result: `IP:port`. Port 0 stands for any free port. Errors: LISTEN_FAILED. */
 export async function startHealthServer(
   listen: { readonly address: string; readonly port: number },
   options: HealthServerOptions,
 ): Promise<{ readonly server: Server; readonly address: string }> {
   const scrapes = new ScrapeRounds(options.metrics);
-  const held: Held = { files: pageFiles(), live: new LiveUpdates(options), scrapes };
+  const content: Content = { files: readPageFiles(), live: new LiveUpdates(options), scrapes };
   const server = http.createServer((request, response) => {
-    answer(request, response, options, held).catch((error: unknown) => {
+    answer(request, response, options, content).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'content-type': 'text/plain' }).end(`${error}\n`);
     });
   });
-  server.requestTimeout = 10_000;
-  server.timeout = options.patience ?? PATIENCE;
-  server.maxConnections = MOST_CONNECTIONS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.timeout = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.once('close', () => scrapes.close());
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
@@ -77,7 +79,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   { alive, ready }: HealthServerOptions,
-  { files, live, scrapes }: Held,
+  { files, live, scrapes }: Content,
 ): Promise<void> {
   for (const [name, value] of Object.entries(guardHeaders)) response.setHeader(name, value);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -89,22 +91,22 @@ async function answer(
     response.writeHead(403, { 'content-type': 'text/plain' }).end(`${refusal}\n`);
     return;
   }
-  const [path = '', question = ''] = (request.url ?? '').split('?', 2);
+  const [path = '', query = ''] = (request.url ?? '').split('?', 2);
   switch (path) {
     case '/metrics':
       await answerMetrics(request, response, scrapes);
       return;
     case '/healthz':
-      say(response, alive());
+      answerHealth(response, alive());
       return;
     case '/readyz':
-      say(response, ready());
+      answerHealth(response, ready());
       return;
     case '/events':
-      live.take(request, response, new URLSearchParams(question));
+      live.add(request, response, new URLSearchParams(query));
       return;
     default:
-      show(request, response, files.get(path));
+      answerFile(request, response, files.get(path));
   }
 }
 
@@ -125,11 +127,11 @@ async function answerMetrics(
   await (gzip ? pipeline(file, response) : pipeline(file, createGunzip(), response));
 }
 
-function say(response: ServerResponse, fault: string): void {
+function answerHealth(response: ServerResponse, fault: string): void {
   response.writeHead(fault === '' ? 200 : 503, { 'content-type': 'text/plain' }).end(`${fault || 'ok'}\n`);
 }
 
-function show(request: IncomingMessage, response: ServerResponse, file: PageFile | undefined): void {
+function answerFile(request: IncomingMessage, response: ServerResponse, file: PageFile | undefined): void {
   if (file === undefined) {
     response.writeHead(404, { 'content-type': 'text/plain' }).end('Try /, /metrics, /healthz or /readyz\n');
     return;
@@ -138,4 +140,32 @@ function show(request: IncomingMessage, response: ServerResponse, file: PageFile
   const headers = { etag: tag, 'cache-control': 'no-cache' };
   if (request.headers['if-none-match'] === tag) response.writeHead(304, headers).end();
   else response.writeHead(200, { ...headers, 'content-type': contentType }).end(body);
+}
+
+interface PageFile {
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** The header `ETag`. */
+  readonly tag: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** The files of the status page by their path; `index.html` is `/`. */
+function readPageFiles(): ReadonlyMap<string, PageFile> {
+  const directory = new URL('./page/', import.meta.url);
+  const files = new Map<string, PageFile>();
+  for (const name of readdirSync(directory)) {
+    const contentType = TYPES[extname(name)];
+    if (contentType === undefined) continue;
+    const body = readFileSync(new URL(name, directory));
+    const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+    files.set(name === 'index.html' ? '/' : `/${name}`, { contentType, body, tag });
+  }
+  return files;
 }

@@ -7,7 +7,7 @@ const INTRO = `# Annotations
 
 <!-- Written by scripts/write-annotation-docs.ts from agent/translate/annotations/table.ts: change it there. -->
 
-Annotations with the prefix \`${PREFIX}\` configure a Service's load balancer beyond its \`spec\`.
+Annotations under \`${PREFIX}\` in the \`metadata.annotations\` of a Service configure what its \`spec\` has no field for.
 Every value is a string, so numbers and \`true\` need quotes in YAML.
 
 \`\`\`yaml
@@ -22,19 +22,20 @@ metadata:
     headgate.io/timeout-connect: 500ms
 \`\`\`
 
-A value that is not allowed never stops a Service: the agent uses the default instead, and an Event with the reason \`InvalidAnnotation\` names the value and the allowed values.
-An unknown name with the prefix \`${PREFIX}\` is ignored with the same Event, which suggests the nearest name.
-Blanks around a value are ignored, and a value has at most 512 characters.
+An invalid value never stops a Service: the default applies instead, and an Event with the reason \`InvalidAnnotation\` names the value and what is allowed.
+An unknown name under \`${PREFIX}\` also causes such an Event, which suggests the nearest name.
+Blanks around a value are ignored.
+A value has at most 512 characters.
 
 A duration is one whole number with its unit: \`500ms\`, \`5s\`, \`2m\`, \`1h\`, \`7d\`.
 A number without a unit is not allowed, because HAProxy and Octavia read it as milliseconds and Kubernetes' probes as seconds.
 
-The setting \`defaults\` changes a default for all Services; see [settings](settings.md).
+The setting \`defaults\` changes the defaults of all Services; see [settings](settings.md).
 An annotation always has precedence over it.
 
-Equivalent annotations of the OpenStack cloud provider are aliases, in that provider's notation and units.
-If a Service has both, Headgate's annotation has precedence.
-Annotations of that provider without an equivalent, such as flavors, floating networks or TLS containers, are ignored.
+Annotations of the OpenStack cloud provider with the same meaning are accepted as aliases, in that provider's notation and units; they are named below.
+If a Service has both, the annotation of Headgate applies.
+Annotations without an equivalent, such as flavors, floating networks or TLS containers, are ignored.
 `;
 
 export function annotationPage(): string {
@@ -47,10 +48,10 @@ export function annotationPage(): string {
 }
 
 function section(entry: Annotation<never>): string {
-  const { name, doc, example, kind, aliases, needs, perService } = entry;
+  const { name, doc, example, kind, aliases = [], monitors, perService } = entry;
   const lines = [...doc];
-  if (needs) lines.push(`It needs \`${ANNOTATIONS[needs.field].name}\` to be ${oneOf(needs.values)}.`);
-  if (perService) lines.push('It belongs to a single Service: the settings cannot set a default.');
+  if (monitors) lines.push(`It needs \`health-monitor\` to be ${oneOf(monitors)}.`);
+  if (perService) lines.push('It is for a single Service: the settings cannot set a default.');
   const list = [
     `- Value: ${kind.words}`,
     `- Default: ${defaultOf(entry)}`,
@@ -60,7 +61,7 @@ function section(entry: Annotation<never>): string {
   return `## ${name}\n\n${lines.join('\n')}\n\n${list.join('\n')}`;
 }
 
-/** Quotes a text for YAML with the kind of quotes that it does not contain. */
+/** In YAML quotes: a text with double quotes gets single quotes. */
 function quoted(text: string): string {
   return text.includes('"') ? `'${text}'` : `"${text}"`;
 }

@@ -1,21 +1,21 @@
 // The bash completion for `headgate`: commands, their flags, the flags of the settings, and the values of flags with a
 // fixed choice. In all other places bash completes file names. Pure.
 
-import { usages } from '../agent/cli/usage.ts';
+import { commands, nameOf } from '../agent/cli/cli.ts';
 import { allSettings, flagOf } from '../agent/settings/table.ts';
 
 export function bashCompletion(): string {
-  const commands = [...usages.map(({ command }) => nameOf(command)), 'help', 'version'];
+  const names = [...commands.map(({ usage }) => nameOf(usage)), 'help', 'version'];
   return `# Completes the commands and flags of headgate(8).
 _headgate() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} words=''
   local settings='${settingsFlags().join(' ')}'
   COMPREPLY=()
   case $COMP_CWORD:$previous:$current in
-    1:*) words='${commands.join(' ')}' ;;
+    1:*) words='${names.join(' ')}' ;;
 ${choices().join('\n')}
     *:*:-*) case \${COMP_WORDS[1]} in
-${usages.map(({ command }) => `      ${nameOf(command)}) words="${flagsOf(command).join(' ')}" ;;`).join('\n')}
+${commands.map(({ usage }) => `      ${nameOf(usage)}) words="${flagsOf(usage).join(' ')}" ;;`).join('\n')}
     esac ;;
     2:maintenance:*) words='on off' ;;
   esac
@@ -25,14 +25,10 @@ complete -o default -F _headgate headgate
 `;
 }
 
-function nameOf(command: string): string {
-  return command.split(' ')[0] ?? '';
-}
-
-/** The command's own flags, and either those of all settings or those that locate a running agent. */
-function flagsOf(command: string): readonly string[] {
-  const own = command.match(/--[a-z]+/g) ?? [];
-  return [...own, ...(command.includes('[FLAGS]') ? ['--config $settings'] : ['--config', '--runtime-dir'])];
+/** The command's own flags, and those of all settings, or those that locate the running agent. */
+function flagsOf(usage: string): readonly string[] {
+  const own = usage.match(/--[a-z]+/g) ?? [];
+  return [...own, ...(usage.includes('[FLAGS]') ? ['--config $settings'] : ['--config', '--runtime-dir'])];
 }
 
 function settingsFlags(): readonly string[] {

@@ -25,6 +25,7 @@ import { version } from '../agent/base/version.ts';
 import { bashCompletion } from './bash-completion.ts';
 import { bundle } from './bundle.ts';
 import { commandPage, settingsPage } from './man-pages.ts';
+import { packagedDocuments } from './packaged-documents.ts';
 
 interface LockedPackage {
   readonly version?: string;
@@ -49,7 +50,7 @@ const architecture = ARCHITECTURES[process.arch] ?? process.arch;
 const epoch = process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']).trim();
 const date = new Date(Number(epoch) * 1000);
 
-// The folder itself is closed to others.
+// mkdtemp makes a folder that only its owner can enter, so the package's tree is a folder inside it.
 const work = mkdtempSync(join(tmpdir(), 'headgate-deb-'));
 const tree = join(work, 'tree');
 try {
@@ -91,7 +92,7 @@ function putProgram(): void {
   put('usr/bin/headgate', readFileSync(join(root, 'deploy/deb/headgate.sh')));
 }
 
-/** Packages that are not for development only, as the lock file has them: path from the root, and what is said of each. */
+/** The packages that the agent needs at run time: path from the root, and the lock file's entry. */
 function packages(): readonly [path: string, locked: LockedPackage][] {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, LockedPackage>>;
@@ -101,7 +102,7 @@ function packages(): readonly [path: string, locked: LockedPackage][] {
   );
 }
 
-/** Packages inside a package are listed by themselves. */
+/** A package inside a package has its own entry in the lock file. */
 function isNeeded(source: string, from: string): boolean {
   const inside = source.slice(from.length);
   if (inside === '') return true;
@@ -134,10 +135,7 @@ function putDocuments(): void {
   put(`${own}/LICENSE.node.gz`, zipped(nodeLicence()));
   put(`${own}/changelog.gz`, zipped(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')));
   put(`${own}/changelog.Debian.gz`, zipped(debianChangelog()));
-  for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.md')))
-    put(`${own}/${name}`, readFileSync(join(root, 'docs', name)));
-  for (const name of ['namespace.yaml', 'rbac.yaml', 'crds', 'prometheus', 'grafana'])
-    cpSync(join(root, 'deploy', name), join(tree, own, 'deploy', name), { recursive: true });
+  for (const { path, content } of packagedDocuments()) put(`${own}/${path}`, content);
   put('usr/share/lintian/overrides/headgate', readFileSync(join(root, 'deploy/deb/lintian-overrides')));
 }
 
@@ -175,7 +173,7 @@ Description: load-balancer agent for Kubernetes Services
   put('DEBIAN/md5sums', sums.join(''));
 }
 
-/** Of the agent, of Node, and of every package that comes with it, each with its own words. */
+/** The licences of the agent, of Node and of each package. */
 function copyright(): string {
   const parts = [
     'Headgate\nLicence: Apache-2.0, /usr/share/common-licenses/Apache-2.0\n',
@@ -186,7 +184,7 @@ function copyright(): string {
     const files = existsSync(join(root, path)) ? readdirSync(join(root, path)) : [];
     const file = files.find((each) => LICENCE.test(each));
     const words = file === undefined ? '' : readFileSync(join(root, path, file), 'utf8');
-    // Debian keeps the text of this one for all.
+    // Debian has this text in common-licenses.
     const isApache = /Apache License\s+Version 2\.0/.test(words);
     parts.push(
       section(
@@ -222,7 +220,7 @@ function put(path: string, content: string | Buffer): void {
   writeFileSync(file, content);
 }
 
-/** Without a time in it. */
+/** gzipSync() writes no time, so the same text gives the same bytes. */
 function zipped(text: string): Buffer {
   return gzipSync(text, { level: 9 });
 }
@@ -232,7 +230,7 @@ function modeOf(path: string): number {
   return isProgram || lstatSync(path).isDirectory() ? 0o755 : 0o644;
 }
 
-/** Every path below, folders before what they hold. */
+/** Every path below `folder`, folders before their content. */
 function everything(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((each) => {
     const path = join(folder, each.name);

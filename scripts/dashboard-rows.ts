@@ -1,4 +1,4 @@
-// What the Grafana dashboard shows, row by row. Values only.
+// The rows and panels of the Grafana dashboard. Values only.
 
 import type { DashboardPanel, DashboardRow } from './dashboard-panel.ts';
 
@@ -23,13 +23,13 @@ const graph = (
   targets: DashboardPanel['targets'],
 ): DashboardPanel => ({ title, description, kind: 'graph', unit, targets });
 
-/** 1 is well, 0 is not. */
-const oneIsWell = [
+/** 1 is good, 0 is bad. */
+const oneIsGood = [
   ['red', null],
   ['green', 1],
 ] as const;
-/** 0 is well, anything else is not. */
-const zeroIsWell = [
+/** 0 is good, any other value is bad. */
+const zeroIsGood = [
   ['green', null],
   ['red', 1],
 ] as const;
@@ -44,30 +44,36 @@ export const rows: readonly DashboardRow[] = [
   {
     title: 'Overview',
     panels: [
-      stat('Agents', 'Agents that can be scraped.', 'short', `sum(up{job="headgate",${HOST}})`, oneIsWell),
+      stat(
+        'Agents',
+        'Agents that Prometheus can scrape.',
+        'short',
+        `sum(up{job="headgate",${HOST}})`,
+        oneIsGood,
+      ),
       stat(
         'HAProxy serves',
         '1 while HAProxy answers on every host.',
         'short',
         `min(${ofHost('headgate_haproxy_serving')})`,
-        oneIsWell,
+        oneIsGood,
       ),
       stat(
         'Alerts',
-        'Alerts of Headgate that fire.',
+        'Firing alerts of Headgate.',
         'short',
         'count(ALERTS{alertname=~"Headgate.*",alertstate="firing"}) or vector(0)',
-        zeroIsWell,
+        zeroIsGood,
       ),
       stat(
         'Load balancers',
-        'Services that are served, on the host that has most.',
+        'Served Services, on the host with the most.',
         'short',
         `max(${ofHost('headgate_load_balancers')})`,
       ),
       stat(
         'Problems',
-        'What authors of objects have to mend.',
+        'Problems that authors of objects must fix.',
         'short',
         `sum(max by (reason) (${ofHost('headgate_problems')}))`,
         [
@@ -77,21 +83,21 @@ export const rows: readonly DashboardRow[] = [
       ),
       stat(
         'Peer ready',
-        '1 while every peer could take over and nobody would notice.',
+        '1 while every peer can take over without loss.',
         'short',
         `min(${ofHost('headgate_pair_peer_ready')})`,
-        oneIsWell,
+        oneIsGood,
       ),
-      graph('New connections', 'A second, by host.', 'cps', {
+      graph('New connections', 'Per second, by host.', 'cps', {
         '{{instance}}': rateOfHost('headgate_haproxy_connections_total', 'instance'),
       }),
-      graph('Open connections', 'Of clients, by host, beside what HAProxy takes.', 'short', {
+      graph('Open connections', 'Of clients, by host, and the limit of HAProxy.', 'short', {
         '{{instance}}': ofHost('headgate_haproxy_open_connections'),
         '{{instance}} limit': ofHost('headgate_haproxy_connection_limit'),
       }),
       graph(
         'Operating status of load balancers',
-        'How many are in each status, on the host that has most.',
+        'Number in each status, on the host with the most.',
         'short',
         {
           '{{status}}': `max by (status) (headgate_operating_status{${HOST},kind="load_balancer"})`,
@@ -102,32 +108,37 @@ export const rows: readonly DashboardRow[] = [
   {
     title: 'Forwarding path',
     panels: [
-      graph('New connections', 'A second, by Service.', 'cps', {
+      graph('New connections', 'Per second, by Service.', 'cps', {
         [SERVICE]: ratesBy('headgate_listener_connections_total', BY),
       }),
       graph('Open connections', 'By Service.', 'short', {
         [SERVICE]: `sum by (${BY}) (headgate_listener_open_connections{${OF}})`,
       }),
-      graph('Bytes', 'A second, by Service, as its clients see them.', 'Bps', {
+      graph('Bytes', 'Per second, by Service, from and to clients.', 'Bps', {
         [`${SERVICE} to clients`]: ratesBy('headgate_listener_sent_bytes_total', BY),
         [`${SERVICE} from clients`]: ratesBy('headgate_listener_received_bytes_total', BY),
       }),
-      graph('Answers', 'A second, by status code, of Services in http mode.', 'reqps', {
+      graph('HTTP responses', 'Per second, by status code, of Services in http mode.', 'reqps', {
         '{{code}}': ratesBy('headgate_listener_http_responses_total', 'code'),
       }),
-      graph('Share of 5xx', 'Of the answers, by Service in http mode.', 'percentunit', {
+      graph('Share of 5xx', 'Of HTTP responses, by Service in http mode.', 'percentunit', {
         [SERVICE]: `sum by (${BY}) (rate(headgate_listener_http_responses_total{${OF},code="5xx"}${RATE})) / sum by (${BY}) (rate(headgate_listener_http_responses_total{${OF}}${RATE}))`,
       }),
-      graph('Refused connections', 'A second, by source ranges and rate limits, by Service.', 'cps', {
+      graph('Denied connections', 'Per second, by source ranges and rate limits, by Service.', 'cps', {
         [SERVICE]: ratesBy('headgate_listener_denied_connections_total', BY),
       }),
-      graph('Busy', 'Share of its time that HAProxy works, by host.', 'percentunit', {
+      graph('Busy', 'Share of time in which HAProxy works, by host.', 'percentunit', {
         '{{instance}}': `1 - ${ofHost('headgate_haproxy_idle_ratio')}`,
       }),
-      graph('Limits', 'How much of its connections each host and listener uses, at most.', 'percentunit', {
-        '{{instance}}': `${ofHost('headgate_haproxy_open_connections')} / ${ofHost('headgate_haproxy_connection_limit')}`,
-        'fullest listener of {{instance}}': `max by (instance) (headgate_listener_open_connections{${OF}} / headgate_listener_connection_limit{${OF}})`,
-      }),
+      graph(
+        'Limits',
+        'Share of the connection limit in use, of each host and of its fullest listener.',
+        'percentunit',
+        {
+          '{{instance}}': `${ofHost('headgate_haproxy_open_connections')} / ${ofHost('headgate_haproxy_connection_limit')}`,
+          'fullest listener of {{instance}}': `max by (instance) (headgate_listener_open_connections{${OF}} / headgate_listener_connection_limit{${OF}})`,
+        },
+      ),
       graph("HAProxy's memory", 'In its pools, by host.', 'bytes', {
         '{{instance}}': ofHost('headgate_haproxy_pool_allocated_bytes'),
       }),
@@ -136,10 +147,10 @@ export const rows: readonly DashboardRow[] = [
   {
     title: 'Pools and members',
     panels: [
-      graph('Operating status of pools', 'How many are in each status, on the host that has most.', 'short', {
+      graph('Operating status of pools', 'Number in each status, on the host with the most.', 'short', {
         '{{status}}': `max by (status) (headgate_operating_status{${HOST},kind="pool"})`,
       }),
-      graph('Members that take connections', 'By Service, on the host that has fewest.', 'short', {
+      graph('Members that accept connections', 'By Service, on the host with the fewest.', 'short', {
         [SERVICE]: `min by (${BY}) (headgate_pool_active_members{${OF}})`,
       }),
       graph('Queue', 'Connections that wait for a member, by Service.', 'short', {
@@ -147,44 +158,39 @@ export const rows: readonly DashboardRow[] = [
       }),
       graph(
         'Failed connections to members',
-        'A second, by Service; those tried again or elsewhere cost clients nothing.',
+        'Per second, by Service; clients do not notice those that were retried or moved to another member.',
         'cps',
         {
           [`${SERVICE} failed`]: ratesBy('headgate_pool_connection_errors_total', BY),
-          [`${SERVICE} tried again`]: ratesBy('headgate_pool_retries_total', BY),
-          [`${SERVICE} elsewhere`]: ratesBy('headgate_pool_redispatches_total', BY),
+          [`${SERVICE} retried`]: ratesBy('headgate_pool_retries_total', BY),
+          [`${SERVICE} moved`]: ratesBy('headgate_pool_redispatches_total', BY),
         },
       ),
       graph('Time to connect', 'Average of the last 1,024 sessions, by Service.', 's', {
         [SERVICE]: `max by (${BY}) (headgate_pool_connect_time_average_seconds{${OF}})`,
       }),
-      graph('Time to answer', 'Average of the last 1,024 sessions, by Service in http mode.', 's', {
+      graph('Time to the response', 'Average of the last 1,024 sessions, by Service in http mode.', 's', {
         [SERVICE]: `max by (${BY}) (headgate_pool_response_time_average_seconds{${OF}})`,
       }),
-      graph('Sessions of members', 'A second, by address.', 'cps', {
+      graph('Sessions of members', 'Per second, by address.', 'cps', {
         '{{service}} {{address}}': ratesBy('headgate_member_sessions_total', 'service, address'),
       }),
-      graph('Failed checks', 'A second, by member with a health monitor.', 'cps', {
+      graph('Failed checks', 'Per second, by member with a health monitor.', 'cps', {
         '{{service}} {{address}}': ratesBy('headgate_member_check_failures_total', 'service, address'),
       }),
-      graph(
-        'Operating status of members',
-        'How many are in each status, on the host that has most.',
-        'short',
-        {
-          '{{status}}': `max by (status) (headgate_operating_status{${HOST},kind="member"})`,
-        },
-      ),
+      graph('Operating status of members', 'Number in each status, on the host with the most.', 'short', {
+        '{{status}}': `max by (status) (headgate_operating_status{${HOST},kind="member"})`,
+      }),
       {
         title: 'Load balancers',
-        description: 'Each load balancer by its operating status, as each host sees it.',
+        description: 'Each load balancer by its operating status on each host.',
         kind: 'table',
         unit: 'short',
         targets: { '': `headgate_load_balancer_operating_status{${OF}}` },
       },
       {
         title: 'Members',
-        description: 'Each member as each host sees it: 1 while it takes new connections.',
+        description: 'Each member on each host: 1 while it accepts new connections.',
         kind: 'table',
         unit: 'short',
         column: 'up',
@@ -198,13 +204,13 @@ export const rows: readonly DashboardRow[] = [
       graph('Master', '1 on the host that is master of the instance.', 'short', {
         '{{instance}} {{vrrp_instance}}': `headgate_vrrp_state{${HOST},state="master"}`,
       }),
-      graph('Priority', 'With what lowers the host.', 'short', {
+      graph('Priority', 'The priority in force.', 'short', {
         '{{instance}} {{vrrp_instance}}': ofHost('headgate_vrrp_priority'),
       }),
-      graph('VIPs', 'That go with the instance, by host: the same on both.', 'short', {
+      graph('VIPs', 'VIPs of the instance, by host: the same on both.', 'short', {
         '{{instance}} {{vrrp_instance}}': ofHost('headgate_vrrp_vips'),
       }),
-      graph('Advertisements', 'A second: the master sends, the backup receives.', 'pps', {
+      graph('Advertisements', 'Per second: the master sends, the backup receives.', 'pps', {
         '{{instance}} {{vrrp_instance}} sent': rateOfHost(
           'headgate_vrrp_advertisements_sent_total',
           'instance, vrrp_instance',
@@ -214,11 +220,11 @@ export const rows: readonly DashboardRow[] = [
           'instance, vrrp_instance',
         ),
       }),
-      graph('The peer', '1 while it is heard, and while it could take over.', 'short', {
-        '{{instance}} hears {{peer}}': ofHost('headgate_pair_peer_heard'),
+      graph('The peer', '1 while it sends reports, and while it can take over.', 'short', {
+        '{{instance}}: {{peer}} sends reports': ofHost('headgate_pair_peer_heard'),
         '{{instance}}: {{peer}} is ready': ofHost('headgate_pair_peer_ready'),
       }),
-      graph('Parity', '1 while the peer wants and serves the same.', 'short', {
+      graph('Parity', '1 while the peer has the same desired and the same running state.', 'short', {
         '{{instance}} {{of}}': ofHost('headgate_pair_parity'),
       }),
       graph('Lowered', '1 for each reason that lowers a host.', 'short', {
@@ -226,14 +232,14 @@ export const rows: readonly DashboardRow[] = [
       }),
       graph(
         'Two masters',
-        '1 while another master is heard, and how many instances have two by what the agents tell.',
+        '1 while another master sends advertisements, and the number of instances with two masters by the reports of the agents.',
         'short',
         {
-          '{{instance}} {{vrrp_instance}} hears another': ofHost('headgate_vrrp_rival'),
+          '{{instance}} {{vrrp_instance}} receives another': ofHost('headgate_vrrp_rival'),
           '{{instance}} and {{peer}}': ofHost('headgate_pair_two_masters'),
         },
       ),
-      graph('Certificate', 'Time left to the certificate of the pair.', 's', {
+      graph('Certificate', 'Time until the certificate of the pair expires.', 's', {
         '{{instance}}': `${ofHost('headgate_pair_credentials_expiry_timestamp_seconds')} - time()`,
       }),
     ],
@@ -249,33 +255,28 @@ export const rows: readonly DashboardRow[] = [
         p50: quantile(0.5, 'headgate_ack_duration_seconds'),
         p99: quantile(0.99, 'headgate_ack_duration_seconds'),
       }),
-      graph('Plans', 'A second, by what they need.', 'cps', {
+      graph('Plans', 'Per second, by what they need.', 'cps', {
         '{{kind}}': rateOfHost('headgate_plans_total', 'kind'),
       }),
-      graph('Reloads', 'A second, by reason and result.', 'cps', {
+      graph('Reloads', 'Per second, by reason and result.', 'cps', {
         '{{reason}} {{result}}': rateOfHost('headgate_haproxy_reloads_total', 'reason, result'),
       }),
-      graph('Runtime commands', 'A second, by kind.', 'cps', {
+      graph('Runtime commands', 'Per second, by kind.', 'cps', {
         '{{command}}': rateOfHost('headgate_haproxy_commands_total', 'command'),
       }),
-      graph(
-        'Waiting',
-        'Changes for the loop, servers to be deleted, reloads that are due, old workers.',
-        'short',
-        {
-          '{{instance}} changes': ofHost('headgate_waiting_changes'),
-          '{{instance}} servers to delete': ofHost('headgate_haproxy_servers_to_delete'),
-          '{{instance}} reload due': ofHost('headgate_haproxy_reload_due'),
-          '{{instance}} old workers': ofHost('headgate_haproxy_old_workers'),
-        },
-      ),
-      graph('Repairs', 'A second, by what was found different.', 'cps', {
+      graph('Waiting', 'Changes for the loop, servers to delete, due reloads, old workers.', 'short', {
+        '{{instance}} changes': ofHost('headgate_waiting_changes'),
+        '{{instance}} servers to delete': ofHost('headgate_haproxy_servers_to_delete'),
+        '{{instance}} reload due': ofHost('headgate_haproxy_reload_due'),
+        '{{instance}} old workers': ofHost('headgate_haproxy_old_workers'),
+      }),
+      graph('Repairs', 'Per second, by what was repaired.', 'cps', {
         '{{instance}} {{what}}': rateOfHost('headgate_repairs_total', 'instance, what'),
       }),
-      graph('Events', 'Changes of objects a second, by source.', 'cps', {
+      graph('Events', 'Changes of objects per second, by source.', 'cps', {
         '{{source}}': rateOfHost('headgate_events_total', 'source'),
       }),
-      graph('State on disk', '1 while the desired state can be written.', 'short', {
+      graph('State on disk', '1 while the desired state is on disk.', 'short', {
         '{{instance}}': ofHost('headgate_state_persisted'),
       }),
     ],
@@ -283,23 +284,28 @@ export const rows: readonly DashboardRow[] = [
   {
     title: 'Cluster and addresses',
     panels: [
-      graph('The API server', '1 while changes of the kind are heard of.', 'short', {
+      graph('The API server', '1 while the agent receives changes of the kind.', 'short', {
         '{{instance}} {{kind}}': ofHost('headgate_api_connected'),
       }),
-      graph('Who writes to the cluster', '1 on the one agent that does.', 'short', {
+      graph('Leader', '1 on the agent that writes to the cluster.', 'short', {
         '{{instance}}': ofHost('headgate_leader'),
       }),
-      graph('Writes of Services', 'A second, by result.', 'cps', {
+      graph('Writes of Services', 'Per second, by result.', 'cps', {
         '{{result}}': rateOfHost('headgate_status_writes_total', 'result'),
       }),
-      graph('Address pools', 'Addresses by what has become of them.', 'short', {
+      graph('Address pools', 'Addresses by state.', 'short', {
         '{{pool}} {{family}} {{state}}': `max by (pool, family, state) (${ofHost('headgate_address_pool_addresses')})`,
       }),
-      graph('Claims and provisioning', 'What is yet to be kept, and to be carried out.', 'short', {
-        '{{instance}} claims': ofHost('headgate_unkept_claims'),
-        '{{instance}} requests': ofHost('headgate_provisioner_pending'),
-      }),
-      graph('Problems', 'What authors of objects have to mend, by reason.', 'short', {
+      graph(
+        'Claims and provisioning',
+        'Claims not saved yet, and open requests to the provisioner.',
+        'short',
+        {
+          '{{instance}} claims': ofHost('headgate_unkept_claims'),
+          '{{instance}} requests': ofHost('headgate_provisioner_pending'),
+        },
+      ),
+      graph('Problems', 'Problems that authors of objects must fix, by reason.', 'short', {
         '{{reason}}': `max by (reason) (${ofHost('headgate_problems')})`,
       }),
     ],
@@ -310,22 +316,22 @@ export const rows: readonly DashboardRow[] = [
       graph('Processor', 'Share of a core.', 'percentunit', {
         '{{instance}}': rateOfHost('headgate_process_cpu_seconds_total', 'instance'),
       }),
-      graph('Memory', 'Resident, and of it the JavaScript heap.', 'bytes', {
+      graph('Memory', 'Resident memory, and the JavaScript heap in it.', 'bytes', {
         '{{instance}} resident': ofHost('headgate_process_resident_memory_bytes'),
         '{{instance}} heap': ofHost('headgate_nodejs_heap_size_used_bytes'),
       }),
-      graph('Event loop', 'How late a timer is that goes off once a second.', 's', {
+      graph('Event loop', 'Delay of a timer that is due once a second.', 's', {
         '{{instance}} p99': ofHost('headgate_nodejs_eventloop_lag_p99_seconds'),
         '{{instance}} max': ofHost('headgate_nodejs_eventloop_lag_max_seconds'),
       }),
-      graph('Scrapes', 'How long they take, and how old the figures of HAProxy are.', 's', {
+      graph('Scrapes', 'Duration, and the age of the metrics of HAProxy.', 's', {
         '{{instance}}': `scrape_duration_seconds{job="headgate",${HOST}}`,
-        '{{instance}} age of the figures': ofHost('headgate_haproxy_statistics_age_seconds'),
+        '{{instance}} age': ofHost('headgate_haproxy_statistics_age_seconds'),
       }),
-      graph('Garbage collection', 'Share of the time.', 'percentunit', {
+      graph('Garbage collection', 'Share of time.', 'percentunit', {
         '{{instance}} {{kind}}': rateOfHost('headgate_nodejs_gc_duration_seconds_sum', 'instance, kind'),
       }),
-      graph('File descriptors', 'Open, of the agent.', 'short', {
+      graph('File descriptors', 'Open descriptors of the agent.', 'short', {
         '{{instance}}': ofHost('headgate_process_open_fds'),
       }),
     ],

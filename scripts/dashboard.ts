@@ -1,10 +1,10 @@
-// Arranges the panels of dashboard-rows.ts and writes the JSON that Grafana imports. Pure.
+// The Grafana dashboard: places the panels of dashboard-rows.ts, and returns the JSON that Grafana imports. Pure.
 // https://grafana.com/docs/grafana/latest/visualizations/dashboards/build-dashboards/view-dashboard-json-model/
 
 import type { DashboardPanel } from './dashboard-panel.ts';
 import { rows } from './dashboard-rows.ts';
 
-/** Older and newer versions of Grafana import this version too. */
+/** Of the current Grafana, which accepts older versions, too; older Grafana accepts this version. */
 const SCHEMA_VERSION = 42;
 const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
 const COLUMNS = 24;
@@ -38,8 +38,8 @@ function dashboard(): object {
 }
 
 /**
- * Marks in every graph the time at which a host became master. The range is three minutes, because an increase needs two
- * samples, which can be a minute apart.
+ * A mark in every graph at the time when a host became master. Over three minutes, because an increase needs two samples,
+ * which may be a minute apart.
  */
 function failovers(): object {
   return {

@@ -1,8 +1,9 @@
 // The manual pages headgate(8) and headgate.yaml(5), built from the usage texts and the table of settings. Pure.
 
-import { exitStatus, usages } from '../agent/cli/usage.ts';
+import { commands, exitStatus } from '../agent/cli/cli.ts';
 import { defaultInWords, flagExample, plain } from '../agent/settings/help.ts';
-import { allSettings, changeInWords, groups, type Setting, variableOf } from '../agent/settings/table.ts';
+import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
+import { changeInWords } from './settings-page.ts';
 
 export interface ManualDate {
   readonly version: string;
@@ -17,7 +18,7 @@ export function commandPage({ version, date }: ManualDate): string {
     section('NAME', text('headgate - load-balancer agent for Kubernetes Services')),
     section(
       'SYNOPSIS',
-      ...usages.flatMap(({ command }) => [`.B headgate`, text(command), '.br']),
+      ...commands.flatMap(({ usage }) => [`.B headgate`, text(usage), '.br']),
       '.B headgate',
       text('help | version'),
     ),
@@ -31,7 +32,7 @@ export function commandPage({ version, date }: ManualDate): string {
         'HAProxy and keepalived run in their own units, so stopping, killing or upgrading the agent does not affect traffic.',
       ),
     ),
-    section('COMMANDS', ...usages.flatMap(({ command, purpose }) => entry(command, [purpose]))),
+    section('COMMANDS', ...commands.flatMap(({ usage, purpose }) => entry(usage, [purpose]))),
     section(
       'OPTIONS',
       text('The flags are described in'),

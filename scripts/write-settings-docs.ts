@@ -1,6 +1,6 @@
 // Writes docs/settings.md from the table of settings, or checks it with --check.
 
-import { settingsDocument } from '../agent/settings/help.ts';
+import { settingsPage } from './settings-page.ts';
 import { writeDocument } from './write-document.ts';
 
-writeDocument('docs/settings.md', settingsDocument());
+writeDocument('docs/settings.md', settingsPage());

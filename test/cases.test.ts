@@ -1,5 +1,5 @@
-// Golden cases: cases/*.txt hold manifests, the haproxy.cfg they become, and the problems they have, if any.
-// Each file is also shown to the real HAProxy.
+// Golden cases: cases/*.txt have manifests, their haproxy.cfg, and their problems, if any. The real HAProxy checks each
+// configuration.
 
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const CONTEXT: RenderContext = {
   aclId: new AclIds().idOf,
 };
 
-/** The configuration and the problems, as they stand in the case. */
+/** The configuration and the problems in the form of the case. */
 async function rendered(
   objects: readonly KubernetesObject[],
   settings: Partial<TranslateSettings>,
@@ -65,7 +65,7 @@ const golden = test.macro(async (t, file: CaseFile) => {
 
 for (const file of readCases(new URL('cases/', import.meta.url))) test(`Case: ${file.title}`, golden, file);
 
-withOpenssl('What a pair, a user and a number of threads add to the file gives no warning', async (t) => {
+withOpenssl('A configuration with a pair, a user and threads gives no warning', async (t) => {
   const folder = await temporaryFolder(t);
   const ends = { address: '127.0.0.1', peerAddress: '::1', port: 17_090 };
   const tables = sharedTables(ends, '', join(folder, 'haproxy.cfg'));
@@ -78,7 +78,7 @@ withOpenssl('What a pair, a user and a number of threads add to the file gives n
   await isTakenWithoutWarning(t, folder, config);
 });
 
-test('The same objects in another order become the same file', async (t) => {
+test('The same objects in another order give the same file', async (t) => {
   for (const { parts } of readCases(new URL('cases/', import.meta.url))) {
     const [manifests = ''] = parts;
     const objects = objectsOf(manifests);
@@ -93,10 +93,10 @@ async function temporaryFolder(t: ExecutionContext): Promise<string> {
   return folder;
 }
 
-/** Warnings count as errors: what one version warns of, the next one refuses. */
+/** Warnings count as errors, because the next version refuses what one version warns of. */
 async function isTakenWithoutWarning(t: ExecutionContext, folder: string, config: string): Promise<void> {
   const path = join(folder, 'haproxy.cfg');
-  // HAProxy warns where the file is missing that the agent keeps there for it.
+  // HAProxy warns if this file, which the agent writes, is missing.
   const serverState = join(folder, 'servers.state');
   await writeFile(serverState, '1\n');
   await writeFile(path, config.replace(CONTEXT.serverState, serverState));

@@ -1,5 +1,5 @@
-// No object, however hostile, stops the agent, gives a configuration with a line that the model does not hold, or one
-// that HAProxy does not take.
+// No hostile object stops the agent, adds a line to the configuration that the model does not have, or makes HAProxy
+// refuse the configuration.
 
 import { ok, strictEqual } from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -58,7 +58,7 @@ const NUMBER = String.raw`\d{1,10}`;
 const HOST = '[A-Za-z0-9.-]{1,253}';
 const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER}| check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
-/** Every line that a load balancer can have, after the global part. */
+/** Every line that the sections of a load balancer can have. */
 const LINES = [
   '',
   String.raw`\.if version_before\(2\.8\)`,
@@ -93,7 +93,7 @@ const LINES = [
   `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
 ].map((line) => new RegExp(`^${line}$`));
 
-test('Hostile objects give only lines that the model holds, in a file that HAProxy takes', async (t) => {
+test('Hostile objects give only lines of the model, in a file that HAProxy accepts', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-hostile-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'haproxy.cfg');
@@ -114,8 +114,8 @@ test('Hostile objects give only lines that the model holds, in a file that HAPro
     for (const loadBalancer of model.loadBalancers.values()) commandsArePlain(loadBalancer);
     listeners += servedOf(model).length;
   });
-  // Neither shrunk nor printed: at a "constructor" of such objects fast-check's report ends in an error of its own, and the
-  // first one would be lost.
+  // Without shrinking and printing, because fast-check's report fails for objects with a "constructor" and hides the
+  // first error.
   const { failed, seed, counterexamplePath, errorInstance } = await fc.check(property, {
     numRuns: 40,
     endOnFailure: true,
@@ -124,7 +124,7 @@ test('Hostile objects give only lines that the model holds, in a file that HAPro
   t.true(listeners > 200, 'Enough of them come through to be worth looking at');
 });
 
-/** The file of a model, after a look at each line. */
+/** The configuration of a model, after a check of each line. */
 async function rendered(model: DesiredState): Promise<string> {
   const { chunks, structure } = await configText(inFileOrder(model.loadBalancers), CONTEXT);
   const text = chunks.join('');
@@ -180,7 +180,7 @@ function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, po
   ]);
 }
 
-/** What goes to people, logs and Events is one line of bounded length, too. */
+/** Messages for people, logs and Events are also lines of bounded length. */
 function isPlain({ object, message }: Problem): void {
   for (const text of [object, message]) {
     ok(!/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text), JSON.stringify(text));
@@ -190,7 +190,7 @@ function isPlain({ object, message }: Problem): void {
 
 const OLDEST = capabilitiesOf(parseVersion('2.6.12'));
 
-/** What the socket gets when all members and clients of a load balancer come, and when all go. */
+/** The commands for the socket if all members and clients of a load balancer are added, and if all are removed. */
 function commandsArePlain(loadBalancer: LoadBalancer): void {
   const listeners = loadBalancer.listeners.map((listener) => ({
     ...listener,
@@ -212,7 +212,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-test('Names that every JavaScript object has are names like others', (t) => {
+test('Names of Object.prototype are ordinary names', (t) => {
   const json = `{
     "apiVersion": "v1", "kind": "Service",
     "metadata": {

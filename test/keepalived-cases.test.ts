@@ -8,7 +8,7 @@ import ava from 'ava';
 import { parseYamlDocuments } from '../agent/base/yaml.ts';
 import { vrrp } from '../agent/settings/vrrp.ts';
 import { keepalivedPaths } from '../agent/vips/keepalived/paths.ts';
-import { checkConfig } from '../agent/vips/keepalived/process/process.ts';
+import { checkConfig } from '../agent/vips/keepalived/process.ts';
 import { renderKeepalived } from '../agent/vips/keepalived/render.ts';
 import { requires } from './support/basics/requirements.ts';
 import { TestNetwork } from './support/host/namespaces.ts';

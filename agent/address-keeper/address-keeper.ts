@@ -1,6 +1,5 @@
-// Who has which address of the pools: takes what changes of pools, claims, Services and the lead, has addresses.ts
-// decide, and has the claims kept (kept-claims.ts) before anybody is told of an address.
-// Owns the stores, the provisioner and a timer; large decisions are made in slices.
+// Keeps the addresses of the pools: collects changes of pools, claims, Services and the leader for the next decision
+// (decision-loop.ts), and stores the claims (kept-claims.ts) before an address is published. Owns all of these parts.
 
 import { join } from 'node:path';
 import {
@@ -10,17 +9,18 @@ import {
   type AddressesOutcome,
   type AddressRequest,
 } from '../addresses/addresses.ts';
-import { Slice } from '../base/slice.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
+import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PoolAddresses } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
-import { Provisioning } from './address-provisioning.ts';
+import { Provisioning, type ProvisioningMetrics } from './address-provisioning.ts';
 import { type AddressStatus, poolStatuses } from './address-status.ts';
 import { askedAddress, type PoolsView } from './asked-address.ts';
+import { DecisionLoop } from './decision-loop.ts';
 import { type ClaimHome, KeptClaims } from './kept-claims.ts';
 import { PoolReports } from './pool-reports.ts';
 
@@ -31,13 +31,13 @@ export interface AddressKeeperOptions {
   readonly settings: AddressSettings;
   readonly translating: TranslateSettings;
   readonly api: KubernetesApi | undefined;
-  /** Asked at each change: it is not known before the API server has answered, and may be another one later. */
+  /** Read at each change: it is unknown before the API server has answered, and may change later. */
   readonly home: () => ClaimHome;
-  /** The agent that writes to the cluster gives its addresses; undefined without a cluster. */
+  /** The agent that writes to the cluster also decides on addresses; undefined without a cluster. */
   readonly writers: AddressWriters | undefined;
-  /** These have other addresses now. */
+  /** The addresses of these Services have changed. */
   readonly onChanged: (services: Iterable<string>) => void;
-  /** The claim of this Service is kept: its address may be told. */
+  /** The claim of this Service is stored: its address may be published. */
   readonly onKept: (service: string) => void;
   readonly onProblems: (problems: readonly Problem[]) => void;
   readonly log: Log;
@@ -46,27 +46,21 @@ export interface AddressKeeperOptions {
 
 export interface AddressWriters {
   readonly isLeader: boolean;
-  /** The API server lets no agent with these rights write. */
+  /** The API server does not permit this agent to take the Lease. */
   readonly isBarred: boolean;
   onLeader(callback: () => void): void;
   readonly services: {
-    /** Resolves with true once an address may be taken for the Service. */
+    /** Resolves with true when the Service has the finalizer, so that it may get an address. */
     requestFinalizer(service: string, uid: string): Promise<boolean>;
   };
 }
 
 export type AddressSettings = Pick<Settings, 'pools' | 'releaseAfter' | 'provisioner' | 'stateDir'>;
 
-export interface AddressMetrics {
-  claimWritten(result: 'done' | 'conflict' | 'failed'): void;
-  provisioned(action: 'assign' | 'release', result: 'done' | 'failed'): void;
-}
+export type AddressMetrics = ClaimWriterMetrics & ProvisioningMetrics;
 
 /** Below the state directory. */
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
-/** Milliseconds: the longest that a timer takes. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
   readonly #addresses = new Addresses();
@@ -74,34 +68,29 @@ export class AddressKeeper {
   readonly #reports: PoolReports;
   #settings: AddressSettings;
   #translating: TranslateSettings;
-  #provisioning: Provisioning | undefined;
-  /** What a Service was when it was looked at last. */
+  readonly #provisioning: Provisioning;
+  readonly #loop: DecisionLoop;
+  /** The last version of each Service that was decided on. */
   readonly #seen = new Map<string, object | undefined>();
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
   #leads = false;
-  #hasPools = false;
-
-  /** What has changed and has to be decided. */
-  readonly #services = new Set<string>();
-  readonly #claims = new Set<string>();
-  #overruling: AddressClaim[] = [];
-  #poolsChanged = false;
+  /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
-  #isDue = false;
-  #isStarted = false;
-  #isWorking = false;
-  #isClosed = false;
-  /** Where assign() waits for the answer. */
-  #answer: Set<string> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #hasPools = false;
 
   constructor(options: AddressKeeperOptions) {
     this.#options = options;
     this.#settings = options.settings;
     this.#translating = options.translating;
-    const { writers } = options;
+    const { writers, log, metrics, onChanged } = options;
     const isLeader = (): boolean => writers?.isLeader ?? false;
+    this.#loop = new DecisionLoop({
+      addresses: this.#addresses,
+      next: () => this.#next(),
+      apply: (outcome, change) => this.#apply(outcome, change.pools !== undefined),
+      onChanged,
+    });
     this.#kept = new KeptClaims({
       ...options,
       isLeader,
@@ -109,77 +98,77 @@ export class AddressKeeper {
       addresses: this.#addresses,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
       onOverruled: (claim) => {
-        this.#overruling.push(claim);
-        void this.#work();
+        this.#loop.changes.overruling.push(claim);
+        void this.#loop.run();
       },
       onKept: (name, claim) => this.#onKept(name, claim),
     });
     this.#reports = new PoolReports({ ...options, isLeader, addresses: this.#addresses });
+    this.#provisioning = new Provisioning({
+      log,
+      metrics,
+      claimsOn: (address) => this.#addresses.claimsOn(address),
+      onProblem: (service) => {
+        this.#reportProblems();
+        onChanged([service]);
+      },
+    });
     writers?.onLeader(() => this.take());
   }
 
-  /** Everything that there is has to be in the cluster by now. Resolves when all of it is decided. */
+  /** Called after all objects are in the cluster. Resolves when everything is decided. */
   async start(): Promise<void> {
     const { claims, problems } = await this.#kept.read();
     this.#fileProblems = problems;
     this.#addresses.update({ claims: { upserted: claims } }, Date.now());
-    for (const { key } of this.#options.cluster.claims()) this.#claims.add(key);
-    this.#lookAtEverything();
-    this.#isStarted = true;
-    await this.#work();
+    for (const { key } of this.#options.cluster.claims()) this.#loop.changes.claims.add(key);
+    this.#reviewAll();
+    await this.#loop.start();
   }
 
-  /** Pools and claims that have changed; or the lead, or where claims belong. */
+  /** Pools and claims have changed; or the leader, or the home of claims. */
   take(
     { poolsChanged, claims }: Pick<Differences, 'poolsChanged' | 'claims'> = {
       poolsChanged: false,
       claims: new Set(),
     },
   ): void {
-    if (poolsChanged) this.#lookAtEverything();
-    for (const name of claims) this.#claims.add(name);
-    void this.#work();
+    if (poolsChanged) this.#reviewAll();
+    for (const name of claims) this.#loop.changes.claims.add(name);
+    void this.#loop.run();
   }
 
-  /** All that is wrong now with objects of the API. */
+  /** All present problems with objects of the API. */
   cannotRead(problems: readonly Problem[]): void {
     this.#reports.cannotRead(problems);
   }
 
-  /**
-   * Brings what these Services have to what they ask for now, and returns those that have other addresses: at once,
-   * unless something large is being decided; then `onChanged` tells.
-   */
+  /** Decides on these Services and gives those whose addresses have changed; during a large decision `onChanged` does later. */
   assign(services: Iterable<string>): ReadonlySet<string> {
     for (const key of services) {
       const service = this.#options.cluster.service(key);
-      if (this.#seen.get(key) !== service) this.#services.add(key);
+      if (this.#seen.get(key) !== service) this.#loop.changes.services.add(key);
     }
-    if (this.#services.size === 0) return new Set();
-    const answer = new Set<string>();
-    this.#answer = answer;
-    void this.#work();
-    this.#answer = undefined;
-    return answer;
+    return this.#loop.changes.services.size === 0 ? new Set() : this.#loop.runNow();
   }
 
-  /** What the Service has of the pools; undefined for one that has the addresses that it names itself. */
+  /** The Service's addresses of the pools; undefined if it has the addresses that it names itself. */
   readonly ofPools = (key: string): PoolAddresses | undefined => {
     const assignment = this.#addresses.assignment(key);
     if (assignment === undefined) return undefined;
     const { addresses } = assignment;
-    // What people know already is served until whoever gives the addresses has decided.
+    // A published address is served until the leader has decided.
     const published = this.#options.cluster.service(key)?.statusIPs ?? [];
     if (!this.#leads && addresses.length === 0 && published.length > 0)
       return { addresses: published.map((address) => ({ address, ports: [] })), problems: [] };
-    const failed = this.#provisioning?.problemsOf(key) ?? [];
+    const failed = this.#provisioning.problemsOf(key);
     return {
       addresses,
       problems: failed.length === 0 ? assignment.problems : [...assignment.problems, ...failed],
     };
   };
 
-  /** The addresses of the Service may be told: whatever happens now, it has them. */
+  /** All claims of the Service are stored: its addresses may be published. */
   isKept(key: string): boolean {
     return this.#addresses
       .claimsOf(key)
@@ -187,15 +176,15 @@ export class AddressKeeper {
   }
 
   configure(settings: AddressSettings, translating: TranslateSettings): void {
-    const isOther = settings.provisioner !== this.#settings.provisioner;
+    const hasOtherProgram = settings.provisioner !== this.#settings.provisioner;
     this.#settings = settings;
     this.#translating = translating;
-    if (isOther) this.#provision();
-    this.#lookAtEverything();
-    void this.#work();
+    if (hasOtherProgram) this.#restartProvisioning();
+    this.#reviewAll();
+    void this.#loop.run();
   }
 
-  /** Of pools, of the file of claims, and of addresses that could not be released. */
+  /** Of pools, of the claims file, and of addresses that could not be released. */
   get problems(): readonly Problem[] {
     return this.#problems;
   }
@@ -203,7 +192,7 @@ export class AddressKeeper {
   status(): AddressStatus {
     const { home, unkept, fault } = this.#kept;
     const faults = [
-      fault && `Claims cannot be kept: ${fault}`,
+      fault && `Claims cannot be stored: ${fault}`,
       this.#leads && this.#reports.fault && `The status of pools cannot be written: ${this.#reports.fault}`,
     ];
     return {
@@ -211,87 +200,59 @@ export class AddressKeeper {
       leading: this.#leads,
       pools: poolStatuses(this.#addresses),
       unkept,
-      provisioning: this.#provisioning?.pending ?? 0,
+      provisioning: this.#provisioning.pending,
       fault: faults.filter(Boolean).join('; '),
     };
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#provisioning?.close();
+    this.#loop.close();
+    this.#provisioning.close();
     await this.#reports.close();
     await this.#kept.close();
   }
 
-  #lookAtEverything(): void {
-    this.#poolsChanged = true;
-    for (const { key } of this.#options.cluster.services()) this.#services.add(key);
+  #reviewAll(): void {
+    const { changes } = this.#loop;
+    changes.havePoolsChanged = true;
+    for (const { key } of this.#options.cluster.services()) changes.services.add(key);
   }
 
-  /** Decides until there is nothing left to decide; done when it returns unless it is much. */
-  async #work(): Promise<void> {
-    if (this.#isWorking || !this.#isStarted || this.#isClosed) return;
-    this.#isWorking = true;
-    for (let change = this.#next(); change !== undefined; change = this.#next()) {
-      const steps = this.#addresses.steps(change, Date.now());
-      const slice = new Slice();
-      let step = steps.next();
-      while (!step.done) {
-        if (slice.isOver) {
-          this.#answer = undefined;
-          await slice.breathe();
-        }
-        step = steps.next();
-      }
-      this.#carryOut(step.value, change.pools !== undefined);
-    }
-    this.#isWorking = false;
-    this.#arm();
-  }
-
-  /** undefined where there is nothing to decide. */
+  /** undefined if there is nothing to decide. */
   #next(): AddressesChange | undefined {
     const { cluster, home: homeNow, writers } = this.#options;
     const home = homeNow();
-    // When the cluster becomes the home what it has counts, whoever leads: a file is of some day before.
+    // When the cluster becomes the home, its claims overrule even the leader's, which come from an older file.
     const isNew = home !== this.#kept.home;
     const isAlone = home === 'file' && (writers?.isBarred ?? true);
     const mayLead = home === 'file' || (home === 'cluster' && !isNew);
     const leads = isAlone || (mayLead && (writers?.isLeader ?? false));
     const hasTurned = this.#kept.turn(home, leads);
-    // A file is seen by no other host. Who leads knows better than a status, which comes later, but for what was before.
+    // Other hosts cannot see a claims file. The leader overrules statuses, which come later, except those before its lead.
     const byStatus = home === 'file' && !isAlone && (!leads || hasTurned);
     if (hasTurned) {
       this.#leads = leads;
       this.#hasTurned = true;
-      for (const { key } of cluster.claims()) this.#claims.add(key);
+      for (const { key } of cluster.claims()) this.#loop.changes.claims.add(key);
     }
-    const hasNews = this.#services.size > 0 || this.#claims.size > 0 || this.#overruling.length > 0;
-    if (!this.#hasTurned && !hasNews && !this.#poolsChanged && !this.#isDue) return undefined;
+    if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
-    const { upserted, removed } = this.#kept.observed(this.#claims);
-    const overruling = this.#overruling;
-    for (const name of this.#claims) {
-      // A Service that has claims asks, even where there is no pool any more.
+    const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
+    const { upserted, removed } = this.#kept.observed(claims);
+    for (const name of claims) {
+      // The Service of a claim is decided again, even without any pool.
       for (const claim of [this.#addresses.claim(name), cluster.claim(name)?.claim]) {
         if (claim === undefined) continue;
         this.#reports.touch(claim.address);
-        if (claim.service !== '') this.#services.add(claim.service);
+        if (claim.service !== '') services.add(claim.service);
       }
     }
-    const pools = this.#poolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
+    const pools = havePoolsChanged ? [...this.#settings.pools, ...cluster.pools()] : undefined;
     if (pools !== undefined) this.#hasPools = pools.length > 0;
-    const services = [...this.#services];
     if (home !== 'file' && !leads && !isNew && this.#kept.unkept > 0) {
       for (const key of services)
-        if (this.#request(key) === undefined) removed.push(...this.#kept.forgotten(key));
+        if (this.#request(key) === undefined) removed.push(...this.#kept.forget(key));
     }
-    this.#services.clear();
-    this.#claims.clear();
-    this.#overruling = [];
-    this.#poolsChanged = false;
-    this.#isDue = false;
     return {
       ...(pools === undefined ? {} : { pools }),
       releaseAfter: this.#settings.releaseAfter,
@@ -302,7 +263,7 @@ export class AddressKeeper {
     };
   }
 
-  *#requests(services: readonly string[]): Generator<readonly [string, AddressRequest | undefined]> {
+  *#requests(services: Iterable<string>): Generator<readonly [string, AddressRequest | undefined]> {
     for (const key of services) {
       const service = this.#options.cluster.service(key);
       if (service === undefined) this.#seen.delete(key);
@@ -323,75 +284,46 @@ export class AddressKeeper {
     return askedAddress(cluster.service(key), this.#translating, view);
   }
 
-  #carryOut({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): void {
+  #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): ReadonlySet<string> {
     this.#kept.change(claimChanges.map(({ claim }) => claim));
     for (const { claim } of claimChanges) this.#reports.touch(claim.address);
     const moved = new Set(changed);
-    if (this.#hasTurned) {
-      this.#hasTurned = false;
+    const hasTurned = this.#hasTurned;
+    this.#hasTurned = false;
+    if (hasTurned) {
       this.#reports.lead(this.#leads && this.#kept.home === 'cluster');
-      // Who leads next has another word on what went wrong with the program.
-      for (const service of this.#provisioning?.services() ?? []) moved.add(service);
-      this.#provision();
-      this.#tellProblems();
-      // Those that have what their status says, or had.
+      // The problems of the program end with the lead.
+      for (const service of this.#provisioning.problems().keys()) moved.add(service);
+      this.#restartProvisioning();
+      // Their published addresses count or cease to count.
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);
-      this.#reports.tellAll(this.#options.cluster.pools());
     }
-    if (hasNewPools) this.#reports.tellAll(this.#options.cluster.pools());
-    this.#reports.tell();
-    if (hasNewPools) this.#tellProblems();
-    if (moved.size === 0) return;
-    if (this.#answer === undefined) this.#options.onChanged(moved);
-    else for (const key of moved) this.#answer.add(key);
+    if (hasTurned || hasNewPools) {
+      this.#reportProblems();
+      this.#reports.writeAll(this.#options.cluster.pools());
+    }
+    this.#reports.write();
+    return moved;
   }
 
-  /** Begins anew: who leads tells the program everything. */
-  #provision(): void {
-    this.#provisioning?.close();
-    this.#provisioning = undefined;
-    const { provisioner: program } = this.#settings;
-    if (!this.#leads || program === '') return;
-    const { log, metrics, onChanged } = this.#options;
-    this.#provisioning = new Provisioning({
-      program,
-      log,
-      metrics,
-      claimsOn: (address) => this.#addresses.claimsOn(address),
-      onProblem: (service) => {
-        this.#tellProblems();
-        onChanged([service]);
-      },
-    });
-    for (const claim of this.#addresses.claims())
-      if (this.#kept.has(claim.name)) this.#provisioning.kept(claim.name, claim);
+  #restartProvisioning(): void {
+    const stored = [...this.#addresses.claims()].filter(({ name }) => this.#kept.has(name));
+    this.#provisioning.restart(this.#leads ? this.#settings.provisioner : '', stored);
   }
 
   #onKept(name: string, claim: AddressClaim | undefined): void {
-    this.#provisioning?.kept(name, claim);
+    this.#provisioning.stored(name, claim);
     if (claim !== undefined && claim.heldUntil === 0) this.#options.onKept(claim.service);
   }
 
-  #tellProblems(): void {
-    // Those of Services that are there are in their load balancers.
+  #reportProblems(): void {
     const { cluster, onProblems } = this.#options;
-    const ofGone = (this.#provisioning?.problems() ?? []).filter(
-      ({ object }) => cluster.service(object.slice('Service '.length)) === undefined,
+    // A load balancer has the problems of its Service.
+    const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
+      cluster.service(service) === undefined ? problems : [],
     );
     this.#problems = [...this.#addresses.poolProblems(), ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
-  }
-
-  /** For the end of the next address that is kept for a Service that is gone. */
-  #arm(): void {
-    clearTimeout(this.#timer);
-    const next = this.#addresses.nextExpiry();
-    if (next === Number.POSITIVE_INFINITY || this.#isClosed) return;
-    const wait = Math.min(Math.max(0, next - Date.now()), LONGEST_TIMER);
-    this.#timer = setTimeout(() => {
-      this.#isDue = true;
-      void this.#work();
-    }, wait).unref();
   }
 }

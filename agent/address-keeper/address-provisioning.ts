@@ -1,6 +1,5 @@
-// Keeps the operator's program (provisioner.ts) told of who has which address: of every address that is in use when this
-// host begins to lead, then of each that is given or released once the store of claims has it so.
-// Owns the provisioner; what goes wrong is a Problem of the Service.
+// Reports to the operator's program (provisioner.ts) which Service has which address: all claims when this host becomes the
+// leader, then each address that is given or released, as soon as the store of claims has the change.
 
 import type { Log } from '../host/log.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
@@ -8,7 +7,6 @@ import type { Problem } from '../model/load-balancer.ts';
 import { Provisioner, type ProvisionRequest } from './provisioner.ts';
 
 export interface ProvisioningOptions {
-  readonly program: string;
   readonly log: Log;
   readonly metrics: ProvisioningMetrics;
   /** All claims on an address. */
@@ -23,67 +21,74 @@ export interface ProvisioningMetrics {
 
 export class Provisioning {
   readonly #options: ProvisioningOptions;
-  readonly #provisioner: Provisioner;
-  /** Name of a claim → what has been asked for it, by this host or (not `isAssigned`) by who led before. */
-  readonly #told = new Map<string, { readonly request: ProvisionRequest; readonly isAssigned: boolean }>();
-  /** Service → address → what failed. */
-  readonly #problems = new Map<string, Map<string, Problem>>();
+  /** undefined if this host is not the leader, or the settings name no program. */
+  #provisioner: Provisioner | undefined;
+  /** Name of a claim → the last request for it, of this leader or (not `isAssigned`) of the one before. */
+  readonly #requested = new Map<
+    string,
+    { readonly request: ProvisionRequest; readonly isAssigned: boolean }
+  >();
 
   constructor(options: ProvisioningOptions) {
-    const { program, log, metrics } = options;
     this.#options = options;
+  }
+
+  /** Starts again, with all claims that the store has; with program '' only ends. */
+  restart(program: string, claims: Iterable<AddressClaim>): void {
+    const { log, metrics, onProblem } = this.#options;
+    this.close();
+    if (program === '') return;
     this.#provisioner = new Provisioner({
       program,
       log,
       others: (request) => this.#others(request),
-      onProblem: ({ address, service }, problem) => this.#note(address, service, problem),
+      onProblem: ({ service }) => onProblem(service),
       onCall: ({ action }, failure) => metrics.provisioned(action, failure === undefined ? 'done' : 'failed'),
     });
+    for (const claim of claims) this.stored(claim.name, claim);
   }
 
-  /** What the program has not carried out yet. */
+  /** How many requests the program has not carried out yet. */
   get pending(): number {
-    return this.#provisioner.pending;
+    return this.#provisioner?.pending ?? 0;
   }
 
   problemsOf(service: string): readonly Problem[] {
-    return [...(this.#problems.get(service)?.values() ?? [])];
+    return this.#provisioner?.problemsOf(service) ?? [];
   }
 
-  /** Those that have a problem. */
-  services(): Iterable<string> {
-    return this.#problems.keys();
+  /** Of all Services with problems, also those that are gone. */
+  problems(): ReadonlyMap<string, readonly Problem[]> {
+    return this.#provisioner?.problems() ?? new Map();
   }
 
-  /** Of all Services, also those that are gone. */
-  problems(): readonly Problem[] {
-    return this.#provisioner.problems();
-  }
-
-  /** The store has the claim so, or no longer (undefined). An address that is kept is released when that ends. */
-  kept(name: string, claim: AddressClaim | undefined): void {
-    if (claim?.reserved) return;
-    const told = this.#told.get(name);
-    if (told !== undefined && told.request.service !== claim?.service) {
-      this.#told.delete(name);
-      this.#provisioner.request({ ...told.request, action: 'release' });
+  /** The store has the claim, or no longer (undefined). An address that is kept is released when that ends. */
+  stored(name: string, claim: AddressClaim | undefined): void {
+    if (this.#provisioner === undefined || claim?.reserved) return;
+    const before = this.#requested.get(name);
+    const isOther = before !== undefined && before.request.service !== claim?.service;
+    if (isOther) {
+      this.#requested.delete(name);
+      this.#provisioner.request({ ...before.request, action: 'release' });
     }
     if (claim === undefined) return;
-    const { address, pool, service, ports } = claim;
+    const { address, pool, service, ports, heldUntil } = claim;
     const request: ProvisionRequest = { action: 'assign', address, pool, service, ports };
-    const before = this.#told.get(name);
-    if (claim.heldUntil !== 0) {
-      if (before === undefined) this.#told.set(name, { request, isAssigned: false });
+    const same = isOther ? undefined : before;
+    if (heldUntil !== 0) {
+      if (same === undefined) this.#requested.set(name, { request, isAssigned: false });
       return;
     }
-    if (before?.isAssigned && portsOf(before.request) === portsOf(request)) return;
-    this.#told.set(name, { request, isAssigned: true });
+    if (same?.isAssigned && JSON.stringify(same.request.ports) === JSON.stringify(ports)) return;
+    this.#requested.set(name, { request, isAssigned: true });
     this.#provisioner.request(request);
   }
 
-  /** Ends the program where it runs. Who leads next tells it everything again. */
+  /** Ends a call of the program that is under way. */
   close(): void {
-    this.#provisioner.close();
+    this.#provisioner?.close();
+    this.#provisioner = undefined;
+    this.#requested.clear();
   }
 
   #others({ address, service }: ProvisionRequest): readonly string[] {
@@ -93,17 +98,4 @@ export class Provisioning {
       .map((claim) => claim.service);
     return [...new Set(services)].sort();
   }
-
-  #note(address: string, service: string, problem: Problem | undefined): void {
-    const problems = this.#problems.get(service) ?? new Map<string, Problem>();
-    if (problem === undefined) problems.delete(address);
-    else problems.set(address, problem);
-    if (problems.size === 0) this.#problems.delete(service);
-    else this.#problems.set(service, problems);
-    this.#options.onProblem(service);
-  }
-}
-
-function portsOf({ ports }: Pick<ProvisionRequest, 'ports'>): string {
-  return JSON.stringify(ports);
 }

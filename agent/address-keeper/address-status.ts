@@ -1,25 +1,25 @@
-// How the addresses of the pools are doing: what `status` and the metrics tell. Values only.
+// The state of the pools and their claims, for `status` and the metrics. Values only.
 
 import type { Addresses } from '../addresses/addresses.ts';
 import type { ClaimHome } from './kept-claims.ts';
 
 export interface AddressStatus {
   readonly home: ClaimHome;
-  /** This host gives addresses. */
+  /** This host decides on addresses. */
   readonly leading: boolean;
   readonly pools: readonly PoolStatus[];
-  /** Claims that their store has yet to take. */
+  /** How many claims are not stored yet. */
   readonly unkept: number;
-  /** What the program of the setting `provisioner` has yet to carry out. */
+  /** How many requests the program of the setting `provisioner` has not carried out yet. */
   readonly provisioning: number;
-  /** Why claims cannot be kept, or the status of pools not be written; '' where both can. */
+  /** Why claims cannot be stored, or the status of pools cannot be written; '' for none. */
   readonly fault: string;
 }
 
 export interface PoolStatus {
   readonly name: string;
   readonly family: 'v4' | 'v6';
-  /** Rounded where they are more than a number can hold. */
+  /** Rounded above 2 to the power of 53, as are the others. */
   readonly total: number;
   readonly free: number;
   readonly used: number;
@@ -27,7 +27,7 @@ export interface PoolStatus {
   readonly conflicting: number;
 }
 
-/** One for each pool and family that it has. */
+/** One for each pool and each of its families. */
 export function poolStatuses(addresses: Addresses): readonly PoolStatus[] {
   return addresses.counts().flatMap(({ pool, v4, v6 }) =>
     Object.entries({ v4, v6 } as const)

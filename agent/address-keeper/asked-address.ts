@@ -1,6 +1,6 @@
-// Whether a Service asks for an address of the pools, and for which. Pure.
+// Decides whether a Service requests an address of the pools, and which one. Pure.
 
-import { type AddressRequest, addressRequest } from '../addresses/addresses.ts';
+import { type AddressRequest, addressRequest } from '../addresses/request.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import { readAnnotations } from '../translate/annotations/annotations.ts';
 import { isOurLoadBalancer } from '../translate/service/service-vips.ts';
@@ -8,19 +8,19 @@ import type { TranslateSettings } from '../translate/translate-settings.ts';
 
 /** What a request depends on besides its Service. */
 export interface PoolsView {
-  /** There is a pool. */
+  /** There is at least one pool. */
   readonly isAny: boolean;
-  /** Claims of other Services than those of manifests are in the cluster, where hosts without the manifest see them. */
+  /** The claims of Services of the API are in the cluster. */
   readonly isOfCluster: boolean;
-  /** The Service is one of a manifest, which may have the UID of the cluster that it was copied from. */
+  /** The Service comes from a manifest; it may have a UID all the same, copied from a cluster. */
   readonly isOfFolder: (key: string) => boolean;
-  /** Whether a pool has the address. */
+  /** A pool has the address. */
   readonly owns: (address: string) => boolean;
-  /** The Service has an address of a pool that is there, or was. */
+  /** The Service has an address of a present or former pool. */
   readonly hasAddress: (key: string) => boolean;
 }
 
-/** undefined for a Service that is not ours, or that has the addresses that it names itself. */
+/** undefined if the agent does not serve the Service, or if the Service has the addresses that it names itself. */
 export function askedAddress(
   service: Service | undefined,
   settings: TranslateSettings,
@@ -38,11 +38,11 @@ export function askedAddress(
   const { given, statusIPs } = request;
   const isOutside = given.length > 0 && !given.some(({ address }) => pools.owns(address));
   if (!isLocal) {
-    // What it has named and had before there was a pool is not taken from it by the first one.
+    // A Service keeps the addresses that it named and had before the first pool.
     const hadBefore = given.every((one) => statusIPs.some(({ address }) => address === one.address));
     return isOutside && hadBefore && !pools.hasAddress(service.key) ? undefined : request;
   }
-  // A manifest's author is the host's own operator: an address outside the pools is meant.
+  // The author of a manifest is the operator of the host: an address outside the pools is intended.
   if (isOutside) return undefined;
   return pools.isOfCluster && !pools.hasAddress(service.key) ? undefined : request;
 }

@@ -1,11 +1,11 @@
-// The claims as this host has them, and what the store of claims has of them: the cluster, where it knows the kind, and
-// otherwise a file. A claim that the store lacks counts here until the store says something else, so that nothing
-// that happens to the store takes an address away from traffic. What the cluster says of a claim overrules a file.
-// Owns the stores.
+// Stores the claims of this host: in the cluster if it has the kind, otherwise in a file, which the cluster overrules.
+// A claim that the store lacks counts here until another one contradicts it, so that no fault of the store takes an
+// address away from traffic. Owns the stores.
 
-import { type AddressClaim, type Addresses, sameRecord } from '../addresses/addresses.ts';
+import type { AddressClaim, Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
+import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import { portText } from '../kubernetes/address-claim.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -14,14 +14,14 @@ import { ClaimFile, keepDamaged, readClaimFile } from '../kubernetes/writers/cla
 import { ClaimWriter, type ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { Problem } from '../model/load-balancer.ts';
 
-/** Where claims belong; unknown before the API server has answered. */
+/** The store of claims; unknown before the API server has answered. */
 export type ClaimHome = 'cluster' | 'file' | 'unknown';
 
 /** For the log. */
-const KEPT: Readonly<Record<ClaimHome, string>> = {
-  cluster: 'Claims on addresses of pools are kept in the cluster',
-  file: 'Claims on addresses of pools are kept in a file of this host',
-  unknown: 'It is not known whether claims on addresses of pools are kept in the cluster',
+const HOME_TEXT: Readonly<Record<ClaimHome, string>> = {
+  cluster: 'The agent stores AddressClaims in the cluster',
+  file: 'The agent stores AddressClaims in a file of this host',
+  unknown: 'The agent does not know yet whether the cluster stores AddressClaims',
 };
 
 export interface KeptClaimsOptions {
@@ -34,7 +34,7 @@ export interface KeptClaimsOptions {
   /** See ClaimWriter. */
   readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
   readonly onOverruled: (claim: AddressClaim) => void;
-  /** The store has the claim as it shall be, or has none (undefined). */
+  /** The store has the claim, or no longer (undefined). */
   readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
   readonly log: Log;
   readonly metrics: ClaimWriterMetrics;
@@ -44,41 +44,31 @@ export class KeptClaims {
   readonly #options: KeptClaimsOptions;
   readonly #file: ClaimFile;
   readonly #writer: ClaimWriter | undefined;
-  /** Names of claims that their store does not have as they are here. */
+  /** Names of claims that the store does not have yet. */
   readonly #unkept = new Set<string>();
   #home: ClaimHome = 'unknown';
   #leads = false;
-  /** Names of claims that the file has. */
+  /** Names of claims in the file. */
   #inFile = new Set<string>();
 
   constructor(options: KeptClaimsOptions) {
     this.#options = options;
     const { addresses, api, cluster, path, log, metrics, isLeader, requestFinalizer, onOverruled } = options;
-    const wanted = (name: string) => addresses.claim(name);
+    const desired = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
-    // Of a claim that belongs into the cluster a file says nothing.
+    // For a claim of the cluster the file does not count.
     const onWritten = (name: string, claim: AddressClaim | undefined) => {
       if (this.#isOfFile(name)) onKept(name, claim);
     };
-    const onFault = (error: string) => log.warn('Claims on addresses are not kept', { error });
-    const onTampered = () =>
-      log.warn('What is kept of claims was changed by someone else: written again', { path });
+    const onFault = (error: string) => log.warn('The agent cannot write the claims file', { path, error });
+    const onTampered = () => log.warn('Another process has changed the claims file: written again', { path });
     const claims = () => this.#ofFile();
-    this.#file = new ClaimFile({ path, wanted, onKept: onWritten, onFault, onTampered, claims });
+    this.#file = new ClaimFile({ path, desired, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
-    const stored = (name: string) => cluster.claim(name);
-    const clock = systemClock;
     this.#writer = new ClaimWriter({
-      api,
-      clock,
-      log,
-      metrics,
-      wanted,
-      stored,
-      isLeader,
-      requestFinalizer,
-      onOverruled,
-      onKept,
+      ...{ api, log, metrics, desired, isLeader, requestFinalizer, onOverruled, onKept },
+      clock: systemClock,
+      stored: (name) => cluster.claim(name),
     });
   }
 
@@ -86,12 +76,12 @@ export class KeptClaims {
     return this.#home;
   }
 
-  /** How many the store has yet to take. */
+  /** How many claims are not stored yet. */
   get unkept(): number {
     return this.#unkept.size;
   }
 
-  /** Why the last write failed, '' where it did not. */
+  /** Why the last write failed, '' if it did not. */
   get fault(): string {
     return this.#file.fault || (this.#writer?.fault ?? '');
   }
@@ -100,14 +90,14 @@ export class KeptClaims {
     return !this.#unkept.has(name);
   }
 
-  /** What the file has, before anything else. */
+  /** The claims of the file, before anything else. */
   async read(): Promise<{ readonly claims: readonly AddressClaim[]; readonly problems: readonly Problem[] }> {
     const { path, log } = this.#options;
     const read = await readClaimFile(path);
     if (read.problems.length > 0)
       await keepDamaged(path).then(
-        (copy) => log.warn('What is kept of claims is damaged, and set aside as it is', { path, copy }),
-        (error: unknown) => log.warn('What is kept of claims is damaged', { path, error: messageOf(error) }),
+        (copy) => log.warn('The claims file is damaged, and set aside', { path, copy }),
+        (error: unknown) => log.warn('The claims file is damaged', { path, error: messageOf(error) }),
       );
     for (const { name } of read.claims) {
       this.#unkept.add(name);
@@ -116,15 +106,15 @@ export class KeptClaims {
     return read;
   }
 
-  /** True where everything that the cluster has of claims has to be looked at again. */
+  /** Another leader or home. True if all claims of the cluster have to be reviewed. */
   turn(home: ClaimHome, leads: boolean): boolean {
     if (home === this.#home && leads === this.#leads) return false;
     const { addresses, cluster, log } = this.#options;
     if (home !== this.#home) {
-      log.info(KEPT[home]);
+      log.info(HOME_TEXT[home]);
       for (const claim of addresses.claims()) {
         const stored = home === 'cluster' ? cluster.claim(claim.name) : undefined;
-        const isStored = stored !== undefined && stored.uid !== '' && sameRecord(stored.claim, claim);
+        const isStored = stored !== undefined && stored.uid !== '' && sameValue(stored.claim, claim);
         if (!claim.reserved && !isStored) this.#unkept.add(claim.name);
       }
     }
@@ -135,14 +125,14 @@ export class KeptClaims {
     return true;
   }
 
-  /** What has changed here. */
+  /** These claims have changed on this host. */
   change(claims: readonly AddressClaim[]): void {
     const names = claims.map(({ name }) => name);
     for (const name of names) this.#unkept.add(name);
     this.#write(names);
   }
 
-  /** What claims of the cluster (or of manifests) that have changed mean for this host. */
+  /** The effect of claims that have changed in the cluster or in manifests. */
   observed(names: Iterable<string>): {
     readonly upserted: readonly AddressClaim[];
     readonly removed: string[];
@@ -157,7 +147,7 @@ export class KeptClaims {
       if (stored !== undefined) {
         upserted.push(stored);
       } else if (!this.#leads && known !== undefined && isInUse(known) && !this.#isReplaced(known)) {
-        // Who leads will write it again, or give the Service another one.
+        // The leader will write it again, or give the Service another address.
         this.#unkept.add(name);
       } else removed.push(name);
     }
@@ -165,8 +155,8 @@ export class KeptClaims {
     return { upserted, removed };
   }
 
-  /** Claims that only this host has, of a Service that asks for nothing any more: nobody else will let go of them. */
-  forgotten(service: string): readonly string[] {
+  /** Releases the claims that only this host has of a Service without a request, and gives their names. */
+  forget(service: string): readonly string[] {
     if (this.#leads || this.#unkept.size === 0) return [];
     const names = this.#options.addresses
       .claimsOf(service)
@@ -181,20 +171,20 @@ export class KeptClaims {
     await this.#file.close();
   }
 
-  /** Adds to `removed` what cannot be beside the claims that the store has. */
+  /** Adds to `removed` the claims that contradict those of the store. */
   #follow(stored: readonly AddressClaim[], removed: string[]): void {
     for (const { name } of stored) this.#drop(name);
     for (const claim of stored) for (const name of this.#contradicted(claim)) removed.push(name);
     for (const name of removed) this.#drop(name);
   }
 
-  /** It must not come back from the file. */
+  /** Also from the file, so that the claim does not come back. */
   #drop(name: string): void {
     this.#unkept.delete(name);
     if (this.#home === 'cluster' && this.#inFile.has(name)) this.#file.write([name]);
   }
 
-  /** The new claim of a Service that moves may be seen before the end of the old one. */
+  /** The new claim of a Service that moves may arrive before the end of the old one. */
   #isReplaced(claim: AddressClaim): boolean {
     const { addresses, cluster } = this.#options;
     return addresses.claimsOf(claim.service).some(({ name }) => {
@@ -203,7 +193,7 @@ export class KeptClaims {
     });
   }
 
-  /** Of those that the store does not have, those that cannot be beside one that it has. */
+  /** The claims without a store that contradict a stored one. */
   *#contradicted(stored: AddressClaim): Generator<string> {
     if (this.#unkept.size === 0 || stored.reserved) return;
     const { addresses } = this.#options;
@@ -222,12 +212,12 @@ export class KeptClaims {
     this.#writer?.write(names.filter((name) => !this.#isOfFile(name)));
   }
 
-  /** Services of manifests are this host's alone, and so are their claims. */
+  /** Only this host has the Services of its manifests, and their claims. */
   #isOfFile(name: string): boolean {
     return this.#home !== 'cluster' || this.#options.addresses.claim(name)?.serviceUID === '';
   }
 
-  /** Those, and all others until the cluster has them. */
+  /** The content of the file: its own claims, and all others until the cluster has them. */
   #ofFile(): readonly AddressClaim[] {
     const claims = [...this.#options.addresses.claims()].filter(({ reserved, serviceUID, name }) => {
       if (reserved) return false;
@@ -240,11 +230,11 @@ export class KeptClaims {
   }
 
   #kept(name: string, claim: AddressClaim | undefined): void {
-    const shall = this.#options.addresses.claim(name);
-    const isSo = shall === undefined || claim === undefined ? shall === claim : sameRecord(shall, claim);
-    if (isSo) this.#unkept.delete(name);
+    const desired = this.#options.addresses.claim(name);
+    const isDesired = sameValue(desired, claim);
+    if (isDesired) this.#unkept.delete(name);
     this.#options.onKept(name, claim);
-    if (isSo && this.#home === 'cluster' && this.#inFile.has(name) && shall?.serviceUID !== '')
+    if (isDesired && this.#home === 'cluster' && this.#inFile.has(name) && desired?.serviceUID !== '')
       this.#file.write([name]);
   }
 }
@@ -253,12 +243,12 @@ function isInUse({ reserved, heldUntil }: AddressClaim): boolean {
   return !reserved && heldUntil === 0;
 }
 
-/** A Service has one address of each family, and perhaps others that are kept for it. */
+/** A Service has only one address of each family, besides those that are kept for it. */
 function isInsteadOf(claim: AddressClaim, other: AddressClaim): boolean {
   return isInUse(claim) && claim.service === other.service && claim.family === other.family;
 }
 
-/** Both have the same of one address. */
+/** Both have the same port of one address. */
 function overlaps(a: AddressClaim, b: AddressClaim): boolean {
   if (a.address !== b.address) return false;
   if (a.ports.length === 0 || b.ports.length === 0) return true;

@@ -1,29 +1,29 @@
-// Tells the status of each pool of the cluster how many of its addresses are free, used, held and conflicting.
-// Knows which pools' counts have changed; the writing is PoolStatusWriter's.
+// Keeps the status of each pool of the cluster up to date: how many of its addresses are free, used, held and conflicting.
+// Selects the pools whose counts have changed; PoolStatusWriter writes them.
 
 import type { Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../host/log.ts';
-import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-objects.ts';
+import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-pool.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
 import type { Problem } from '../model/load-balancer.ts';
 
 export interface PoolReportsOptions {
   readonly addresses: Addresses;
-  /** undefined: there is no cluster to tell. */
+  /** undefined without a cluster. */
   readonly api: KubernetesApi | undefined;
   readonly isLeader: () => boolean;
   readonly log: Log;
 }
 
-/** What the object of a Problem of a pool begins with. */
+/** The beginning of `object` in the Problem of a pool. */
 const POOL = 'AddressPool ';
 
 export class PoolReports {
   readonly #addresses: Addresses;
   readonly #writer: PoolStatusWriter | undefined;
-  /** Addresses of which the status of their pools has yet to tell. */
+  /** Addresses whose claims have changed since the last write. */
   readonly #touched = new Set<string>();
   /** Name of a pool of the cluster that cannot be read → why. */
   #unreadable: ReadonlyMap<string, string> = new Map();
@@ -37,11 +37,11 @@ export class PoolReports {
         clock: systemClock,
         log,
         isLeader,
-        wanted: (name) => this.#status(name),
+        desired: (name) => this.#status(name),
       });
   }
 
-  /** Why the status of a pool cannot be written, '' where it can. */
+  /** Why the status of a pool cannot be written, '' if it can. */
   get fault(): string {
     return this.#writer?.fault ?? '';
   }
@@ -51,17 +51,17 @@ export class PoolReports {
     if (this.#writer !== undefined) this.#touched.add(address);
   }
 
-  /** What has been touched since. */
-  tell(): void {
+  /** The pools of addresses that have been touched. */
+  write(): void {
     this.#writer?.write([...this.#touched].flatMap((address) => this.#addresses.poolOf(address)?.name ?? []));
     this.#touched.clear();
   }
 
-  tellAll(pools: Iterable<{ readonly name: string }>): void {
+  writeAll(pools: Iterable<{ readonly name: string }>): void {
     this.#writer?.write([...[...pools].map(({ name }) => name), ...this.#unreadable.keys()]);
   }
 
-  /** All that the API server has shown of pools that cannot be read. */
+  /** All present problems with objects of the API. */
   cannotRead(problems: readonly Problem[]): void {
     const before = this.#unreadable;
     const ofPools = problems.filter(({ object }) => object.startsWith(POOL));

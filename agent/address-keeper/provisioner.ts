@@ -1,6 +1,5 @@
-// Tells a program of the operator's which addresses are given and released: one call per change, one at a time for
-// each address, again with back-off until it succeeds. No shell, a minimal environment, a deadline.
-// Starts processes and owns their timers; what goes wrong is a Problem, never an exception.
+// Calls the operator's program for each address that is given or released: one call at a time for each address, repeated
+// with a back-off until it succeeds. No shell, a minimal environment, a deadline. A failure is a Problem, never an exception.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { backoffMs } from '../base/backoff.ts';
@@ -21,25 +20,24 @@ export interface ProvisionRequest {
 export interface ProvisionerOptions {
   readonly program: string;
   readonly log: Log;
-  /** The other Services that have the address, at the time of the call: a release may have waited for long. */
+  /** The other Services that have the address at the time of the call, which may be long after the request. */
   readonly others?: (request: ProvisionRequest) => readonly string[];
-  /** Milliseconds that one call may take. */
+  /** For one call, milliseconds. */
   readonly deadline?: number;
-  /** Milliseconds from a failure to the next call: doubled each time, from the first to the second. */
+  /** From a failure to the next call, milliseconds. */
   readonly backOff?: readonly [least: number, most: number];
-  /** Calls at the same time, each for another address. */
   readonly concurrency?: number;
   /** A call has ended; `failure` says why it failed. */
   readonly onCall?: (request: ProvisionRequest, failure: string | undefined) => void;
-  /** The Problem of an address and Service came, changed or went. */
+  /** The Problem of an address and Service has changed; undefined: it is solved. */
   readonly onProblem?: (request: ProvisionRequest, problem: Problem | undefined) => void;
 }
 
-/** What one address wants, Service by Service, in order. */
+/** The requests for one address. */
 interface Lane {
-  /** Service → the last request that has not succeeded yet; those that have not been tried come first, in order. */
-  wanted: Map<string, ProvisionRequest>;
-  /** Those of them that have failed. */
+  /** Service → its last request that has not succeeded yet; those without a call yet come first, in order. */
+  waiting: Map<string, ProvisionRequest>;
+  /** Those of them whose last call failed. */
   readonly failed: Set<ProvisionRequest>;
   /** Calls that failed in a row. */
   failures: number;
@@ -50,19 +48,19 @@ interface Lane {
 const DEADLINE_MS = 30_000;
 const BACK_OFF_MS = [1_000, 300_000] as const;
 const CONCURRENCY = 4;
-/** Of each output. */
-const MAX_OUTPUT_BYTES = 4096;
-/** After its end what it has written still comes in. */
+const MAX_STDERR_BYTES = 4096;
+/** After the end of the program, for the rest of its output. */
 const LAST_OUTPUT_MS = 200;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class Provisioner {
   readonly #options: ProvisionerOptions;
   readonly #lanes = new Map<string, Lane>();
-  /** Addresses whose turn it is. */
+  /** Addresses that are due for a call. */
   readonly #due = new Set<string>();
   readonly #children = new Set<ChildProcess>();
-  readonly #problems = new Map<string, Problem>();
+  /** Service → address → the Problem of its last call. */
+  readonly #problems = new Map<string, Map<string, Problem>>();
   #running = 0;
   #isClosed = false;
 
@@ -70,48 +68,52 @@ export class Provisioner {
     this.#options = options;
   }
 
-  /** A later request for the same address and Service takes the place of one that has not been carried out. */
+  /** Replaces an earlier request for the same address and Service that is not carried out yet. */
   request(request: ProvisionRequest): void {
     if (this.#isClosed) return;
     const { address, service } = request;
     const lane = this.#lanes.get(address) ?? {
-      wanted: new Map(),
+      waiting: new Map(),
       failed: new Set(),
       failures: 0,
       isRunning: false,
       timer: undefined,
     };
     this.#lanes.set(address, lane);
-    const replaced = lane.wanted.get(service);
+    const replaced = lane.waiting.get(service);
     if (replaced !== undefined) lane.failed.delete(replaced);
-    lane.wanted.delete(service);
-    const before = [...lane.wanted];
-    const isUntried = ([, each]: readonly [string, ProvisionRequest]): boolean => !lane.failed.has(each);
-    lane.wanted = new Map([
-      ...before.filter(isUntried),
+    lane.waiting.delete(service);
+    const others = [...lane.waiting];
+    const hasFailed = ([, each]: readonly [string, ProvisionRequest]): boolean => lane.failed.has(each);
+    lane.waiting = new Map([
+      ...others.filter((each) => !hasFailed(each)),
       [service, request],
-      ...before.filter((each) => !isUntried(each)),
+      ...others.filter(hasFailed),
     ]);
-    // Something new deserves a call now, whatever happened to the last one.
+    // A new request does not wait for the back-off of others.
     clearTimeout(lane.timer);
     lane.timer = undefined;
     this.#due.add(address);
     this.#next();
   }
 
-  /** Of addresses whose last call failed, in no order. */
-  problems(): readonly Problem[] {
-    return [...this.#problems.values()];
+  /** By Service: of the addresses whose last call failed. */
+  problems(): ReadonlyMap<string, readonly Problem[]> {
+    return new Map([...this.#problems].map(([service, problems]) => [service, [...problems.values()]]));
   }
 
-  /** Requests that have not succeeded. */
+  problemsOf(service: string): readonly Problem[] {
+    return [...(this.#problems.get(service)?.values() ?? [])];
+  }
+
+  /** How many requests have not succeeded yet. */
   get pending(): number {
     let count = 0;
-    for (const { wanted } of this.#lanes.values()) count += wanted.size;
+    for (const { waiting } of this.#lanes.values()) count += waiting.size;
     return count;
   }
 
-  /** Ends what is under way; nothing is called after it. */
+  /** Ends calls that are under way; no other call follows. */
   close(): void {
     this.#isClosed = true;
     for (const { timer } of this.#lanes.values()) clearTimeout(timer);
@@ -125,7 +127,7 @@ export class Provisioner {
     for (const address of this.#due) {
       if (this.#running >= concurrency) return;
       const lane = this.#lanes.get(address);
-      const [request] = lane?.wanted.values() ?? [];
+      const [request] = lane?.waiting.values() ?? [];
       if (lane?.isRunning) continue;
       this.#due.delete(address);
       if (lane === undefined || request === undefined) continue;
@@ -145,31 +147,30 @@ export class Provisioner {
 
   #settle(lane: Lane, request: ProvisionRequest, failure: string | undefined): void {
     const { address, service, action } = request;
-    const isLast = lane.wanted.get(service) === request;
+    const isLast = lane.waiting.get(service) === request;
     lane.failed.delete(request);
     if (failure === undefined) {
       lane.failures = 0;
-      if (isLast) lane.wanted.delete(service);
+      if (isLast) lane.waiting.delete(service);
       this.#setProblem(request, undefined);
     } else {
       lane.failures++;
       const message = `Cannot ${action} ${address}: program ${quote(this.#options.program)} ${failure}`;
       this.#setProblem(request, { object: `Service ${service}`, reason: 'ProvisionerFailed', message });
-      // Another Service's turn: one that always fails must not hold up the others of the address.
+      // The other Services of the address come first now: a Service that always fails must not block them.
       if (isLast) {
         lane.failed.add(request);
-        lane.wanted.delete(service);
-        lane.wanted.set(service, request);
+        lane.waiting.delete(service);
+        lane.waiting.set(service, request);
       }
     }
-    if (lane.wanted.size === 0) this.#lanes.delete(address);
+    if (lane.waiting.size === 0) this.#lanes.delete(address);
     else if (failure === undefined || !isLast) this.#due.add(address);
     else if (!this.#due.has(address)) this.#retryLater(address, lane);
   }
 
   #retryLater(address: string, lane: Lane): void {
     const [firstMs, mostMs] = this.#options.backOff ?? BACK_OFF_MS;
-    // Services of one address take turns: they share the schedule.
     const wait = backoffMs(lane.failures, { firstMs, mostMs });
     lane.timer = setTimeout(() => {
       lane.timer = undefined;
@@ -179,14 +180,17 @@ export class Provisioner {
   }
 
   #setProblem(request: ProvisionRequest, problem: Problem | undefined): void {
-    const key = `${request.address} ${request.service}`;
-    const before = this.#problems.get(key);
-    if (problem === undefined) this.#problems.delete(key);
-    else this.#problems.set(key, problem);
+    const { address, service } = request;
+    const problems = this.#problems.get(service) ?? new Map<string, Problem>();
+    const before = problems.get(address);
+    if (problem === undefined) problems.delete(address);
+    else problems.set(address, problem);
+    if (problems.size === 0) this.#problems.delete(service);
+    else this.#problems.set(service, problems);
     if (before?.message !== problem?.message) this.#options.onProblem?.(request, problem);
   }
 
-  /** Why it failed, to go after the name of the program; undefined where it did not. */
+  /** Why the call failed, to follow the name of the program; undefined if it succeeded. */
   #call(request: ProvisionRequest): Promise<string | undefined> {
     const { program, log, deadline = DEADLINE_MS } = this.#options;
     const { action, address, pool, service, ports } = request;
@@ -211,7 +215,7 @@ export class Provisioner {
         this.#children.delete(child);
         const stderr = errors();
         const fields = { program, action, address, service, ...(stderr === '' ? {} : { stderr }) };
-        if (failure === undefined) log.info('The provisioner is done', fields);
+        if (failure === undefined) log.info('The provisioner succeeded', fields);
         else if (!this.#isClosed) log.warn(`The provisioner ${failure}`, fields);
         resolve(failure);
       };
@@ -219,29 +223,26 @@ export class Provisioner {
         if (child.pid === undefined) end(notStarted(error));
       });
       child.on('exit', () => {
-        // Whoever inherited the pipe must not keep us waiting.
+        // A process that inherited the pipe must not delay the end.
         setTimeout(() => child.stderr?.destroy(), LAST_OUTPUT_MS).unref();
       });
       child.on('close', (code, signal) => {
         if (child.pid === undefined) return;
+        const why = code === null ? `was ended by ${signal}` : `failed with status ${code}`;
         if (isLate) end(`did not end within ${deadline} ms`);
-        else if (code === 0) end(undefined);
-        else
-          end(
-            `${code === null ? `was ended by ${signal}` : `failed with status ${code}`}${lastLine(errors())}`,
-          );
+        else end(code === 0 ? undefined : `${why}${lastLine(errors())}`);
       });
-      // A program that does not read its input has closed it; its exit status says whether that was right.
+      // A program may close its input without reading it; only its exit status counts.
       child.stdin?.on('error', () => undefined);
       child.stdin?.end(`${JSON.stringify({ action, address, pool, service, ports, others })}\n`);
     });
   }
 }
 
-/** Where the agent may open no more files it has no pipes, and tells by its event `error` why; else it may throw. */
+/** A failure is thrown, or comes as the event `error` if the agent has too many open files. */
 function started(program: string): ChildProcess | Error {
   try {
-    // A group of its own, so that the deadline ends what the program has started, too.
+    // Its own process group, so that the deadline also ends the processes that it has started.
     return spawn(program, [], {
       env: { PATH, LANG: 'C.UTF-8' },
       cwd: '/',
@@ -257,13 +258,13 @@ function notStarted(error: NodeJS.ErrnoException): string {
   return `cannot be started: ${error.code ?? error.message}`;
 }
 
-/** The last bytes of what it writes to its standard error, as text. */
+/** The end of its standard error. */
 function tailOf(child: ChildProcess): () => string {
   let tail = Buffer.alloc(0);
   child.stderr?.on('error', () => undefined);
   child.stderr?.on('data', (chunk: Buffer) => {
     const all = Buffer.concat([tail, chunk]);
-    tail = all.subarray(Math.max(0, all.length - MAX_OUTPUT_BYTES));
+    tail = all.subarray(Math.max(0, all.length - MAX_STDERR_BYTES));
   });
   return () => tail.toString('utf8').trim();
 }

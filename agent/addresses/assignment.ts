@@ -1,19 +1,19 @@
-// What a Service has and what it lacks, in words for its status, its Events and `why`. Pure.
+// What a Service has and lacks of the pools, with problems for its status, its Events and `why`. Pure.
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
-import type { Ledger } from './claim-index.ts';
-import { type Found, holderWords, wishOf } from './find-address.ts';
+import type { ClaimIndex } from './claim-index.ts';
+import { type Found, holderWords } from './find-address.ts';
 import type { PoolIndex } from './pool-index.ts';
 import { whyNotAllowed } from './pool-rules.ts';
-import type { AddressRequest } from './request.ts';
+import { type AddressRequest, wishOf } from './request.ts';
 
 export interface Assignment {
   /** `namespace/name` of the Service. */
   readonly key: string;
   /** The primary family first. */
   readonly addresses: readonly AssignedAddress[];
-  /** It has what it asks for, or what a Service with ipFamilyPolicy PreferDualStack puts up with. */
+  /** It has what it requests, or at least one address with ipFamilyPolicy PreferDualStack. */
   readonly isComplete: boolean;
   readonly problems: readonly Problem[];
 }
@@ -21,34 +21,34 @@ export interface Assignment {
 export interface AssignedAddress {
   readonly address: string;
   readonly family: Family;
-  /** The pool that it belongs to now, '' for none. */
+  /** The pool that owns it now, '' for none. */
   readonly pool: string;
   /** Name of the AddressClaim. */
   readonly claim: string;
   /** Empty: the whole address. */
   readonly ports: readonly ClaimedPort[];
-  /** Why the Service would not get it today, '' where it would. */
+  /** Why the Service would not get it today, '' if it would. */
   readonly outOfPool: string;
 }
 
-/** `inUse` are the Service's claims, `lacks` what there is for each family that it misses. */
+/** `inUse` are the Service's claims, `lacks` what can be found for each family that it lacks. */
 export function assignmentOf(
   request: AddressRequest,
   inUse: readonly AddressClaim[],
   lacks: readonly Found[],
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
   isLeading: boolean,
 ): { readonly assignment: Assignment; readonly waitFor: readonly string[] } {
   const { key, need } = request;
   const claims = request.families.flatMap((family) => inUse.find((claim) => claim.family === family) ?? []);
-  const addresses = claims.map((claim) => assigned(claim, request, pools, ledger));
+  const addresses = claims.map((claim) => assigned(claim, request, pools, index));
   const waitFor = lacks.flatMap((found) => (found.kind === 'none' ? found.waitFor : []));
-  // What its status shows can be adopted once it is free.
+  // The address of its status can be adopted as soon as it is free.
   if (lacks.length > 0) waitFor.push(...request.statusIPs.map(({ address }) => `address ${address}`));
   const sharing = claims.flatMap((claim) => {
-    const problems = sharingProblems(request, claim, ledger);
-    // Who shares it without a key has all of it once the others are gone.
+    const problems = sharingProblems(request, claim, index);
+    // A Service that shares it without a key gets the whole address after the others have gone.
     const mayGrow = claim.ports.length > 0 && claim.sharingKey === '';
     if (problems.length > 0 || mayGrow) waitFor.push(`address ${claim.address}`);
     return problems;
@@ -63,7 +63,7 @@ export function assignmentOf(
       ...lackProblems(request, lacks, hasEnough),
       ...(isLeading || hasEnough || need === 'nothing' ? [] : undecided(key, lacks)),
       ...sharing,
-      // Who follows may have yet to be told of the pools.
+      // A host that follows may not have read the pools yet.
       ...(isLeading || pools.pools.length > 0 ? outOfPoolProblems(key, addresses) : []),
     ],
   };
@@ -74,20 +74,20 @@ function assigned(
   claim: AddressClaim,
   request: AddressRequest,
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
 ): AssignedAddress {
   const { address, family, name, ports } = claim;
   const pool = pools.ownerOf(address);
   let outOfPool = '';
   if (pool === undefined) outOfPool = 'it belongs to no pool any more';
-  else if (!ledger.isReservedFor(address, wishOf(request, pool))) {
+  else if (!index.isReservedFor(address, wishOf(request, pool))) {
     const why = whyNotAllowed(pool, request);
     if (why !== undefined) outOfPool = `its pool "${pool.name}" ${why}`;
   }
   return { address, family, pool: pool?.name ?? '', claim: name, ports, outOfPool };
 }
 
-/** PreferDualStack is content with one family, unless it asks for the other one's address by name. */
+/** PreferDualStack needs only one family, unless it names an address of the other one. */
 function lackProblems(
   { need }: AddressRequest,
   lacks: readonly Found[],
@@ -105,38 +105,42 @@ function problemsOf(lacks: readonly Found[]): readonly Problem[] {
   return lacks.flatMap((found) => (found.kind === 'none' ? [found.problem] : []));
 }
 
-/** A host that follows sees an address that is free, and waits for the one that leads to give it. */
+/** A free address on a host that follows: only the leader gives it. */
 function undecided(key: string, lacks: readonly Found[]): readonly Problem[] {
   if (!lacks.some(({ kind }) => kind === 'found')) return [];
   const message = 'It has no address yet: the host that gives addresses has not given it one';
   return [{ object: `Service ${key}`, reason: 'AddressPending', message }];
 }
 
-/** What a Service asks for on an address that it shares, and others have. */
-function sharingProblems(request: AddressRequest, claim: AddressClaim, ledger: Ledger): readonly Problem[] {
+/** Ports and a sharing key that the Service requests on a shared address, and that others have. */
+function sharingProblems(
+  request: AddressRequest,
+  claim: AddressClaim,
+  index: ClaimIndex,
+): readonly Problem[] {
   if (claim.ports.length === 0) return [];
   const object = `Service ${request.key}`;
   const { address, sharingKey } = claim;
   const problems: Problem[] = [];
   if (sharingKey !== request.sharingKey) {
-    const wanted = request.sharingKey === '' ? 'alone' : `by the key "${request.sharingKey}"`;
-    const message = `Cannot have ${address} ${wanted}: others share it by the key "${sharingKey}"`;
+    const way = request.sharingKey === '' ? 'alone' : `by the key "${request.sharingKey}"`;
+    const message = `Cannot have ${address} ${way}: others share it by the key "${sharingKey}"`;
     problems.push({ object, reason: 'AddressInUse', message });
   }
   const granted = new Set(claim.ports.map(portText));
   for (const port of request.ports) {
     if (granted.has(portText(port))) continue;
-    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: ${holderOf(port, claim, ledger)}`;
+    const message = `Cannot have ${address} ${port.protocol} port ${port.port}: ${holderOf(port, claim, index)}`;
     problems.push({ object, reason: 'AddressInUse', message, port });
   }
   return problems;
 }
 
-function holderOf(port: ClaimedPort, { address, service }: AddressClaim, ledger: Ledger): string {
-  const wanted = portText(port);
-  const holder = ledger
+function holderOf(port: ClaimedPort, { address, service }: AddressClaim, index: ClaimIndex): string {
+  const text = portText(port);
+  const holder = index
     .at(address)
-    .find((other) => other.service !== service && other.ports.some((each) => portText(each) === wanted));
+    .find((other) => other.service !== service && other.ports.some((each) => portText(each) === text));
   return holder === undefined ? 'another Service that shares the address has it' : holderWords(holder);
 }
 

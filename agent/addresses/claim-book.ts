@@ -1,38 +1,37 @@
-// The claims as they shall be, and how they differ from the store: what is written, kept, let go, and what may be free
-// because of it. Decides nothing but what follows from the claims themselves. Owns its state; touches nothing else.
+// The desired claims, and how they differ from the store: writes, holds and erases claims, and records what may be free
+// because of that. Decides only what follows from the claims themselves.
 
+import { expandV6 } from '../base/ip-range.ts';
+import { sameValue } from '../base/same-value.ts';
 import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
-import { Ledger } from './claim-index.ts';
-import { sharedClaimName, wholeClaimName } from './claim-name.ts';
-import { wishOf } from './find-address.ts';
-import { PoolIndex } from './pool-index.ts';
-import type { AddressRequest } from './request.ts';
-import { sameRecord } from './same-record.ts';
+import { ClaimIndex } from './claim-index.ts';
 
-/** What is to become of an AddressClaim; `claim` is as it shall be, or as it was before it is deleted. */
+import { PoolIndex } from './pool-index.ts';
+import { type AddressRequest, wishOf } from './request.ts';
+
+/** For the store; `claim` is the desired claim, or the last one before it is deleted. */
 export interface ClaimChange {
   readonly kind: 'create' | 'update' | 'delete';
   readonly claim: AddressClaim;
 }
 
-/** Ten minutes. */
-export const RELEASE_AFTER = 600_000;
+const RELEASE_AFTER_MS = 600_000;
 
 export interface FreedPool {
   readonly pool: AddressPool;
   readonly family: Family;
-  /** Who has been looked at since. */
+  /** Services that have tried the pool since. */
   readonly tried: Set<string>;
 }
 
 export class ClaimBook {
   #pools = new PoolIndex([]);
-  readonly ledger = new Ledger(this.#pools);
+  readonly index = new ClaimIndex(this.#pools);
   /** Milliseconds for which an address is kept for a Service that is gone. */
-  releaseAfter = RELEASE_AFTER;
-  /** What somebody may be waiting for, as words that Waiting knows. */
+  releaseAfter = RELEASE_AFTER_MS;
+  /** What Services may wait for, as keys of Waiting. */
   readonly freedPlaces = new Set<string>();
   readonly freedPools = new Map<string, FreedPool>();
   #now = 0;
@@ -45,56 +44,56 @@ export class ClaimBook {
 
   set pools(pools: PoolIndex) {
     this.#pools = pools;
-    this.ledger.setPools(pools);
+    this.index.setPools(pools);
   }
 
-  /** Forgets the differences to the store that changes() has told. */
+  /** Of an update: the differences that changes() has given are in the store. */
   begin(now: number): void {
     this.#now = now;
     this.#stored = new Map();
   }
 
-  /** Whoever leads knows better than the store, which may lag behind; but reservations are made by users. */
+  /** The leader overrules the store, which may lag behind; but reservations are made by users. */
   takeStored(claim: AddressClaim, isLeading: boolean, dirty: Set<string>): void {
-    const known = this.ledger.get(claim.name);
-    if (known !== undefined && sameRecord(known, claim)) return;
+    const known = this.index.get(claim.name);
+    if (known !== undefined && sameValue(known, claim)) return;
     if (isLeading && known !== undefined && !known.reserved && !claim.reserved) {
       this.#stored.set(claim.name, claim);
       return;
     }
-    this.ledger.put(claim);
+    this.index.put(claim);
     if (known !== undefined) this.#free(known);
     if (claim.reserved) this.freedPlaces.add(`address ${claim.address}`);
     for (const one of known === undefined ? [claim] : [known, claim]) this.#concern(one, isLeading, dirty);
   }
 
-  /** Deleting a claim that nobody uses is how a user gives an address free; one that is in use is written again. */
+  /** A user frees an address by deleting a claim that is not in use; a claim in use is written again. */
   takeRemoved(name: string, isLeading: boolean, dirty: Set<string>): void {
-    const known = this.ledger.get(name);
+    const known = this.index.get(name);
     if (known === undefined) return;
     if (isLeading && !known.reserved && known.heldUntil === 0) {
       this.#stored.set(name, undefined);
       return;
     }
-    this.ledger.remove(name);
+    this.index.remove(name);
     this.#free(known);
     this.#concern(known, isLeading, dirty);
   }
 
-  /** Who may be at odds with a claim that came from outside, or is no longer at odds with it. */
+  /** The Services whose claims may contradict one of the store, or no longer do. */
   #concern(claim: AddressClaim, isLeading: boolean, dirty: Set<string>): void {
-    const others = isLeading || claim.reserved ? this.ledger.at(claim.address) : [];
+    const others = isLeading || claim.reserved ? this.index.at(claim.address) : [];
     for (const { service } of [claim, ...others]) if (service !== '') dirty.add(service);
   }
 
-  /** It has been made since begin(). */
+  /** The claim was made in this update. */
   readonly isNew = ({ name }: AddressClaim): boolean =>
     this.#stored.has(name) && this.#stored.get(name) === undefined;
 
-  /** Brings a claim to what the Service asks for now, as far as those it shares the address with leave it. */
+  /** Updates a claim to what the Service requests now, as far as the Services that share the address permit. */
   refresh(claim: AddressClaim, request: AddressRequest): void {
     const wish = wishOf(request, this.#pools.ownerOf(claim.address));
-    const blockers = [...this.ledger.blockers(claim.address, wish)].filter(({ reserved }) => !reserved);
+    const blockers = [...this.index.blockers(claim.address, wish)].filter(({ reserved }) => !reserved);
     const { uid: serviceUID } = request;
     if (blockers.length === 0) {
       const { sharingKey, ports } = wish;
@@ -102,7 +101,7 @@ export class ClaimBook {
       return;
     }
     const others = new Set<string>();
-    for (const other of this.ledger.at(claim.address)) {
+    for (const other of this.index.at(claim.address)) {
       if (other.service !== claim.service) for (const port of other.ports) others.add(portText(port));
     }
     const granted = request.ports.filter((port) => !others.has(portText(port)));
@@ -111,10 +110,10 @@ export class ClaimBook {
   }
 
   inUse(key: string): readonly AddressClaim[] {
-    return this.ledger.ofService(key).filter(({ heldUntil }) => heldUntil === 0);
+    return this.index.ofService(key).filter(({ heldUntil }) => heldUntil === 0);
   }
 
-  /** `only`: these ports of it, where others have other ones without a sharing key. */
+  /** `only`: these ports of it, because other Services have other ports without a sharing key. */
   take(
     request: AddressRequest,
     family: Family,
@@ -125,7 +124,7 @@ export class ClaimBook {
     const { sharingKey, ports: wished } = wishOf(request, pool);
     const ports = only ?? wished;
     for (const claim of this.inUse(request.key)) if (claim.family === family) this.hold(claim);
-    const own = this.ledger.ofService(request.key).find((claim) => claim.address === address);
+    const own = this.index.ofService(request.key).find((claim) => claim.address === address);
     this.#write({
       kind: 'AddressClaim',
       name: own?.name ?? this.#freeName(address, family, sharingKey, request.key),
@@ -143,20 +142,20 @@ export class ClaimBook {
     });
   }
 
-  /** Leaves those who have all of an address the ports that they ask for. */
+  /** Reduces claims on the whole address to the ports that their Services request. */
   narrow(address: string, requests: ReadonlyMap<string, AddressRequest>): void {
-    for (const claim of this.ledger.at(address))
+    for (const claim of this.index.at(address))
       if (claim.ports.length === 0)
         this.#write({ ...claim, ports: requests.get(claim.service)?.ports ?? [] });
   }
 
-  /** A reservation may have the name of the address, or any other. */
+  /** A reservation may have any name, also one that is made of the address. */
   #freeName(address: string, family: Family, sharingKey: string, service: string): string {
     const whole = wholeClaimName(address, family);
-    if (sharingKey === '' && this.ledger.get(whole) === undefined) return whole;
+    if (sharingKey === '' && this.index.get(whole) === undefined) return whole;
     const shared = sharedClaimName(address, family, service);
     let name = shared;
-    for (let i = 2; this.ledger.get(name) !== undefined; i++) name = `${shared}.${i}`;
+    for (let i = 2; this.index.get(name) !== undefined; i++) name = `${shared}.${i}`;
     return name;
   }
 
@@ -166,10 +165,10 @@ export class ClaimBook {
   }
 
   #write(claim: AddressClaim): void {
-    const before = this.ledger.get(claim.name);
-    if (before !== undefined && sameRecord(before, claim)) return;
+    const before = this.index.get(claim.name);
+    if (before !== undefined && sameValue(before, claim)) return;
     if (!this.#stored.has(claim.name)) this.#stored.set(claim.name, before);
-    this.ledger.put(claim);
+    this.index.put(claim);
     if (before !== undefined) this.#free(before);
     const { sharingKey } = claim;
     if (sharingKey !== '' && sharingKey !== before?.sharingKey) this.freedPlaces.add(`key ${sharingKey}`);
@@ -177,15 +176,14 @@ export class ClaimBook {
 
   erase(claim: AddressClaim): void {
     if (!this.#stored.has(claim.name)) this.#stored.set(claim.name, claim);
-    this.ledger.remove(claim.name);
+    this.index.remove(claim.name);
     this.#free(claim);
   }
 
-  /** Part of what the claim had may be free now, or all of it. */
   #free({ address, family, sharingKey }: AddressClaim): void {
     this.freedPlaces.add(`address ${address}`);
     if (sharingKey !== '') this.freedPlaces.add(`key ${sharingKey}`);
-    const pool = this.ledger.isUnclaimed(address) ? this.#pools.ownerOf(address) : undefined;
+    const pool = this.index.isUnclaimed(address) ? this.#pools.ownerOf(address) : undefined;
     if (pool !== undefined)
       this.freedPools.set(`pool ${family} ${pool.name}`, { pool, family, tried: new Set() });
   }
@@ -193,13 +191,24 @@ export class ClaimBook {
   *changes(): Generator<void, readonly ClaimChange[]> {
     const changes: ClaimChange[] = [];
     for (const [name, before] of this.#stored) {
-      const claim = this.ledger.get(name);
+      const claim = this.index.get(name);
       if (claim !== undefined && before === undefined) changes.push({ kind: 'create', claim });
       else if (claim === undefined && before !== undefined) changes.push({ kind: 'delete', claim: before });
-      else if (claim !== undefined && before !== undefined && !sameRecord(claim, before))
+      else if (claim !== undefined && before !== undefined && !sameValue(claim, before))
         changes.push({ kind: 'update', claim });
       yield;
     }
     return changes.sort((a, b) => (a.claim.name < b.claim.name ? -1 : 1));
   }
+}
+
+/** `192-0-2-10`, `2001-0db8-0000-0000-0000-0000-0000-0010`: a DNS label, so that two hosts cannot both create it. */
+export function wholeClaimName(address: string, family: Family): string {
+  return family === 'v4' ? address.replaceAll('.', '-') : expandV6(address).join('-');
+}
+
+/** `192-0-2-10.web.default`, for one of several claims on an address: an unambiguous DNS name of at most 167 characters. */
+export function sharedClaimName(address: string, family: Family, service: string): string {
+  const [namespace = '', name = ''] = service.split('/');
+  return `${wholeClaimName(address, family)}.${name}.${namespace}`;
 }

@@ -1,42 +1,28 @@
-// The claims: who has which address, or which ports of it, indexed so that a change costs what it touches.
-// Keeps what it is told, even claims that contradict each other; who is in the right is said by hasOlderRival().
+// The claims by name, address, Service and sharing key, so that the work is proportional to the change. Also holds claims
+// that contradict each other; hasOlderRival() decides between them.
 
-import { addressNumber } from '../base/ip-range.ts';
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
 import type { PoolIndex } from './pool-index.ts';
+import { namespaceOf, type Wish } from './request.ts';
 
-/** What a Service would have of an address. */
-export interface Wish {
-  readonly service: string;
-  readonly namespace: string;
-  readonly sharingKey: string;
-  /** Empty: the whole address. */
-  readonly ports: readonly ClaimedPort[];
-  /** The pool lets Services of several namespaces share. */
-  readonly acrossNamespaces: boolean;
-}
-
-/** Addresses of one pool and family. All are what belongs to the pool, but for `conflicting` and `total`. */
+/** Addresses of one pool and family that the pool owns; `total` and `conflicting` count those of its blocks. */
 export interface PoolCount {
-  /** In the pool's blocks. */
   readonly total: bigint;
   readonly free: bigint;
-  /** A Service has it, or part of it. */
+  /** A Service has the address, or some of its ports. */
   readonly used: bigint;
   /** Kept for a Service that is gone, or reserved. */
   readonly held: bigint;
-  /** Of `total`: belong to another pool that holds them, too. */
+  /** Owned by another pool with an overlapping block. */
   readonly conflicting: bigint;
 }
 
 type Names = Set<string>;
 
 interface Place {
-  readonly address: string;
   readonly family: Family;
-  readonly number: bigint;
   owner: AddressPool | undefined;
   readonly claims: Map<string, AddressClaim>;
   readonly reservations: Names;
@@ -44,23 +30,22 @@ interface Place {
   readonly wholes: Names;
   /** `TCP/80` → claims on it. */
   readonly ports: Map<string, Names>;
-  /** Sharing key, '' where they share without one → namespace → claims on ports. */
+  /** Sharing key, '' for none → namespace → claims on ports. */
   readonly keys: Map<string, Map<string, Names>>;
-  /** Claims that a Service has now. */
+  /** How many claims Services have now. */
   inUse: number;
 }
 
 type Count = Record<Family, { used: bigint; held: bigint }>;
 
-export class Ledger {
+export class ClaimIndex {
   #pools: PoolIndex;
   readonly #claims = new Map<string, AddressClaim>();
   readonly #places = new Map<string, Place>();
-  readonly #taken: Readonly<Record<Family, Set<bigint>>> = { v4: new Set(), v6: new Set() };
-  /** Service → its claims; reservations for it stand apart. */
+  /** By Service. */
   readonly #ofService = new Map<string, Names>();
   readonly #reservedFor = new Map<string, Names>();
-  /** Sharing key → addresses that are shared by it, of all namespaces. */
+  /** Sharing key → addresses, of all namespaces. */
   readonly #shared = new Map<string, Set<string>>();
   readonly #held = new Set<string>();
   readonly #counts = new Map<AddressPool, Count>();
@@ -69,12 +54,12 @@ export class Ledger {
     this.#pools = pools;
   }
 
-  /** Claims stay where they are; only whose their addresses are is found out again. */
+  /** The claims stay; only their addresses may have another owner. */
   setPools(pools: PoolIndex): void {
     this.#pools = pools;
     this.#counts.clear();
-    for (const place of this.#places.values()) {
-      place.owner = pools.ownerOfNumber(place.number, place.family);
+    for (const [address, place] of this.#places) {
+      place.owner = pools.ownerOf(address);
       this.#count(place, 1n);
     }
   }
@@ -113,10 +98,7 @@ export class Ledger {
     this.#count(place, -1n);
     unlink(place, claim);
     if (place.claims.size > 0) this.#count(place, 1n);
-    else {
-      this.#places.delete(claim.address);
-      this.#taken[place.family].delete(place.number);
-    }
+    else this.#places.delete(claim.address);
     if (claim.sharingKey !== '' && !place.keys.has(claim.sharingKey))
       drop(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
@@ -137,21 +119,16 @@ export class Ledger {
     return this.#named(this.#places.get(address)?.claims.keys());
   }
 
-  /** Nobody has any claim on it. */
-  isFree(number: bigint, family: Family): boolean {
-    return !this.#taken[family].has(number);
-  }
-
   isUnclaimed(address: string): boolean {
     return !this.#places.has(address);
   }
 
-  /** Addresses that are shared by a key, no matter by whom. */
+  /** The addresses with a sharing key, of all Services. */
   sharedBy(sharingKey: string): ReadonlySet<string> {
     return this.#shared.get(sharingKey) ?? new Set();
   }
 
-  /** The reservation of an address that is for this Service or its namespace. */
+  /** The address has a reservation for this Service or its namespace. */
   isReservedFor(address: string, { service, namespace }: Pick<Wish, 'service' | 'namespace'>): boolean {
     const place = this.#places.get(address);
     for (const name of place?.reservations ?? []) {
@@ -160,7 +137,7 @@ export class Ledger {
     return false;
   }
 
-  /** The claims of others that stand in the way, reservations first; a reservation for the Service opens the address. */
+  /** The claims of others in the way, reservations first. A reservation for the Service overrules other reservations. */
   *blockers(address: string, wish: Wish): Generator<AddressClaim> {
     const place = this.#places.get(address);
     if (place === undefined) return;
@@ -173,7 +150,7 @@ export class Ledger {
     }
   }
 
-  /** Whether another claim says that it has the same, and is older: of two that cannot both be, the older one holds. */
+  /** An older claim contradicts this one: of two such claims the older one counts. */
   hasOlderRival(claim: AddressClaim): boolean {
     const place = this.#places.get(claim.address);
     if (place === undefined || claim.reserved) return false;
@@ -185,12 +162,12 @@ export class Ledger {
     return false;
   }
 
-  /** Held claims whose time is over. */
+  /** Held claims that have ended. */
   expired(now: number): readonly AddressClaim[] {
     return this.#named(this.#held).filter(({ heldUntil }) => heldUntil <= now);
   }
 
-  /** When the next held claim ends, milliseconds since the epoch; Infinity where none is held. */
+  /** The end of the next held claim, milliseconds since the epoch; Infinity for none. */
   nextExpiry(): number {
     let next = Number.POSITIVE_INFINITY;
     for (const name of this.#held) next = Math.min(next, this.#claims.get(name)?.heldUntil ?? next);
@@ -206,9 +183,7 @@ export class Ledger {
 
   #newPlace({ address, family }: AddressClaim): Place {
     const place: Place = {
-      address,
       family,
-      number: addressNumber(address),
       owner: this.#pools.ownerOf(address),
       claims: new Map(),
       reservations: new Set(),
@@ -218,7 +193,6 @@ export class Ledger {
       inUse: 0,
     };
     this.#places.set(address, place);
-    this.#taken[family].add(place.number);
     return place;
   }
 
@@ -261,7 +235,6 @@ function isFor(reservation: AddressClaim | undefined, service: string, namespace
   return reservation.service === '' ? reservation.namespace === namespace : reservation.service === service;
 }
 
-/** The older claim comes first. */
 function byAge(a: AddressClaim, b: AddressClaim): number {
   if (a.since !== b.since) return a.since - b.since;
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
@@ -304,10 +277,6 @@ function unlink(place: Place, claim: AddressClaim): void {
   if (namespaces === undefined) return;
   drop(namespaces, namespaceOf(service), name);
   if (namespaces.size === 0) place.keys.delete(sharingKey);
-}
-
-export function namespaceOf(service: string): string {
-  return service.slice(0, Math.max(0, service.indexOf('/')));
 }
 
 function add(map: Map<string, Set<string>>, key: string, value: string): void {

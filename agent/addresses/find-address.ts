@@ -1,5 +1,5 @@
-// Finds the address that a Service can have of one family, or says why there is none and what to wait for.
-// Pure: reads pools and claims, changes nothing; the same Service finds the same address on every host.
+// Finds the address that a Service can have of one family, or the reason why there is none and what to wait for.
+// Pure; every host finds the same address for the same Service.
 
 import { createHash } from 'node:crypto';
 import { addressText } from '../base/ip-range.ts';
@@ -7,71 +7,42 @@ import { quote } from '../base/quote.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem, ProblemReason } from '../model/load-balancer.ts';
-import type { Ledger, Wish } from './claim-index.ts';
-import { namespaceOf } from './claim-index.ts';
+import type { ClaimIndex } from './claim-index.ts';
 import type { PoolIndex } from './pool-index.ts';
 import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
-import type { AddressRequest } from './request.ts';
+import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
 
 export type Found =
   | {
       readonly kind: 'found';
       readonly address: string;
       readonly pool: AddressPool;
-      /** Held claims that give way. */
+      /** Held claims to erase. */
       readonly evicted: readonly AddressClaim[];
     }
   | {
       readonly kind: 'none';
       readonly problem: Problem;
-      /** What would change the answer, as words that Waiting knows. */
+      /** What would change the answer, as keys of Waiting. */
       readonly waitFor: readonly string[];
       /** No pool that the Service may use has the family at all. */
       readonly isHopeless: boolean;
     };
-
-export function wishOf(request: AddressRequest, pool: AddressPool | undefined): Wish {
-  const { key, namespace, sharingKey, ports } = request;
-  return {
-    service: key,
-    namespace,
-    sharingKey,
-    ports: sharingKey === '' ? [] : ports,
-    acrossNamespaces: pool?.shareAcrossNamespaces ?? false,
-  };
-}
 
 /** `preferred`: the pool of the Service's other address. */
 export function findAddress(
   request: AddressRequest,
   family: Family,
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
   preferred: AddressPool | undefined,
 ): Found {
   const given = request.given.find((one) => one.family === family);
-  if (given !== undefined) return findGiven(request, given.address, pools, ledger);
-  return findReserved(request, family, pools, ledger) ?? findAny(request, family, pools, ledger, preferred);
+  if (given !== undefined) return findGiven(request, given.address, pools, index);
+  return findReserved(request, family, pools, index) ?? findAny(request, family, pools, index, preferred);
 }
 
-/** The address that the Service's status shows, where it belongs to a pool and nobody else has it. */
-export function findInStatus(
-  request: AddressRequest,
-  family: Family,
-  pools: PoolIndex,
-  ledger: Ledger,
-): { readonly address: string; readonly pool: AddressPool } | undefined {
-  const given = request.given.find((one) => one.family === family);
-  for (const { address, family: other } of request.statusIPs) {
-    if (other !== family || (given !== undefined && given.address !== address)) continue;
-    const pool = pools.ownerOf(address);
-    if (pool === undefined || !isEmpty(ledger.blockers(address, wishOf(request, pool)))) continue;
-    return { address, pool };
-  }
-  return undefined;
-}
-
-function findGiven(request: AddressRequest, address: string, pools: PoolIndex, ledger: Ledger): Found {
+function findGiven(request: AddressRequest, address: string, pools: PoolIndex, index: ClaimIndex): Found {
   const pool = pools.ownerOf(address);
   const none = (reason: ProblemReason, why: string, waitFor: readonly string[] = []): Found => {
     const message = `Cannot give ${address}: ${why}`;
@@ -80,15 +51,15 @@ function findGiven(request: AddressRequest, address: string, pools: PoolIndex, l
   };
   if (pool === undefined) return none('AddressNotInPool', 'it belongs to no address pool');
   const wish = wishOf(request, pool);
-  if (!ledger.isReservedFor(address, wish)) {
+  if (!index.isReservedFor(address, wish)) {
     const why = whyNotAllowed(pool, request) ?? (pool.draining ? 'is draining' : undefined);
     if (why !== undefined) {
-      // A reservation would open it.
+      // A reservation would permit it.
       return none('AddressNotAllowed', `its pool "${pool.name}" ${why}`, [`address ${address}`]);
     }
   }
   const evicted: AddressClaim[] = [];
-  for (const claim of ledger.blockers(address, wish)) {
+  for (const claim of index.blockers(address, wish)) {
     if (!givesWay(claim, request)) {
       return none('AddressInUse', blockerWords(claim, wish), [`address ${address}`]);
     }
@@ -97,12 +68,12 @@ function findGiven(request: AddressRequest, address: string, pools: PoolIndex, l
   return { kind: 'found', address, pool, evicted };
 }
 
-/** The Service it was for is gone, and who asks for it now is of the same namespace, so that nobody loses to a stranger. */
+/** It is kept for a Service that is gone, and the request comes from the same namespace. */
 function givesWay(claim: AddressClaim, request: AddressRequest): boolean {
   return !claim.reserved && claim.heldUntil !== 0 && namespaceOf(claim.service) === request.namespace;
 }
 
-/** Why who has it keeps it from others. */
+/** Why the claim keeps other Services from the address. */
 export function holderWords({ reserved, name, heldUntil, service }: AddressClaim): string {
   if (reserved) return `it is reserved (AddressClaim ${name})`;
   if (heldUntil === 0) return `Service "${service}" has it`;
@@ -110,7 +81,7 @@ export function holderWords({ reserved, name, heldUntil, service }: AddressClaim
   return `it is kept for Service "${service}", which is gone, until ${until}`;
 }
 
-/** The same of an address that may be shared. */
+/** As holderWords(), on an address that may be shared. */
 function blockerWords(claim: AddressClaim, wish: Wish): string {
   if (claim.reserved || claim.heldUntil !== 0 || claim.sharingKey === '') return holderWords(claim);
   if (wish.sharingKey === '') return `Service "${claim.service}" shares it by the key "${claim.sharingKey}"`;
@@ -121,18 +92,18 @@ function blockerWords(claim: AddressClaim, wish: Wish): string {
   return `Service "${claim.service}" has one of the ports`;
 }
 
-/** A reservation that names the Service goes before every rule of the pools but the Service's own wish for one. */
+/** A reservation that names the Service overrules the rules of the pools, but not the pool that the Service names. */
 function findReserved(
   request: AddressRequest,
   family: Family,
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
 ): Found | undefined {
-  for (const { address, family: other } of ledger.reservationsFor(request.key)) {
+  for (const { address, family: other } of index.reservationsFor(request.key)) {
     const pool = pools.ownerOf(address);
     if (other !== family || pool === undefined) continue;
     if (request.pool !== undefined && request.pool !== pool.name) continue;
-    if (isEmpty(ledger.blockers(address, wishOf(request, pool))))
+    if (isEmpty(index.blockers(address, wishOf(request, pool))))
       return { kind: 'found', address, pool, evicted: [] };
   }
   return undefined;
@@ -142,7 +113,7 @@ function findAny(
   request: AddressRequest,
   family: Family,
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
   preferred: AddressPool | undefined,
 ): Found {
   const allowed = pools.pools.filter(
@@ -152,10 +123,10 @@ function findAny(
     preferred !== undefined && allowed.includes(preferred)
       ? [preferred, ...allowed.filter((pool) => pool !== preferred)]
       : allowed;
-  const address = sharedAddress(request, family, inOrder, pools, ledger);
+  const address = sharedAddress(request, family, inOrder, pools, index);
   if (address !== undefined) return { kind: 'found', ...address, evicted: [] };
   for (const pool of inOrder) {
-    const free = freeAddress(request, family, pool, pools, ledger);
+    const free = freeAddress(request, family, pool, pools, index);
     if (free !== undefined) return { kind: 'found', address: free, pool, evicted: [] };
   }
   const waitFor = inOrder.map((pool) => `pool ${family} ${pool.name}`);
@@ -169,37 +140,38 @@ function findAny(
   };
 }
 
-/** An address that is already shared by the key and has the ports free: the one of the first pool, the lowest there. */
+/** The lowest address of the first pool that is shared by the key and has the ports free. */
 function sharedAddress(
   request: AddressRequest,
   family: Family,
   allowed: readonly AddressPool[],
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
 ): { readonly address: string; readonly pool: AddressPool } | undefined {
   if (request.sharingKey === '') return undefined;
   const candidates: { address: string; pool: AddressPool; rank: number }[] = [];
-  for (const address of ledger.sharedBy(request.sharingKey)) {
+  for (const address of index.sharedBy(request.sharingKey)) {
     if (address.includes(':') !== (family === 'v6')) continue;
     const pool = pools.ownerOf(address);
     const rank = pool === undefined ? -1 : allowed.indexOf(pool);
     if (pool !== undefined && rank >= 0) candidates.push({ address, pool, rank });
   }
   candidates.sort((a, b) => a.rank - b.rank || (a.address < b.address ? -1 : 1));
-  return candidates.find(({ address, pool }) => isEmpty(ledger.blockers(address, wishOf(request, pool))));
+  return candidates.find(({ address, pool }) => isEmpty(index.blockers(address, wishOf(request, pool))));
 }
 
-/** Linear probing from where the Service's name points, or that of the group that will share the address. */
+/** Linear probing from the hash of the Service's name, or of the group that shares the address. */
 function freeAddress(
   request: AddressRequest,
   family: Family,
   pool: AddressPool,
   pools: PoolIndex,
-  ledger: Ledger,
+  index: ClaimIndex,
 ): string | undefined {
-  if (ledger.count(pool, family).free === 0n) return undefined;
+  if (index.count(pool, family).free === 0n) return undefined;
   for (const number of pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
-    if (ledger.isFree(number, family)) return addressText(number, family);
+    const address = addressText(number, family);
+    if (index.isUnclaimed(address)) return address;
   }
   return undefined;
 }
@@ -230,7 +202,7 @@ function pendingProblem(
   return { object: `Service ${key}`, reason, message: `It has no IP${family} address yet: ${why}` };
 }
 
-/** Without numbers, so that the words change only when the matter does. */
+/** Without counts, so that the message does not change with every claim. */
 function pendingWords(
   request: AddressRequest,
   family: Family,

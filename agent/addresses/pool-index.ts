@@ -1,29 +1,29 @@
-// Which pool an address belongs to: each address to one at most, the first of those that hold it by priority and name.
-// Everything is ranges, so that the size of a pool costs nothing. Pure; made anew when a pool changes.
+// The pool that owns an address: the first one, by priority and name, that has it in a block. Works with ranges, so that
+// the size of a pool does not matter. Pure; built again when a pool changes.
 
 import { familyOf } from '../base/ip.ts';
 import { type AddressRange, addressNumber, rangeText } from '../base/ip-range.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 
-/** What belongs to one pool of one family. */
+/** The addresses of one pool and family. */
 interface Share {
   /** Disjoint, ascending. */
   readonly owned: readonly AddressRange[];
-  /** How many addresses the ranges before each one hold. */
+  /** For each range: how many addresses the ranges before it have. */
   readonly before: readonly bigint[];
-  /** Addresses owned. */
+  /** Owned addresses. */
   readonly size: bigint;
-  /** Addresses in its blocks, no matter who owns them. */
+  /** Addresses in its blocks, owned or not. */
   readonly total: bigint;
 }
 
 const FAMILIES = ['v4', 'v6'] as const;
 
 export class PoolIndex {
-  /** The pool that is asked first comes first. */
+  /** In the order of precedence. */
   readonly pools: readonly AddressPool[];
-  /** Pools that lie over one another, and pools of a name that is taken. */
+  /** Pools that overlap, and pools with the same name. */
   readonly problems: readonly Problem[];
   readonly #byName = new Map<string, AddressPool>();
   readonly #shares = new Map<AddressPool, Readonly<Record<Family, Share>>>();
@@ -33,7 +33,7 @@ export class PoolIndex {
   constructor(pools: readonly AddressPool[]) {
     const problems: Problem[] = [];
     this.pools = withoutDoubles(pools, problems).sort(byPrecedence);
-    const taken: { pool: AddressPool; ranges: Readonly<Record<Family, readonly AddressRange[]>> }[] = [];
+    const taken: PoolRanges[] = [];
     for (const pool of this.pools) {
       this.#byName.set(pool.name, pool);
       const ranges = { v4: merged(pool, 'v4'), v6: merged(pool, 'v6') };
@@ -48,29 +48,26 @@ export class PoolIndex {
     return this.#byName.get(name);
   }
 
-  /** Of a canonical address. */
+  /** `address`: canonical. */
   ownerOf(address: string): AddressPool | undefined {
-    return this.ownerOfNumber(addressNumber(address), familyOf(address));
-  }
-
-  ownerOfNumber(number: bigint, family: Family): AddressPool | undefined {
-    const owners = this.#owners[family];
+    const number = addressNumber(address);
+    const owners = this.#owners[familyOf(address)];
     const at = lastAtMost(owners.length, (i) => (owners[i]?.first ?? 0n) <= number);
     const range = owners[at];
     return range !== undefined && number <= range.last ? range.pool : undefined;
   }
 
-  /** Addresses that belong to the pool. */
+  /** How many addresses the pool owns. */
   size(pool: AddressPool, family: Family): bigint {
     return this.#shares.get(pool)?.[family].size ?? 0n;
   }
 
-  /** Addresses in its blocks, also those that belong to another pool. */
+  /** How many addresses its blocks have, also those that another pool owns. */
   total(pool: AddressPool, family: Family): bigint {
     return this.#shares.get(pool)?.[family].total ?? 0n;
   }
 
-  /** Every address of the pool as a number, once, from the one that `hash` falls on and round to the one before it. */
+  /** Each address of the pool once, as a number: from the one at `hash` to the last, then from the first. */
   *probe(pool: AddressPool, family: Family, hash: bigint): Generator<bigint> {
     const share = this.#shares.get(pool)?.[family];
     if (share === undefined || share.size === 0n) return;
@@ -87,7 +84,7 @@ export class PoolIndex {
     }
   }
 
-  /** Takes what no earlier pool has. */
+  /** Assigns the addresses that no earlier pool owns. */
   #own(pool: AddressPool, ranges: readonly AddressRange[], family: Family): Share {
     const owners = this.#owners[family];
     const owned = ranges.flatMap((range) => without(range, owners));
@@ -134,20 +131,13 @@ function merged(pool: AddressPool, family: Family): readonly AddressRange[] {
   return result;
 }
 
-/** What of `range` none of `taken` (disjoint, ascending) has. */
+/** The parts of `range` that are not in `taken` (disjoint, ascending). */
 function without(range: AddressRange, taken: readonly AddressRange[]): AddressRange[] {
   const left: AddressRange[] = [];
   let { first } = range;
-  for (
-    let i = Math.max(
-      0,
-      lastAtMost(taken.length, (at) => (taken[at]?.first ?? 0n) <= first),
-    );
-    ;
-    i++
-  ) {
-    const other = taken[i];
-    if (other === undefined || other.first > range.last) break;
+  const start = lastAtMost(taken.length, (at) => (taken[at]?.first ?? 0n) <= first);
+  for (const other of taken.slice(Math.max(0, start))) {
+    if (other.first > range.last) break;
     if (other.last < first) continue;
     if (other.first > first) left.push({ ...range, first, last: other.first - 1n });
     first = other.last + 1n;
@@ -180,16 +170,14 @@ function intersection(a: readonly AddressRange[], b: readonly AddressRange[]): A
     const one = a[i];
     const other = b[j];
     if (one === undefined || other === undefined) return common;
-    const [, first] = inOrder(one.first, other.first);
-    const [last] = inOrder(one.last, other.last);
+    // biome-ignore lint/complexity/useMathMinMax: Math.max does not take a bigint
+    const first = one.first > other.first ? one.first : other.first;
+    // biome-ignore lint/complexity/useMathMinMax: Math.min does not take a bigint
+    const last = one.last < other.last ? one.last : other.last;
     if (first <= last) common.push({ ...one, first, last });
     if (one.last < other.last) i++;
     else j++;
   }
-}
-
-function inOrder(a: bigint, b: bigint): readonly [bigint, bigint] {
-  return a <= b ? [a, b] : [b, a];
 }
 
 function sizeOf({ first, last }: AddressRange): bigint {
@@ -200,7 +188,7 @@ function byFirst(a: AddressRange, b: AddressRange): number {
   return a.first < b.first ? -1 : a.first > b.first ? 1 : 0;
 }
 
-/** The last of 0 to length - 1 for which `holds`, which must hold for none after the first it does not; -1 for none. */
+/** Binary search: the last index for which `holds`, which must not hold again after the first index that fails; or -1. */
 function lastAtMost(length: number, holds: (index: number) => boolean): number {
   let low = 0;
   let high = length;

@@ -1,27 +1,27 @@
-// Whether a Service may have addresses of a pool. Pure.
+// The rules of a pool: which Services may have its addresses. Pure.
 
 import { quote } from '../base/quote.ts';
 import type { AddressPool, Selector } from '../kubernetes/address-pool.ts';
 import type { AddressRequest } from './request.ts';
 
-type Asker = Pick<AddressRequest, 'namespace' | 'labels' | 'pool'>;
+type Requester = Pick<AddressRequest, 'namespace' | 'labels' | 'pool'>;
 
-/** Completes `Pool "a" `; undefined where it may. Says nothing of whether the pool gives anything now. */
-export function whyNotAllowed(pool: AddressPool, asker: Asker): string | undefined {
-  if (asker.pool !== undefined && asker.pool !== pool.name)
-    return `is not the one that the Service asks for, ${quote(asker.pool)}`;
-  if (pool.namespaces.length > 0 && !pool.namespaces.includes(asker.namespace))
-    return `is not for namespace ${quote(asker.namespace)}`;
-  if (!matches(pool.selector, asker.labels)) return "is not for Services with this Service's labels";
+/** Completes `Pool "a" `; undefined if the Service may have addresses, whether or not the pool gives any now. */
+export function whyNotAllowed(pool: AddressPool, requester: Requester): string | undefined {
+  if (requester.pool !== undefined && requester.pool !== pool.name)
+    return `is not the one that the Service asks for, ${quote(requester.pool)}`;
+  if (pool.namespaces.length > 0 && !pool.namespaces.includes(requester.namespace))
+    return `is not for namespace ${quote(requester.namespace)}`;
+  if (!matches(pool.selector, requester.labels)) return "is not for Services with this Service's labels";
   return undefined;
 }
 
-/** As whyNotAllowed(), and whether it gives addresses to who does not ask for a certain one. */
-export function whyNothingNew(pool: AddressPool, asker: Asker): string | undefined {
-  const why = whyNotAllowed(pool, asker);
+/** As whyNotAllowed(), and whether the pool gives addresses to requests without a certain address. */
+export function whyNothingNew(pool: AddressPool, requester: Requester): string | undefined {
+  const why = whyNotAllowed(pool, requester);
   if (why !== undefined) return why;
   if (pool.draining) return 'is draining';
-  if (!pool.auto && asker.pool !== pool.name) return 'gives addresses on request only';
+  if (!pool.auto && requester.pool !== pool.name) return 'gives addresses on request only';
   return undefined;
 }
 

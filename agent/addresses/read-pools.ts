@@ -1,16 +1,14 @@
-// Pools from the settings: a list of pools, each as the `spec` of an AddressPool with its name beside it.
-// Pure: every fault comes back with its place.
+// Reads the pools of the settings: a list, each item like the `spec` of an AddressPool with a name. Pure.
 
 import { nearestHint } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
-import { isMapping } from '../base/validate.ts';
-import { faultsOf, shownValue } from '../base/validation-fault.ts';
+import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
 import { subdomain } from '../kubernetes/object-names.ts';
 
 export type { AddressPool } from '../kubernetes/address-pool.ts';
 
-/** `value` as the YAML file holds it; undefined and null stand for no pools. A pool with a fault is left out. */
+/** `value`: of the YAML file; undefined and null for no pools. A pool with an error is left out; errors have its place. */
 export function readPools(value: unknown): {
   readonly pools: readonly AddressPool[];
   readonly errors: readonly string[];

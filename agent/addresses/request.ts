@@ -1,8 +1,9 @@
-// What a Service asks of the pools, read from its object and its annotations. Pure.
+// The request of a Service to the pools, from its object and its annotations. Pure.
 
 import { parseAddress } from '../base/ip.ts';
 import { quote } from '../base/quote.ts';
 import { type ClaimedPort, sortedPorts } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 
@@ -11,37 +12,45 @@ export interface AddressRequest {
   readonly key: string;
   readonly namespace: string;
   readonly uid: string;
-  /** Milliseconds since the epoch: of two that want the same, the older one gets it. */
+  /** Milliseconds since the epoch: of two requests for the same address, the older Service gets it. */
   readonly created: number;
   readonly labels: Readonly<Record<string, string>>;
   /** The primary one first. */
   readonly families: readonly Family[];
-  /** All of them or nothing new; as many as can be had; exactly one, the first that can be had; what it has already. */
+  /** Addresses of `all` families or none; of `some`; of `one`, the first possible; or `nothing` new. */
   readonly need: 'all' | 'some' | 'one' | 'nothing';
-  /** Addresses it asks for, at most one per family, each of one of `families`. */
+  /** Requested addresses, at most one for each of `families`. */
   readonly given: readonly { readonly address: string; readonly family: Family }[];
-  /** The pool it asks for. */
+  /** The requested pool. */
   readonly pool: string | undefined;
   /** '': whole addresses. */
   readonly sharingKey: string;
-  /** Sorted; not empty where there is a sharing key. */
+  /** Sorted; not empty with a sharing key. */
   readonly ports: readonly ClaimedPort[];
-  /** What its status shows. */
   readonly statusIPs: readonly { readonly address: string; readonly family: Family }[];
-  /** What of the request cannot be. */
   readonly problems: readonly Problem[];
-  /** The Service is one of a manifest of this host: no other one knows it, so this one decides, whoever leads. */
+  /** The Service comes from a manifest of this host: no other host has it, so this host decides even under another leader. */
   readonly isLocal: boolean;
 }
 
-/** Values of the annotations of these names. */
 export interface AddressAnnotations {
   readonly loadBalancerIps: readonly string[];
   readonly addressPool: string | undefined;
   readonly addressSharingKey: string | undefined;
 }
 
-/** Of a Service that is ours and of type LoadBalancer. */
+/** What a request means for one address. */
+export interface Wish {
+  readonly service: string;
+  readonly namespace: string;
+  readonly sharingKey: string;
+  /** Empty: the whole address. */
+  readonly ports: readonly ClaimedPort[];
+  /** The pool lets Services of several namespaces share. */
+  readonly acrossNamespaces: boolean;
+}
+
+/** Of a Service of type LoadBalancer that this agent serves. */
 export function addressRequest(
   service: Service,
   annotations: AddressAnnotations,
@@ -67,7 +76,23 @@ export function addressRequest(
   };
 }
 
-/** The annotation's, else spec.loadBalancerIP; of two of one family, the first. */
+export function wishOf(request: AddressRequest, pool: AddressPool | undefined): Wish {
+  const { key, namespace, sharingKey, ports } = request;
+  return {
+    service: key,
+    namespace,
+    sharingKey,
+    ports: sharingKey === '' ? [] : ports,
+    acrossNamespaces: pool?.shareAcrossNamespaces ?? false,
+  };
+}
+
+/** Of a Service's key. */
+export function namespaceOf(service: string): string {
+  return service.slice(0, Math.max(0, service.indexOf('/')));
+}
+
+/** From the annotation, otherwise from spec.loadBalancerIP; of two addresses of one family, the first. */
 function givenAddresses(
   service: Service,
   fromAnnotation: readonly string[],
@@ -95,8 +120,8 @@ function givenAddresses(
 }
 
 /**
- * spec.ipFamilies says it all where the API server has filled it in; a manifest without it means IPv4 or else IPv6.
- * A Service that asks for nothing but addresses that cannot be gets none, not just any; it keeps what it has.
+ * The API server fills in spec.ipFamilies; a manifest without it means IPv4, otherwise IPv6.
+ * A Service that names only invalid addresses gets no other one; it keeps what it has.
  */
 function familiesOf(
   service: Service,

@@ -1,5 +1,5 @@
-// Services that wait, by what they wait for, the oldest first: when something becomes free, only those who wait for
-// it are looked at. Pure but for its own lists.
+// Services that wait, by what they wait for, the oldest first: when something becomes free, only the Services that wait
+// for it are decided again. Pure but for its own lists.
 
 interface Waiter {
   readonly key: string;
@@ -7,25 +7,25 @@ interface Waiter {
 }
 
 export class Waiting {
-  /** What is waited for (`pool a`, `address 192.0.2.10`) → who waits, the oldest first. */
+  /** `pool a`, `address 192.0.2.10`, `key k` → the Services that wait for it, the oldest first. */
   readonly #lists = new Map<string, Waiter[]>();
   readonly #waiters = new Map<string, { readonly waiter: Waiter; readonly places: ReadonlySet<string> }>();
 
-  /** Replaces what `key` waits for; nothing: []. */
+  /** Replaces what the Service `key` waits for; [] for nothing. */
   set(key: string, created: number, places: Iterable<string>): void {
     this.#clear(key);
     const waiter = { key, created };
-    const wanted = new Set(places);
-    if (wanted.size === 0) return;
-    this.#waiters.set(key, { waiter, places: wanted });
-    for (const place of wanted) {
+    const distinct = new Set(places);
+    if (distinct.size === 0) return;
+    this.#waiters.set(key, { waiter, places: distinct });
+    for (const place of distinct) {
       const list = this.#lists.get(place);
       if (list === undefined) this.#lists.set(place, [waiter]);
       else list.splice(position(list, waiter), 0, waiter);
     }
   }
 
-  /** A copy: who waits may change while it is gone through. */
+  /** A copy: the list may change during the iteration. */
   at(place: string): readonly string[] {
     return (this.#lists.get(place) ?? []).map(({ key }) => key);
   }
@@ -42,13 +42,13 @@ export class Waiting {
   }
 }
 
-/** Of two that ask for the same, the older one comes first, then the first by name. */
+/** The older Service first, then by name. */
 export function byAge(a: Waiter, b: Waiter): number {
   if (a.created !== b.created) return a.created < b.created ? -1 : 1;
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
-/** Where the waiter is, or belongs. */
+/** The place of the waiter in the list, or where it belongs. */
 function position(list: readonly Waiter[], waiter: Waiter): number {
   let low = 0;
   let high = list.length;

@@ -1,26 +1,67 @@
-// The agent's own unix socket: the commands ask over it, in HTTP and JSON. Only the agent's user may connect.
+// The agent's own unix socket: the commands send requests over it, in HTTP and JSON. Only the agent's user may connect.
 
 import { once } from 'node:events';
+import { lstatSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { http } from '../host/node-http.ts';
+import type { OwnFile } from '../host/own-files.ts';
 
 export function agentSocketPath(runtimeDir: string): string {
   return join(runtimeDir, 'agent.sock');
 }
 
-/** A question's path, without its leading slash, to the function that answers it with plain data. */
+/** By a question's path, without its leading slash: the function that answers it with plain data. */
 export type Answers = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
 
-/** An order's path, without its leading slash, to the function that carries it out and then tells what became of it. */
+/** By an order's path, without its leading slash: the function that carries it out and then returns the outcome. */
 export type Orders = Readonly<Record<string, (query: URLSearchParams) => Promise<unknown>>>;
 
+/** The socket of this agent; `restore` opens it again if its file was removed or replaced. */
+export class AgentSocketFile implements OwnFile {
+  readonly kind = 'socket';
+  readonly path: string;
+  readonly #answers: Answers;
+  readonly #orders: Orders;
+  #server: Server | undefined;
+  #inode: bigint | undefined;
+  #isClosed = false;
+
+  constructor(path: string, answers: Answers, orders: Orders) {
+    this.path = path;
+    this.#answers = answers;
+    this.#orders = orders;
+  }
+
+  /** Errors: as serveAgentSocket(). */
+  readonly restore = async (): Promise<void> => {
+    this.#server = await serveAgentSocket(this.path, this.#answers, this.#orders, this.#server);
+    this.#inode = inodeOf(this.path);
+    if (this.#isClosed) this.#server.close();
+  };
+
+  readonly isIntact = (): boolean => inodeOf(this.path) === this.#inode;
+
+  close(): void {
+    this.#isClosed = true;
+    this.#server?.close();
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  try {
+    return lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Questions change nothing and are asked by GET, orders by POST. `former` is the server whose place this one takes: who
- * is connected to it still gets an answer. Errors: AGENT_RUNNING where another agent answers there already, FILE_WRITE.
+ * Questions change nothing and use GET, orders use POST. Closes `former`, an earlier server of the same path; requests
+ * that it has received are still answered. Errors: AGENT_RUNNING if another agent answers at the path, FILE_WRITE.
  */
 export async function serveAgentSocket(
   path: string,
@@ -30,92 +71,79 @@ export async function serveAgentSocket(
 ): Promise<Server> {
   await makeFolder(dirname(path), 0o711);
   if (await isAnswered(path)) {
-    throw new HeadgateError(
-      'AGENT_RUNNING',
-      `Another agent answers at "${path}": give this one its own runtimeDir`,
-      {
-        retry: 'never',
-      },
-    );
+    const message = `Another agent answers at "${path}": give this one its own runtimeDir`;
+    throw new HeadgateError('AGENT_RUNNING', message, { retry: 'never' });
   }
-  // First, because a server that closes removes whatever has the name of its socket.
+  // Before the new socket exists, because a server that closes removes the file that has the name of its socket.
   former?.close();
   await unlink(path).catch(() => undefined);
-  const server = http.createServer((incoming, response) => {
-    // Whatever goes wrong with one answer, the agent goes on.
-    answer(incoming, response, answers, orders).catch(() => response.destroy());
+  const server = http.createServer((request, response) => {
+    answer(request, response, answers, orders).catch(() => response.destroy());
   });
   const listening = once(server, 'listening');
-  // The socket is nobody else's from its first moment: listen() makes the file before it returns.
+  // listen() creates the file before it returns, so the file has this mode from the beginning.
   const umask = process.umask(0o177);
   server.listen(path);
   process.umask(umask);
   await listening.catch((cause: unknown) => {
-    throw new HeadgateError('FILE_WRITE', `Cannot make socket "${path}"`, { cause });
+    throw new HeadgateError('FILE_WRITE', `Cannot create socket "${path}"`, { cause });
   });
   return server;
 }
 
-/** Milliseconds for the answer to a question. */
-const PATIENCE = 15_000;
+const QUESTION_TIMEOUT_MS = 15_000;
 
-/** Errors: AGENT_UNREACHABLE; QUESTION_FAILED with the agent's own words where it cannot answer. */
+/** Errors: AGENT_UNREACHABLE; QUESTION_FAILED with the agent's message if it cannot answer. */
 export function askAgent(
   path: string,
   question: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
-  return send('GET', path, question, query, PATIENCE);
+  return send('GET', path, question, query, QUESTION_TIMEOUT_MS);
 }
 
-/**
- * `patience` in milliseconds: an order is answered once it is carried out.
- * Errors: AGENT_UNREACHABLE; ORDER_FAILED with the agent's own words where the order could not be carried out.
- */
+/** Resolves when the order is carried out. Errors: AGENT_UNREACHABLE; ORDER_FAILED with the agent's message. */
 export function orderAgent(
   path: string,
   order: string,
   query: Readonly<Record<string, string>>,
-  patience: number,
+  timeoutMs: number,
 ): Promise<unknown> {
-  return send('POST', path, order, query, patience);
+  return send('POST', path, order, query, timeoutMs);
 }
 
 function send(
   method: 'GET' | 'POST',
-  path: string,
-  question: string,
+  socketPath: string,
+  name: string,
   query: Readonly<Record<string, string>>,
-  patience: number,
+  timeout: number,
 ): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const unreachable = (cause: unknown): void =>
-    reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${path}"`, { cause }));
-  const outgoing = http.request(
-    { method, socketPath: path, path: `/${question}?${new URLSearchParams(query)}`, timeout: patience },
-    (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', unreachable);
-      response.on('end', () => {
-        try {
-          const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-          const failed = method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED';
-          if (response.statusCode === 200) resolve(body);
-          else reject(new HeadgateError(failed, String((body as { error?: unknown }).error)));
-        } catch (error) {
-          unreachable(error);
-        }
-      });
-    },
-  );
-  outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${patience / 1_000} s`)));
-  outgoing.on('error', unreachable);
-  outgoing.end();
+    reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${socketPath}"`, { cause }));
+  const path = `/${name}?${new URLSearchParams(query)}`;
+  const request = http.request({ method, socketPath, path, timeout }, (response) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => chunks.push(chunk));
+    response.on('error', unreachable);
+    response.on('end', () => {
+      try {
+        const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+        const failed = method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED';
+        if (response.statusCode === 200) resolve(body);
+        else reject(new HeadgateError(failed, String((body as { error?: unknown }).error)));
+      } catch (error) {
+        unreachable(error);
+      }
+    });
+  });
+  request.on('timeout', () => request.destroy(new Error(`no answer within ${timeout / 1_000} s`)));
+  request.on('error', unreachable);
+  request.end();
   return promise;
 }
 
-/** Whether an agent answers there. */
 export function isAnswered(path: string): Promise<boolean> {
   return askAgent(path, 'ping').then(
     () => true,
@@ -123,41 +151,41 @@ export function isAnswered(path: string): Promise<boolean> {
   );
 }
 
-/** What a question's path is read against; its host means nothing. */
+/** URL needs a base; only the path and the query of a request are used. */
 const BASE = 'http://agent';
 
 async function answer(
-  incoming: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
   answers: Answers,
   orders: Orders,
 ): Promise<void> {
-  incoming.resume();
-  const send = (status: number, body: unknown): void => {
-    // First: what cannot be told as JSON is answered by another status.
+  request.resume();
+  const reply = (status: number, body: unknown): void => {
+    // Before the status is sent: a value that JSON does not have throws, and is answered with 500.
     const text = JSON.stringify(body);
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   };
-  const asked = incoming.url ?? '/';
-  if (!URL.canParse(asked, BASE)) {
-    send(400, { error: `This is no question: "${asked}"` });
+  const url = request.url ?? '/';
+  if (!URL.canParse(url, BASE)) {
+    reply(400, { error: `Invalid path "${url}"` });
     return;
   }
-  const { pathname, searchParams } = new URL(asked, BASE);
-  const question = pathname.slice(1);
-  if (question === 'ping') {
-    send(200, { pid: process.pid });
+  const { pathname, searchParams } = new URL(url, BASE);
+  const name = pathname.slice(1);
+  if (name === 'ping') {
+    reply(200, { pid: process.pid });
     return;
   }
-  const known = incoming.method === 'POST' ? orders : answers;
-  const found = Object.hasOwn(known, question) ? known[question] : undefined;
-  if (found === undefined) {
-    send(404, { error: `This agent does not know "${question}"` });
+  const known = request.method === 'POST' ? orders : answers;
+  const run = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (run === undefined) {
+    reply(404, { error: `This agent does not have "${name}"` });
     return;
   }
   try {
-    send(200, await found(searchParams));
+    reply(200, await run(searchParams));
   } catch (error) {
-    send(500, { error: messageOf(error) });
+    reply(500, { error: messageOf(error) });
   }
 }

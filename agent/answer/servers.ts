@@ -1,4 +1,4 @@
-// The servers of the agent: its socket for the commands, HTTP for Prometheus and the page, and notices to systemd.
+// The agent's servers: its socket for the commands, HTTP for Prometheus and the status page, and notices to systemd.
 
 import type { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
@@ -7,15 +7,15 @@ import { messageOf } from '../base/errors.ts';
 import type { RoundPace } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
+import type { OrderOutcome } from '../pair/orders/orders.ts';
+import type { Pair } from '../pair/pair.ts';
 import { explainService } from '../report/explain.ts';
 import { operatingFamilies } from '../report/operating-metrics.ts';
 import type { Overview } from '../report/overview.ts';
 import { agentStatus, type StatusSources } from '../report/status.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
 import type { Sources } from '../sources/sources.ts';
-import { agentSocketPath } from './agent-socket.ts';
-import { AgentSocketFile } from './agent-socket-file.ts';
-import { pairOrders } from './pair-orders.ts';
+import { AgentSocketFile, agentSocketPath } from './agent-socket.ts';
 import { useStateDir } from './state-dir-owner.ts';
 
 export interface ServersOptions {
@@ -28,17 +28,17 @@ export interface ServersOptions {
 }
 
 export interface Servers {
-  /** Of the HTTP server. */
+  /** The HTTP server's address and port. */
   readonly address: string;
   /** Resolves once systemd knows that the agent stops. */
   stopping(): Promise<void>;
   close(): void;
 }
 
-/** Milliseconds for one round of the loop, after which the agent no longer counts as alive. */
-const LOOP_DEADLINE = 30_000;
+/** A longer round of the loop means that the agent hangs. */
+const MAX_ROUND_MS = 30_000;
 
-/** Errors: AGENT_RUNNING where another agent answers there already, or uses the state folder; those of listening. */
+/** Errors: AGENT_RUNNING if another agent uses the socket or the state folder; LISTEN_FAILED, FILE_WRITE. */
 export async function startServers({
   settings,
   statusSources,
@@ -55,15 +55,15 @@ export async function startServers({
   };
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
-  const agentSocket = new AgentSocketFile(path, answers, pairOrders(pair));
-  await agentSocket.open();
+  const agentSocket = new AgentSocketFile(path, answers, ordersOf(pair));
+  await agentSocket.restore();
   const ownFiles = new OwnFiles({
     files: [agentSocket, ...(announcer?.ownFiles ?? [])],
     onRestored: (kind) => metrics.dataplane.repaired(kind),
     log,
   });
   ownFiles.start();
-  const alive = (): string => (metrics.loop.roundTime > LOOP_DEADLINE ? 'The loop does not come round' : '');
+  const alive = (): string => (metrics.loop.roundTime > MAX_ROUND_MS ? 'The loop hangs' : '');
   const ready = (): string =>
     sources.objects === 'unread' ? 'The objects have not been read yet' : dataplane.status().fault;
   const round = async (pace: RoundPace) => {
@@ -82,7 +82,7 @@ export async function startServers({
     alive,
     ready,
     status: () => `Serving ${desired.loadBalancers.size} load balancers`,
-    onFailure: (error) => log.warn('Cannot tell systemd how the agent is', { error: messageOf(error) }),
+    onFailure: (error) => log.warn('Cannot notify systemd', { error: messageOf(error) }),
   });
   notifier.start();
   return {
@@ -95,3 +95,19 @@ export async function startServers({
     },
   };
 }
+
+function ordersOf(
+  pair: Pair | undefined,
+): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
+  return {
+    failover: async (query) => pair?.failover(query.get('force') === 'true') ?? NO_PEER,
+    maintenance: async (query) => pair?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
+  };
+}
+
+const NO_PEER: OrderOutcome = {
+  ok: false,
+  active: 'unknown',
+  tookMs: 0,
+  message: 'This host has no peer: set "pairPeer"',
+};

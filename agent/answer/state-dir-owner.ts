@@ -1,5 +1,5 @@
-// Keeps in the state folder where the agent that lives off it answers, so that a second one with a runtime folder of its
-// own finds it: the two would write the same files against each other, each with a HAProxy of its own on the same VIPs.
+// Records in the state folder which agent uses it, so that a second agent with its own runtime folder does not start on
+// the same state: the two would overwrite each other's files and each serve the VIPs with its own HAProxy.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,12 +9,12 @@ import { writeAtomically } from '../host/atomic-file.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isAnswered } from './agent-socket.ts';
 
-/** `stateDir`: a folder that was copied speaks of another one. */
-const user = object({ stateDir: string(), socket: string() });
+/** A copied folder contains another `stateDir`: its record does not count. */
+const owner = object({ stateDir: string(), socket: string() });
 
 /**
- * Names the agent of this socket as the one that uses the folder; where that cannot be written it goes on without.
- * Errors: AGENT_RUNNING where another one that is named there answers.
+ * Makes the agent of this socket the user of the folder. If the record cannot be written the agent starts all the same.
+ * Errors: AGENT_RUNNING if the recorded agent is another one and answers.
  */
 export async function useStateDir(stateDir: string, socket: string): Promise<void> {
   const path = join(stateDir, 'agent.json');
@@ -27,13 +27,13 @@ export async function useStateDir(stateDir: string, socket: string): Promise<voi
     await makeFolder(stateDir, 0o700);
     await writeAtomically(path, [`${JSON.stringify({ stateDir, socket })}\n`]);
   } catch {
-    // Said by what has to be kept there.
+    // The parts that keep their state in the folder report this.
   }
 }
 
-async function read(path: string): Promise<ReturnType<typeof user.parse> | undefined> {
+async function read(path: string): Promise<ReturnType<typeof owner.parse> | undefined> {
   try {
-    return user.parse(JSON.parse(await readFile(path, 'utf8')));
+    return owner.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
-// Writes a file in the background: changes that come together are written once, one write at a time, a rest after each
-// write that grows with its length, retries after a failure, and a last write at the end. Owns its timer.
+// Writes a file in the background: merges changes that come together, runs one write at a time, rests after a write in
+// proportion to its length, retries after a failure, and writes once more at the end. Owns its timer.
 
 import { type Clock, systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
@@ -7,14 +7,14 @@ import { Fault } from './fault.ts';
 import { serial } from './serial.ts';
 
 export interface BackgroundWriteOptions {
-  /** Writes what is there by then. Errors: any; it is retried. */
+  /** Writes the state of the moment at which it is called. Errors: any; it is retried. */
   readonly write: () => Promise<void>;
-  /** From a change to its write, at least. */
+  /** At least this long between a change and its write. */
   readonly delayMs: number;
-  /** The rest after a write, in times of its length: a share of a processor that writing may take. */
+  /** The rest after a write as a multiple of its length, which limits the share of a processor that writing takes. */
   readonly rest?: number;
   readonly retryMs: number;
-  /** Called once for a fault that lasts. */
+  /** Called once while a fault lasts. */
   readonly onFault: (message: string) => void;
   readonly onRecovered?: () => void;
   readonly clock?: Clock;
@@ -35,18 +35,18 @@ export class BackgroundWrite {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Why the file is older than what should be in it; '' where it is not, or soon will not be. */
+  /** Why the last write failed; '' if the file is up to date or will be soon. */
   get fault(): string {
     return this.#fault.text;
   }
 
-  /** Something has changed. */
+  /** Reports a change. */
   soon(): void {
     this.#isDue = true;
     this.#schedule(this.#options.delayMs);
   }
 
-  /** Writes, after a write that is under way. Resolves also if the write failed; `fault` says so. */
+  /** Writes after the write that is under way. Resolves also if the write fails; `fault` is then set. */
   now(): Promise<void> {
     this.#isDue = true;
     return this.#turns.run(() => this.#write());
@@ -57,7 +57,7 @@ export class BackgroundWrite {
     return this.#turns.idle();
   }
 
-  /** Writes what was still due; no retry follows. */
+  /** Writes if a write is due; does not retry. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel?.();
@@ -90,7 +90,7 @@ export class BackgroundWrite {
     if (this.#isDue) this.#reschedule();
   }
 
-  /** A change during the write may have set a timer that is too early by now. */
+  /** Replaces a timer that a change set during the write: it is too early now. */
   #reschedule(): void {
     this.#cancel?.();
     this.#cancel = undefined;

@@ -1,11 +1,11 @@
-// The time, as what waits takes it: tests put their own in its place. And time as the API server writes it.
+// The clock that code with timers gets as an argument, so that tests can use a fake one; and Kubernetes' formats of time.
 
 export interface Clock {
-  /** Milliseconds that never go back; only differences mean something. */
+  /** Milliseconds that never go back; only differences have a meaning. */
   monotonic(): number;
-  /** Milliseconds since the epoch: what the machine takes the time of day for, for people to read. */
+  /** Milliseconds since the epoch, by the machine's time of day. */
   wall(): number;
-  /** Calls back once after so many milliseconds; the function that it gives calls it off. Keeps no process alive. */
+  /** Calls back once; the returned function cancels the call. Does not keep the process alive. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 
@@ -19,14 +19,14 @@ export const systemClock: Clock = {
   },
 };
 
-/** Kubernetes' MicroTime, six digits after the point: with a Date's three it is refused with 400. */
+/** Kubernetes' MicroTime has six digits after the point; the API server answers 400 to the three digits of a Date. */
 export function microTime(milliseconds: number): string {
   const whole = Math.floor(milliseconds);
   const micros = Math.floor((milliseconds - whole) * 1000);
   return new Date(whole).toISOString().replace('Z', `${String(micros).padStart(3, '0')}Z`);
 }
 
-/** Kubernetes' Time, whole seconds. */
+/** Kubernetes' Time has whole seconds. */
 export function secondTime(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
 }

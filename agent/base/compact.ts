@@ -1,17 +1,17 @@
-// Keeps stored objects small: an agent with thousands of Services holds little else than their lists and texts.
-// Pure but for the texts that it remembers.
+// Reduces the memory of stored objects: lists of exact size, one shared empty list, interned texts. Most of the memory of
+// an agent with thousands of Services is their lists and texts.
 
 const NO_ITEMS: readonly never[] = Object.freeze([]);
-/** Each by itself. */
+/** Interned texts; the key is the text. */
 const texts = new Map<string, string>();
 const MAX_TEXTS = 20_000;
 
-/** The same items without room for more, which V8 gives a list that was filtered or pushed to; one list for all that are empty. */
+/** Copies a list to its exact size, because V8 leaves room in a list that was pushed to or filtered. */
 export function compactList<T>(list: readonly T[] | undefined): readonly T[] {
   return list === undefined || list.length === 0 ? NO_ITEMS : list.slice();
 }
 
-/** One copy of equal texts, for the few that stand in very many objects. */
+/** One copy for equal texts, such as names of nodes and zones, that are in many objects. */
 export function intern(text: string): string {
   const known = texts.get(text);
   if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// The one error class: something that went wrong while doing, as opposed to a user's mistake in an object,
-// which is a `Problem` value. Says what it was, whether to try again, and what lay beneath.
+// The agent's one error class, for operations that failed. A user's mistake in an object is no error but a `Problem`
+// (model/load-balancer.ts).
 
 export type ErrorCode =
   | 'SETTINGS_INVALID'
@@ -35,7 +35,7 @@ export type ErrorCode =
 
 export type Retry = 'now' | 'later' | 'never';
 
-/** `code` is documented in docs/errors.md; `retry` tells the loop what to do; `cause` is the error beneath. */
+/** docs/errors.md documents each `code`. `retry`: when a further attempt makes sense. `cause`: the underlying error. */
 export class HeadgateError extends Error {
   readonly code: ErrorCode;
   readonly retry: Retry;
@@ -48,7 +48,7 @@ export class HeadgateError extends Error {
   }
 }
 
-/** The text of anything thrown, with the text of its causes, on one line. */
+/** The message of a thrown value and those of its causes, on one line. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = error.message.replaceAll(/\s*\n\s*/g, '; ');

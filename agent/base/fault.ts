@@ -1,26 +1,26 @@
-// A fault that lasts: shown in the status as long as it is there, logged once when it appears or changes.
+// A fault that lasts: the status shows it while it is there; the log reports it once when it appears or changes.
 
 export class Fault {
   #text: string;
 
-  /** `text`: the fault before anything was tried; '' for none. */
+  /** `text`: the fault before the first attempt; '' for none. */
   constructor(text = '') {
     this.#text = text;
   }
 
-  /** '' where there is no fault. */
+  /** '' if there is no fault. */
   get text(): string {
     return this.#text;
   }
 
-  /** True where the fault is another one than before: time to log it. */
+  /** True if the fault is new or has changed, so that the caller logs it. */
   set(text: string): boolean {
     const isNews = text !== this.#text;
     this.#text = text;
     return isNews;
   }
 
-  /** True where there was a fault. */
+  /** True if there was a fault. */
   clear(): boolean {
     return this.set('');
   }

@@ -1,4 +1,4 @@
-// Addresses as numbers and blocks of them as first and last, so that a /64 costs no more than a single address. Pure.
+// Addresses as numbers, and ranges of addresses as their first and last one, so that a /64 is as small as one address. Pure.
 
 import type { Family } from '../model/load-balancer.ts';
 import { familyOf, parseAddress, parseCidr } from './ip.ts';
@@ -10,7 +10,7 @@ export interface AddressRange {
   readonly last: bigint;
 }
 
-/** Of a canonical address. */
+/** `address`: canonical text. */
 export function addressNumber(address: string): bigint {
   if (familyOf(address) === 'v4') {
     return BigInt(address.split('.').reduce((number, part) => number * 256 + Number(part), 0));
@@ -39,8 +39,8 @@ export function expandV6(address: string): readonly string[] {
 }
 
 /**
- * `192.0.2.0/24` (`isCidr`), `192.0.2.10-192.0.2.20` or a single address; undefined for everything else, among it a
- * CIDR with host bits set, which says either too much or too little.
+ * Reads `192.0.2.0/24` (`isCidr`), `192.0.2.10-192.0.2.20` or a single address. undefined for all other texts, and for
+ * a CIDR with host bits set, which is ambiguous.
  */
 export function parseBlock(
   text: string,
@@ -60,7 +60,7 @@ export function parseBlock(
   return { range: { family: from.family, first, last }, isCidr: false };
 }
 
-/** What parseBlock() reads; a single address stands alone. */
+/** A range or a single address, as parseBlock() reads it. */
 export function rangeText({ family, first, last }: AddressRange): string {
   const text = addressText(first, family);
   return first === last ? text : `${text}-${addressText(last, family)}`;

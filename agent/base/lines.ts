@@ -1,17 +1,25 @@
-// Cuts a stream of bytes into lines as they come. Each byte is looked at once, however the chunks fall.
+// Cuts a stream of bytes into lines; the cost does not depend on the size of the chunks.
 
 import { HeadgateError } from './errors.ts';
 
 const NEWLINE = 0x0a;
 /** Bytes of one line. An object has at most 1.5 MB in etcd. */
-const LONGEST = 64 * 1024 * 1024;
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 export class Lines {
-  /** What has come of a line without its end. */
+  /** The parts of a line whose end has not arrived. */
   #parts: Uint8Array[] = [];
   #length = 0;
+  readonly #maxBytes: number;
+  readonly #tooLong: () => Error;
 
-  /** The lines that end in this chunk, without their newlines; empty ones are left out. Errors: API_UNREACHABLE. */
+  /** `maxBytes` of one line; `tooLong` makes the error for a longer one. */
+  constructor(maxBytes = MAX_LINE_BYTES, tooLong = () => apiLineTooLong(maxBytes)) {
+    this.#maxBytes = maxBytes;
+    this.#tooLong = tooLong;
+  }
+
+  /** The lines that end in this chunk, without their newlines; empty ones are left out. Errors: that of `tooLong`. */
   *push(chunk: Uint8Array): Generator<string, void, void> {
     let from = 0;
     for (;;) {
@@ -24,20 +32,14 @@ export class Lines {
     if (from < chunk.length) this.#keep(chunk.subarray(from));
   }
 
-  /** What came after the last newline; nothing more may be pushed then. */
-  rest(): string {
-    return this.#take(new Uint8Array());
-  }
-
   #keep(part: Uint8Array): void {
     this.#length += part.length;
-    if (this.#length > LONGEST) {
-      throw new HeadgateError('API_UNREACHABLE', `The API server sent a line of more than ${LONGEST} bytes`);
-    }
+    if (this.#length > this.#maxBytes) throw this.#tooLong();
     this.#parts.push(part);
   }
 
   #take(last: Uint8Array): string {
+    if (this.#length + last.length > this.#maxBytes) throw this.#tooLong();
     if (this.#parts.length === 0) return textOf(last);
     this.#parts.push(last);
     const line = textOf(Buffer.concat(this.#parts));
@@ -45,6 +47,10 @@ export class Lines {
     this.#length = 0;
     return line;
   }
+}
+
+function apiLineTooLong(maxBytes: number): Error {
+  return new HeadgateError('API_UNREACHABLE', `The API server sent a line of more than ${maxBytes} bytes`);
 }
 
 function textOf(bytes: Uint8Array): string {

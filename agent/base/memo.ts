@@ -1,5 +1,5 @@
-// Caches the result of a pure function by the identity of its argument: a value that has not changed is the same
-// object, so its result is made once. The cache keeps no argument alive.
+// Caches the result of a pure function by the identity of its argument: values are immutable, so the same object has
+// the same result. The cache keeps no argument alive.
 
 export function memoByIdentity<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, { readonly value: V }>();

@@ -1,21 +1,21 @@
-// The form in which the parts of the agent give their metrics to those who write them out: made for many rows, whose
-// labels are written once and whose numbers are only looked up. Values only.
+// The form in which the parts of the agent hand over their metrics. It is made for many rows: the labels of a row are
+// rendered once, and its numbers are read when the metrics are rendered. Values only.
 
 export interface MetricFamily {
-  /** Of a counter it ends in `_total`. */
+  /** Ends in `_total` for a counter. */
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary' | 'unknown';
   readonly help: string;
   readonly parts: readonly MetricPart[];
-  /** The values change while the family is kept: they are looked up again for each scrape. */
+  /** The values of a stored family change: each scrape reads them again. */
   readonly isLive?: boolean;
 }
 
-/** Samples of a family that only differ in their row. */
+/** The samples of a family that differ only in their row. */
 export interface MetricPart {
-  /** What the name goes on with: `_bucket`, `_sum`. */
+  /** The suffix of the name: `_bucket`, `_sum`. */
   readonly suffix?: string;
-  /** Besides the row's own: `code="2xx"`, escaped; '' for none. */
+  /** Labels in addition to the row's: `code="2xx"`, escaped; '' for none. */
   readonly labels: string;
   readonly rows: readonly MetricRow[];
   /** NaN: the row has no such sample. */
@@ -27,5 +27,5 @@ export interface MetricRow {
   readonly labels: string;
 }
 
-/** How far down the metrics of traffic go: a listener's, its pool's too, or those of members as well. */
+/** The most detailed metrics of traffic: those of listeners, of pools too, or of members too. */
 export type MetricsDetail = 'listener' | 'pool' | 'member';

@@ -1,15 +1,14 @@
-// Finds the known word that a mistyped one was most likely meant to be.
-// Pure.
+// Suggests the known word that a mistyped word most likely means. Pure.
 
-/** Longer words are not looked at: the work grows with their length, and strangers write them. */
-const LONGEST = 64;
+/** Longer words get no suggestion, because the work grows with the length and users choose the words. */
+const MAX_CHARACTERS = 64;
 
 /**
- * The one of `known` with the fewest letters to add, drop or replace, case and separators counting little; undefined
- * where that is more than a slip of the pen: a third of the letters of the longer word, but one at least.
+ * The word of `known` with the fewest letters to add, drop or replace; case and separators count little. undefined if
+ * these are more than a third of the letters of the longer word, and more than one.
  */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  if (word.length > LONGEST) return undefined;
+  if (word.length > MAX_CHARACTERS) return undefined;
   const a = plain(word);
   let best: string | undefined;
   let least = Number.POSITIVE_INFINITY;
@@ -24,7 +23,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
-/** What a message that refuses `word` ends with: `, the nearest is "PREFIX..."`, or nothing. `prefix` stands before each. */
+/** The end of a message that refuses `word`: `, the nearest is "PREFIX..."`, or ''. */
 export function nearestHint(word: string, known: readonly string[], prefix = ''): string {
   const meant = nearest(word, known);
   return meant === undefined ? '' : `, the nearest is "${prefix}${meant}"`;
@@ -34,7 +33,7 @@ function plain(word: string): string {
   return word.toLowerCase().replaceAll(/[-_. ]/g, '');
 }
 
-/** Levenshtein's distance, one row at a time. */
+/** The Levenshtein distance, row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {

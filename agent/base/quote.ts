@@ -1,13 +1,13 @@
-// Shows a text that a user wrote inside a message, a log line or an Event. Pure.
+// Quotes a user's text inside a message, a log line or an Event. Pure.
 
-const SHOWN = 60;
+const MAX_CHARACTERS = 60;
 
 /**
- * The first 60 characters as a JSON string, with `…` where there were more. Whatever does not print (controls, line
- * separators, marks that turn the writing direction) is escaped, so that no value can forge a second line.
+ * The first 60 characters as a JSON string, with `…` if there are more. Escapes what does not print (controls, line
+ * separators, marks of writing direction), so that no value can forge a second line.
  */
 export function quote(text: string): string {
-  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+  const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
   return JSON.stringify(shown).replaceAll(/(?! )[\p{C}\p{Z}]/gu, escapeUnits);
 }
 

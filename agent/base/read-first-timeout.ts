@@ -1,5 +1,5 @@
-// A timeout for what comes over a connection: everything that has arrived by then is read first. After a stall of this
-// process Node calls timers before it reads, so that an answer in time would otherwise count as late.
+// A timeout for an answer over a connection that lets Node read first. After a stall of the process Node runs timers
+// before it reads, so that an answer that arrived in time would count as late.
 
 export class ReadFirstTimeout {
   readonly #onTimeout: () => void;
@@ -14,11 +14,11 @@ export class ReadFirstTimeout {
     return this.#timer !== undefined;
   }
 
-  /** From now on; ends a wait before it. */
+  /** Starts again if it is waiting already. */
   wait(milliseconds: number): void {
     this.end();
     this.#timer = setTimeout(() => {
-      // Node reads in between.
+      // Node reads sockets between timers and immediates.
       this.#last = setImmediate(() => {
         this.end();
         this.#onTimeout();
@@ -26,7 +26,7 @@ export class ReadFirstTimeout {
     }, milliseconds);
   }
 
-  /** It has come, or it is no longer waited for. */
+  /** Cancels the timeout. */
   end(): void {
     clearTimeout(this.#timer);
     clearImmediate(this.#last);

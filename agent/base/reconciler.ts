@@ -1,17 +1,17 @@
-// Brings something to its desired state: runs one step at a time, once more if something changed during it, and
-// retries what failed after waits that grow. Owns its timers; keeps no process alive.
+// Brings something to its desired state: runs one step at a time, runs it again if a change came in the meantime, and
+// retries a failed step with backoff. Owns its timers, which do not keep the process alive.
 
 import { backoffMs } from './backoff.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { HeadgateError } from './errors.ts';
 
 export interface ReconcilerOptions {
-  /** True if it changed anything: the next step then waits for `spacingMs`. */
+  /** Resolves to true if it changed anything: the next step then waits for `spacingMs`. */
   readonly step: () => Promise<boolean>;
   readonly onDone: () => void;
   readonly onFailed: (error: unknown) => void;
   readonly spacingMs: number;
-  /** An error that must not be retried (`retry: 'never'`) waits for `mostMs` at once. */
+  /** After an error with `retry: 'never'` the wait is `mostMs` at once. */
   readonly backoff: { readonly firstMs: number; readonly mostMs: number };
   readonly clock?: Clock;
 }
@@ -34,7 +34,7 @@ export class Reconciler {
     return this.#working !== undefined;
   }
 
-  /** Now, or as soon as the step under way has ended. Resolves when nothing is due any more; never rejects. */
+  /** Runs a step now, or after the step under way. Resolves when nothing is due any more; never rejects. */
   reconcile(): Promise<void> {
     this.#isDue = true;
     this.#working ??= this.#work().finally(() => {
@@ -44,7 +44,7 @@ export class Reconciler {
     return this.#working;
   }
 
-  /** Something else failed that a step may repair: reports it and retries. */
+  /** Reports a failure outside a step and schedules a step that may repair it. */
   fail(error: unknown): void {
     const { onFailed, backoff } = this.#options;
     onFailed(error);
@@ -54,7 +54,7 @@ export class Reconciler {
     if (!this.#isClosed) this.#cancelRetry = this.#clock.after(wait, () => void this.reconcile());
   }
 
-  /** Resolves when the step under way has ended; none follows. */
+  /** Resolves when the step under way has ended; no further step begins. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelRetry?.();

@@ -1,13 +1,13 @@
-// Repeats work for as long as the agent runs: each round begins a fixed time after the end of the one before, so that
-// slow rounds never overlap. Owns its timer; keeps no process alive.
+// Repeats work while the agent runs: each round begins a fixed time after the end of the last one, so that rounds never
+// overlap. Owns its timer, which does not keep the process alive.
 
 import { type Clock, systemClock } from './clock.ts';
 
 export interface RoundsOptions {
-  /** Milliseconds from the end of a round to the begin of the next; read again before each. */
+  /** From the end of a round to the begin of the next; read before each round. */
   readonly intervalMs: () => number;
   readonly work: () => void | Promise<void>;
-  /** The work threw or rejected; the next round comes all the same. */
+  /** The work threw or rejected; the next round follows as usual. */
   readonly onFailed: (error: unknown) => void;
   readonly clock?: Clock;
 }
@@ -30,7 +30,7 @@ export class Rounds {
     this.#schedule();
   }
 
-  /** A round at once, or the one that is under way. Resolves at its end; never rejects. */
+  /** Begins a round unless one is under way. Resolves at the end of the round; never rejects. */
   now(): Promise<void> {
     this.#round ??= this.#work().finally(() => {
       this.#round = undefined;
@@ -39,12 +39,12 @@ export class Rounds {
     return this.#round;
   }
 
-  /** The interval has changed: counts from now. */
+  /** The interval has changed: waits for the new interval from now. */
   retime(): void {
     if (this.#round === undefined) this.#schedule();
   }
 
-  /** No round begins any more. */
+  /** No further round begins. */
   close(): void {
     this.#isOpen = false;
     this.#cancel?.();

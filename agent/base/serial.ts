@@ -1,9 +1,9 @@
-// Runs asynchronous work one piece at a time, in the order in which it was given.
+// Runs asynchronous work one piece at a time, in the order of the calls.
 
 export interface Serial {
-  /** Resolves or rejects as `work` does; work that fails does not hold up what follows. */
+  /** Resolves or rejects as `work` does; later work runs also after a failure. */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when all that was given so far has ended. Never rejects. */
+  /** Resolves when all work of earlier calls has ended. Never rejects. */
   idle(): Promise<void>;
 }
 

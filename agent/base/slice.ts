@@ -1,24 +1,46 @@
-// Cuts long work into slices, so that an endpoint change never waits for more than one of them.
+// Cuts long work into slices, so that an endpoint change waits for one slice at most.
 
-/** Milliseconds that one slice may hold the event loop, unless said otherwise. */
-const SLICE = 4;
+/** How long one slice holds the event loop, unless the caller chooses. */
+const SLICE_MS = 4;
 
 export class Slice {
-  readonly #length: number;
+  readonly #lengthMs: number;
   #began = performance.now();
 
-  constructor(length: number = SLICE) {
-    this.#length = length;
+  constructor(lengthMs: number = SLICE_MS) {
+    this.#lengthMs = lengthMs;
   }
 
-  /** True where the slice is used up and the caller must `await breathe()`. */
+  /** True if the slice is used up, so that the caller must `await breathe()`. */
   get isOver(): boolean {
-    return performance.now() - this.#began >= this.#length;
+    return performance.now() - this.#began >= this.#lengthMs;
   }
 
-  /** Lets everything that waits go first. */
+  /** Lets the event loop do everything that waits, then begins a new slice. */
   async breathe(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     this.#began = performance.now();
   }
+}
+
+/**
+ * Gives a function that removes and handles each key of the set, in slices, and those that are added in the meantime.
+ * Its promise resolves when the set is empty; a call during the work joins it.
+ */
+export function handleInSlices(keys: Set<string>, handle: (key: string) => void): () => Promise<void> {
+  let working: Promise<void> | undefined;
+  const work = async (): Promise<void> => {
+    const slice = new Slice();
+    await slice.breathe();
+    for (const key of keys) {
+      keys.delete(key);
+      handle(key);
+      if (slice.isOver) await slice.breathe();
+    }
+    working = undefined;
+  };
+  return () => {
+    working ??= work();
+    return working;
+  };
 }

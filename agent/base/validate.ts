@@ -1,25 +1,30 @@
-// Checks the shape of what others wrote: rules for texts, numbers, lists and mappings, put together to schemas, which
-// give the value that is right or every fault with its place. Where nothing is wrong it costs next to nothing, because
-// every object of the cluster passes through here when the agent starts. Pure.
-// Every message of a rule begins with "is not", so that it reads on from the value: `70000 is not a whole number ...`.
+// Validates the shape of what users write: rules for texts, numbers, lists and mappings are combined to schemas, which
+// give the valid value or every fault with its path. Fast for valid input, because every object of the cluster passes
+// through it at the start. Pure.
+// The message of a rule begins with "is not", so that it follows the value: `70000 is not a whole number ...`.
 
 import { quote } from './quote.ts';
-import type { ValidationFault } from './validation-fault.ts';
 
-/** Adds its faults, each with the path from `value`, and gives a value that is of no use where there are any. */
+export interface ValidationFault {
+  /** From the outermost value inwards: names of fields, and indexes of lists from 0. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** Adds its faults, each with the path from `value`; the result is meaningless if there are any. */
 type Read<T> = (value: unknown, faults: ValidationFault[]) => T;
 
-/** What is wrong, with the path from the value that was given. */
+/** Adds a fault; `path` starts from the value that the function got. */
 type Refuse = (path: ValidationFault['path'], message: string) => void;
 
-/** What the API server is told of it in a definition (OpenAPI 3.0). */
+/** The schema of a rule in a CustomResourceDefinition (OpenAPI 3.0). */
 type OpenApi = Readonly<Record<string, unknown>>;
 
 export type Judgement<T> =
   | { readonly success: true; readonly data: T }
   | { readonly success: false; readonly faults: readonly ValidationFault[] };
 
-/** What a rule gives. */
+/** The type of the values that a rule gives. */
 export type Valid<R> = R extends Rule<infer T> ? T : never;
 
 export class Rule<T> {
@@ -39,7 +44,7 @@ export class Rule<T> {
     return faults.length === 0 ? { success: true, data } : { success: false, faults };
   }
 
-  /** For what no user writes. Throws where there is any fault. */
+  /** For the agent's own files, not for users' input. Throws a TypeError with the first fault. */
   parse(value: unknown): T {
     const judgement = this.judge(value);
     if (judgement.success) return judgement.data;
@@ -47,7 +52,7 @@ export class Rule<T> {
     throw new TypeError(`${path.join('.')} ${message}`);
   }
 
-  /** Nothing and null are right, too, and give undefined. */
+  /** Accepts undefined and null, too, and gives undefined for them. */
   nullish(): Rule<T | undefined> {
     return new Rule(
       (value, faults) => (value === undefined || value === null ? undefined : this.read(value, faults)),
@@ -56,7 +61,7 @@ export class Rule<T> {
     );
   }
 
-  /** Nothing gives `value`. */
+  /** Gives `value` for undefined. */
   default(value: T): Rule<T> {
     return new Rule(
       (given, faults) => (given === undefined ? value : this.read(given, faults)),
@@ -65,7 +70,7 @@ export class Rule<T> {
     );
   }
 
-  /** Makes something else of a value that is right, or refuses it. */
+  /** Converts a valid value, or refuses it. */
   transform<U>(make: (value: T, refuse: Refuse) => U): Rule<U> {
     const read: Read<U> = (value, faults) => {
       const before = faults.length;
@@ -76,7 +81,7 @@ export class Rule<T> {
     return new Rule(read, this.openApi, this.isOptional);
   }
 
-  /** Looks once more at a value that is right by itself. */
+  /** Checks a valid value further. */
   refine(check: (value: T, refuse: Refuse) => void): Rule<T> {
     return this.transform((value, refuse) => {
       check(value, refuse);
@@ -84,13 +89,13 @@ export class Rule<T> {
     });
   }
 
-  /** Says more to the API server. */
+  /** Adds to the schema. */
   meta(openApi: OpenApi): Rule<T> {
     return new Rule(this.read, { ...this.openApi, ...openApi }, this.isOptional);
   }
 }
 
-/** Of a single value; `read` gives undefined for what it refuses. */
+/** A rule for a scalar; `read` gives undefined to refuse a value. */
 function leaf<T>(read: (value: unknown) => T | undefined, not: string, openApi?: OpenApi): Rule<T> {
   return new Rule((value, faults) => {
     const right = read(value);
@@ -99,14 +104,14 @@ function leaf<T>(read: (value: unknown) => T | undefined, not: string, openApi?:
   }, openApi);
 }
 
-/** A text that `check` accepts; `not` says what it is otherwise: `is not a DNS label`. */
+/** A text that `check` accepts; `not` is the fault of all others: `is not a DNS label`. */
 export function textRule(check: (text: string) => boolean, not: string): Rule<string> {
   return leaf((value) => (typeof value === 'string' && check(value) ? value : undefined), not, {
     type: 'string',
   });
 }
 
-/** A text that `read` can make something of; undefined from `read` means that it cannot. */
+/** A text that `read` converts; undefined from `read` refuses it. */
 export function textReader<T>(read: (text: string) => T | undefined, not: string): Rule<T> {
   return leaf((value) => (typeof value === 'string' ? read(value) : undefined), not);
 }
@@ -134,7 +139,7 @@ export function boolean(): Rule<boolean> {
 
 export function oneOf<const T extends string>(...words: readonly T[]): Rule<T> {
   const not = `is not one of ${words.join(', ')}`;
-  // Its own word, not the equal text that was read: thousands of objects then share it.
+  // The rule's own string, not the equal one that was read, so that thousands of objects share it.
   return leaf((value) => words.find((word) => word === value), not, { type: 'string', enum: words });
 }
 
@@ -144,19 +149,19 @@ export function listOf<T>(item: Rule<T>): Rule<T[]> {
       faults.push({ path: [], message: 'is not a list' });
       return [];
     }
-    // Of just that length: V8 gives a list that is pushed to room for 17 items, and a start makes thousands with one.
+    // Exact length, because V8 gives a list that is pushed to room for 17 items.
     const list = new Array<T>(value.length);
     for (let at = 0; at < value.length; at++) {
       const before = faults.length;
       list[at] = item.read(value[at], faults);
-      if (faults.length > before) place(faults, before, at);
+      if (faults.length > before) prefixPaths(faults, before, at);
     }
     return list;
   };
   return new Rule(read, { type: 'array', items: item.openApi });
 }
 
-/** `what`: of what there has to be one at least. */
+/** A list of at least one item; `what` names an item. */
 export function someOf<T>(item: Rule<T>, what: string): Rule<T[]> {
   return listOf(item).refine((list, refuse) => {
     if (list.length === 0) refuse([], `is not a list of at least one ${what}`);
@@ -165,7 +170,7 @@ export function someOf<T>(item: Rule<T>, what: string): Rule<T[]> {
 
 type Shape = Readonly<Record<string, Rule<unknown>>>;
 
-/** Fields that the shape does not name are passed over. */
+/** Ignores fields that the shape does not have. */
 export function object<S extends Shape>(
   shape: S,
 ): Rule<{ [K in keyof S]: Valid<S[K]> }> & { readonly keys: readonly string[] } {
@@ -176,7 +181,7 @@ export function object<S extends Shape>(
       for (const [name, rule] of fields) {
         const before = faults.length;
         mapping[name] = rule.read(value[name], faults);
-        if (faults.length > before) place(faults, before, name);
+        if (faults.length > before) prefixPaths(faults, before, name);
       }
     } else faults.push({ path: [], message: 'is not a mapping' });
     return mapping as { [K in keyof S]: Valid<S[K]> };
@@ -190,7 +195,7 @@ export function object<S extends Shape>(
   return Object.assign(new Rule(read, openApi), { keys: fields.map(([name]) => name) });
 }
 
-/** Names and texts, each of which has a rule; for labels and annotations. */
+/** A mapping from names to texts, such as labels and annotations. */
 export function textsByName(
   name: { readonly check: (text: string) => boolean; readonly not: string },
   value: { readonly check: (text: string) => boolean; readonly not: string },
@@ -209,15 +214,57 @@ export function textsByName(
   });
 }
 
-/** What a mapping of YAML or JSON is, and nothing else. */
+/** True for a mapping of YAML or JSON. */
 export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The faults from `first` on were found at `step` of what is being read. */
-function place(faults: ValidationFault[], first: number, step: string | number): void {
+/** Puts `step` in front of the paths of the faults from `first` on. */
+function prefixPaths(faults: ValidationFault[], first: number, step: string | number): void {
   for (let at = first; at < faults.length; at++) {
     const { path, message } = faults[at] as ValidationFault;
     faults[at] = { path: [step, ...path], message };
   }
+}
+
+/** The first three faults in one line: `spec.ports[0].port: 70000 is not a whole number from 1 to 65535; ...`. */
+export function faultsOf(faults: readonly ValidationFault[], input: unknown): string {
+  const shown = faults.slice(0, 3).map((fault) => faultOf(fault, input));
+  const more = faults.length - shown.length;
+  return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+}
+
+function faultOf({ path, message }: ValidationFault, input: unknown): string {
+  const place = path.length === 0 ? '' : `${pathText(path)}: `;
+  if (!message.startsWith('is not ')) return `${place}${message}`;
+  const value = valueAt(input, path);
+  if (value === undefined) return `${place}missing, must be ${message.slice('is not '.length)}`;
+  return `${place}${shownValue(value)} ${message}`;
+}
+
+function pathText(path: ValidationFault['path']): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else if (/^[A-Za-z][A-Za-z0-9]{0,59}$/.test(step)) text += `${text === '' ? '' : '.'}${step}`;
+    else text += `[${quote(step)}]`;
+  }
+  return text;
+}
+
+function valueAt(input: unknown, path: ValidationFault['path']): unknown {
+  let value = input;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[step];
+  }
+  return value;
+}
+
+/** A user's value, short enough for a message. */
+export function shownValue(value: unknown): string {
+  if (typeof value === 'string') return quote(value);
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : 'a list';
+  if (typeof value === 'object' && value !== null) return 'a mapping';
+  return String(value).slice(0, 60);
 }

@@ -1,4 +1,4 @@
-// The version of this program, as package.json says.
+// The version of Headgate, from package.json.
 
 import { readFileSync } from 'node:fs';
 

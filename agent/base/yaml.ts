@@ -1,6 +1,6 @@
-// Reads YAML as kubectl does, which turns it into JSON (sigs.k8s.io/yaml): the words and octal numbers of YAML 1.1,
-// merge keys, times as texts. Stricter in two ways: a key may be there only once, and no tag may name another type.
-// Bounded in depth and in what aliases add. Pure: faults are values. The only file that imports js-yaml.
+// Reads YAML as kubectl does (sigs.k8s.io/yaml): booleans and octal numbers of YAML 1.1, merge keys, times as texts.
+// Stricter in two ways: no duplicate keys, no tags of other types. Depth and aliases are limited.
+// Pure: faults are values. The only file that imports js-yaml.
 
 import {
   boolYaml11Tag,
@@ -19,29 +19,29 @@ import {
 import { messageOf } from './errors.ts';
 
 export interface YamlDocuments {
-  /** In order; empty documents give null. None if there is an error. */
+  /** In order, null for an empty document. Empty if there is an error. */
   readonly documents: readonly { readonly value: unknown; readonly line: number }[];
-  /** The first error, or nothing. */
+  /** At most one, the first. */
   readonly errors: readonly YamlError[];
 }
 
-/** Lines and columns count from 1. */
+/** `line` and `column` count from 1. */
 export interface YamlError {
   readonly line: number;
   readonly column: number;
   readonly message: string;
 }
 
-/** Collections inside one another. */
+/** Of nested collections. */
 const MAX_DEPTH = 100;
-/** Of one document. */
+/** In one document. */
 const MAX_ALIASES = 100;
-/** Values that the aliases of one text may add to it: aliases of aliases multiply. */
+/** How many values the aliases of one text may add: aliases of aliases multiply. */
 const MAX_ALIASED_VALUES = 10_000;
-/** Characters of a message: it may name what the text calls an alias or a tag. */
-const MAX_MESSAGE_LENGTH = 200;
+/** A message may quote an alias or a tag of the text. */
+const MAX_MESSAGE_CHARACTERS = 200;
 
-/** `text` as such or in UTF-8. */
+/** A Buffer is UTF-8. */
 export function parseYamlDocuments(text: string | Buffer): YamlDocuments {
   const source = text.toString();
   try {
@@ -59,12 +59,12 @@ export function parseYamlDocuments(text: string | Buffer): YamlDocuments {
   }
 }
 
-/** go-yaml's whole numbers, without underscores. */
+/** Whole numbers as go-yaml reads them, after underscores are removed. */
 const INTEGER = /^[-+]?(?:0[bB][01]+|0[oO]?[0-7]+|0[xX][\da-fA-F]+|0|[1-9]\d*)$/;
 const DECIMAL = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 const FIRST_OF_NUMBER = [...'+-.0123456789'];
 
-/** `resolve` in https://github.com/yaml/go-yaml/blob/v2.4.0/resolve.go, without base 60, as there. */
+/** As `resolve` in https://github.com/yaml/go-yaml/blob/v2.4.0/resolve.go. */
 function wholeNumberOf(text: string): number | typeof NOT_RESOLVED {
   const plain = text.replaceAll('_', '');
   if (!INTEGER.test(plain)) return NOT_RESOLVED;
@@ -90,7 +90,9 @@ function numberTag(name: string, resolve: (text: string) => number | typeof NOT_
 const mappingTag: typeof mapTag = {
   ...mapTag,
   addPair: (mapping, key, value) =>
-    typeof key === 'object' ? 'a list, a mapping or null is no key' : mapTag.addPair(mapping, key, value),
+    typeof key === 'object'
+      ? 'a list, a mapping or null cannot be a key'
+      : mapTag.addPair(mapping, key, value),
 };
 
 const schema = FAILSAFE_SCHEMA.withTags(
@@ -102,20 +104,20 @@ const schema = FAILSAFE_SCHEMA.withTags(
   mergeTag,
 );
 
-/** What JSON makes of it shares nothing with the text, which a part of it would keep in memory. */
+/** A copy by JSON, because parts of the parsed text would keep the whole text in memory. */
 function asJson(value: unknown): unknown {
   return value === undefined ? null : JSON.parse(JSON.stringify(value));
 }
 
-/** Throws if aliases add too much; `size` is that of the text, in about as many values. */
+/** Throws if aliases add too many values to the `size` values of the text. */
 function boundAliases(values: readonly unknown[], size: number): void {
   const count = countOf(values, new Map());
-  if (count === Number.POSITIVE_INFINITY) throw new Error('An alias stands inside its own anchor');
+  if (count === Number.POSITIVE_INFINITY) throw new Error('An alias is inside its own anchor');
   if (count > size + MAX_ALIASED_VALUES)
     throw new Error(`Excessive aliases: they add more than ${MAX_ALIASED_VALUES} values`);
 }
 
-/** Values in a value, itself included, each alias counted as what it stands for; Infinity if it holds itself. */
+/** The number of values in a value, itself included, with aliases resolved; Infinity if it contains itself. */
 function countOf(value: unknown, counts: Map<object, number>): number {
   if (typeof value !== 'object' || value === null) return 1;
   const known = counts.get(value);
@@ -127,7 +129,7 @@ function countOf(value: unknown, counts: Map<object, number>): number {
   return count;
 }
 
-/** Offsets of the content of each document. */
+/** The offset of the content of each document. */
 function documentStarts(events: readonly Event[]): readonly number[] {
   return events.flatMap(({ type }, at) => (type === EVENT_ID.DOCUMENT ? [offsetOf(events[at + 1])] : []));
 }
@@ -147,10 +149,43 @@ function lineOf(source: string, offset: number): number {
 function errorOf(error: unknown): YamlError {
   const { reason, mark } =
     error instanceof YAMLException ? error : { reason: messageOf(error), mark: undefined };
-  const message = reason.slice(0, MAX_MESSAGE_LENGTH);
+  const message = reason.slice(0, MAX_MESSAGE_CHARACTERS);
   return {
     line: (mark?.line ?? 0) + 1,
     column: (mark?.column ?? 0) + 1,
     message: message.charAt(0).toUpperCase() + message.slice(1),
   };
+}
+
+export interface YamlPart {
+  readonly bytes: Buffer;
+  /** Its offset in the whole text. */
+  readonly begin: number;
+}
+
+/** A line of three dashes ends a document, even inside a quoted text (YAML 1.2.2, 9.1.2). */
+const SEPARATOR = /^---(?:[ \t]*|[ \t]+#.*)(?:\r?\n|$)/gm;
+/** Directives and `...` concern more than one document: a text with these is not split. */
+const BINDING = /^(?:%|\.\.\.)/m;
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF').toString('latin1');
+
+/**
+ * Splits a text into its documents, without separators and byte-order marks, so that each can be cached. It does not split
+ * at dashes that are followed by content.
+ */
+export function splitYaml(text: Buffer): readonly YamlPart[] {
+  // Latin-1 has one character for each byte, so that an index is an offset.
+  const characters = text.toString('latin1');
+  const parts: YamlPart[] = [];
+  const add = (from: number, to: number) => {
+    const begin = characters.startsWith(BYTE_ORDER_MARK, from) ? from + BYTE_ORDER_MARK.length : from;
+    if (begin < to) parts.push({ bytes: text.subarray(begin, to), begin });
+  };
+  let begin = 0;
+  for (const { index, 0: line } of BINDING.test(characters) ? [] : characters.matchAll(SEPARATOR)) {
+    add(begin, index);
+    begin = index + line.length;
+  }
+  add(begin, text.length);
+  return parts;
 }

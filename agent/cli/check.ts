@@ -1,151 +1,215 @@
-// `headgate check`: whether this host can run the agent with these settings, and what to do where it cannot.
+// `headgate check`: can this host run the agent with these settings? Each finding says what is wrong and what to do.
+// Reads only: from the API server one object of each kind, as the agent will, and the rights of its account.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
-import { messageOf } from '../base/errors.ts';
+import { agentSocketPath, isAnswered } from '../answer/agent-socket.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
 import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { fileLimit, maxConnections } from '../haproxy/config/limits.ts';
 import { isForHaproxy } from '../haproxy/config/listener-config.ts';
-import { haproxyVersion } from '../haproxy/process/program.ts';
-import { capabilitiesOf, type Version } from '../haproxy/socket/version.ts';
+import { capabilitiesOf, haproxyVersion, type Version } from '../haproxy/socket/version.ts';
+import { refusalText } from '../kubernetes/api/api-answer.ts';
+import type { ApiClient } from '../kubernetes/api/client.ts';
+import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
+import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
+import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
+import { LEASE } from '../kubernetes/writers/lease.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
+import { apiClient } from '../sources/cluster-api.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
-import { preflight } from '../vips/keepalived/preflight.ts';
-import { readQuestion } from './arguments.ts';
-import { checkApi } from './check-api.ts';
+import { type Finding, preflight } from '../vips/keepalived/preflight.ts';
+import { print, readArguments } from './command-line.ts';
 import { desiredState } from './desired.ts';
-import type { Finding } from './finding.ts';
+
+/** For each request to the API server. */
+const API_TIMEOUT_MS = 5_000;
 
 export async function check(argv: readonly string[]): Promise<number> {
-  const { settings, own } = readQuestion(argv);
-  const agentRuns = await askAgent(agentSocketPath(settings.runtimeDir), 'ping').then(
-    () => true,
-    () => false,
-  );
+  const given = readArguments(argv);
+  const { settings } = given;
+  const agentRuns = await isAnswered(agentSocketPath(settings.runtimeDir));
   const findings = [
-    { what: 'settings', ok: true, detail: 'every setting can be used' },
+    good('settings', 'all settings are valid'),
     nodeVersion(),
     ...(await haproxy(settings)),
-    ...[settings.stateDir, settings.runtimeDir].map(folder),
+    ...[settings.stateDir, settings.runtimeDir].map(writableFolder),
     ...noSource(settings),
-    ...settings.manifests.map(manifests),
-    ...(await checkApi(settings)),
+    ...settings.manifests.map(manifestFolder),
+    ...(await apiServer(settings)),
     lowPorts(),
     limits(settings),
     ...(await pair(settings)),
     await listenPort(settings, agentRuns),
     ...(await vrrp(settings)),
     ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
-    {
-      what: 'agent',
-      ok: true,
-      detail: agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir',
-    },
+    good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
   ];
-  if (own.json) console.log(JSON.stringify({ ok: findings.every(({ ok }) => ok), findings }, undefined, 2));
-  else for (const { what, ok, detail } of findings) console.log(`${ok ? 'ok  ' : 'BAD '} ${what}: ${detail}`);
-  return findings.every(({ ok }) => ok) ? 0 : 1;
+  const ok = findings.every((finding) => finding.ok);
+  const lines = findings.map(
+    (finding) => `${finding.ok ? 'ok  ' : 'BAD '} ${finding.what}: ${finding.detail}`,
+  );
+  print(given, { ok, findings }, lines);
+  return ok ? 0 : 1;
+}
+
+function good(what: string, detail: string): Finding {
+  return { what, ok: true, detail };
+}
+
+function bad(what: string, detail: string): Finding {
+  return { what, ok: false, detail };
 }
 
 function nodeVersion(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const ok = major > 22 || (major === 22 && minor >= 20);
-  return { what: 'Node', ok, detail: `${process.version}${ok ? '' : ': run it with Node 22.20 or newer'}` };
+  if (major > 22 || (major === 22 && minor >= 20)) return good('Node', process.version);
+  return bad('Node', `${process.version}: run it with Node 22.20 or newer`);
 }
 
 async function haproxy(settings: Settings): Promise<readonly Finding[]> {
-  const what = 'HAProxy';
   const version = await haproxyVersion(settings.haproxy).catch(messageOf);
-  if (typeof version === 'string') return [{ what, ok: false, detail: version }];
-  return [{ what, ok: true, detail: version.text }, ...(await leastConnections(version, settings))];
+  if (typeof version === 'string') return [bad('HAProxy', version)];
+  return [good('HAProxy', version.text), ...(await leastConnections(version, settings))];
 }
 
-/** One Service that asks for it can stop the traffic of all; what those of a cluster ask for is not known here. */
+/** A HAProxy with this fault stops all traffic if one Service uses the algorithm; only manifests can be checked here. */
 async function leastConnections(version: Version, settings: Settings): Promise<readonly Finding[]> {
   const { leastConnectionsSafeFrom: safe } = capabilitiesOf(version);
   if (safe === '') return [];
-  const asking = await whoAsksForLeastConnections(settings);
-  const who = asking === '' ? 'no Service must ask for it' : `${asking} asks for it`;
+  const user = await userOfLeastConnections(settings);
+  const usage = user === '' ? 'no Service must use it' : `${user} uses it`;
   const danger = `HAProxy ${version.text} can hang when members come back (its issue 3360)`;
-  return [
-    {
-      what: 'least-connections',
-      ok: asking === '',
-      detail: `${who}, because ${danger}: replace it with ${safe} or newer, unless its package has this mended`,
-    },
-  ];
+  const what = 'least-connections';
+  const detail = `${usage}, because ${danger}: install ${safe} or newer, unless its package has the fix`;
+  return [{ what, ok: user === '', detail }];
 }
 
-/** '' where nobody does. */
-async function whoAsksForLeastConnections(settings: Settings): Promise<string> {
+/** '' if neither the settings nor a manifest use it. */
+async function userOfLeastConnections(settings: Settings): Promise<string> {
   if (translateSettings(settings).annotationDefaults.algorithm === 'least-connections')
     return 'the setting "defaults"';
-  const { desired } = await desiredState({ ...settings, manifests: readable(settings) });
-  const asking = [...desired.loadBalancers.values()].find(({ listeners }) =>
+  const { desired } = await readableState(settings);
+  const user = [...desired.loadBalancers.values()].find(({ listeners }) =>
     listeners.some(({ pool }) => pool.algorithm === 'least-connections'),
   );
-  return asking === undefined ? '' : `Service ${asking.key}`;
+  return user === undefined ? '' : `Service ${user.key}`;
 }
 
-/** It, or the nearest folder above that exists, must be writable. */
-function folder(path: string): Finding {
+/** The folder, or its nearest parent that exists, must be writable. */
+function writableFolder(path: string): Finding {
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);
-  try {
-    accessSync(existing, constants.W_OK | constants.X_OK);
-    return { what: path, ok: true, detail: existing === path ? 'writable' : `can be made in ${existing}` };
-  } catch {
-    const user = process.getuid?.() ?? 0;
-    return {
-      what: path,
-      ok: false,
-      detail: `user ${user} cannot write to ${existing}: chown it, or choose another folder`,
-    };
-  }
+  if (isAccessible(existing, constants.W_OK | constants.X_OK))
+    return good(path, existing === path ? 'writable' : `can be created in ${existing}`);
+  const user = process.getuid?.() ?? 0;
+  return bad(path, `user ${user} cannot write to ${existing}: chown it, or choose another folder`);
 }
 
 function noSource(settings: Settings): readonly Finding[] {
-  const detail = nothingToServe(settings);
-  return detail === '' ? [] : [{ what: 'sources', ok: false, detail }];
+  const fault = nothingToServe(settings);
+  return fault === '' ? [] : [bad('sources', fault)];
 }
 
-function manifests(path: string): Finding {
+function manifestFolder(path: string): Finding {
+  if (isAccessible(path, constants.R_OK | constants.X_OK)) return good(path, 'readable');
+  return bad(path, 'this folder does not exist or cannot be read: create it, or correct "manifests"');
+}
+
+function isAccessible(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.R_OK | constants.X_OK);
-    return { what: path, ok: true, detail: 'readable' };
+    accessSync(path, mode);
+    return true;
   } catch {
-    return {
-      what: path,
-      ok: false,
-      detail: 'there is no such folder that can be read: make it, or correct "manifests"',
-    };
+    return false;
   }
 }
 
-function readable(settings: Settings): readonly string[] {
-  return settings.manifests.filter((path) => manifests(path).ok);
+/** None if the settings name no cluster. Errors: SETTINGS_INVALID. */
+async function apiServer(settings: Settings): Promise<readonly Finding[]> {
+  const client = apiClient(settings);
+  if (client === undefined) return [];
+  const { namespaces, serviceSelector } = settings;
+  const resources = KINDS.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
+  const [listed, lacking] = [new Set<string>(), new Set<string>()];
+  const faults: string[] = [];
+  try {
+    for (const resource of resources) {
+      const response = await client.request(resourceRequest(resource, { limit: '1' }, API_TIMEOUT_MS));
+      if (response.status === 200) listed.add(resource.plural);
+      else if (response.status === 404 && resource.isOptional) lacking.add(resource.plural);
+      else faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
+      if (response.status === 401) break;
+    }
+    if (faults.length === 0) faults.push(...(await missingRights(client, settings, lacking)));
+  } catch (error) {
+    if (!(error instanceof HeadgateError)) throw error;
+    faults.push(messageOf(error));
+  } finally {
+    client.close();
+  }
+  if (faults.length > 0) return faults.map((fault) => bad('API server', fault));
+  const without = lacking.size === 0 ? '' : `; it does not have ${[...lacking].join(', ')} (deploy/crds)`;
+  return [good('API server', `${[...listed].join(', ')} can be listed${without}`)];
+}
+
+/** None if the API server does not answer reviews of access. */
+async function missingRights(
+  client: ApiClient,
+  { namespaces, leaseNamespace }: Settings,
+  lacking: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const lease = { namespace: leaseNamespace, name: LEASE };
+  const needed = neededRights({ namespaces, lease, hasPools: lacking.size === 0 });
+  const answers = await Promise.all(
+    needed.map((right) => client.request(rightRequest(right, API_TIMEOUT_MS))),
+  );
+  const missing = needed.filter((_, index) => isAllowed(answers[index]?.body) === false);
+  if (missing.length === 0) return [];
+  return [`Its account may not ${missing.map(rightWords).join(', ')}${adviceFor(403)}`];
+}
+
+function adviceFor(status: number): string {
+  if (status === 401) return ': correct the credentials';
+  return status === 403 ? ': apply deploy/rbac.yaml' : '';
 }
 
 function lowPorts(): Finding {
-  const isRoot = process.getuid?.() === 0;
-  const detail = isRoot
-    ? 'all ports can be listened on'
-    : 'ports from 1024 on can be listened on; lower ones need root or CAP_NET_BIND_SERVICE';
-  return { what: 'rights', ok: true, detail };
+  if (process.getuid?.() === 0) return good('rights', 'HAProxy can listen on all ports');
+  return good(
+    'rights',
+    'HAProxy can listen on ports from 1024 on; lower ports need root or CAP_NET_BIND_SERVICE',
+  );
 }
 
-function limits({ maxConnections: wanted }: Settings): Finding {
+function limits({ maxConnections: desired }: Settings): Finding {
   const files = fileLimit();
-  const { value, problem } = maxConnections(wanted, files, { listeners: 0, checks: 0 });
-  return {
-    what: 'limits',
-    ok: problem === undefined,
-    detail: problem ?? `${files} open files allow ${value} connections`,
-  };
+  const { value, problem } = maxConnections(desired, files, { listeners: 0, checks: 0 });
+  if (problem !== undefined) return bad('limits', problem);
+  return good('limits', `${files} open files allow ${value} connections`);
+}
+
+async function pair(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'credentials of the pair';
+  try {
+    if (pairSettings(settings) === undefined) return [];
+    const { expires } = await readCredentials(settings.pairCredentials);
+    return [good(what, `they expire on ${new Date(expires).toISOString().slice(0, 10)}`)];
+  } catch (error) {
+    return [bad(what, messageOf(error))];
+  }
+}
+
+async function listenPort({ listen }: Settings, agentRuns: boolean): Promise<Finding> {
+  const { address, port } = listen;
+  const what = `${address} port ${port}`;
+  if (port === 0) return good(what, 'the system chooses a free port');
+  const fault = await probeBind(address, port, false);
+  if (fault === undefined) return good(what, 'free for /metrics');
+  return agentRuns ? good(what, 'the running agent uses it') : bad(what, `${fault}: set "listen"`);
 }
 
 async function vrrp(settings: Settings): Promise<readonly Finding[]> {
@@ -154,55 +218,26 @@ async function vrrp(settings: Settings): Promise<readonly Finding[]> {
   return preflight({ ...settings, vrrp: settings.vrrp }, paths);
 }
 
-async function listenPort(
-  { listen: { address: host, port } }: Settings,
-  agentRuns: boolean,
-): Promise<Finding> {
-  const what = `${host} port ${port}`;
-  if (port === 0) return { what, ok: true, detail: 'a free port is taken' };
-  const reason = await probeBind(host, port, false);
-  if (reason === undefined) return { what, ok: true, detail: 'free for /metrics' };
-  return {
-    what,
-    ok: agentRuns,
-    detail: agentRuns ? 'in use, by the agent that runs' : `${reason}: set "listen"`,
-  };
-}
-
-/** Every address and port that a Service asks for; a running agent says this in `status` instead. */
+/** Probes every address and port of the manifests' Services; `status` reports those of a running agent. */
 async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
-  const { desired, problems } = await desiredState({ ...settings, manifests: readable(settings) });
+  const { desired, problems } = await readableState(settings);
   const ignoreAccess = settings.haproxySupervisor === 'external';
-  const findings: Finding[] = problems.map(({ object, message }) => ({
-    what: object,
-    ok: false,
-    detail: message,
-  }));
+  const findings = problems.map(({ object, message }) => bad(object, message));
   let free = 0;
-  for (const { key, listeners } of desired.loadBalancers.values()) {
-    for (const listener of listeners.filter(isForHaproxy)) {
-      for (const address of listener.addresses) {
-        const reason = await probeBind(address, listener.port, ignoreAccess);
-        if (reason === undefined) free++;
-        else
-          findings.push({
-            what: `Service ${key}`,
-            ok: false,
-            detail: `cannot listen on ${address} port ${listener.port}: ${reason}`,
-          });
+  for (const { key, listeners } of desired.loadBalancers.values())
+    for (const { addresses, port } of listeners.filter(isForHaproxy))
+      for (const address of addresses) {
+        const fault = await probeBind(address, port, ignoreAccess);
+        if (fault === undefined) free++;
+        else findings.push(bad(`Service ${key}`, `cannot listen on ${address} port ${port}: ${fault}`));
       }
-    }
-  }
-  return [...findings, { what: 'ports of Services', ok: true, detail: `${free} can be listened on` }];
+  return [...findings, good('ports of Services', `HAProxy can listen on ${free}`)];
 }
 
-async function pair(settings: Settings): Promise<readonly Finding[]> {
-  const what = 'credentials of the pair';
-  try {
-    if (pairSettings(settings) === undefined) return [];
-    const { expires } = await readCredentials(settings.pairCredentials);
-    return [{ what, ok: true, detail: `they end on ${new Date(expires).toISOString().slice(0, 10)}` }];
-  } catch (error) {
-    return [{ what, ok: false, detail: messageOf(error) }];
-  }
+/** The desired state of the manifest folders that can be read; the others have a finding of their own. */
+function readableState(settings: Settings): ReturnType<typeof desiredState> {
+  return desiredState({
+    ...settings,
+    manifests: settings.manifests.filter((path) => manifestFolder(path).ok),
+  });
 }

@@ -1,60 +1,78 @@
-// The commands other than `run`: which there are, what they print, and their exit status:
-// 0 well, 1 the answer is bad news, 2 the question was wrong, 3 no agent answers.
+// The commands of `headgate`, their help and exit statuses. main.ts runs `run` itself.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { formatOf } from '../host/log.ts';
 import { settingsHelp } from '../settings/help.ts';
 import { check } from './check.ts';
-import { failover } from './failover.ts';
-import { maintenance } from './maintenance.ts';
+import { failover, maintenance } from './orders.ts';
 import { render } from './render.ts';
 import { status } from './status.ts';
-import { exitStatus, usages } from './usage.ts';
 import { why } from './why.ts';
 
-type Command = (argv: readonly string[]) => Promise<number> | number;
+interface Command {
+  /** The command with its arguments and its own flags. */
+  readonly usage: string;
+  readonly purpose: string;
+  /** Returns the exit status. */
+  readonly run?: (argv: readonly string[]) => Promise<number> | number;
+}
 
-const COMMANDS: Readonly<Record<string, Command>> = {
-  render,
-  check,
-  status,
-  why,
-  failover,
-  maintenance,
-  help,
-  version: printVersion,
+export const commands: readonly Command[] = [
+  { usage: 'run [FLAGS]', purpose: 'run the agent until SIGTERM' },
+  {
+    usage: 'render --output DIR [--json] [FLAGS]',
+    purpose: 'write the files that run would write',
+    run: render,
+  },
+  {
+    usage: 'check [--json] [FLAGS]',
+    purpose: 'check settings, versions, rights, limits, ports and the API server',
+    run: check,
+  },
+  { usage: 'status [--json]', purpose: 'show the state of the running agent', run: status },
+  { usage: 'why NAMESPACE/SERVICE [--json]', purpose: 'explain why a Service is served or not', run: why },
+  { usage: 'failover [--force] [--json]', purpose: 'hand the traffic over to the peer', run: failover },
+  {
+    usage: 'maintenance on|off [--json]',
+    purpose: 'lock this host, so that its peer gets the traffic, or unlock it',
+    run: maintenance,
+  },
+];
+
+export const exitStatus: Readonly<Record<number, string>> = {
+  0: 'success',
+  1: 'problem found or failure',
+  2: 'invalid command line or settings',
+  3: 'no agent answers',
 };
-/** Where the purposes of commands begin. */
-const COLUMN = 38;
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  '--help': 'help',
-  '-h': 'help',
-  '--version': 'version',
-};
+
+/** The width of the column of commands in the help. */
+const USAGE_COLUMNS = 38;
 
 export const cli = {
-  /** Runs a command by its name and returns the exit status. */
-  command(name: string, argv: readonly string[]): Promise<number> {
-    const command = COMMANDS[OTHER_NAMES[name] ?? name];
-    if (command === undefined) {
-      console.error(
-        `headgate: Unknown command ${JSON.stringify(name)}: the commands are run, ${Object.keys(COMMANDS).join(', ')}`,
-      );
-      return Promise.resolve(2);
+  /** Returns the exit status. */
+  async command(name: string, argv: readonly string[]): Promise<number> {
+    if (['help', '--help', '-h'].includes(name)) return help();
+    const isVersion = name === 'version' || name === '--version';
+    const run = isVersion ? printVersion : commands.find(({ usage }) => nameOf(usage) === name)?.run;
+    if (run === undefined) {
+      const names = [...commands.map(({ usage }) => nameOf(usage)), 'help', 'version'].join(', ');
+      console.error(`headgate: Unknown command ${JSON.stringify(name)}: the commands are ${names}`);
+      return 2;
     }
-    if (argv.includes('--help')) return Promise.resolve(help());
-    return cli.guarded(async () => command(argv), argv.includes('--json'));
+    if (argv.includes('--help')) return help();
+    return cli.guarded(async () => run(argv), argv.includes('--json'));
   },
 
-  /** Turns what is thrown into a message, as JSON besides where that is asked for, and an exit status. */
+  /** Prints an error of `action` on stderr, and with `asJson` also as JSON on stdout. Returns the exit status. */
   async guarded(action: () => Promise<number>, asJson = false): Promise<number> {
     try {
       return await action();
     } catch (error) {
       const words =
         error instanceof HeadgateError ? `${error.code}: ${inFull(error)}` : (error as Error).stack;
-      // Where journald reads it, each line has its priority.
+      // journald takes the priority from the beginning of each line.
       const priority = formatOf(2) === 'journal' ? '<3>' : '';
       console.error(`headgate: ${words}`.replaceAll(/^/gm, priority));
       if (asJson) console.log(JSON.stringify({ ok: false, error: asData(error) }, undefined, 2));
@@ -62,6 +80,11 @@ export const cli = {
     }
   },
 };
+
+/** The first word. */
+export function nameOf(usage: string): string {
+  return usage.split(' ')[0] ?? '';
+}
 
 function exitStatusOf(error: unknown): number {
   if (!(error instanceof HeadgateError)) return 1;
@@ -73,7 +96,7 @@ function asData(error: unknown): { readonly code?: string; readonly message: str
   return { ...(error instanceof HeadgateError ? { code: error.code } : {}), message: inFull(error) };
 }
 
-/** Keeps the lines of a message of several. */
+/** A message of several lines, such as a list of invalid settings, keeps its lines. */
 function inFull(error: unknown): string {
   return error instanceof HeadgateError && error.message.includes('\n') ? error.message : messageOf(error);
 }
@@ -87,7 +110,7 @@ function help(): number {
   console.log(`headgate ${version}: a load-balancer agent for Kubernetes Services
 
 Usage:
-${usages.map(({ command, purpose }) => `  headgate ${command.padEnd(COLUMN)}${purpose}`).join('\n')}
+${commands.map(({ usage, purpose }) => `  headgate ${usage.padEnd(USAGE_COLUMNS)}${purpose}`).join('\n')}
   headgate help | version
 
 Exit status: ${Object.entries(exitStatus)

@@ -1,5 +1,5 @@
-// The desired state of a folder of manifests, for commands that work without an agent. Addresses of pools are those
-// that the agent of this host has given, or would give.
+// The desired state of folders of manifests, for commands that need no running agent. Services have the pool addresses
+// that this host's agent has allocated to them, or would allocate.
 
 import { join } from 'node:path';
 import { CLAIM_FILE } from '../address-keeper/address-keeper.ts';
@@ -16,7 +16,7 @@ import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { translateChanged } from '../translate/translate.ts';
 import { type TranslateSettings, translateSettings } from '../translate/translate-settings.ts';
 
-/** Reads all manifests once. Errors: SETTINGS_INVALID where a folder is missing. */
+/** Reads all manifests once. Errors: SETTINGS_INVALID if a folder is missing. */
 export async function desiredState(
   settings: Settings,
 ): Promise<{ readonly desired: DesiredState; readonly problems: readonly Problem[] }> {
@@ -52,7 +52,7 @@ export async function desiredState(
   return { desired, problems: [...unread, ...problems, ...ofAddresses, ...ofServices] };
 }
 
-/** What the file of claims and the manifests come to; nothing is written. */
+/** Allocates from the claims file and the manifests; writes nothing. */
 async function allocated(
   cluster: Cluster,
   settings: Settings,

@@ -1,13 +1,12 @@
 // `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
 
 import { dirname, join } from 'node:path';
-import { HeadgateError } from '../base/errors.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
-import { haproxyPaths } from '../haproxy/process/process.ts';
+import { haproxyPaths } from '../haproxy/paths.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
@@ -17,16 +16,15 @@ import type { Settings } from '../settings/settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { renderKeepalived } from '../vips/keepalived/render.ts';
 import { usableVips } from '../vips/usable.ts';
-import { readQuestion } from './arguments.ts';
+import { print, problemLine, readArguments, usageError } from './command-line.ts';
 import { desiredState } from './desired.ts';
-import { problemLine } from './problem-line.ts';
 
-/** Refused objects are named on stderr, one line each, and do not change the exit status. */
+/** Names each refused object in a line on stderr; refused objects do not change the exit status. */
 export async function render(argv: readonly string[]): Promise<number> {
-  const { settings, own } = readQuestion(argv, { output: 'value' });
-  const { output } = own;
-  if (typeof output !== 'string')
-    throw new HeadgateError('USAGE', 'Say where to write: --output DIR', { retry: 'never' });
+  const given = readArguments(argv, { output: 'value' });
+  const { settings } = given;
+  const { output } = given.own;
+  if (typeof output !== 'string') throw usageError('The flag --output DIR is missing');
   const { desired, problems } = await desiredState(settings);
   const loadBalancers = inFileOrder(desired.loadBalancers);
   const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers));
@@ -49,11 +47,7 @@ export async function render(argv: readonly string[]): Promise<number> {
 
   for (const problem of problems) console.error(problemLine(problem));
   const summary = { files, loadBalancers: loadBalancers.length, problems };
-  console.log(
-    own.json
-      ? JSON.stringify(summary, undefined, 2)
-      : `Wrote ${files.join(', ')}: ${loadBalancers.length} load balancers`,
-  );
+  print(given, summary, [`Wrote ${files.join(', ')}: ${loadBalancers.length} load balancers`]);
   return 0;
 }
 
@@ -66,7 +60,7 @@ function vipsOf(loadBalancers: readonly LoadBalancer[]): ReadonlySet<string> {
   return new Set(loadBalancers.flatMap(({ vips }) => vips.map(({ address }) => address)));
 }
 
-/** Errors: PAIR_CREDENTIALS; what they are is part of what the file is known by. */
+/** Errors: PAIR_CREDENTIALS; the names of the files contain the credentials' fingerprint. */
 async function tablesOf(settings: Settings, configFile: string): Promise<SharedTables | undefined> {
   const paired = pairSettings(settings);
   const place = paired && tablesPlace(paired);

@@ -1,4 +1,4 @@
-// `headgate status`: what the running agent does, in numbers, and what is wrong.
+// `headgate status`: the state of the running agent and its faults. Exit status 1 if the dataplane has a fault.
 
 import type { AddressStatus } from '../address-keeper/address-keeper.ts';
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
@@ -6,134 +6,152 @@ import type { PairStatus } from '../pair/pair.ts';
 import { listenersInWords } from '../report/operating-status.ts';
 import type { AgentStatus } from '../report/status.ts';
 import type { VrrpStatus } from '../vips/vrrp.ts';
-import { readQuestion } from './arguments.ts';
-import { problemLine } from './problem-line.ts';
+import { print, problemLine, readArguments } from './command-line.ts';
+
+/** Rows of one kind that are shown; --json shows all. */
+const MAX_ROWS = 20;
+const MAX_REFUSED_VIPS = 5;
+/** The width of the column of titles. */
+const TITLE_COLUMNS = 17;
 
 export async function status(argv: readonly string[]): Promise<number> {
-  const { settings, own } = readQuestion(argv);
-  const answer = (await askAgent(agentSocketPath(settings.runtimeDir), 'status')) as AgentStatus;
-  if (own.json) console.log(JSON.stringify(answer, undefined, 2));
-  else console.log(inWords(answer).join('\n'));
-  return answer.fault === '' ? 0 : 1;
+  const given = readArguments(argv);
+  const path = agentSocketPath(given.settings.runtimeDir);
+  const agent = (await askAgent(path, 'status')) as AgentStatus;
+  print(given, agent, linesOf(agent));
+  return agent.fault === '' ? 0 : 1;
 }
 
-function inWords(answer: AgentStatus): readonly string[] {
-  const { objects, haproxy } = answer;
+function linesOf(agent: AgentStatus): readonly string[] {
+  const { objects, loadBalancers, listeners, members, ignoredServices, problems } = agent;
   const counts = Object.entries(objects).map(([kind, count]) => `${count} ${kind}`);
-  const lines = [
-    `Headgate ${answer.version}, since ${answer.startedAt}`,
-    ...apiInWords(answer.api),
-    ...writingInWords(answer.writing),
-    `Objects:         ${counts.join(', ')}`,
-    `Load balancers:  ${answer.loadBalancers} (${answer.listeners} listeners, ${answer.members} members); ${answer.ignoredServices} Services are not ours`,
-    `HAProxy:         ${haproxy.serving ? `${haproxy.version}, worker ${haproxy.workerPid}, at most ${haproxy.maxConnections} connections` : 'not serving'}`,
-  ];
-  lines.push(...ofAddresses(answer.addresses));
-  lines.push(...operatingInWords(answer.operating));
-  if (haproxy.reloadPending.length > 0) lines.push(`Reload due:      ${haproxy.reloadPending.join(', ')}`);
-  if (haproxy.serversToDelete > 0) lines.push(`Draining:        ${haproxy.serversToDelete} servers`);
-  if (haproxy.fault !== '') lines.push(`Fault:           ${haproxy.fault}`);
-  if (haproxy.persistFault !== '') lines.push(`State on disk:   ${haproxy.persistFault}`);
-  if (answer.vrrp !== undefined) lines.push(...vrrpInWords(answer.vrrp));
-  if (answer.pair !== undefined) lines.push(...pairInWords(answer.pair));
-  lines.push(`Problems:        ${answer.problems.length || 'none'}`);
-  for (const problem of answer.problems.slice(0, 20)) lines.push(`  ${problemLine(problem)}`);
-  if (answer.problems.length > 20)
-    lines.push(`  ... and ${answer.problems.length - 20} more (--json shows all)`);
-  return lines;
-}
-
-function apiInWords(api: AgentStatus['api']): readonly string[] {
-  if (api === undefined) return [];
-  if (api.fault === '') return [`API server:      ${api.synced ? 'followed' : 'being read'}`];
+  const served = `${loadBalancers} (${listeners} listeners, ${members} members)`;
   return [
-    `API server:      ${api.synced ? 'what it said last counts' : 'not read since the start'}: ${api.fault}`,
+    `Headgate ${agent.version}, since ${agent.startedAt}`,
+    ...apiLines(agent.api),
+    ...writingLines(agent.writing),
+    row('Objects', counts.join(', ')),
+    row('Load balancers', `${served}; ${ignoredServices} Services ignored`),
+    ...haproxyLines(agent.haproxy),
+    ...addressLines(agent.addresses),
+    ...healthLines(agent.operating),
+    ...vrrpLines(agent.vrrp),
+    ...pairLines(agent.pair),
+    row('Problems', `${problems.length || 'none'}`),
+    ...firstOf(problems.map(problemLine)),
   ];
 }
 
-function writingInWords(writing: AgentStatus['writing']): readonly string[] {
+function row(title: string, text: string): string {
+  return `${`${title}:`.padEnd(TITLE_COLUMNS - 1)} ${text}`;
+}
+
+/** A row for a text that is '' if there is nothing to report. */
+function rowIfAny(title: string, text: string): readonly string[] {
+  return text === '' ? [] : [row(title, text)];
+}
+
+function firstOf(lines: readonly string[]): readonly string[] {
+  const shown = lines.slice(0, MAX_ROWS);
+  if (lines.length > MAX_ROWS) shown.push(`... and ${lines.length - MAX_ROWS} more (--json shows all)`);
+  return shown.map((line) => `  ${line}`);
+}
+
+function apiLines(api: AgentStatus['api']): readonly string[] {
+  if (api === undefined) return [];
+  if (api.fault === '') return [row('API server', api.synced ? 'connected' : 'reading all objects')];
+  const source = api.synced ? 'serving its last known objects' : 'not read since the start';
+  return [row('API server', `${source}: ${api.fault}`)];
+}
+
+function writingLines(writing: AgentStatus['writing']): readonly string[] {
   if (writing === undefined) return [];
   const { leading, leader, faults } = writing;
-  const who = leading ? 'this agent' : leader === '' ? 'nobody' : leader;
-  return [`Writer:          ${who}`, ...faults.map((fault) => `  ${fault}`)];
+  const writer = leading ? 'this agent' : leader || 'none';
+  return [row('Writer', writer), ...faults.map((fault) => `  ${fault}`)];
 }
 
-function operatingInWords({ counts, unwell }: AgentStatus['operating']): readonly string[] {
+function haproxyLines(haproxy: AgentStatus['haproxy']): readonly string[] {
+  const { serving, version, workerPid, maxConnections, reloadPending, serversToDelete } = haproxy;
+  const worker = `${version}, worker ${workerPid}, at most ${maxConnections} connections`;
+  return [
+    row('HAProxy', serving ? worker : 'not serving'),
+    ...rowIfAny('Reload due', reloadPending.join(', ')),
+    ...rowIfAny('Draining', serversToDelete > 0 ? `${serversToDelete} servers` : ''),
+    ...rowIfAny('Fault', haproxy.fault),
+    ...rowIfAny('State on disk', haproxy.persistFault),
+  ];
+}
+
+function addressLines(addresses: AddressStatus): readonly string[] {
+  const { home, leading, pools, unkept, provisioning, fault } = addresses;
+  if (pools.length === 0 && unkept === 0) return [];
+  const claims = {
+    cluster: 'claims in the cluster',
+    file: 'claims in a file',
+    unknown: 'claims as last read',
+  };
+  const lines = [
+    row('Addresses', `${claims[home]}, allocated by ${leading ? 'this host' : 'another host'}`),
+    ...pools.map(({ name, family, free, used, held, conflicting }) => {
+      const others = conflicting === 0 ? '' : `, ${conflicting} of another pool`;
+      return `  pool ${name}, IP${family}: ${free} free, ${used} used, ${held} held${others}`;
+    }),
+  ];
+  if (unkept > 0) lines.push(`  ${unkept} claims not saved yet`);
+  if (provisioning > 0) lines.push(`  ${provisioning} addresses not sent to the provisioner yet`);
+  return fault === '' ? lines : [...lines, `  ${fault}`];
+}
+
+function healthLines({ counts, unwell }: AgentStatus['operating']): readonly string[] {
   const words = (kind: keyof typeof counts): string =>
     Object.entries(counts[kind])
       .filter(([, count]) => count > 0)
       .map(([status, count]) => `${count} ${status}`)
       .join(', ') || 'none';
-  const lines = [`Operating:       ${words('load_balancer')}; members: ${words('member')}`];
-  for (const { key, status, listeners } of unwell.slice(0, 20)) {
-    lines.push(`  ${key}: ${status}, ${listenersInWords(listeners)}`);
-  }
-  if (unwell.length > 20) lines.push(`  ... and ${unwell.length - 20} more (--json shows all)`);
-  return lines;
-}
-
-function vrrpInWords({ version, pid, instances, lowered, refused, fault }: VrrpStatus): readonly string[] {
-  const lines = instances.map(
-    ({ name, state, since, priority, vips }) =>
-      `VRRP:            ${name} ${state}${since === '' ? '' : ` since ${since}`}, priority ${priority}, ${vips} VIPs`,
-  );
-  lines.push(`keepalived:      ${pid === 0 ? 'not running' : `${version}, process ${pid}`}`);
-  if (lowered.length > 0) lines.push(`Lowered for:     ${lowered.join(', ')}`);
-  for (const { address, reason } of refused.slice(0, 5)) lines.push(`Not a VIP:       ${address}: ${reason}`);
-  if (fault !== '') lines.push(`Fault:           ${fault}`);
-  return lines;
-}
-
-function pairInWords(pair: PairStatus): readonly string[] {
-  const { lowered, maintenance, peer, peerAddress, peerNotReady, parity, handover, fault } = pair;
-  const rolesOf = (of: PairStatus['roles']): string =>
-    Object.entries(of)
-      .map(([name, role]) => `${name} ${role}`)
-      .join(', ') || 'without VRRP';
-  const lines = maintenance ? ['Maintenance:     this host is locked'] : [];
-  for (const { reason, message } of lowered) lines.push(`Lowered:         ${reason}: ${message}`);
-  if (peer === undefined) {
-    lines.push(`Peer:            ${peerAddress}, not heard`);
-  } else {
-    const same = `desired state ${parity.model}, HAProxy ${parity.running}`;
-    lines.push(`Peer:            ${peerAddress}, ${rolesOf(peer.roles)}, Headgate ${peer.version}; ${same}`);
-  }
-  lines.push(`Peer may take over: ${peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`}`);
-  if (handover !== undefined) lines.push(...handoverInWords(handover));
-  if (fault !== '') lines.push(`Fault:           ${fault}`);
-  return lines;
-}
-
-function handoverInWords({ left, until, whyNot }: NonNullable<PairStatus['handover']>): readonly string[] {
-  const lines = whyNot === '' ? [] : [`Failover:        cuts connections: ${whyNot}`];
-  if (left === 0 || until === '') return lines;
-  const count = left === -1 ? 'connections go' : left === 1 ? '1 connection goes' : `${left} connections go`;
-  return [...lines, `Handed over:     ${count} on here until ${until}`];
-}
-
-function ofAddresses({
-  home,
-  leading,
-  pools,
-  unkept,
-  provisioning,
-  fault,
-}: AddressStatus): readonly string[] {
-  if (pools.length === 0 && unkept === 0) return [];
-  const where = {
-    cluster: 'claims in the cluster',
-    file: 'claims in a file',
-    unknown: 'claims as last known',
-  };
-  const lines = [
-    `Addresses:       ${where[home]}, ${leading ? 'given by this host' : 'given by another host'}`,
+  return [
+    row('Health', `${words('load_balancer')}; members: ${words('member')}`),
+    ...firstOf(unwell.map((each) => `${each.key}: ${each.status}, ${listenersInWords(each.listeners)}`)),
   ];
-  for (const { name, family, free, used, held, conflicting } of pools) {
-    const others = conflicting === 0 ? '' : `, ${conflicting} of another pool`;
-    lines.push(`  pool ${name}, IP${family}: ${free} free, ${used} used, ${held} held${others}`);
-  }
-  if (unkept > 0) lines.push(`  ${unkept} claims have yet to be kept`);
-  if (provisioning > 0) lines.push(`  ${provisioning} addresses have yet to be told to the provisioner`);
-  if (fault !== '') lines.push(`  ${fault}`);
-  return lines;
+}
+
+function vrrpLines(vrrp: VrrpStatus | undefined): readonly string[] {
+  if (vrrp === undefined) return [];
+  const { version, pid, instances, lowered, refused, fault } = vrrp;
+  return [
+    ...instances.map(({ name, state, since, priority, vips }) => {
+      const role = `${name} ${state}${since === '' ? '' : ` since ${since}`}`;
+      return row('VRRP', `${role}, priority ${priority}, ${vips} VIPs`);
+    }),
+    row('keepalived', pid === 0 ? 'not running' : `${version}, process ${pid}`),
+    ...rowIfAny('Lowered for', lowered.join(', ')),
+    ...refused
+      .slice(0, MAX_REFUSED_VIPS)
+      .map(({ address, reason }) => row('Refused VIPs', `${address}: ${reason}`)),
+    ...rowIfAny('Fault', fault),
+  ];
+}
+
+function pairLines(pair: PairStatus | undefined): readonly string[] {
+  if (pair === undefined) return [];
+  const { lowered, maintenance, peer, peerAddress, peerNotReady, parity, handover, fault } = pair;
+  const roles = Object.entries(peer?.roles ?? {}).map(([name, role]) => `${name} ${role}`);
+  const connected =
+    peer &&
+    `${roles.join(', ') || 'without VRRP'}, Headgate ${peer.version}; desired state ${parity.model}, HAProxy ${parity.running}`;
+  return [
+    ...rowIfAny('Maintenance', maintenance ? 'this host is locked' : ''),
+    ...lowered.map(({ reason, message }) => row('Lowered', `${reason}: ${message}`)),
+    row('Peer', `${peerAddress}, ${connected ?? 'not connected'}`),
+    row('Peer may take over', peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`),
+    ...(handover === undefined ? [] : handoverLines(handover)),
+    ...rowIfAny('Fault', fault),
+  ];
+}
+
+function handoverLines({ left, until, whyNot }: NonNullable<PairStatus['handover']>): readonly string[] {
+  const lines = rowIfAny('Failover', whyNot && `would close connections: ${whyNot}`);
+  if (left === 0 || until === '') return lines;
+  const connections = left === -1 ? 'connections' : left === 1 ? '1 connection' : `${left} connections`;
+  return [...lines, row('Draining after failover', `${connections} on this host until ${until}`)];
 }

@@ -1,6 +1,6 @@
-// The HAProxy dataplane, as the loop sees it: plan what changed, apply it to the worker that serves now.
-// Behind that (parts.ts) the supervisor gets a worker, the reloader replaces it where commands are not enough, the
-// persister keeps the file, the monitor notices what others do to HAProxy, the reaper cleans up.
+// The HAProxy dataplane, as the loop sees it: plans what changed and applies it to the active worker.
+// Behind it (parts.ts) the supervisor gets a worker, the reloader replaces it if commands are not enough, the persister
+// keeps the file, the monitor finds changes by other processes, and the reaper deletes removed servers.
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -20,18 +20,19 @@ import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { listenerOfBackend, ownerOfListener } from '../model/names.ts';
 import { isForHaproxy } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
-import type { HaproxyOptions, HaproxySettings } from './options.ts';
+import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer } from './plan.ts';
 import { stopHaproxy } from './process/process.ts';
-import { haproxyVersion } from './process/program.ts';
 import { readRunning } from './readback.ts';
+import type { HaproxySettings } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
-import { readListenerStats } from './socket/listener-stats.ts';
 import { askWorker } from './socket/master.ts';
 import type { Runtime } from './socket/runtime.ts';
+import { haproxyVersion } from './socket/version.ts';
 import { haproxyFamilies } from './stats/families.ts';
+import { readListenerStats } from './stats/listener-stats.ts';
 import { applyToWorkers } from './worker/apply-to-workers.ts';
 import { HaproxyLiveness } from './worker/liveness.ts';
 import { forgetServerStates } from './worker/server-states.ts';
@@ -62,14 +63,14 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     });
   }
 
-  /** Does of start() what needs no load balancers, while those are still being read. What fails fails in start(). */
+  /** Does the part of start() that needs no load balancers. An error is reported by start(). */
   prepare(): void {
     this.#prepare().catch(() => undefined);
   }
 
   /**
-   * Makes the folders, checks the version, and gets hold of a worker. Where none can be had at once it goes on trying
-   * in the background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
+   * Creates the folders, checks the version, and gets a worker; if the first attempt fails, it continues in the
+   * background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
     const { monitor, statistics, checkWatch, active } = this.#parts;
@@ -81,7 +82,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     await active.obtain();
   }
 
-  /** None while there is no worker: all load balancers are planned once there is one. */
+  /** [] while there is no worker: all load balancers are planned when there is one. */
   plan(keys: Iterable<string>): readonly HaproxyPlan[] {
     const { worker } = this.#parts.active;
     return worker === undefined ? [] : Array.from(keys, (key) => this.#plan(worker, key));
@@ -104,7 +105,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return outcomeOf(plans, outcome);
   }
 
-  /** Takes new settings; those that stand in the file come with a reload, if they differ. */
+  /** Takes new settings; those in haproxy.cfg come with a reload if they differ. */
   configure(settings: HaproxySettings): void {
     const { arbiter, checkWatch, active } = this.#parts;
     this.#settings = settings;
@@ -114,8 +115,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   /**
-   * Shares the stick-tables with the HAProxy of another host from now on: before the start without a reload, later
-   * with one. Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on.
+   * Shares the stick tables with the peer's HAProxy from now on: with a reload, except before the start. Errors:
+   * FILE_WRITE, and HAPROXY_REJECTED if the address and port cannot be bound.
    */
   async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
     const { globalSection, active } = this.#parts;
@@ -123,7 +124,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     if (this.#isStarted) active.globalChanged();
   }
 
-  /** Reads only; of whatever HAProxy answers at the sockets. */
+  /** Reads only, from the HAProxy that answers at the sockets. */
   async runningListeners(): Promise<readonly string[] | undefined> {
     const { supervisor, globalSection } = this.#parts;
     let runtime: Runtime | undefined;
@@ -150,7 +151,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return desired && quarantine.effective(desired);
   }
 
-  /** With an address: an older worker may have the listener at another one. */
+  /** `address`: the worker may have booted with other addresses of the listener. */
   serves(listener: string, address?: string): boolean {
     const { worker } = this.#parts.active;
     if (worker?.running.has(listener) !== true) return false;
@@ -215,7 +216,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     };
   }
 
-  /** Lets go of HAProxy, which serves on; what was not yet written to disk is written. */
+  /** HAProxy continues without the agent; changes that are not on disk are written. */
   async close(): Promise<void> {
     const { active, supervisor, monitor, checkWatch, arbiter, statistics, persister } = this.#parts;
     active.close();
@@ -247,7 +248,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     quarantine.restore(await rejectionFile.load(version));
   }
 
-  /** On a new connection, unless the agent lacks the descriptors for one: HAProxy may well be there. */
+  /** On a new connection; on the existing one if the agent has no descriptors left. */
   async #ask(timeoutMs: number): Promise<void> {
     const { paths, active } = this.#parts;
     const runtime = active.worker?.runtime;

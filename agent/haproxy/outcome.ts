@@ -1,4 +1,4 @@
-// What became of plans that were applied to a worker: for the loop, in the metrics and in the log.
+// Reports the outcome of applied plans: to the loop, in the metrics and in the log.
 
 import { messageOf } from '../base/errors.ts';
 import type { Outcome } from '../dataplane/dataplane.ts';
@@ -23,22 +23,22 @@ export function reportOutcome(
     log.info('Repaired a listener after a refused command', { listener });
   }
   for (const listener of isReloading ? [] : beyondRepair)
-    log.warn('Reloading: commands do not bring a listener to desired', { listener });
+    log.warn('Reloading, because commands cannot bring a listener to its desired state', { listener });
   if (lost?.retry === 'never') log.error('A command was not sent', { error: messageOf(lost) });
 }
 
-/** As the contract says it. */
+/** In the terms of the dataplane contract. */
 export function outcomeOf(plans: readonly HaproxyPlan[], outcome: WorkerOutcome): Outcome {
   const { lost } = outcome;
-  const told = plans.filter(({ commands }) => commands.length > 0);
+  const commanded = plans.filter(({ commands }) => commands.length > 0);
   return {
-    acknowledged: new Set(lost === undefined ? told.map(({ key }) => key) : []),
+    acknowledged: new Set(lost === undefined ? commanded.map(({ key }) => key) : []),
     pending: new Set(plans.filter((plan) => isPending(plan, outcome)).map(({ key }) => key)),
     lost,
   };
 }
 
-/** Whether members still differ from the desired ones. A reload for another reason takes nothing from the commands. */
+/** Members still differ from the desired ones. A reload for another reason does not delay commands. */
 function isPending({ key, commands, reload }: HaproxyPlan, outcome: WorkerOutcome): boolean {
   if (reload === 'listener-added' || reload === 'server-renumbered') return true;
   if (commands.length === 0) return false;

@@ -1,4 +1,4 @@
-// The parts of the HAProxy dataplane, put together: each is given what it works on, and what it tells the others.
+// Constructs the parts of the HAProxy dataplane and connects them.
 
 import { CandidateMaker } from './config/candidate.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -6,8 +6,9 @@ import { GlobalSection } from './config/global-section.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
-import type { HaproxyOptions, HaproxySettings } from './options.ts';
-import { type HaproxyPaths, haproxyPaths } from './process/process.ts';
+import type { HaproxyOptions } from './options.ts';
+import { haproxyPaths } from './paths.ts';
+import type { HaproxySettings } from './settings.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
@@ -18,34 +19,11 @@ import { StartFaults } from './worker/start-faults.ts';
 import { Supervisor } from './worker/supervisor.ts';
 import type { BootedWorker } from './worker.ts';
 
-export interface HaproxyParts {
-  readonly paths: HaproxyPaths;
-  /** What cannot be served now, and why. */
-  readonly quarantine: Quarantine;
-  readonly rejectionFile: RejectionFile;
-  /** What stands in haproxy.cfg beside the load balancers. */
-  readonly globalSection: GlobalSection;
-  /** Prepares the file for a start or a reload. */
-  readonly maker: CandidateMaker;
-  /** Keeps the file at desired. */
-  readonly persister: Persister;
-  /** Gets a worker. */
-  readonly supervisor: Supervisor;
-  /** The worker that counts. */
-  readonly active: ActiveWorker;
-  /** Decides when to reload, and has the reloader do it. */
-  readonly arbiter: ReloadArbiter;
-  readonly reloader: Reloader;
-  /** Notices what others do to HAProxy. */
-  readonly monitor: HaproxyMonitor;
-  readonly statistics: Statistics;
-  /** Reads what health checks find. */
-  readonly checkWatch: CheckWatch;
-}
+export type HaproxyParts = ReturnType<typeof haproxyParts>;
 
-/** `settings`: as they are by then; those of the program, its paths and its place count from the start on. */
-export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings): HaproxyParts {
-  const { desired: wanted, replan, metrics, log } = options;
+/** `settings` gives the current ones; program, paths, access, supervisor and network namespace are fixed at the start. */
+export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySettings) {
+  const { desired, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
   const paths = haproxyPaths(stateDir, runtimeDir, haproxyAccess);
@@ -57,19 +35,22 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     replan([key]);
   };
 
-  // What stands in the file.
+  // The configuration file.
+  /** Load balancers and addresses that cannot be served now, with the reasons. */
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
+  /** The sections of haproxy.cfg besides the load balancers. */
   const globalSection = new GlobalSection({ paths, settings, isRunning: () => supervisor.isRunning(), log });
   const { context, aclIds, keepFiles } = globalSection;
   const file = new ConfigFile(paths.config, {
     mode: paths.fileMode,
     keepBeside: keepFiles,
     onTampered: () => {
-      log.warn('haproxy.cfg was changed by someone else: written again', { path: paths.config });
+      log.warn('Another process changed haproxy.cfg: writing it again', { path: paths.config });
       onRepair('file');
     },
   });
+  /** Prepares the file for a start or a reload. */
   const maker = new CandidateMaker({
     executable,
     scratchFile: `${paths.config}.candidate`,
@@ -83,11 +64,12 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     canProbe: netns === '',
     onRefused,
   });
+  /** Keeps haproxy.cfg at the desired state. */
   const persister = new Persister({
     file,
     loadBalancers: () => {
-      const effective = maker.effective(wanted);
-      // A reload or a start is at it, or a reload has to check something in it first.
+      const effective = maker.effective(desired);
+      // A reload or a start writes the file itself, and HAProxy must check new load balancers first.
       if (isReloading() || supervisor.isStarting || (worker() !== undefined && !maker.isChecked(effective)))
         return undefined;
       return maker.isGlobalRefused(effective) ? undefined : effective;
@@ -98,24 +80,26 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     log,
   });
 
-  // What tells how HAProxy is doing.
+  // Statistics and health checks.
   const statistics = new Statistics({
     file: paths.counters,
-    wanted,
+    desired,
     active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
     log,
   });
+  /** Reads the results of health checks. */
   const checkWatch = new CheckWatch({
     worker,
-    wanted,
+    desired,
     interval: () => settings().healthReadInterval,
     onChanged: (keys) => options.onChecked?.(keys),
     log,
   });
 
-  // Who serves: the first worker, and its successors.
-  const faults = new StartFaults({ paths, maker, quarantine, file, wanted, onRefused, log });
+  // The active worker and its replacements.
+  const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
+  /** Adopts or starts HAProxy. */
   const supervisor = new Supervisor({
     executable,
     netns,
@@ -124,7 +108,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     faults,
     file,
     context,
-    wanted,
+    desired,
     startsHaproxy: !isExternal,
     isReloading,
     fileIdle: () => persister.idle(),
@@ -132,10 +116,11 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     onUnwritten: (error) => persister.failed(error),
     log,
   });
+  /** The worker that gets commands now. */
   const active: ActiveWorker = new ActiveWorker({
     masterSocket: paths.masterSocket,
     settings,
-    wanted,
+    desired,
     supervisor,
     persister,
     quarantine,
@@ -154,7 +139,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     faults,
     file,
     persister,
-    wanted,
+    desired,
     worker,
     take: (next) => active.take(next),
     onReload: (causes, result) => {
@@ -162,6 +147,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     },
     log,
   });
+  /** Decides when the reloader reloads. */
   const arbiter: ReloadArbiter = new ReloadArbiter({
     interval: () => settings().reloadInterval,
     reload: async (causes) => {
@@ -174,15 +160,16 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
     },
   });
+  /** Detects changes of HAProxy by other processes. */
   const monitor = new HaproxyMonitor({
     paths,
     file,
     persister,
     quarantine,
-    wanted,
+    desired,
     worker,
     isReloading,
-    onReplaced: (old) => active.lose(old, 'HAProxy was reloaded by someone else'),
+    onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),
     requestReload: (cause) => arbiter.request(cause),
     replan,
     onRepair,

@@ -8,7 +8,7 @@ import { Running, type RunningListener, type RunningServer } from './running.ts'
 import type { Lane } from './socket/pipeline.ts';
 import { parseAcl, parseAclList } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
-import { ServerRows } from './socket/servers-state.ts';
+import { isAtHome, parseServersState, type ServerState } from './socket/servers-state.ts';
 import type { Worker } from './worker.ts';
 
 /**
@@ -66,68 +66,64 @@ export async function readListener(
 }
 
 /**
- * The servers of these listeners, behind everything urgent. One question each: while HAProxy 2.6 or 3.0 answers a
- * question about all of them, no server can be added. `take` gets the answers listener by listener, so that nobody has
- * to hold all of them, for serversOf() and isBelieved().
+ * Reads `show servers state` of these listeners, behind all urgent commands. One command per listener: while HAProxy 2.6
+ * or 3.0 answers one about all of them, no server can be added. `take` gets the answers one by one, so that they are
+ * never in memory together; `onBatch` is called after every 64 of them. Errors: those of the connection.
  */
 export async function readServers(
   runtime: Runtime,
   listeners: readonly string[],
   take: (listener: string, answer: string) => void,
+  onBatch: () => void = () => undefined,
 ): Promise<void> {
   const slice = new Slice();
-  for (let at = 0; at < listeners.length; at += QUESTIONS) {
-    const some = listeners.slice(at, at + QUESTIONS);
+  for (let at = 0; at < listeners.length; at += COMMANDS_PER_BATCH) {
+    const some = listeners.slice(at, at + COMMANDS_PER_BATCH);
     const questions = some.map((name) => `show servers state ${name}`);
     const answers = await runtime.askAll(questions, { lane: 'bulk' });
     for (const [index, name] of some.entries()) {
       take(name, answers[index] ?? '');
       if (slice.isOver) await slice.breathe();
     }
+    onBatch();
   }
 }
 
-const QUESTIONS = 64;
+const COMMANDS_PER_BATCH = 64;
 
 /** By name, as `show servers state LISTENER` has it; none where the worker does not have the listener. */
 export function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
   const servers = new Map<string, RunningServer>();
-  const rows = rowsOf(answer);
-  while (rows?.next()) servers.set(rows.server, serverOf(rows));
+  for (const row of parseServersState(answer)) servers.set(row.server, serverOf(row));
   return servers;
 }
 
-/** Whether serversOf() would give these; makes no value for each, because nearly always it is so. */
+/** Whether serversOf() would return these servers. */
 export function isBelieved(answer: string, servers: ReadonlyMap<string, RunningServer>): boolean {
-  const rows = rowsOf(answer);
   let count = 0;
-  while (rows?.next()) {
-    const believed = servers.get(rows.server);
+  for (const row of parseServersState(answer)) {
+    const believed = servers.get(row.server);
     const isSame =
       believed !== undefined &&
-      rows.id === believed.id &&
-      rows.weight === believed.weight &&
-      rows.state === believed.state &&
-      checkOf(rows) === believed.check &&
-      rows.isAtHome === (believed.isMoved !== true);
+      row.id === believed.id &&
+      row.weight === believed.weight &&
+      row.state === believed.state &&
+      checkOf(row) === believed.check &&
+      isAtHome(row) === (believed.isMoved !== true);
     if (!isSame) return false;
     count++;
   }
   return count === servers.size;
 }
 
-function rowsOf(answer: string): ServerRows | undefined {
-  return answer.startsWith("Can't find backend") ? undefined : new ServerRows(answer);
-}
-
-function serverOf(row: ServerRows): RunningServer {
-  const { id, weight, state, isAtHome } = row;
+function serverOf(row: ServerState): RunningServer {
+  const { id, weight, state } = row;
   const known = { id, weight, state, check: checkOf(row) };
   // One of another's file may be called anything; then all of it goes with the first reload.
-  return isAtHome ? known : { ...known, isMoved: true };
+  return isAtHome(row) ? known : { ...known, isMoved: true };
 }
 
-function checkOf({ check }: ServerRows): RunningServer['check'] {
+function checkOf({ check }: ServerState): RunningServer['check'] {
   return check === 'paused' ? 'on' : check;
 }
 
@@ -135,11 +131,10 @@ function checkOf({ check }: ServerRows): RunningServer['check'] {
 async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map<string, RunningServer>>> {
   const slice = new Slice();
   const backends = new Map<string, Map<string, RunningServer>>();
-  const rows = new ServerRows(await runtime.ask('show servers state', { lane: 'bulk' }));
-  while (rows.next()) {
-    const servers = backends.get(rows.backend) ?? new Map<string, RunningServer>();
-    servers.set(rows.server, serverOf(rows));
-    backends.set(rows.backend, servers);
+  for (const row of parseServersState(await runtime.ask('show servers state', { lane: 'bulk' }))) {
+    const servers = backends.get(row.backend) ?? new Map<string, RunningServer>();
+    servers.set(row.server, serverOf(row));
+    backends.set(row.backend, servers);
     if (slice.isOver) await slice.breathe();
   }
   return backends;

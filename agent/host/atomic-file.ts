@@ -1,5 +1,5 @@
-// Writes a file so that a reader, a crash or a full disk sees the old bytes or the new ones, never a part of them:
-// a temporary file beside it, fsync, rename, fsync of the folder.
+// Replaces a file so that a reader, or a crash, finds the old content or the new, never a part of it: writes a temporary
+// file beside it, then fsync, rename, fsync of the folder.
 
 import { closeSync, fsync, openSync } from 'node:fs';
 import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
@@ -9,8 +9,8 @@ import { HeadgateError } from '../base/errors.ts';
 import { type FileIdentity, identityOfOpen } from './file-identity.ts';
 
 /**
- * `chunks` are written in their order, text as UTF-8. Gives what the file is from then on, whatever somebody else does
- * to it right after. Errors: FILE_WRITE, retry later; the old file then stands.
+ * `chunks` are written in order, text as UTF-8. Returns the identity of the new file, also if another process replaces it
+ * right after. Errors: FILE_WRITE; the old file is then unchanged.
  */
 export async function writeAtomically(
   path: string,
@@ -24,7 +24,7 @@ export async function writeAtomically(
   return written;
 }
 
-/** The second half of it, for what writeDurably() has written. Errors: FILE_WRITE; `temporary` is gone then. */
+/** Renames a file of writeDurably(). Errors: FILE_WRITE; `temporary` is then removed. */
 export async function renameDurably(temporary: string, path: string): Promise<void> {
   try {
     await rename(temporary, path);
@@ -34,7 +34,7 @@ export async function renameDurably(temporary: string, path: string): Promise<vo
   }
 }
 
-/** The same for a copy, which has the mode of what it is taken from. Errors: FILE_WRITE; the old file then stands. */
+/** Replaces `path` by a copy of `from`, mode included. Errors: FILE_WRITE; the old file is then unchanged. */
 export async function copyAtomically(from: string, path: string): Promise<FileIdentity> {
   const temporary = `${path}.tmp`;
   const written = await copyDurably(from, temporary).catch((cause: unknown) => fail(path, temporary, cause));
@@ -58,7 +58,7 @@ async function fail(path: string, temporary: string, cause: unknown): Promise<ne
   throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
 }
 
-/** Writes and flushes, but not under a name that anyone reads. Gives what the file is, by whatever name it gets. */
+/** Writes and flushes a file that renameDurably() gives its name later. Returns its identity. Errors: any. */
 export async function writeDurably(
   path: string,
   chunks: Iterable<string | Buffer>,
@@ -74,49 +74,27 @@ export async function writeDurably(
   }
 }
 
-/** In their order, from where the file is at; text as UTF-8. */
+/** Appends `chunks`, text as UTF-8, at the position of the file. */
 export async function writeChunks(file: FileHandle, chunks: Iterable<string | Buffer>): Promise<void> {
-  for (const some of inBatches(chunks)) await writeAll(file, some);
+  await file.writeFile(inBlocks(chunks));
 }
 
-/** As many at once as the system takes in one call, and no more than is good to hold. */
-const PIECES = 1024;
-const BYTES = 2 * 1024 * 1024;
+const BLOCK_BYTES = 1024 * 1024;
 
-function* inBatches(chunks: Iterable<string | Buffer>): Generator<Buffer[], void, void> {
-  let batch: Buffer[] = [];
+/** Joins small chunks, because each write costs a trip to the thread pool. */
+function* inBlocks(chunks: Iterable<string | Buffer>): Generator<Buffer, void, void> {
+  let block: Buffer[] = [];
   let size = 0;
   for (const chunk of chunks) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    if (bytes.length === 0) continue;
-    batch.push(bytes);
+    block.push(bytes);
     size += bytes.length;
-    if (batch.length < PIECES && size < BYTES) continue;
-    yield batch;
-    batch = [];
+    if (size < BLOCK_BYTES) continue;
+    yield Buffer.concat(block);
+    block = [];
     size = 0;
   }
-  if (batch.length > 0) yield batch;
-}
-
-/** The system may write less than it was given, before it says why at the next attempt. */
-async function writeAll(file: FileHandle, pieces: readonly Buffer[]): Promise<void> {
-  let rest = pieces;
-  while (rest.length > 0) {
-    const { bytesWritten } = await file.writev(rest);
-    rest = after(rest, bytesWritten);
-  }
-}
-
-function after(pieces: readonly Buffer[], written: number): readonly Buffer[] {
-  let left = written;
-  const at = pieces.findIndex(({ length }) => {
-    if (left < length) return true;
-    left -= length;
-    return false;
-  });
-  const cut = pieces[at];
-  return cut === undefined ? [] : [cut.subarray(left), ...pieces.slice(at + 1)];
+  if (size > 0) yield Buffer.concat(block);
 }
 
 export async function syncFolder(path: string): Promise<void> {
@@ -128,5 +106,5 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** What waits for the disk goes over the thread pool; what does not costs more there than it takes. */
+/** Only the flush goes to the thread pool, because it waits for the disk. */
 const flush = promisify(fsync);

@@ -1,13 +1,13 @@
-// The file to which a daemon appends its messages for ever: what it has said since, and how it is kept small.
-// It stands where the daemon may write: a link there is not followed, and a pipe not waited for.
+// The file to which a daemon appends its messages: reads the messages since an offset, and keeps the file small.
+// The daemon may write to its folder, so links are not followed and pipes do not block.
 
 import { constants } from 'node:fs';
 import { lstat, open, readFile } from 'node:fs/promises';
 
 const { O_RDONLY, O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-const AS_IT_IS = O_NOFOLLOW | O_NONBLOCK;
+const SAFELY = O_NOFOLLOW | O_NONBLOCK;
 
-/** Where the log ends now, to read later what was added. */
+/** The offset of the log's end; 0 if there is no log. */
 export async function logSize(path: string): Promise<number> {
   return lstat(path).then(
     ({ size }) => size,
@@ -15,28 +15,29 @@ export async function logSize(path: string): Promise<number> {
   );
 }
 
+/** The text that was added since the offset `from`. */
 export async function logSince(path: string, from: number): Promise<string> {
   return (await readLog(path, from)).text;
 }
 
-/** The same, and how far that is. */
+/** As logSince(), with the offset of the text's end. */
 export async function readLog(
   path: string,
   from: number,
 ): Promise<{ readonly text: string; readonly end: number }> {
-  return readFile(path, { flag: O_RDONLY | AS_IT_IS }).then(
+  return readFile(path, { flag: O_RDONLY | SAFELY }).then(
     (bytes) => ({ text: bytes.subarray(from > bytes.length ? 0 : from).toString('utf8'), end: bytes.length }),
     () => ({ text: '', end: 0 }),
   );
 }
 
-/** What is older is dropped once there are more than `most` bytes. */
-export async function trimLog(path: string, most: number): Promise<void> {
-  if ((await logSize(path)) <= most) return;
+/** Empties a log of more than `maxBytes`. */
+export async function trimLog(path: string, maxBytes: number): Promise<void> {
+  if ((await logSize(path)) <= maxBytes) return;
   try {
-    await using file = await open(path, O_WRONLY | AS_IT_IS);
+    await using file = await open(path, O_WRONLY | SAFELY);
     await file.truncate(0);
   } catch {
-    // It is gone, or not ours to change.
+    // The file is gone, or the agent may not change it.
   }
 }

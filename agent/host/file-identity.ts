@@ -1,4 +1,4 @@
-// What tells that a file is still the one that we wrote, without reading it.
+// Recognizes a file that the agent wrote, without reading it.
 
 import { statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
@@ -9,12 +9,12 @@ export interface FileIdentity {
   readonly mtimeMs: number;
 }
 
-/** Of what has just been written: taken from its descriptor, so it is of that and of nothing put in its place. */
+/** The identity of an open file, so that a file that replaced it in the meantime does not count. */
 export async function identityOfOpen(file: FileHandle): Promise<FileIdentity> {
   return identityIn(await file.stat());
 }
 
-/** undefined where there is none. Synchronous: asked often, and many times as cheap as by the thread pool. */
+/** undefined if there is no file. Synchronous, because the thread pool costs much more than the call. */
 export function identityOf(path: string): FileIdentity | undefined {
   try {
     return identityIn(statSync(path));
@@ -23,7 +23,6 @@ export function identityOf(path: string): FileIdentity | undefined {
   }
 }
 
-/** The rest of what the system tells is not kept. */
 function identityIn({ ino, size, mtimeMs }: FileIdentity): FileIdentity {
   return { ino, size, mtimeMs };
 }

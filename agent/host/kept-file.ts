@@ -1,4 +1,4 @@
-// A small file of which it is known what it shall hold, and which somebody else reads: kept so, whatever is done to it.
+// A small file with fixed content that another program reads: written again if another process changes or removes it.
 
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -10,7 +10,7 @@ export class KeptFile {
   readonly #path: string;
   readonly #content: Buffer;
   readonly #mode: number;
-  /** As it was when it was last known to hold that. */
+  /** The identity of the file when it last had this content. */
   #known: FileIdentity | undefined;
 
   constructor(path: string, content: string | Buffer, mode: number) {
@@ -19,13 +19,13 @@ export class KeptFile {
     this.#mode = mode;
   }
 
-  /** In place of whatever stands there; makes the folder, too. Errors: FILE_WRITE. */
+  /** Replaces the file and creates its folder. Errors: FILE_WRITE. */
   async write(): Promise<void> {
     await makeFolder(dirname(this.#path), 0o700);
     this.#known = await writeAtomically(this.#path, [this.#content], { mode: this.#mode });
   }
 
-  /** Writes it where it is not there, or not what it was. Costs one look where it is. Errors: FILE_WRITE. */
+  /** Writes the file if its content differs. Reads it only if its identity has changed. Errors: FILE_WRITE. */
   async keep(): Promise<void> {
     const now = identityOf(this.#path);
     if (now !== undefined && isSameFile(now, this.#known)) return;

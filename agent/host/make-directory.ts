@@ -1,19 +1,19 @@
-// A folder, with those above it, as far as it is not there yet.
+// Creates a folder and its missing parents.
 
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeadgateError } from '../base/errors.ts';
 
-/** `mode` is that of each folder that is made. Errors: FILE_WRITE, retry later. */
+/** `mode` is that of each created folder. Errors: FILE_WRITE. */
 export async function makeFolder(path: string, mode: number): Promise<void> {
   try {
     await make(path, mode);
   } catch (cause) {
-    throw new HeadgateError('FILE_WRITE', `Cannot make folder "${path}"`, { retry: 'later', cause });
+    throw new HeadgateError('FILE_WRITE', `Cannot create folder "${path}"`, { retry: 'later', cause });
   }
 }
 
-/** Not by mkdir's `recursive`, which tries for ever where a folder that is there takes no others, as /proc. */
+/** Without mkdir's `recursive`, which never returns below a folder that allows no new folders, such as /proc. */
 async function make(path: string, mode: number): Promise<void> {
   try {
     await mkdir(path, { mode });
@@ -22,7 +22,7 @@ async function make(path: string, mode: number): Promise<void> {
     if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
     if (code !== 'ENOENT' || dirname(path) === path) throw error;
     await make(dirname(path), mode);
-    // Somebody else may have been faster.
+    // Another call may have created it in the meantime.
     await mkdir(path, { mode }).catch((again: NodeJS.ErrnoException) => {
       if (again.code !== 'EEXIST') throw again;
     });

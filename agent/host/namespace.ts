@@ -1,6 +1,6 @@
-// Runs a program in a network namespace while the agent stays outside: files and sockets are shared, the network is not.
+// Runs a program in a network namespace while the agent stays outside: they share files and unix sockets, not the network.
 
-/** What to start in place of `program`; `netns` is a name in /run/netns, '' the agent's own. The process is the same one. */
+/** The command that becomes `program` in the namespace; `netns` is a name in /run/netns, '' for the agent's own. */
 export function inNamespace(
   netns: string,
   program: string,

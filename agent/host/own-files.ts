@@ -1,5 +1,5 @@
-// The agent's sockets, pipes and small files that another process may remove or replace: one list, looked at every few
-// seconds; what is not as the agent left it is made again. Owns its timer.
+// Checks the agent's sockets, pipes and small files every few seconds and restores those that another process removed or
+// changed. Owns its timer.
 
 import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
@@ -10,9 +10,9 @@ import type { Log } from './log.ts';
 export interface OwnFile {
   readonly path: string;
   readonly kind: 'socket' | 'file';
-  /** False if it is gone or replaced, or says something else. */
+  /** False if it is gone, replaced or changed. */
   readonly isIntact: () => boolean | Promise<boolean>;
-  /** Errors: any; the next look tries again. */
+  /** Errors: any; the next check retries. */
   readonly restore: () => Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface OwnFilesOptions {
   readonly clock?: Clock;
 }
 
-const LOOK_INTERVAL_MS = 3_000;
+const CHECK_INTERVAL_MS = 3_000;
 
 export class OwnFiles {
   readonly #options: OwnFilesOptions;
@@ -35,9 +35,9 @@ export class OwnFiles {
     this.#options = options;
     this.#files = files.map((file) => ({ file, fault: new Fault() }));
     this.#rounds = new Rounds({
-      intervalMs: () => LOOK_INTERVAL_MS,
-      work: () => this.#look(),
-      onFailed: (error) => log.error("Cannot look at the agent's files", { error: messageOf(error) }),
+      intervalMs: () => CHECK_INTERVAL_MS,
+      work: () => this.#check(),
+      onFailed: (error) => log.error("Cannot check the agent's files", { error: messageOf(error) }),
       ...(clock && { clock }),
     });
   }
@@ -50,20 +50,20 @@ export class OwnFiles {
     this.#rounds.close();
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { onRestored, log } = this.#options;
     for (const { file, fault } of this.#files) {
       const { path, kind } = file;
       try {
         if (!(await file.isIntact())) {
           await file.restore();
-          log.warn('A file of the agent was removed or changed: made again', { path });
+          log.warn('Restored a file of the agent that was removed or changed', { path });
           onRestored(kind);
         }
         fault.clear();
       } catch (error) {
         if (fault.set(messageOf(error)))
-          log.error('Cannot make a file of the agent again', { path, error: fault.text });
+          log.error('Cannot restore a file of the agent', { path, error: fault.text });
       }
     }
   }

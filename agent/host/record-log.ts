@@ -1,6 +1,6 @@
-// A file of records by key that outlives the agent: changes are appended, the last record of a key counts, and the file
-// is written anew once more than half of it is out of date. Each record has a checksum, so that what a crash has torn or
-// a disk has damaged costs only itself. Owns that one file; the caller writes one thing at a time.
+// A file of records by key that outlives the agent: changes are appended, the last record of a key counts, and the file is
+// rewritten once more than half of it is out of date. Each record has a checksum, so that a damaged record costs only
+// itself. Owns the file; the caller begins a write only after the end of the one before.
 
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -11,10 +11,10 @@ import { writeAtomically, writeChunks } from './atomic-file.ts';
 import { type FileIdentity, identityOf, identityOfOpen, isSameFile } from './file-identity.ts';
 import { makeFolder } from './make-directory.ts';
 
-/** Key → value as JSON on one line; undefined: nothing is kept under the key any more. */
+/** `json`: the value on one line; undefined: the key has no record any more. */
 export type RecordChange = readonly [key: string, json: string | undefined];
 
-/** Of a record's line in the file, its newline included. */
+/** A record's line in the file, with its newline. */
 interface Place {
   readonly at: number;
   readonly length: number;
@@ -24,35 +24,35 @@ interface Place {
 const { O_WRONLY, O_APPEND, O_CREAT } = constants;
 const NEWLINE = 0x0a;
 const BLANK = 0x20;
-/** Bytes out of date that are left alone however few the others are. */
+/** Fewer bytes out of date cause no rewrite. */
 const SLACK_BYTES = 1024 * 1024;
 
 export class RecordLog {
   readonly path: string;
   readonly #all: (() => Iterable<RecordChange>) | undefined;
   #places: Map<string, Place> | undefined;
-  /** Where the last whole line ends. */
+  /** The end of the last complete line. */
   #end = 0;
   /** Bytes of the records that count. */
   #live = 0;
   #damaged = 0;
-  /** The file as it was left. */
+  /** The file after this agent's last write. */
   #written: FileIdentity | undefined;
 
   /**
-   * `all`: everything that is to be kept. With it the first write makes the file that, whatever it was before, and so
-   * does the next write after somebody else has changed the file. Without it what the file holds counts.
+   * `all`: all records. With it the first write replaces the whole file, and so does a write after another process has
+   * changed the file. Without it the records in the file count.
    */
   constructor(path: string, all?: () => Iterable<RecordChange>) {
     this.path = path;
     this.#all = all;
   }
 
-  /** What to log if some of the file was left out: what a disk has damaged, or another version has written. */
+  /** For the log, if lines are damaged or come from another version. */
   get damage(): HeadgateError | undefined {
     this.#index();
     if (this.#damaged === 0) return undefined;
-    const message = `${this.#damaged} lines of "${this.path}" are damaged and left out`;
+    const message = `${this.#damaged} lines of "${this.path}" are damaged and ignored`;
     return new HeadgateError('FILE_READ', message, { retry: 'never' });
   }
 
@@ -60,19 +60,19 @@ export class RecordLog {
     return this.#index().keys();
   }
 
-  /** Whether the record of the key is this one; reads no file. */
+  /** True if the key has this record; does not read the record. */
   has(key: string, json: string): boolean {
     const place = this.#index().get(key);
     return place !== undefined && place.sum === crc32(contentOf(key, json));
   }
 
-  /** undefined if there is none, or if it has been damaged meanwhile. */
+  /** undefined if there is none, or if it is damaged. */
   read(key: string): unknown {
     const place = this.#index().get(key);
     return place && withFile(this.path, (file) => valueIn(lineAt(file, place)));
   }
 
-  /** All records, in the order in which they were written; the file is read once. */
+  /** All records in the order of their writes. Reads the file once. */
   *values(): Generator<readonly [key: string, value: unknown], void, void> {
     const places = [...this.#index()];
     const bytes = this.#bytes();
@@ -82,12 +82,11 @@ export class RecordLog {
     }
   }
 
-  /** Appends the changes. Errors: FILE_WRITE and those of the file system; the records before them are kept. */
+  /** Appends the changes. Errors: FILE_WRITE and those of the file system; the older records stay then. */
   async write(changes: Iterable<RecordChange>): Promise<void> {
-    const isOurs = isSameFile(identityOf(this.path), this.#written);
-    if (this.#all !== undefined && (!isOurs || this.#written === undefined))
-      return this.#rewrite(this.#all());
-    if (!isOurs) this.#places = undefined;
+    const isOwn = isSameFile(identityOf(this.path), this.#written);
+    if (this.#all !== undefined && (!isOwn || this.#written === undefined)) return this.#rewrite(this.#all());
+    if (!isOwn) this.#places = undefined;
     const places = this.#index();
     const news = [...changes].filter(([key, json]) => json !== undefined || places.has(key));
     if (news.length > 0) await this.#append(news);
@@ -98,12 +97,12 @@ export class RecordLog {
 
   async #append(changes: readonly RecordChange[]): Promise<void> {
     const lines = changes.map(([key, json]) => lineOf(key, json));
-    // Until it is known what has become of the file.
+    // Unknown until the write has ended.
     this.#written = undefined;
     await makeFolder(dirname(this.path), 0o700);
     const file = await open(this.path, O_WRONLY | O_APPEND | O_CREAT, 0o600);
     try {
-      // What a crash has torn.
+      // An incomplete line of a crash.
       await file.truncate(this.#end);
       await writeChunks(file, lines);
       await file.datasync();
@@ -119,7 +118,7 @@ export class RecordLog {
     await this.#replace(records, ([key, json]) => [key, lineOf(key, json)]);
   }
 
-  /** Copies the lines that count. */
+  /** Keeps the lines that count. */
   async #compact(places: ReadonlyMap<string, Place>): Promise<void> {
     const file = openSync(this.path, 'r');
     try {
@@ -129,7 +128,7 @@ export class RecordLog {
     }
   }
 
-  /** Another file in its place; what it held is forgotten. */
+  /** Replaces the file and its index. */
   async #replace<T>(items: Iterable<T>, lineOfItem: (item: T) => readonly [string, Buffer]): Promise<void> {
     this.#written = undefined;
     this.#forget();
@@ -155,11 +154,11 @@ export class RecordLog {
     return this.#places;
   }
 
-  /** The line comes next in the file. */
+  /** Adds the next line of the file to the index. */
   #put(key: string, line: Buffer): void {
     const places = this.#index();
     this.#live -= places.get(key)?.length ?? 0;
-    // The new place is behind all others, also in the order of the map.
+    // The map has the order of the file.
     places.delete(key);
     if (line.includes(BLANK, CONTENT)) {
       places.set(key, { at: this.#end, length: line.length, sum: sumIn(line) });
@@ -191,7 +190,7 @@ export class RecordLog {
   }
 }
 
-/** A line is a checksum of what follows the blank behind it, the key, a blank and the value; without a value it removes. */
+/** A line: a checksum of its content, a blank, and the content: the key, a blank and the value, or only the key. */
 const CONTENT = 'xxxxxxxx '.length;
 
 function contentOf(key: string, json: string | undefined): string {
@@ -209,7 +208,7 @@ function sumIn(line: Buffer): number {
   return Number.parseInt(line.toString('latin1', 0, CONTENT - 1), 16);
 }
 
-/** undefined if the line is damaged, or none of ours. */
+/** undefined if the line is damaged. */
 function keyIn(line: Buffer): string | undefined {
   if (crc32(line.subarray(CONTENT, -1)) !== sumIn(line)) return undefined;
   const blank = line.indexOf(BLANK, CONTENT);

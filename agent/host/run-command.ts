@@ -1,4 +1,4 @@
-// Runs a program to its end, without a shell, with a deadline.
+// Runs a program to its end, without a shell, with a timeout.
 
 import { execFile } from 'node:child_process';
 import { setPriority } from 'node:os';
@@ -11,14 +11,14 @@ export interface CommandResult {
 }
 
 export interface RunOptions {
-  /** Milliseconds. */
+  /** Milliseconds until the program is killed. */
   readonly timeout: number;
   readonly env?: NodeJS.ProcessEnv;
-  /** As nice(1) counts, from 0 up: others come first where processors are few. */
+  /** As in nice(1), from 0 up: other processes get the processor first. */
   readonly nice?: number;
 }
 
-/** A non-zero exit is a result; a program that cannot be started or does not end in time is COMMAND_FAILED. */
+/** A non-zero exit status is a result. Errors: COMMAND_FAILED if the program cannot start or does not end in time. */
 export function runCommand(
   program: string,
   args: readonly string[],
@@ -52,6 +52,6 @@ function makeNice(pid: number, nice: number): void {
   try {
     setPriority(pid, nice);
   } catch {
-    // It has ended already.
+    // The program has ended already.
   }
 }

@@ -1,5 +1,5 @@
-// The shape of an AddressClaim and the flat value that it becomes. One source for what comes from the API, for the file
-// of claims and for the CRD. Pure.
+// The schema of an AddressClaim, its flat value, and its manifest: for the API, for the file of claims and for the CRD.
+// Pure.
 
 import { parseAddress } from '../base/ip.ts';
 import {
@@ -13,41 +13,50 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family, Protocol } from '../model/load-balancer.ts';
-import { label, labelValue, subdomain } from './object-names.ts';
+import {
+  ADDRESS_API_VERSION,
+  label,
+  labelValue,
+  named,
+  namedOrEmpty,
+  subdomain,
+  time,
+  uid,
+} from './object-names.ts';
 
-/** The durable record of who has an address, or part of it: what a Service's status is derived from. */
+/** The durable record of the Service that has an address, or some of its ports. */
 export interface AddressClaim {
   readonly kind: 'AddressClaim';
-  /** Of the object; made of the address where it is ours (claim-name.ts). */
+  /** The object's; derived from the address unless a user made the claim. */
   readonly name: string;
   /** Canonical. */
   readonly address: string;
   readonly family: Family;
-  /** The pool that the address came from, '' in a reservation. */
+  /** The address's pool, '' in a reservation. */
   readonly pool: string;
-  /** `namespace/name`; in a reservation whom it is for, '' where it names no Service. */
+  /** `namespace/name`; in a reservation '' if it is not for one Service. */
   readonly service: string;
   readonly serviceUID: string;
-  /** '' where the whole address is claimed. */
+  /** '' if the whole address is claimed. */
   readonly sharingKey: string;
-  /** Sorted; empty: the whole address. */
+  /** Sorted; empty for the whole address. */
   readonly ports: readonly ClaimedPort[];
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** 0 while the Service has it; then when it becomes free, milliseconds since the epoch. */
+  /** When the address becomes free, milliseconds since the epoch; 0 while the Service has it. */
   readonly heldUntil: number;
-  /** Made by a user: keeps the address from everybody but `service`, or the Services of `namespace`. */
+  /** A user reserved the address for `service`, or for the Services of `namespace`, or for none. */
   readonly reserved: boolean;
-  /** Of a reservation, '' where it names none. */
+  /** Of a reservation, '' if it names none. */
   readonly namespace: string;
 }
 
-/** An AddressClaim as it is kept, in the cluster or in a file. */
+/** An AddressClaim in the cluster or in a file. */
 export interface StoredClaim {
   readonly kind: 'AddressClaim';
   /** The name alone: claims have no namespace. */
   readonly key: string;
-  /** '' where it is not of the API. */
+  /** '' if it does not come from the API. */
   readonly uid: string;
   readonly resourceVersion: string;
   readonly claim: AddressClaim;
@@ -59,7 +68,7 @@ export interface ClaimedPort {
 }
 
 const SERVICE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-/** For the API server, which is to refuse what the agent could not read: of IPv6 it looks at the characters only. */
+/** In the CRD, so that the API server refuses what the agent cannot read; for IPv6 it checks the characters only. */
 const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
 const PATTERNS = {
   address: `^(${BYTE}([.]${BYTE}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$`,
@@ -68,16 +77,9 @@ const PATTERNS = {
   labelValue: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
   service: '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$',
 } as const;
-const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
-/** Milliseconds since the epoch. */
-const time = (description: string) =>
-  textReader((text) => {
-    const milliseconds = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
-    return Number.isNaN(milliseconds) ? undefined : milliseconds;
-  }, 'is not a time as in "2026-01-31T12:00:00Z" (RFC 3339)')
-    .meta({ type: 'string', format: 'date-time', description })
-    .nullish();
+const describedTime = (description: string) =>
+  time().meta({ type: 'string', format: 'date-time', description }).nullish();
 
 /** The `spec` of an AddressClaim. */
 export const claimSpecSchema = object({
@@ -88,30 +90,29 @@ export const claimSpecSchema = object({
     description: 'The address; it cannot be changed.',
     'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
   }),
-  family: oneOf('IPv4', 'IPv6').meta({ description: 'That of the address.' }).nullish(),
-  pool: textRule((text) => text === '' || subdomain.check(text), subdomain.not)
+  family: oneOf('IPv4', 'IPv6').meta({ description: 'The family of the address.' }).nullish(),
+  pool: namedOrEmpty(subdomain)
     .meta({
       maxLength: 253,
       pattern: PATTERNS.subdomain,
-      description: 'The pool that the address came from.',
+      description: "The address's pool.",
     })
     .nullish(),
   service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
     .meta({
       maxLength: 127,
       pattern: PATTERNS.service,
-      description:
-        'NAMESPACE/NAME of the Service that has the address; in a reservation, the one that it is for.',
+      description: 'NAMESPACE/NAME of the Service that has the address, or for which it is reserved.',
     })
     .nullish(),
-  serviceUID: textRule((text) => text.length <= 128, 'is not a UID')
-    .meta({ maxLength: 128, description: 'Of the Service that had the address last.' })
+  serviceUID: uid()
+    .meta({ maxLength: 128, description: 'UID of the Service that had the address last.' })
     .nullish(),
-  sharingKey: textRule(labelValue.check, labelValue.not)
+  sharingKey: named(labelValue)
     .meta({
       maxLength: 63,
       pattern: PATTERNS.labelValue,
-      description: 'Services with the same key share the address, each with ports of its own.',
+      description: 'Services with the same key share the address, each with its own ports.',
     })
     .nullish(),
   ports: listOf(
@@ -120,41 +121,41 @@ export const claimSpecSchema = object({
       port: wholeNumber(1, 65535).meta({ type: 'integer', minimum: 1, maximum: 65535 }),
     }),
   )
-    .meta({ description: 'What of the address is claimed. Empty: all of it.' })
+    .meta({ description: 'The claimed ports. Empty: the whole address.' })
     .nullish(),
-  since: time('When the Service got the address.'),
-  heldUntil: time('Set once the Service is gone: until then the address is kept for it.'),
+  since: describedTime('When the Service got the address.'),
+  heldUntil: describedTime('Set once the Service is gone: the address is held for it until this time.'),
   reserved: boolean()
     .meta({
       description:
-        'True in what users make: keeps the address out of use, but for the Service or the namespace that it names.',
+        'True in a claim that a user makes: reserves the address for the Service or the namespace in it, or for none.',
     })
     .nullish(),
-  namespace: textRule((text) => text === '' || label.check(text), label.not)
+  namespace: namedOrEmpty(label)
     .meta({
       maxLength: 63,
       pattern: PATTERNS.label,
-      description: 'Of a reservation: Services of this namespace may ask for the address.',
+      description: 'In a reservation: Services of this namespace may request the address.',
     })
     .nullish(),
 })
   .refine(({ reserved, service }, refuse) => {
     if (reserved || service) return;
-    refuse(['service'], 'missing, only a claim with "reserved: true" may do without');
+    refuse(['service'], 'missing, which is allowed only with "reserved: true"');
   })
   .meta({
     'x-kubernetes-validations': [
       {
         rule: "(has(self.reserved) && self.reserved) || (has(self.service) && self.service != '')",
-        message: 'only a claim with "reserved: true" may do without a service',
+        message: 'only a claim with "reserved: true" may have no service',
       },
     ],
   });
 
 export const claimSchema = object({
   metadata: object({
-    name: textRule(subdomain.check, subdomain.not),
-    uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
+    name: named(subdomain),
+    uid: uid().nullish(),
     resourceVersion: textRule((text) => text.length <= 128, 'is not a version').nullish(),
   }),
   spec: claimSpecSchema,
@@ -171,7 +172,7 @@ export function storedClaimOf(checked: Valid<typeof claimSchema>): StoredClaim {
   };
 }
 
-/** `since` is 0 where the object does not say: then it counts as the oldest. */
+/** A claim without `since` counts as the oldest. */
 function claimOf({ metadata, spec }: Valid<typeof claimSchema>): AddressClaim {
   const { address, family } = spec.address;
   return {
@@ -191,7 +192,7 @@ function claimOf({ metadata, spec }: Valid<typeof claimSchema>): AddressClaim {
   };
 }
 
-/** No two alike, by protocol and number. */
+/** Without duplicates, by protocol and number. */
 export function sortedPorts(ports: readonly ClaimedPort[]): readonly ClaimedPort[] {
   const unique = new Map(
     ports.map(({ protocol, port }) => [portText({ protocol, port }), { protocol, port }]),
@@ -204,4 +205,27 @@ export function sortedPorts(ports: readonly ClaimedPort[]): readonly ClaimedPort
 /** `TCP/80`. */
 export function portText({ protocol, port }: ClaimedPort): string {
   return `${protocol}/${port}`;
+}
+
+/** The whole object; with a version it replaces only this version. */
+export function claimManifest(claim: AddressClaim, resourceVersion = ''): Readonly<Record<string, unknown>> {
+  const { name, address, family, pool, service, serviceUID, sharingKey, ports, reserved, namespace } = claim;
+  return {
+    apiVersion: ADDRESS_API_VERSION,
+    kind: 'AddressClaim',
+    metadata: { name, ...(resourceVersion === '' ? {} : { resourceVersion }) },
+    spec: {
+      address,
+      family: family === 'v4' ? 'IPv4' : 'IPv6',
+      ...filled({ pool, service, serviceUID, sharingKey, namespace }),
+      ...(ports.length === 0 ? {} : { ports: ports.map(({ protocol, port }) => ({ protocol, port })) }),
+      ...(claim.since === 0 ? {} : { since: new Date(claim.since).toISOString() }),
+      ...(claim.heldUntil === 0 ? {} : { heldUntil: new Date(claim.heldUntil).toISOString() }),
+      ...(reserved ? { reserved } : {}),
+    },
+  };
+}
+
+function filled(fields: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ''));
 }

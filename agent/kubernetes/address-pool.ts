@@ -1,5 +1,5 @@
-// The shape of an AddressPool and the flat value that it becomes. One source for what comes from the API, for pools in
-// the settings and for the CRD. Pure.
+// The schema of an AddressPool, its flat value, and its status: for the API, for pools in the settings and for the CRD.
+// Pure.
 
 import { type AddressRange, parseBlock } from '../base/ip-range.ts';
 import {
@@ -9,30 +9,37 @@ import {
   oneOf,
   someOf,
   textReader,
-  textRule,
   textsByName,
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
-import { label, labelValue, qualifiedName, subdomain } from './object-names.ts';
+import {
+  ADDRESS_API_VERSION,
+  label,
+  labelValue,
+  named,
+  qualifiedName,
+  subdomain,
+  uid,
+} from './object-names.ts';
 
-/** Addresses that Services may be given. */
+/** Addresses for Services. */
 export interface AddressPool {
   readonly kind: 'AddressPool';
   /** The name alone: pools have no namespace. */
   readonly key: string;
   readonly name: string;
-  /** Of two pools of one name, that of the settings holds. */
+  /** If two pools have one name, that of the settings counts. */
   readonly source: 'settings' | 'api';
   readonly uid: string;
-  /** What it may give, in the order written; `avoidBuggyIPs` has taken its addresses out. */
+  /** In the order of the object, without the addresses that `avoidBuggyIPs` excludes. */
   readonly blocks: readonly AddressRange[];
-  /** The pool with the highest number is asked first; of equal ones, the first by name. */
+  /** The highest number is used first; of equal ones, the first by name. */
   readonly priority: number;
-  /** False: only for Services that ask for it by name, or for one of its addresses. */
+  /** False: only for Services that request the pool by name, or one of its addresses. */
   readonly auto: boolean;
-  /** Gives nothing new; what it has given stays. */
+  /** Gives no new addresses. */
   readonly draining: boolean;
   readonly shareAcrossNamespaces: boolean;
   /** Empty: all. */
@@ -40,7 +47,7 @@ export interface AddressPool {
   readonly selector: Selector;
 }
 
-/** A label selector as Kubernetes has it; an empty one selects everything. */
+/** A label selector of Kubernetes; an empty one selects everything. */
 export interface Selector {
   readonly matchLabels: Readonly<Record<string, string>>;
   readonly matchExpressions: readonly {
@@ -53,7 +60,7 @@ export interface Selector {
 const blockNot =
   'is not a CIDR without host bits (192.0.2.0/24), a range (192.0.2.10-192.0.2.20) or an address, of unicast addresses';
 
-/** [first, last] of what no VIP can be: unspecified, multicast, reserved; link-local and IPv4 in disguise of IPv6. */
+/** [first, last] of addresses that cannot be VIPs: unspecified, multicast, reserved, link-local, IPv4-mapped. */
 const UNSERVABLE: Readonly<Record<Family, readonly (readonly [bigint, bigint])[]>> = {
   v4: [
     [0n, 0xffffffn],
@@ -79,12 +86,10 @@ const block = textReader((text) => {
   pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3}| *- *[0-9A-Fa-f:.]+)?$',
 });
 
-const labelText = () => textRule(labelValue.check, labelValue.not);
-
 const expression = object({
-  key: textRule(qualifiedName.check, qualifiedName.not),
+  key: named(qualifiedName),
   operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist'),
-  values: listOf(labelText()).nullish(),
+  values: listOf(named(labelValue)).nullish(),
 }).refine(({ operator, values }, refuse) => {
   const wantsValues = operator === 'In' || operator === 'NotIn';
   if (wantsValues !== (values ?? []).length > 0) {
@@ -104,7 +109,7 @@ const selector = object({
 export const poolSpecSchema = object({
   blocks: someOf(block, 'block').meta({
     description:
-      'What the pool may give: CIDRs, ranges of addresses as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
+      'The addresses of the pool: CIDRs, ranges as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
     minItems: 1,
     maxItems: 1000,
   }),
@@ -114,17 +119,17 @@ export const poolSpecSchema = object({
       minimum: -1000,
       maximum: 1000,
       description:
-        'The pool with the highest number is asked first; of equal ones, the first by name. Default 0.',
+        'The pool with the highest number is used first; of equal ones, the first by name. Default 0.',
     })
     .nullish(),
   auto: boolean()
     .meta({
       description:
-        'False: only Services that ask for this pool by name, or for one of its addresses, get any. Default true.',
+        'False: only Services that request this pool by name, or one of its addresses, get one. Default true.',
     })
     .nullish(),
   draining: boolean()
-    .meta({ description: 'Gives nothing new; what it has given stays where it is. Default false.' })
+    .meta({ description: 'True: gives no new addresses; Services keep those that they have. Default false.' })
     .nullish(),
   avoidBuggyIPs: boolean()
     .meta({
@@ -135,25 +140,27 @@ export const poolSpecSchema = object({
   shareAcrossNamespaces: boolean()
     .meta({
       description:
-        'Services of different namespaces may share an address by the same sharing key. Default false: of one namespace only.',
+        'True: Services of different namespaces may share an address by the same sharing key. Default false.',
     })
     .nullish(),
   serviceAllocation: object({
-    namespaces: listOf(textRule(label.check, label.not))
-      .meta({ description: 'Only Services of these namespaces. Empty: of all.' })
+    namespaces: listOf(named(label))
+      .meta({ description: 'Only Services of these namespaces. Empty: of all namespaces.' })
       .nullish(),
     serviceSelector: selector
       .meta({ description: 'Only Services whose labels match. Empty: all.' })
       .nullish(),
   })
-    .meta({ description: 'Which Services may have addresses of the pool: those that meet all that is said.' })
+    .meta({
+      description: 'The Services that may have addresses of the pool: those that meet all conditions.',
+    })
     .nullish(),
 });
 
 export const poolSchema = object({
   metadata: object({
-    name: textRule(subdomain.check, subdomain.not),
-    uid: textRule((text) => text.length <= 128, 'is not a UID').nullish(),
+    name: named(subdomain),
+    uid: uid().nullish(),
   }),
   spec: poolSpecSchema,
 });
@@ -197,7 +204,52 @@ function withoutEnds(range: AddressRange): AddressRange {
   return { ...range, first: range.first + 1n, last: range.last - 1n };
 }
 
-/** Of the API, or of a manifest. */
+/** From the API, or from a manifest. */
 export function storedPoolOf({ metadata, spec }: Valid<typeof poolSchema>): AddressPool {
   return poolOf(metadata.name, 'api', metadata.uid ?? '', spec);
+}
+
+/** How many addresses of one family the pool has, and how many are in which state. */
+export interface AddressCount {
+  readonly total: bigint;
+  readonly free: bigint;
+  readonly used: bigint;
+  readonly held: bigint;
+  readonly conflicting: bigint;
+}
+
+export interface PoolFault {
+  /** `Invalid`: the object cannot be read; its last readable version counts. */
+  readonly state: 'Conflicting' | 'Invalid';
+  readonly message: string;
+}
+
+/**
+ * The `status` of an AddressPool: all fields that a server-side apply of the status owns. Numbers are texts, because an
+ * IPv6 pool has more addresses than an int64 can count. The UID keeps the status of a deleted pool from its successor.
+ */
+export function poolStatusManifest(
+  pool: AddressPool,
+  counts: { readonly v4: AddressCount; readonly v6: AddressCount },
+  fault: PoolFault | undefined,
+): Readonly<Record<string, unknown>> {
+  return {
+    apiVersion: ADDRESS_API_VERSION,
+    kind: 'AddressPool',
+    metadata: { name: pool.name, uid: pool.uid },
+    status: {
+      ...(fault ?? { state: pool.draining ? 'Draining' : 'Active' }),
+      ipv4: countTexts(counts.v4),
+      ipv6: countTexts(counts.v6),
+    },
+  };
+}
+
+/** The status of a pool that has never been readable. */
+export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Record<string, unknown>> {
+  return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
+}
+
+function countTexts(counts: AddressCount): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 }

@@ -1,42 +1,41 @@
-// The store of objects: takes changes from each source, answers who has which slices, and says what a change made
-// different. The work of a change is proportional to the change; what is delivered again unchanged is none.
+// The store of objects: takes changes from each source, indexes the slices of Services, and reports what a change made
+// different. The work of a change is proportional to the change; an unchanged object costs none.
 // Owns its indexes; touches nothing else.
 
 import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
-import type { Dependency } from '../model/dependencies.ts';
+import type { Dependency } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
-import type { EndpointSlice, Endpoints, KubernetesObject, Node, Service } from './objects.ts';
+import type { EndpointSlice, KubernetesObject, Node, Service } from './objects.ts';
 
-/** In order of precedence: of an object that two of them hold, the first one's counts. */
+/** In order of precedence: if two sources have an object, the first one's counts. */
 const objectSources = ['manifests', 'api'] as const;
 export type ObjectSource = (typeof objectSources)[number];
 
-/** Names an object; an object names itself. */
 export interface ObjectRef {
   readonly kind: KubernetesObject['kind'];
   readonly key: string;
 }
 
-/** What a source reports: differences to what it reported before, and all the problems it has now. */
+/** The report of a source: differences to its last report, and all problems that it has now. */
 export interface ObjectsChange {
   readonly upserted: readonly KubernetesObject[];
   readonly removed: readonly ObjectRef[];
   readonly problems: readonly Problem[];
   /**
-   * When the pods changed that made this change of an EndpointSlice (annotation
-   * `endpoints.kubernetes.io/last-change-trigger-time`), milliseconds since the epoch; only of what has happened just now.
+   * When the pods changed that caused this change of an EndpointSlice (annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`), milliseconds since the epoch; only for a change of just now.
    */
   readonly triggerTime?: number;
 }
 
 /** What a change of objects made different. */
 export interface Differences {
-  /** Keys of Services that differ: themselves owners of load balancers. */
+  /** Keys of Services. */
   readonly services: ReadonlySet<string>;
-  /** What translation may have read. */
+  /** What a translation may have read. */
   readonly dependencies: ReadonlySet<Dependency>;
   readonly poolsChanged: boolean;
   /** Names of AddressClaims. */
@@ -44,36 +43,30 @@ export interface Differences {
 }
 
 type Kind = KubernetesObject['kind'];
-type ByKey<T> = Map<string, T>;
+type ObjectOf<K extends Kind> = Extract<KubernetesObject, { kind: K }>;
+/** Each kind's objects by key. */
+type Store = { readonly [K in Kind]: Map<string, ObjectOf<K>> };
 
 export class Cluster {
-  /** What each source holds, also where an earlier source's object counts. */
-  readonly #held: Readonly<Record<ObjectSource, Readonly<Record<Kind, ByKey<KubernetesObject>>>>> = {
-    manifests: emptyStore(),
-    api: emptyStore(),
-  };
+  /** The objects of each source, also those that do not count. */
+  readonly #held: Readonly<Record<ObjectSource, Store>> = { manifests: emptyStore(), api: emptyStore() };
+  /** The objects that count. */
+  readonly #objects = emptyStore();
   readonly #isOurs: (service: Service) => boolean;
-  // What counts, by the object's key.
-  readonly #services: ByKey<Service> = new Map();
-  /** Keys of Services of which a folder's counts. */
+  /** Keys of Services of which a manifest's counts. */
   readonly #ofFolder = new Set<string>();
-  /** Services of the API that do not count, because a folder holds one of the same key. */
-  readonly #eclipsed: ByKey<Service> = new Map();
-  readonly #slices: ByKey<EndpointSlice> = new Map();
-  readonly #endpoints: ByKey<Endpoints> = new Map();
-  readonly #nodes: ByKey<Node> = new Map();
-  readonly #pools: ByKey<AddressPool> = new Map();
-  readonly #claims: ByKey<StoredClaim> = new Map();
+  /** Services of the API that do not count, because a manifest has one of the same key. */
+  readonly #shadowed = new Map<string, Service>();
   /** Service key → its slices, sorted by name; no empty entries. */
-  readonly #slicesOf: ByKey<readonly EndpointSlice[]> = new Map();
+  readonly #slicesOf = new Map<string, readonly EndpointSlice[]>();
   #sortedNodes: readonly Node[] | undefined;
 
-  /** `isOurs`: one of a folder that is not takes the place of none of the API. */
+  /** `isOurs`: the agent serves the Service; a manifest's Service that it does not serve shadows none of the API. */
   constructor(isOurs: (service: Service) => boolean = () => true) {
     this.#isOurs = isOurs;
   }
 
-  /** Takes a change of one source; a source can only remove what it holds itself. */
+  /** Takes a change of one source; a source can only remove its own objects. */
   apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Differences {
     const services = new Set<string>();
     const dependencies = new Set<Dependency>();
@@ -89,139 +82,107 @@ export class Cluster {
       if (this.#held[source][ref.kind].delete(ref.key)) settle(ref);
     }
     for (const object of change.upserted) {
-      this.#held[source][object.kind].set(object.key, object);
+      (this.#held[source][object.kind] as Map<string, KubernetesObject>).set(object.key, object);
       settle(object);
     }
     return { services, dependencies, poolsChanged, claims };
   }
 
-  /** Decides again which Services of folders are ours, after the settings changed. */
+  /** Decides again which Services of manifests the agent serves, after the settings changed. */
   reclassify(): void {
     for (const key of this.#held.manifests.Service.keys()) this.#settle('Service', key, new Set());
   }
 
   service(key: string): Service | undefined {
-    return this.#services.get(key);
+    return this.#objects.Service.get(key);
   }
 
-  /** Whether the Service that counts is a folder's. */
+  /** True if the Service that counts is a manifest's. */
   isOfFolder(key: string): boolean {
     return this.#ofFolder.has(key);
   }
 
-  /** The Service of the API that does not count, because a folder holds one of the same key. */
-  eclipsed(key: string): Service | undefined {
-    return this.#eclipsed.get(key);
+  /** The Service of the API that does not count, because a manifest has one of the same key. */
+  shadowed(key: string): Service | undefined {
+    return this.#shadowed.get(key);
   }
 
   services(): IterableIterator<Service> {
-    return this.#services.values();
+    return this.#objects.Service.values();
   }
 
   /** `namespace/name` of each. */
   serviceKeys(): readonly string[] {
-    return [...this.#services.values()].map(({ key }) => key);
+    return [...this.#objects.Service.keys()];
   }
 
   /**
-   * Sorted by name. The slices of the old Endpoints object only where the Service has no EndpointSlice at all.
-   * The same list as before unless one of them has changed.
+   * Sorted by name. The slices of the old Endpoints object only if the Service has no EndpointSlice.
+   * The same list as before unless a slice has changed.
    */
   slices(key: string): readonly EndpointSlice[] {
-    return this.#slicesOf.get(key) ?? this.#endpoints.get(key)?.slices ?? NO_SLICES;
+    return this.#slicesOf.get(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
   /** Sorted by name; the same list as before unless a Node has changed. */
   nodes(): readonly Node[] {
-    this.#sortedNodes ??= [...this.#nodes.values()].sort(byName);
+    this.#sortedNodes ??= [...this.#objects.Node.values()].sort(byName);
     return this.#sortedNodes;
   }
 
   pools(): IterableIterator<AddressPool> {
-    return this.#pools.values();
+    return this.#objects.AddressPool.values();
   }
 
   claim(name: string): StoredClaim | undefined {
-    return this.#claims.get(name);
+    return this.#objects.AddressClaim.get(name);
   }
 
   claims(): IterableIterator<StoredClaim> {
-    return this.#claims.values();
+    return this.#objects.AddressClaim.values();
   }
 
-  /** How many objects of each kind count, for metrics. */
+  /** The number of objects of each kind that count, for metrics. */
   counts(): Readonly<Record<Kind, number>> {
-    return {
-      Service: this.#services.size,
-      EndpointSlice: this.#slices.size,
-      Endpoints: this.#endpoints.size,
-      Node: this.#nodes.size,
-      AddressPool: this.#pools.size,
-      AddressClaim: this.#claims.size,
-    };
+    const counts = Object.entries(this.#objects).map(([kind, objects]) => [kind, objects.size]);
+    return Object.fromEntries(counts) as Record<Kind, number>;
   }
 
-  /** Brings the indexes to what the sources now hold of one object; true where that made a difference. */
-  #settle(kind: Kind, key: string, dirty: Set<Dependency>): boolean {
-    switch (kind) {
-      case 'Service': {
-        const differs = [
-          this.#noteFolder(key),
-          replace(this.#eclipsed, key, this.#loser(key)),
-          replace(this.#services, key, this.#winner(kind, key)),
-        ];
-        if (!differs.includes(true)) return false;
-        dirty.add(`service ${key}`);
-        return true;
-      }
-      case 'EndpointSlice': {
-        const before = this.#slices.get(key);
-        const now = this.#winner(kind, key);
-        if (!replace(this.#slices, key, now)) return false;
-        if (before !== undefined) this.#unlink(before, dirty);
-        if (now !== undefined) this.#link(now, dirty);
-        return true;
-      }
-      case 'Endpoints': {
-        if (!replace(this.#endpoints, key, this.#winner(kind, key))) return false;
-        if (this.#slicesOf.has(key)) return true;
-        dirty.add(`endpoints ${key}`);
-        return true;
-      }
-      case 'Node': {
-        if (!replace(this.#nodes, key, this.#winner(kind, key))) return false;
-        dirty.add('nodes');
-        this.#sortedNodes = undefined;
-        return true;
-      }
-      case 'AddressPool':
-        return replace(this.#pools, key, this.#winner(kind, key));
-      case 'AddressClaim':
-        return replace(this.#claims, key, this.#winner(kind, key));
+  /** Updates the indexes to what the sources have of one object; true if that made a difference. */
+  #settle<K extends Kind>(kind: K, key: string, dirty: Set<Dependency>): boolean {
+    const isShadowChanged = kind === 'Service' && this.#settleShadow(key);
+    const objects = this.#objects[kind] as Map<string, ObjectOf<K>>;
+    const before = objects.get(key);
+    const now = this.#winner(kind, key);
+    if (!replace(objects, key, now) && !isShadowChanged) return false;
+    if (kind === 'Service') dirty.add(`service ${key}`);
+    if (kind === 'Endpoints' && !this.#slicesOf.has(key)) dirty.add(`endpoints ${key}`);
+    if (before?.kind === 'EndpointSlice') this.#unlink(before as EndpointSlice, dirty);
+    if (now?.kind === 'EndpointSlice') this.#link(now as EndpointSlice, dirty);
+    if (kind === 'Node') {
+      dirty.add('nodes');
+      this.#sortedNodes = undefined;
     }
-  }
-
-  /** True where it makes a difference: the same Service now comes from a folder, or no longer does. */
-  #noteFolder(key: string): boolean {
-    const { manifests, api } = this.#held;
-    const own = manifests.Service.get(key) as Service | undefined;
-    const isOfFolder = own !== undefined && (!api.Service.has(key) || this.#isOurs(own));
-    if (isOfFolder === this.#ofFolder.has(key)) return false;
-    if (isOfFolder) this.#ofFolder.add(key);
-    else this.#ofFolder.delete(key);
     return true;
   }
 
-  #loser(key: string): Service | undefined {
-    return this.#ofFolder.has(key) ? (this.#held.api.Service.get(key) as Service | undefined) : undefined;
+  /** True if a manifest's Service now shadows the API's, or no longer does, or shadows another one. */
+  #settleShadow(key: string): boolean {
+    const { manifests, api } = this.#held;
+    const own = manifests.Service.get(key);
+    const isOfFolder = own !== undefined && (!api.Service.has(key) || this.#isOurs(own));
+    const isChanged = isOfFolder !== this.#ofFolder.has(key);
+    if (isOfFolder) this.#ofFolder.add(key);
+    else this.#ofFolder.delete(key);
+    return replace(this.#shadowed, key, isOfFolder ? api.Service.get(key) : undefined) || isChanged;
   }
 
-  #winner<K extends Kind>(kind: K, key: string): Extract<KubernetesObject, { kind: K }> | undefined {
-    // What the agents themselves have written is newer than any copy of it.
+  #winner<K extends Kind>(kind: K, key: string): ObjectOf<K> | undefined {
+    // The agents' own writes are newer than any copy in a manifest.
     const isApiFirst = kind === 'AddressClaim' || (kind === 'Service' && !this.#ofFolder.has(key));
     for (const source of isApiFirst ? objectSources.toReversed() : objectSources) {
       const object = this.#held[source][kind].get(key);
-      if (object !== undefined) return object as Extract<KubernetesObject, { kind: K }>;
+      if (object !== undefined) return object as ObjectOf<K>;
     }
     return undefined;
   }
@@ -248,7 +209,7 @@ export class Cluster {
 
 const NO_SLICES: readonly never[] = [];
 
-function emptyStore(): Record<Kind, ByKey<KubernetesObject>> {
+function emptyStore(): Store {
   return {
     Service: new Map(),
     EndpointSlice: new Map(),
@@ -259,8 +220,8 @@ function emptyStore(): Record<Kind, ByKey<KubernetesObject>> {
   };
 }
 
-/** False where the map holds an equal value already: the old one keeps its identity. */
-function replace<T>(map: ByKey<T>, key: string, value: T | undefined): boolean {
+/** False if the map has an equal value: that keeps its identity. */
+function replace<T>(map: Map<string, T>, key: string, value: T | undefined): boolean {
   if (sameValue(map.get(key), value)) return false;
   if (value === undefined) map.delete(key);
   else map.set(key, value);

@@ -1,4 +1,5 @@
-// A Service as it stands in the API, as far as those who write to it must know it. Pure: one reader of JSON.
+// The Services as they are in the API, with the fields that writers need: conditions, finalizers, versions. The parser of
+// objects prunes these fields, so the reflector's JSON is read here once more.
 
 import { compactList, intern } from '../base/compact.ts';
 import { isMapping } from '../base/validate.ts';
@@ -8,7 +9,7 @@ export interface CurrentService {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** 0 where the API server does not count generations of Services, as those up to 1.37. */
+  /** 0 if the API server does not count generations of Services, as those up to 1.37. */
   readonly generation: number;
   readonly type: string;
   /** `metadata.deletionTimestamp` is set. */
@@ -18,7 +19,7 @@ export interface CurrentService {
   readonly conditions: readonly Condition[];
 }
 
-/** As in `status.loadBalancer.ingress`; fields that we do not know are kept. */
+/** As in `status.loadBalancer.ingress`; unknown fields are kept. */
 export interface Ingress {
   readonly ip?: string;
   readonly ipMode?: string;
@@ -29,11 +30,11 @@ export interface Ingress {
 export interface PortStatus {
   readonly port: number;
   readonly protocol: string;
-  /** `Name` or `example.org/Name`; absent where the port is served. */
+  /** `Name` or `example.org/Name`; absent if the port is served. */
   readonly error?: string;
 }
 
-/** metav1.Condition; fields that we do not know are kept. */
+/** metav1.Condition; unknown fields are kept. */
 export interface Condition {
   readonly type: string;
   readonly status: string;
@@ -43,7 +44,45 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** undefined for what is no Service that exists in an API. The items of its lists are the API's own, not copied. */
+export class CurrentServices {
+  /** By `namespace/name`. */
+  readonly #services = new Map<string, CurrentService>();
+
+  get size(): number {
+    return this.#services.size;
+  }
+
+  /** undefined if the API has not shown it yet. */
+  get(key: string): CurrentService | undefined {
+    return this.#services.get(key);
+  }
+
+  /** Takes a Service as the API sent it and gives its key; undefined if it cannot be read. */
+  put(json: unknown): string | undefined {
+    const service = readCurrentService(json);
+    if (service === undefined) return undefined;
+    const key = `${service.namespace}/${service.name}`;
+    this.#services.set(key, service);
+    return key;
+  }
+
+  /** The Service with this UID is gone; its successor of the same name stays. */
+  delete({ key, uid }: { readonly key: string; readonly uid: string }): void {
+    if (this.#services.get(key)?.uid === uid) this.#services.delete(key);
+  }
+
+  /** After a complete list of a namespace ('' for all): removes Services that only a list that broke off has shown. */
+  listed(namespace: string, known: Iterable<{ readonly key: string; readonly uid: string }>): void {
+    const uids = new Map<string, string>();
+    for (const { key, uid } of known) uids.set(key, uid);
+    for (const [key, service] of this.#services) {
+      const isOfList = namespace === '' || service.namespace === namespace;
+      if (isOfList && uids.get(key) !== service.uid) this.#services.delete(key);
+    }
+  }
+}
+
+/** undefined if it is not a Service from an API. The items of its lists are the JSON's own, not copies. */
 export function readCurrentService(json: unknown): CurrentService | undefined {
   if (!isMapping(json) || !isMapping(json.metadata)) return undefined;
   const { namespace, name, uid, resourceVersion, generation, finalizers, deletionTimestamp } = json.metadata;
@@ -70,7 +109,7 @@ function isCondition(item: unknown): boolean {
   return isMapping(item) && typeof item.type === 'string';
 }
 
-/** Thousands of Services say the same: but for the message, which may be about this one alone. */
+/** Thousands of Services have equal texts, except for the message. */
 function withSharedTexts(condition: Condition): Condition {
   const { type, reason, lastTransitionTime } = condition;
   return {
@@ -81,7 +120,7 @@ function withSharedTexts(condition: Condition): Condition {
   };
 }
 
-/** The API server has checked what it sends; this only keeps a wrong answer from becoming an exception. */
+/** Skips wrong items, so that a wrong answer is no exception. */
 function listOf<T>(json: unknown, isItem: (item: unknown) => boolean): readonly T[] {
   return Array.isArray(json) ? compactList<T>(json.filter(isItem)) : compactList<T>(undefined);
 }

@@ -1,5 +1,7 @@
-// The forms of names that Kubernetes demands (k8s.io/apimachinery/pkg/util/validation), each with the words for
-// a message; and the API group of our own kinds of object. Pure.
+// The forms of names in Kubernetes (k8s.io/apimachinery/pkg/util/validation), with rules for names, UIDs and times; and the
+// API group of Headgate's own kinds of object. Pure.
+
+import { textReader, textRule } from '../base/validate.ts';
 
 export const ADDRESS_GROUP = 'headgate.io';
 export const ADDRESS_API_VERSION = `${ADDRESS_GROUP}/v1alpha1`;
@@ -37,7 +39,7 @@ export const qualifiedName: NameForm = {
   not: 'is not a qualified name (such as "name" or "example.org/name")',
 };
 
-/** Keys of annotations, where upper case counts as lower case (k8s.io/apimachinery/pkg/api/validation, ValidateAnnotations). */
+/** Keys of annotations: upper case counts as lower case (k8s.io/apimachinery/pkg/api/validation, ValidateAnnotations). */
 export const annotationName: NameForm = {
   check: (text) => qualifiedName.check(text.replaceAll(/[A-Z]+/g, (upper) => upper.toLowerCase())),
   not: qualifiedName.not,
@@ -47,3 +49,18 @@ export const labelValue: NameForm = {
   check: (text) => text === '' || (text.length <= 63 && WORD.test(text)),
   not: 'is not a label value (A-Z, a-z, 0-9, "-", "_" and ".", at most 63 characters)',
 };
+
+export const named = (form: NameForm) => textRule(form.check, form.not);
+export const namedOrEmpty = (form: NameForm) => textRule((text) => text === '' || form.check(text), form.not);
+
+export const uid = () =>
+  textRule((text) => /^[A-Za-z0-9._:-]{0,128}$/.test(text), 'is not a UID of at most 128 characters');
+
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/** Milliseconds since the epoch. */
+export const time = () =>
+  textReader((text) => {
+    const milliseconds = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
+    return Number.isNaN(milliseconds) ? undefined : milliseconds;
+  }, 'is not a time as in "2026-01-31T12:00:00Z" (RFC 3339)');

@@ -1,6 +1,6 @@
-// The shape of each object as `kubectl get -o yaml` prints it and the API sends it: the fields that Headgate reads,
-// each with Kubernetes' own rule for it (pkg/apis/core/validation), but that loopback addresses are welcome.
-// Leaves come out checked and addresses canonical; defaults and names of our own are parse-object.ts' matter.
+// The schema of each object as `kubectl get -o yaml` prints it and the API sends it: the fields that Headgate reads, each
+// with Kubernetes' own rule (pkg/apis/core/validation), except that loopback addresses are allowed.
+// Addresses become canonical; prune-object.ts fills in the defaults. Pure.
 
 import { parseAddress } from '../base/ip.ts';
 import {
@@ -21,41 +21,31 @@ import {
   label,
   labelValue,
   type NameForm,
+  named,
+  namedOrEmpty,
   qualifiedName,
   subdomain,
+  time,
+  uid,
 } from './object-names.ts';
 
-/** Texts that are judged later, with the whole Service in view: bounded here, so that a message can show them. */
-const LONGEST_RAW = 64;
+/** Of texts that the translator checks later, whose messages show them. */
+const MAX_RAW_CHARACTERS = 64;
 /** The API server's limit for all annotations together. */
-const LONGEST_ANNOTATION = 256 * 1024;
+const MAX_ANNOTATION_CHARACTERS = 256 * 1024;
 
-const named = (form: NameForm) => textRule(form.check, form.not);
 const maybeNamed = (form: NameForm) => named(form).nullish();
 const raw = () =>
-  textRule((text) => text.length <= LONGEST_RAW, `is not a text of at most ${LONGEST_RAW} characters`);
+  textRule(
+    (text) => text.length <= MAX_RAW_CHARACTERS,
+    `is not a text of at most ${MAX_RAW_CHARACTERS} characters`,
+  );
 
 const port = () => wholeNumber(1, 65535);
 const protocol = () => oneOf('TCP', 'UDP', 'SCTP').nullish();
-/** '' stands for no name. */
-const portName = () => textRule((text) => text === '' || label.check(text), label.not).nullish();
+const portName = () => namedOrEmpty(label).nullish();
 
-const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
-
-/** Milliseconds since the epoch. */
-const time = () =>
-  textReader((text) => {
-    const milliseconds = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
-    return Number.isNaN(milliseconds) ? undefined : milliseconds;
-  }, 'is not a time as in "2026-01-31T12:00:00Z" (RFC 3339)').nullish();
-
-const uid = () =>
-  textRule(
-    (text) => /^[A-Za-z0-9._:-]{0,128}$/.test(text),
-    'is not a UID of at most 128 characters',
-  ).nullish();
-
-/** Canonical texts that no member can have (ValidateNonSpecialIP): unspecified, link-local, link-local multicast. */
+/** Canonical addresses that no member can have (ValidateNonSpecialIP): unspecified, link-local, link-local multicast. */
 const SPECIAL = /^(?:0\.0\.0\.0$|169\.254\.|224\.0\.0\.|::$|fe[89ab][0-9a-f]:|ff[0-9a-f]2:)/;
 
 const memberAddress = (family?: Family) => {
@@ -67,7 +57,7 @@ const memberAddress = (family?: Family) => {
   }, `is not an ${sort} address that a member can have`);
 };
 
-/** '' and 'None' (no cluster IP) come out as undefined in a box, so that they differ from a wrong text. */
+/** '' and 'None' (no cluster IP) become an object without an address: undefined would mean a wrong text. */
 const clusterIP = () =>
   textReader((text) => {
     if (text === '' || text === 'None') return { address: undefined, headless: text === 'None' };
@@ -80,52 +70,42 @@ const servicePort = object({
   protocol: protocol(),
   port: port(),
   nodePort: wholeNumber(0, 65535).nullish(),
-  appProtocol: textRule((text) => text === '' || qualifiedName.check(text), qualifiedName.not).nullish(),
+  appProtocol: namedOrEmpty(qualifiedName).nullish(),
 });
 
-/** Names and numbers are what listeners are told apart by. */
+/** Names and numbers identify listeners, so both are unique. */
 const servicePorts = listOf(servicePort).refine((ports, refuse) => {
   const seen = new Set<string>();
   const once = (index: number, field: string, text: string) => {
-    if (seen.has(text)) refuse([index, field], `${text} is there twice`);
+    if (seen.has(text)) refuse([index, field], `${text} occurs twice`);
     seen.add(text);
   };
   for (const [index, { name, protocol: spoken, port: number }] of ports.entries()) {
     once(index, 'port', `${number}/${spoken ?? 'TCP'}`);
     if (name) once(index, 'name', `"${name}"`);
-    else if (ports.length > 1)
-      refuse([index, 'name'], 'missing, has to be given where there are several ports');
+    else if (ports.length > 1) refuse([index, 'name'], 'missing, required if there are several ports');
   }
 });
 
 const annotations = textsByName(annotationName, {
-  check: (value) => value.length <= LONGEST_ANNOTATION,
-  not: `is not a text of at most ${LONGEST_ANNOTATION} characters`,
+  check: (value) => value.length <= MAX_ANNOTATION_CHARACTERS,
+  not: `is not a text of at most ${MAX_ANNOTATION_CHARACTERS} characters`,
 });
-
-/** Only headless Services and those that are names for others may have no port. */
-function hasPorts(spec: {
-  readonly type?: string | null | undefined;
-  readonly clusterIP?: { readonly headless: boolean } | null | undefined;
-  readonly ports?: readonly unknown[] | null | undefined;
-}): boolean {
-  return (spec.ports ?? []).length > 0 || spec.type === 'ExternalName' || spec.clusterIP?.headless === true;
-}
 
 export const serviceSchema = object({
   metadata: object({
     name: named(label),
     namespace: maybeNamed(label),
-    uid: uid(),
-    creationTimestamp: time(),
-    deletionTimestamp: time(),
+    uid: uid().nullish(),
+    creationTimestamp: time().nullish(),
+    deletionTimestamp: time().nullish(),
     labels: textsByName(qualifiedName, labelValue).nullish(),
     annotations: annotations.nullish(),
   }),
   spec: object({
     type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName').nullish(),
     loadBalancerClass: maybeNamed(qualifiedName),
-    // Of no rule in the API server: an unusable one is this Service's problem, which stays readable.
+    // The API server has no rule for it: the translator reports an unusable one.
     loadBalancerIP: string().nullish(),
     loadBalancerSourceRanges: listOf(raw()).nullish(),
     externalIPs: listOf(raw()).nullish(),
@@ -142,8 +122,9 @@ export const serviceSchema = object({
     ipFamilies: listOf(oneOf('IPv4', 'IPv6')).nullish(),
     ipFamilyPolicy: oneOf('SingleStack', 'PreferDualStack', 'RequireDualStack').nullish(),
     ports: servicePorts.nullish(),
-  }).refine((spec, refuse) => {
-    if (!hasPorts(spec)) refuse(['ports'], 'is not a list of at least one port');
+  }).refine(({ type, clusterIP: ip, ports }, refuse) => {
+    const needsPorts = type !== 'ExternalName' && ip?.headless !== true;
+    if (needsPorts && !ports?.length) refuse(['ports'], 'is not a list of at least one port');
   }),
   status: object({
     loadBalancer: object({
@@ -173,7 +154,7 @@ const sliceSchema = (family: Family) =>
     metadata: object({
       name: named(subdomain),
       namespace: maybeNamed(label),
-      uid: uid(),
+      uid: uid().nullish(),
       labels: object({ 'kubernetes.io/service-name': maybeNamed(label) }).nullish(),
       annotations: triggerTime,
     }),
@@ -197,7 +178,7 @@ const sliceSchema = (family: Family) =>
     ).nullish(),
   });
 
-/** By what the slice says its addresses are. */
+/** By `addressType`. */
 export const sliceSchemas = { IPv4: sliceSchema('v4'), IPv6: sliceSchema('v6') } as const;
 
 const endpointsAddresses = listOf(
@@ -208,7 +189,7 @@ export const endpointsSchema = object({
   metadata: object({
     name: named(subdomain),
     namespace: maybeNamed(label),
-    uid: uid(),
+    uid: uid().nullish(),
     annotations: triggerTime,
   }),
   subsets: listOf(
@@ -223,8 +204,8 @@ export const endpointsSchema = object({
 export const nodeSchema = object({
   metadata: object({
     name: named(subdomain),
-    uid: uid(),
-    deletionTimestamp: time(),
+    uid: uid().nullish(),
+    deletionTimestamp: time().nullish(),
     labels: textsByName(qualifiedName, labelValue).nullish(),
   }),
   spec: object({

@@ -1,9 +1,8 @@
-// Makes our flat objects of what `kubectl get -o yaml` prints and the API sends: Services, EndpointSlices, Endpoints,
-// Nodes, AddressPools, AddressClaims and lists of them; other kinds are passed over. The door that every object comes in by, so it is strict.
-// Pure: never throws, a fault is a Problem and costs only its own object.
+// Parses Services, EndpointSlices, Endpoints, Nodes, AddressPools, AddressClaims and lists of them, as kubectl prints them
+// and the API sends them; ignores other kinds. Every object of the agent passes here, so the parser is strict.
+// Pure: never throws; a fault is a Problem and costs only its own object.
 
-import { isMapping, type Judgement, type Rule } from '../base/validate.ts';
-import { faultsOf, shownValue } from '../base/validation-fault.ts';
+import { faultsOf, isMapping, type Judgement, type Rule, shownValue } from '../base/validate.ts';
 import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
 import { poolSchema, storedPoolOf } from './address-pool.ts';
@@ -18,16 +17,16 @@ export interface ParsedObjects {
 }
 
 /**
- * `where` is what a message begins with (a file's path), '' for nothing; it stands in for the name of an object that
- * has no usable one. null and undefined (an empty document) give nothing.
+ * `path`: of the file, with which messages begin, or ''. A problem has it as its object if the object has no usable
+ * name. null and undefined (an empty document) give nothing.
  */
-export function parseObject(json: unknown, where: string): ParsedObjects {
+export function parseObject(json: unknown, path: string): ParsedObjects {
   const found: Found = { objects: [], problems: [] };
   if (json === null || json === undefined) return found;
   const header = isMapping(json) ? json : {};
   const listed = typeof header.kind === 'string' ? listedKind(header.kind) : undefined;
-  if (listed !== undefined) addList(header, listed, where, found);
-  else addObject(json, where, '', found);
+  if (listed !== undefined) addList(header, listed, path, found);
+  else addObject(json, path, '', found);
   return found;
 }
 
@@ -47,7 +46,7 @@ const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['AddressClaim', ADDRESS_API_VERSION],
 ]);
 
-/** Nobody else has kinds in these groups: what is nearly one of ours there is a slip of the pen. */
+/** Only Kubernetes and Headgate have kinds in these groups: another spelling of a kind is a mistake. */
 const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
 const KINDS: ReadonlyMap<string, string> = new Map(
   [...API_VERSIONS.keys()].map((kind) => [kind.toLowerCase(), kind]),
@@ -55,7 +54,7 @@ const KINDS: ReadonlyMap<string, string> = new Map(
 
 const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>(['Node', 'AddressPool', 'AddressClaim']);
 
-/** `ServiceList` is a list of Services, `List` one of anything (''); undefined where it is no list of ours. */
+/** `Service` for `ServiceList`, '' for `List`; undefined for other kinds. */
 function listedKind(kind: string): string | undefined {
   if (!kind.endsWith('List')) return undefined;
   const listed = kind.slice(0, -'List'.length);
@@ -63,26 +62,26 @@ function listedKind(kind: string): string | undefined {
 }
 
 /** The API sends the items of a typed list without kind and apiVersion. */
-function addList(list: Readonly<Record<string, unknown>>, listed: string, where: string, found: Found): void {
+function addList(list: Readonly<Record<string, unknown>>, listed: string, path: string, found: Found): void {
   const { items, apiVersion } = list;
   if (items === null || items === undefined) return;
   if (!Array.isArray(items)) {
-    const message = `${beginning(where)}${String(list.kind)}: items: ${shownValue(items)} is not a list`;
-    found.problems.push({ object: where || String(list.kind), reason: 'InvalidObject', message });
+    const message = `${beginning(path)}${String(list.kind)}: items: ${shownValue(items)} is not a list`;
+    found.problems.push({ object: path || String(list.kind), reason: 'InvalidObject', message });
     return;
   }
   for (const [index, item] of items.entries()) {
     const named = listed === '' || !isMapping(item) ? item : { ...item, kind: listed, apiVersion };
-    addObject(named, where, `items[${index}]`, found);
+    addObject(named, path, `items[${index}]`, found);
   }
 }
 
-/** `item` says which one of a list it is, '' where it stands alone. */
-function addObject(json: unknown, where: string, item: string, found: Found): void {
-  const place = [where, item].filter((part) => part !== '').join(': ');
+/** `item`: its place in a list, '' for a single object. */
+function addObject(json: unknown, path: string, item: string, found: Found): void {
+  const place = [path, item].filter((part) => part !== '').join(': ');
   const refuse = (reason: ProblemReason, object: string, fault: string) => {
-    const named = object === '' ? place : [where, object].filter((part) => part !== '').join(': ');
-    found.problems.push({ object: object || where || item, reason, message: `${beginning(named)}${fault}` });
+    const named = object === '' ? place : [path, object].filter((part) => part !== '').join(': ');
+    found.problems.push({ object: object || path || item, reason, message: `${beginning(named)}${fault}` });
   };
   if (!isMapping(json)) {
     refuse('InvalidObject', '', `${shownValue(json)} is not a Kubernetes object`);
@@ -90,7 +89,7 @@ function addObject(json: unknown, where: string, item: string, found: Found): vo
   }
   const { kind, apiVersion } = json;
   if (typeof kind === 'string' && listedKind(kind) !== undefined) {
-    refuse('InvalidObject', '', `${kind}: a list inside a list is not read`);
+    refuse('InvalidObject', '', `${kind}: a list inside a list is not supported`);
     return;
   }
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
@@ -104,15 +103,19 @@ function addObject(json: unknown, where: string, item: string, found: Found): vo
     refuse('InvalidObject', '', `kind: ${shownValue(kind)} is not "${meant}"`);
     return;
   }
-  const wanted = API_VERSIONS.get(kind);
+  const expected = API_VERSIONS.get(kind);
   const object = nameOf(kind, json);
   const subject = object === '' ? `${kind}: ` : '';
-  if (apiVersion !== wanted) {
-    refuse('InvalidObject', object, `${subject}apiVersion: ${shownValue(apiVersion)} is not "${wanted}"`);
+  if (apiVersion !== expected) {
+    refuse('InvalidObject', object, `${subject}apiVersion: ${shownValue(apiVersion)} is not "${expected}"`);
     return;
   }
   if (kind === 'EndpointSlice' && json.addressType === 'FQDN') {
-    refuse('InvalidEndpoint', object, `${subject}addressType: "FQDN" is not served, only IPv4 and IPv6 are`);
+    refuse(
+      'InvalidEndpoint',
+      object,
+      `${subject}addressType: "FQDN" is not supported, only IPv4 and IPv6 are`,
+    );
     return;
   }
   const read = readKind(kind, json);
@@ -138,7 +141,7 @@ function read<T>(
   return judgement.success ? { success: true, data: prune(judgement.data) } : judgement;
 }
 
-/** `Service default/web`, '' where the object has no usable name. */
+/** `Service default/web`, '' if the object has no usable name. */
 function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
   const { name, namespace = 'default' } = isMapping(json.metadata) ? json.metadata : {};
   const form = kind === 'Service' ? label : subdomain;

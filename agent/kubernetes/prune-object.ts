@@ -1,5 +1,4 @@
-// Makes the flat values of objects.ts of objects that have passed their schema: fills in Kubernetes' defaults,
-// applies the nil rules of endpoint conditions, drops what nobody reads. Pure.
+// Makes the flat values of objects.ts from checked objects: fills in Kubernetes' defaults and drops unused fields. Pure.
 
 import { compactList, intern } from '../base/compact.ts';
 import type { Valid } from '../base/validate.ts';
@@ -15,26 +14,22 @@ type CheckedAddress = NonNullable<CheckedSubset['addresses']>[number];
 
 /** Kubernetes' default of `timeoutSeconds`: three hours. */
 const AFFINITY_SECONDS = 10800;
-/** kubectl's copy of the whole manifest: long, and told apart from its own source by nothing but time. */
+/** kubectl's copy of the whole manifest. */
 const KUBECTL_COPY = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** What the node lifecycle controller sets while a node does not answer: no reason to take it away (KEP-3458). */
+/** Taints of a Node that does not respond: its members stay (KEP-3458). */
 const CONDITION_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
 export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema>): Service {
-  const namespace = metadata.namespace ?? 'default';
   const { [KUBECTL_COPY]: _, ...annotations } = metadata.annotations ?? {};
   const clusterIPs = spec.clusterIPs?.length ? spec.clusterIPs : spec.clusterIP ? [spec.clusterIP] : [];
   const affinity = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
   return {
     kind: 'Service',
-    key: keyOf(namespace, metadata.name),
-    namespace: intern(namespace),
-    name: metadata.name,
-    uid: metadata.uid ?? '',
+    ...identityOf(metadata),
     created: metadata.creationTimestamp ?? Number.POSITIVE_INFINITY,
     labels: metadata.labels ?? {},
-    annotations: annotations,
+    annotations,
     type: spec.type ?? 'ClusterIP',
     loadBalancerClass: spec.loadBalancerClass ?? undefined,
     loadBalancerIP: spec.loadBalancerIP || undefined,
@@ -63,13 +58,9 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
 
 export function sliceOf(slice: CheckedSlice): EndpointSlice {
   const { metadata } = slice;
-  const namespace = metadata.namespace ?? 'default';
   return {
     kind: 'EndpointSlice',
-    key: keyOf(namespace, metadata.name),
-    namespace: intern(namespace),
-    name: metadata.name,
-    uid: metadata.uid ?? '',
+    ...identityOf(metadata),
     serviceName: metadata.labels?.['kubernetes.io/service-name'] ?? '',
     family: slice.addressType === 'IPv6' ? 'v6' : 'v4',
     endpoints: (slice.endpoints ?? []).map(endpointOf),
@@ -81,7 +72,7 @@ export function sliceOf(slice: CheckedSlice): EndpointSlice {
 function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoint): Endpoint {
   const ready = conditions?.ready ?? true;
   return {
-    // The schema demands at least one; the others are for nobody (EndpointSlice, field addresses).
+    // The schema requires one; consumers ignore the others (EndpointSlice, field addresses).
     address: addresses[0]?.address ?? '',
     ready,
     serving: conditions?.serving ?? ready,
@@ -93,20 +84,14 @@ function endpointOf({ addresses, conditions, hints, ...endpoint }: CheckedEndpoi
   };
 }
 
-/** A port without a number is for consumers that know it themselves (kube-proxy skips it too). */
+/** A port without a number means all ports; it is ignored, as in kube-proxy. */
 function portOf(port: NonNullable<CheckedSlice['ports']>[number]): EndpointPort[] {
   if (typeof port.port !== 'number') return [];
   return [{ name: port.name ?? '', protocol: port.protocol ?? 'TCP', port: port.port }];
 }
 
 export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>): Endpoints {
-  const namespace = metadata.namespace ?? 'default';
-  const identity = {
-    key: keyOf(namespace, metadata.name),
-    namespace: intern(namespace),
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-  };
+  const identity = identityOf(metadata);
   const triggerTime = triggerTimeOf(metadata.annotations);
   const slices: EndpointSlice[] = [];
   for (const subset of subsets ?? []) {
@@ -114,7 +99,7 @@ export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>
     for (const family of ['v4', 'v6'] as const) {
       const endpoints = subsetEndpoints(subset, family);
       if (endpoints.length === 0) continue;
-      const serviceName = metadata.name;
+      const serviceName = identity.name;
       slices.push({ kind: 'EndpointSlice', ...identity, serviceName, family, endpoints, ports, triggerTime });
     }
   }
@@ -158,18 +143,20 @@ function familyOf(family: 'IPv4' | 'IPv6'): Family {
   return family === 'IPv6' ? 'v6' : 'v4';
 }
 
-/** For people and metrics only: the API server does not check it, so what is no name at all counts as absent. */
+/** '' for a wrong name, which the API server does not check. */
 function targetOf(target: CheckedEndpoint['targetRef']): string {
   const { kind, name } = target ?? {};
   return kind && name && labelValue.check(kind) && subdomain.check(name) ? `${kind}/${name}` : '';
 }
 
-/** For a metric only: what cannot be read counts as absent. */
+/** Used by a metric only: 0 for a wrong time. */
 function triggerTimeOf(annotations: CheckedSlice['metadata']['annotations']): number {
   const milliseconds = Date.parse(annotations?.['endpoints.kubernetes.io/last-change-trigger-time'] ?? '');
   return Number.isNaN(milliseconds) ? 0 : milliseconds;
 }
 
-function keyOf(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
+type Metadata = Pick<Valid<typeof serviceSchema>['metadata'], 'namespace' | 'name' | 'uid'>;
+
+function identityOf({ namespace = 'default', name, uid = '' }: Metadata) {
+  return { key: `${namespace}/${name}`, namespace: intern(namespace), name, uid };
 }

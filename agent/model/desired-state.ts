@@ -1,7 +1,6 @@
-// The desired state: the load balancers that the objects ask for, and what is needed to change them one by one.
-// Only translation changes it.
+// The desired state: the load balancers that the objects ask for, and the indexes by which single load balancers are
+// translated again. Only translation changes it.
 
-import { Dependents } from './dependencies.ts';
 import type { Ignored, LoadBalancer, Member, OwnerKey } from './load-balancer.ts';
 import { PortOwners } from './port-owners.ts';
 
@@ -10,7 +9,7 @@ export interface DesiredState {
   readonly ignored: Map<OwnerKey, Ignored>;
   readonly dependents: Dependents;
   readonly portOwners: PortOwners;
-  /** By owner and listener: the members that pools had when the last agent ended (state/kept-members.ts). */
+  /** By owner and listener: the members of pools at the end of the last agent (state/kept-members.ts). */
   readonly remembered: Map<OwnerKey, Map<string, readonly Member[]>>;
 }
 
@@ -22,4 +21,45 @@ export function emptyDesiredState(): DesiredState {
     portOwners: new PortOwners(),
     remembered: new Map(),
   };
+}
+
+/** Objects that translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all Nodes. */
+export type Dependency = `service ${string}` | `endpoints ${string}` | 'nodes';
+
+const NONE: readonly never[] = [];
+
+/** Which owners depend on which objects: when an object changes, its dependents are translated again. */
+export class Dependents {
+  readonly #reads = new Map<OwnerKey, readonly Dependency[]>();
+  readonly #readers = new Map<Dependency, Set<OwnerKey>>();
+
+  /** Replaces the dependencies of an owner. */
+  set(owner: OwnerKey, reads: readonly Dependency[]): void {
+    const before = this.#reads.get(owner) ?? NONE;
+    if (before.length === reads.length && before.every((each, at) => each === reads[at])) return;
+    for (const dependency of before) this.#remove(dependency, owner);
+    for (const dependency of reads) this.#add(dependency, owner);
+    if (reads.length === 0) this.#reads.delete(owner);
+    else this.#reads.set(owner, reads);
+  }
+
+  /** The owners that depend on any of these. */
+  of(changed: Iterable<Dependency>): ReadonlySet<OwnerKey> {
+    const owners = new Set<OwnerKey>();
+    for (const dependency of changed)
+      for (const owner of this.#readers.get(dependency) ?? NONE) owners.add(owner);
+    return owners;
+  }
+
+  #add(dependency: Dependency, owner: OwnerKey): void {
+    const readers = this.#readers.get(dependency);
+    if (readers === undefined) this.#readers.set(dependency, new Set([owner]));
+    else readers.add(owner);
+  }
+
+  #remove(dependency: Dependency, owner: OwnerKey): void {
+    const readers = this.#readers.get(dependency);
+    readers?.delete(owner);
+    if (readers?.size === 0) this.#readers.delete(dependency);
+  }
 }

@@ -1,5 +1,5 @@
-// The model: what the objects ask of the dataplane, in Octavia's words, one value per load balancer.
-// Every string here has passed the allow-list of its field, so that a template or a socket may take it as it is.
+// The model: the load balancers that the objects ask for, in Octavia's terms, one value per load balancer.
+// Every string has passed the allow-list of its field, so templates and sockets use it without escaping.
 // Values only; imports nothing.
 
 export type Family = 'v4' | 'v6';
@@ -7,24 +7,24 @@ export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 /** Who forwards a listener's traffic: a HAProxy process, or the kernel by rules of nftables. */
 export type Engine = 'haproxy' | 'kernel';
 
-/** `default/web` for a Service, with the kind in front for all others: `gateway:default/edge` (names.ts). */
+/** `default/web` for a Service, with the kind in front for other owners: `gateway:default/edge` (names.ts). */
 export type OwnerKey = string;
 
-/** From one object that is ours, its owner. */
+/** Made from one object, its owner. */
 export interface LoadBalancer {
   readonly kind: 'LoadBalancer';
   readonly key: OwnerKey;
   readonly namespace: string;
   readonly name: string;
-  /** Addresses in the order the Service asks for them; one that another Service holds is still listed. */
+  /** In the order of the Service, also addresses whose ports another Service has. */
   readonly vips: readonly Vip[];
   /** One per Service port and address family, in the order of the Service's ports, v4 before v6. */
   readonly listeners: readonly Listener[];
-  /** What the object's author has to know: refused values, ports not served, conflicts. */
+  /** For the object's author: refused values, ports that are not served, conflicts. */
   readonly problems: readonly Problem[];
 }
 
-/** A Service that is not ours, or that asks for nothing we can serve; `reason` is for `why`. */
+/** A Service that this agent does not serve; `reason` is a sentence for `why`. */
 export interface Ignored {
   readonly kind: 'Ignored';
   readonly key: string;
@@ -44,7 +44,7 @@ export interface Vip {
     | 'spec.clusterIPs';
 }
 
-/** What metrics and logs say of a listener. */
+/** The labels of a listener in metrics and logs. */
 export interface ListenerLabels {
   readonly namespace: string;
   /** The owner's name. */
@@ -57,24 +57,24 @@ export interface ListenerLabels {
 export interface Listener {
   /** `default:web:tcp:80:v4`, see names.ts; the name of its HAProxy section. */
   readonly name: string;
-  /** What metrics and logs say of it, so that nobody has to take the name apart. */
+  /** So that no code has to parse the name. */
   readonly labels: ListenerLabels;
   /** Decided once, in translation. */
   readonly engine: Engine;
   readonly protocol: Protocol;
   /** 1 to 65535. */
   readonly port: number;
-  /** The Service port's name, '' where it has none. */
+  /** The name of the Service port, '' if it has none. */
   readonly portName: string;
   readonly family: Family;
-  /** Addresses this listener binds: those of its family that no other Service holds on this protocol and port. */
+  /** The addresses to bind: those of its family whose protocol and port no other Service has. */
   readonly addresses: readonly string[];
   readonly mode: 'tcp' | 'http';
   /** Clients begin with a PROXY protocol header. */
   readonly acceptProxy: boolean;
-  /** Canonical CIDRs of this family, sorted; empty means that nobody may connect. */
+  /** Canonical CIDRs of this family, sorted; empty: no client may connect. */
   readonly allowedCidrs: readonly string[];
-  /** Concurrent connections; 0: no limit of its own. */
+  /** Concurrent connections; 0: no limit. */
   readonly connectionLimit: number;
   /** New connections per second from one source address; 0: no limit. */
   readonly rateLimit: number;
@@ -92,7 +92,7 @@ export interface Pool {
   readonly monitor: HealthMonitor | undefined;
   /** The PROXY protocol header that members get. */
   readonly proxyProtocol: 'none' | 'v1' | 'v2';
-  /** Milliseconds; tunnel 0: not set. */
+  /** Milliseconds; `tunnel` 0: not set. */
   readonly timeouts: {
     readonly connect: number;
     readonly server: number;
@@ -101,11 +101,11 @@ export interface Pool {
   };
   /** Concurrent connections to one member; 0: no limit. */
   readonly memberConnectionLimit: number;
-  /** What happens when no member is ready: new connections are refused, or the last ready members are kept. */
+  /** If no member is ready: refuse new connections, or keep the last ready members. */
   readonly whenEmpty: 'reject' | 'keep-last';
-  /** What happens when the monitor finds every ready member down: all get traffic as if they were up, or none does. */
+  /** If the monitor finds all ready members down: send to all of them, or refuse new connections. */
   readonly whenAllDown: 'serve' | 'reject';
-  /** Sorted by name; no two alike. */
+  /** Sorted by name; names are unique. */
   readonly members: readonly Member[];
 }
 
@@ -118,28 +118,28 @@ export interface Member {
   readonly port: number;
   /** 0 to 256. */
   readonly weight: number;
-  /** `drain`: keeps its connections, takes no new ones. */
+  /** `drain`: keeps its connections, gets no new ones. */
   readonly state: 'ready' | 'drain';
-  /** The pod or node behind the address, for people and metrics; '' where unknown. */
+  /** The pod or node behind the address, for people and metrics; '' if unknown. */
   readonly target: string;
 }
 
 export interface HealthMonitor {
-  /** `grpc` and `grpcs`: the health checking protocol of gRPC, without and with TLS. */
+  /** `grpc` and `grpcs`: gRPC's health checking protocol, without and with TLS. */
   readonly type: 'tcp' | 'http' | 'https' | 'tls' | 'grpc' | 'grpcs';
-  /** http and https only, otherwise ''. */
+  /** '' except for http and https; so are the fields up to expectedBodyPattern. */
   readonly path: string;
   readonly method: string;
-  /** As HAProxy's `http-check expect status` takes it: codes and ranges, comma-separated. */
+  /** Codes and ranges, comma-separated, as in HAProxy's `http-check expect status`. */
   readonly expectedCodes: string;
-  /** What the body must hold: a text, and a regular expression; '' for anything. HTTP and HTTPS only. */
+  /** A text and a regular expression that the body must contain; '' for any body. */
   readonly expectedBody: string;
   readonly expectedBodyPattern: string;
-  /** A name, perhaps with a port: the `Host` of HTTP, the `:authority` of gRPC; '' for none. */
+  /** A name with an optional port: the `Host` of HTTP, the `:authority` of gRPC; '' for none. */
   readonly host: string;
-  /** The name asked for in the TLS handshake, '' for none. */
+  /** The server name of the TLS handshake, '' for none. */
   readonly sni: string;
-  /** The service that gRPC is asked about, '' for the whole server. */
+  /** The service that the gRPC check names, '' for the whole server. */
   readonly grpcService: string;
   /** Milliseconds. */
   readonly interval: number;
@@ -150,14 +150,14 @@ export interface HealthMonitor {
   readonly port: number;
 }
 
-/** A user's mistake, or something this host cannot do for the object; never an exception. */
+/** A user's mistake in an object, or a part of it that this host cannot serve; never an exception. */
 export interface Problem {
   /** `Service default/web`, `EndpointSlice default/web-abc`, or a file's path. */
   readonly object: string;
   /** CamelCase, stable, for Events and conditions; listed in docs/errors.md. */
   readonly reason: ProblemReason;
   readonly message: string;
-  /** The Service port it is about, where it is about one. */
+  /** If it concerns one port of a Service. */
   readonly port?: { readonly protocol: Protocol; readonly port: number };
 }
 

@@ -1,10 +1,9 @@
-// The only file that builds or reads the keys of owners and the names of listeners and backends.
-// A name has parts joined by colons, which no namespace and no object name may hold, so it is unambiguous.
-// Pure; imports only the model.
+// Builds and parses the keys of owners and the names of listeners and backends; no other file does.
+// The parts of a name are joined by colons, which namespaces and names of objects cannot contain. Pure.
 
 import type { Family, ListenerLabels, OwnerKey, Protocol } from './load-balancer.ts';
 
-/** The objects that load balancers come from. */
+/** The kinds of object that load balancers are made from. */
 export type OwnerKind = 'Service' | 'Gateway' | 'Ingress';
 
 export interface Owner {
@@ -25,25 +24,21 @@ export function keyOf({ kind, namespace, name }: Owner): OwnerKey {
 }
 
 export function ownerOf(key: OwnerKey): Owner {
-  const kind = kindOf(key);
+  const kind = KINDS.find((each) => PREFIXES[each] !== '' && key.startsWith(PREFIXES[each])) ?? 'Service';
   const [namespace = '', name = ''] = key.slice(PREFIXES[kind].length).split('/', 2);
   return { kind, namespace, name };
 }
 
-/** For people, as in a `Problem`: `Service default/web`. */
+/** As in a `Problem`: `Service default/web`. */
 export function objectOf(key: OwnerKey): string {
-  const kind = kindOf(key);
-  return `${kind} ${key.slice(PREFIXES[kind].length)}`;
+  const { kind, namespace, name } = ownerOf(key);
+  return `${kind} ${namespace}/${name}`;
 }
 
-/** For people, in the middle of a sentence: `Service "default/web"`. */
+/** For the middle of a sentence: `Service "default/web"`. */
 export function objectInWords(key: OwnerKey): string {
-  const kind = kindOf(key);
-  return `${kind} "${key.slice(PREFIXES[kind].length)}"`;
-}
-
-function kindOf(key: OwnerKey): OwnerKind {
-  return KINDS.find((kind) => PREFIXES[kind] !== '' && key.startsWith(PREFIXES[kind])) ?? 'Service';
+  const { kind, namespace, name } = ownerOf(key);
+  return `${kind} "${namespace}/${name}"`;
 }
 
 /** `default:web:tcp:80:v4` for a Service, `gateway:default:edge:tcp:443:v4` for a Gateway. */
@@ -52,7 +47,7 @@ export function listenerName(
   { protocol, port }: { readonly protocol: Protocol; readonly port: number },
   family: Family,
 ): string {
-  // Joined, because V8 keeps a template in parts and as a whole.
+  // join(), because V8 keeps the parts of a template beside the whole text.
   return PREFIXES[kind] + [namespace, name, protocol.toLowerCase(), port, family].join(':');
 }
 
@@ -60,24 +55,24 @@ const LISTENER = '(?:(gateway|ingress):)?([a-z0-9.-]+):([a-z0-9.-]+):(tcp|udp|sc
 const WHOLE_LISTENER = new RegExp(`^${LISTENER}$`);
 const LISTENERS = new RegExp(LISTENER, 'g');
 
-/** The names of listeners that stand anywhere in a text, such as an alert of HAProxy. */
+/** The names of listeners in a text, such as an alert of HAProxy. */
 export function listenersIn(text: string): readonly string[] {
   return Array.from(text.matchAll(LISTENERS), ([name]) => name);
 }
 
-/** Whether a proxy that HAProxy names is a listener of ours. */
+/** True if the name of a HAProxy proxy is that of a listener. */
 export function isListener(name: string): boolean {
   return WHOLE_LISTENER.test(name);
 }
 
-/** The key of the load balancer that a listener belongs to; '' if the name is none of ours. */
+/** The key of the load balancer that a listener belongs to; '' if it is not the name of a listener. */
 export function ownerOfListener(name: string): OwnerKey {
   const [, prefix, namespace = '', owner = ''] = WHOLE_LISTENER.exec(name) ?? [];
   if (owner === '') return '';
   return `${prefix === undefined ? '' : `${prefix}:`}${namespace}/${owner}`;
 }
 
-/** For a listener that is no longer in the model, but still counts; undefined if the name is none of ours. */
+/** For a listener that left the model but still has metrics; undefined if it is not the name of a listener. */
 export function labelsOfListener(name: string): ListenerLabels | undefined {
   const [, , namespace, service, protocol, port, family] = WHOLE_LISTENER.exec(name) ?? [];
   if (namespace === undefined || service === undefined || port === undefined) return undefined;
@@ -92,12 +87,12 @@ export function labelsOfListener(name: string): ListenerLabels | undefined {
 
 const FALLBACK = ':all-down';
 
-/** The backend of a listener that gets the connections while all checks fail. */
+/** The backend that gets a listener's connections while all checks fail. */
 export function fallbackBackend(listener: string): string {
   return `${listener}${FALLBACK}`;
 }
 
-/** The listener to which a backend of ours belongs. */
+/** The listener that a backend belongs to. */
 export function listenerOfBackend(backend: string): string {
   return backend.endsWith(FALLBACK) ? backend.slice(0, -FALLBACK.length) : backend;
 }

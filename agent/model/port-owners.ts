@@ -1,5 +1,5 @@
-// Which owner may listen on an address, protocol and port that several ask for: the first by rank, then the oldest,
-// then the first by name. An index of requests; each change costs no more than the requests that it touches.
+// Decides which owner may listen on an address, protocol and port that several owners request: the lowest rank, then the
+// oldest, then the first by name. An index of requests; a change costs only the requests that it concerns.
 
 import type { OwnerKey, Protocol } from './load-balancer.ts';
 
@@ -10,7 +10,7 @@ export interface PortAddress {
 }
 
 export interface PortRequest extends PortAddress {
-  /** Lower ranks come first, however young. */
+  /** The lowest rank has precedence, whatever the age. */
   readonly rank: number;
 }
 
@@ -23,13 +23,13 @@ interface Request {
 }
 
 export class PortOwners {
-  /** By `address protocol port`, the owner that has it first. */
+  /** By `address protocol port`; the first request of a list has the port. */
   readonly #requests = new Map<string, readonly Request[]>();
   readonly #byOwner = new Map<OwnerKey, readonly Request[]>();
 
   /**
-   * Replaces what `owner` asks for (nothing: []) and returns the other owners that gained or lost a port by it.
-   * `created` is in milliseconds, Infinity if unknown.
+   * Replaces the requests of `owner` and returns the other owners that gained or lost a port.
+   * `created`: milliseconds since the epoch, Infinity if unknown.
    */
   update(owner: OwnerKey, created: number, requests: readonly PortRequest[]): ReadonlySet<OwnerKey> {
     const before = byPort(this.#byOwner.get(owner) ?? []);
@@ -44,7 +44,7 @@ export class PortOwners {
     return affected;
   }
 
-  /** undefined if nobody asks for it. */
+  /** undefined if no owner requests it. */
   ownerOf(port: PortAddress): OwnerKey | undefined {
     return this.#requests.get(portText(port))?.[0]?.owner;
   }
@@ -66,7 +66,7 @@ export class PortOwners {
 
   #set(port: string, before: readonly Request[], after: readonly Request[], affected: Set<OwnerKey>): void {
     if (after.length === 0) this.#requests.delete(port);
-    // A list that was pushed to keeps room that it does not need.
+    // slice(), because V8 leaves room in a list that was built by pushing.
     else this.#requests.set(port, after.slice());
     if (before[0]?.owner !== after[0]?.owner) for (const { owner } of after) affected.add(owner);
   }

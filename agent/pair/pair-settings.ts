@@ -1,33 +1,30 @@
-// Whether this host is one of a pair, by its settings, and by which addresses. Pure.
+// The settings of a pair: whether this host has a peer, and the addresses of both. Pure.
 
 import { HeadgateError } from '../base/errors.ts';
 
 export interface StandingSettings {
-  /** Milliseconds that this host must be bad, or well, before it counts. */
+  /** Milliseconds that a fault of HAProxy must last before it counts, and be gone before it counts no more. */
   readonly pairLowerAfter: number;
   readonly pairRaiseAfter: number;
 }
 
 export interface PairSettings extends StandingSettings {
   readonly stateDir: string;
-  /** This host's address and the peer's, by which the two agents talk. */
+  /** This host's address and the peer's, between which the agents connect. */
   readonly pairAddress: string;
   readonly pairPeer: string;
   readonly pairPort: number;
-  /** The file. */
+  /** Path of a file. */
   readonly pairCredentials: string;
   /** Milliseconds. */
   readonly pairDrainTimeout: number;
-}
-
-export interface PairedBy extends PairSettings {
   readonly pairTablesPort: number;
   readonly vrrp: { readonly address: string; readonly peers: readonly string[] } | undefined;
-  /** Where the VIPs are; '' for the agent's own. */
+  /** The network namespace of the VIPs; '' for the agent's own. */
   readonly netns: string;
 }
 
-/** Addresses and a port by which the HAProxies of the two hosts talk. */
+/** The addresses and the port between which the HAProxies of the two hosts connect. */
 export interface TablesPlace {
   readonly address: string;
   readonly peerAddress: string;
@@ -35,10 +32,10 @@ export interface TablesPlace {
 }
 
 /**
- * undefined where there is no peer. The addresses are those of VRRP where no others are given and the agent can use
- * them. Errors: SETTINGS_INVALID that names each setting that is missing or at odds.
+ * undefined without a peer. The addresses default to those of VRRP if the agent can use them. Errors: SETTINGS_INVALID
+ * that names each setting that is missing or contradicts another.
  */
-export function pairSettings<T extends PairedBy>(settings: T): T | undefined {
+export function pairSettings<T extends PairSettings>(settings: T): T | undefined {
   const { vrrp, netns, pairCredentials } = settings;
   const own = netns === '' ? vrrp : undefined;
   const pairAddress = settings.pairAddress || (pairCredentials && (own?.address ?? ''));
@@ -51,8 +48,8 @@ export function pairSettings<T extends PairedBy>(settings: T): T | undefined {
   throw new HeadgateError('SETTINGS_INVALID', `Cannot use these settings:\n${lines}`, { retry: 'never' });
 }
 
-/** HAProxy in a network namespace of its own reaches the peer's by the addresses of VRRP, where there are any. */
-export function tablesPlace(settings: PairedBy): TablesPlace | undefined {
+/** In a network namespace of its own, HAProxy reaches the peer's only at the addresses of VRRP. */
+export function tablesPlace(settings: PairSettings): TablesPlace | undefined {
   const { netns, vrrp, pairAddress, pairPeer, pairTablesPort: port } = settings;
   if (netns === '') return { address: pairAddress, peerAddress: pairPeer, port };
   const [peerAddress] = vrrp?.peers ?? [];

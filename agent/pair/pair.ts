@@ -1,5 +1,5 @@
-// This host as one of a pair: how it stands, what it tells its peer and hears from it, what an operator orders.
-// Puts the parts together. Who is master is for VRRP to decide, from how the two hosts stand.
+// This host as one of a pair: puts together what lowers it, the reports between the two agents, the operator's orders
+// and the handover of connections. VRRP elects the master from the priorities of both hosts.
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -11,16 +11,15 @@ import type { StandingReason } from '../vips/announcer.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
-import { type PairedBy, tablesPlace } from './pair-settings.ts';
+import { type PairSettings, tablesPlace } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
-import { noHandover } from './peers/handover-report.ts';
 import { PeerLink } from './peers/peer-link.ts';
 import type { Refusal } from './peers/peer-listener.ts';
-import type { PairReport } from './peers/report.ts';
+import { noHandover, type PairReport } from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
 import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
-import { Rise } from './standing/promotion.ts';
+import { Promotion } from './standing/promotion.ts';
 import { type PairParity, parityOf, whyPeerIsNotReady } from './standing/readiness.ts';
 import type { Lowering } from './standing/standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
@@ -28,20 +27,20 @@ import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
 export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
   /** The desired state by key. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  /** As they are now: what may change are the addresses and the times; renew() says that it has. */
-  readonly settings: () => PairedBy;
+  /** The current ones: the addresses and the times may change, followed by renew(). */
+  readonly settings: () => PairSettings;
   readonly version: string;
   readonly dataplane: Pick<Dataplane, 'status' | 'liveness' | 'served'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
-    /** With what lowers a host. */
+    /** The priorities of a host that these reasons lower. */
     priorities(reasons: readonly StandingReason[]): Priorities;
     /** Milliseconds between two advertisements. */
     advertInterval(): number;
   };
-  /** What keeps connections over a planned failover; undefined where this host has no VRRP. */
+  /** For planned failovers that keep connections; undefined if this host has no VRRP. */
   readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf'> | undefined;
-  /** As of PeerLink: the HAProxies of the two hosts can share their tables. */
+  /** As of PeerLink: the HAProxies of both hosts can share their tables. */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
   readonly metrics: { pairRefused(why: Refusal): void } & HandoverOptions['metrics'];
   readonly log: Log;
@@ -51,21 +50,21 @@ export interface PairStatus {
   readonly roles: Roles;
   readonly lowered: readonly Lowering[];
   readonly maintenance: boolean;
-  /** How many load balancers HAProxy does not serve as it should yet. */
+  /** How many load balancers HAProxy does not serve as desired yet. */
   readonly pending: number;
   readonly parity: PairParity;
   /** Instances that have two masters. */
   readonly twoMasters: readonly string[];
   readonly peerAddress: string;
-  /** What the peer says of itself; undefined while it is not heard. */
+  /** The last report of the peer; undefined if there is no recent one. */
   readonly peer: PairReport | undefined;
-  /** Why the peer could not take over now, '' where it could. */
+  /** Why the peer could not take over now, '' if it could. */
   readonly peerNotReady: string;
-  /** Connections that outlive a planned failover; undefined where this host has no VRRP. */
+  /** Of connections over a planned failover; undefined if this host has no VRRP. */
   readonly handover: HandoverStatus | undefined;
-  /** When the credentials end, milliseconds since the epoch; 0 where they cannot be used. */
+  /** The end of the credentials, milliseconds since the epoch; 0 if they cannot be used. */
   readonly credentialsExpire: number;
-  /** What is wrong with the pair, '' where nothing is. */
+  /** What is wrong with the pair, '' for nothing. */
   readonly fault: string;
 }
 
@@ -77,14 +76,15 @@ export class Pair {
   readonly #link: PeerLink;
   readonly #handover: Handover | undefined;
   readonly #standing: OwnStanding;
-  readonly #rise: Rise;
+  readonly #promotion: Promotion;
   #masters: MastersSeen = oneMaster;
-  #wasHeard = false;
+  #hadPeer = false;
   #closed = false;
 
   constructor(options: PairOptions) {
     const { settings, desired, dataplane, vrrp, metrics, log } = options;
     const { pairPort, pairCredentials, pairDrainTimeout: drainTimeout, stateDir } = settings();
+    const hosts = { roles: () => vrrp.roles(), peer: () => this.#peer, log };
     this.#options = options;
     this.#parity = new Parity({ desired, served: (key) => dataplane.served(key) });
     this.#link = new PeerLink({
@@ -93,10 +93,10 @@ export class Pair {
       credentials: pairCredentials,
       report: () => this.#report(),
       tables: () => JSON.stringify(tablesPlace(settings()) ?? ''),
-      onHeard: () => {
+      onPeer: () => {
         this.#judge();
-        this.#handover?.heard();
-        // What has arrived by now is read in between, from keepalived, too.
+        this.#handover?.peerChanged();
+        // After the input that has arrived by now is read, also that of keepalived.
         setImmediate(() => this.#judgeMasters(true));
       },
       onProved: options.onProved,
@@ -107,56 +107,49 @@ export class Pair {
       options.handover &&
       new Handover({
         ...options.handover,
-        roles: () => vrrp.roles(),
-        peer: () => this.#peer,
-        tell: () => this.#link.tell(),
+        ...hosts,
+        send: () => this.#link.send(),
         drainTimeout,
         metrics,
-        log,
       });
     this.#standing = new OwnStanding({
       ...options,
       parity: this.#parity,
       orders: () => this.#orders,
       peer: () => this.#peer,
-      onLook: () => {
+      onChecked: () => {
         this.#judge();
-        void this.#orders.keep();
+        void this.#orders.restoreLock();
       },
       onChanged: (reasons) => {
-        this.#rise.stand(reasons);
-        this.#link.tell();
+        this.#promotion.promote(reasons);
+        this.#link.send();
       },
     });
-    this.#rise = new Rise({
-      roles: () => vrrp.roles(),
-      peer: () => this.#peer,
+    this.#promotion = new Promotion({
+      ...hosts,
       priorities: (reasons) => vrrp.priorities(reasons),
-      stand: (reasons) => {
+      setStanding: (reasons) => {
         vrrp.standing(reasons);
-        this.#link.tell();
+        this.#link.send();
       },
-      prepare: async () => this.#handover?.wish(),
-      give: async () => this.#handover?.give(),
-      log,
+      prepareToTake: async () => this.#handover?.request(),
+      prepareToGive: async () => this.#handover?.give(),
     });
     this.#orders = new Orders({
+      ...hosts,
       file: new MaintenanceFile(join(stateDir, 'maintenance')),
-      roles: () => vrrp.roles(),
-      peerRoles: () => this.#peer?.roles,
-      isPeerLowered: () => (this.#peer?.lowered.length ?? 0) > 0,
       whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
-      takes: () => this.#rise.takes,
+      takes: () => this.#promotion.takes,
       advertInterval: () => vrrp.advertInterval(),
       prepare: async () => this.#handover?.prepare(),
       done: () => this.#handover?.done(),
       onChanged: () => this.#judge(),
       clock: systemClock,
-      log,
     });
   }
 
-  /** Takes up what was ordered before, and begins to listen and to talk. What cannot be done is a fault, no error. */
+  /** Restores the operator's lock and connects to the peer. What cannot be done is a fault, not an error. */
   async start(): Promise<void> {
     await this.#orders.start();
     this.#judge();
@@ -173,24 +166,24 @@ export class Pair {
     this.#parity.mark(keys);
     void this.#parity.settle().then(() => {
       this.#judge();
-      this.#link.tell();
+      this.#link.send();
     });
   }
 
-  /** VRRP has changed its mind about this host. */
+  /** The VRRP state of this host has changed. */
   roleChanged(): void {
     this.#judge();
-    this.#link.tell();
+    this.#link.send();
   }
 
-  /** Reads the credentials again, and takes up other settings. */
+  /** Reads the credentials and the settings again. */
   renew(): Promise<void> {
     return this.#link.renew();
   }
 
-  /** Before VRRP gets other priorities: prepares both hosts where VIPs change hands by it. Never rejects. */
+  /** Called before VRRP gets other priorities: prepares both hosts if VIPs move. Never rejects. */
   beforePriorities(next: (reasons: readonly StandingReason[]) => Priorities): Promise<void> {
-    return this.#rise.beforePriorities(next);
+    return this.#promotion.beforePriorities(next);
   }
 
   /** Hands the traffic over to the peer. */
@@ -228,7 +221,7 @@ export class Pair {
     return this.#masters.names.map((name) => ({
       object: `VRRP instance ${name}`,
       reason: 'TwoMasters',
-      message: `Both hosts of the pair, ${hosts}, are master of ${name}: look whether VRRP gets from one to the other`,
+      message: `Both hosts of the pair, ${hosts}, are master of ${name}: check whether VRRP gets from one to the other`,
     }));
   }
 
@@ -236,12 +229,12 @@ export class Pair {
     this.#closed = true;
     this.#standing.close();
     this.#orders.close();
-    this.#rise.close();
+    this.#promotion.close();
     this.#handover?.close();
     this.#link.close();
   }
 
-  /** A host that hears itself hears no peer. */
+  /** A report of this host itself is none of a peer. */
   get #peer(): PairReport | undefined {
     const { peer } = this.#link;
     return peer?.instance === this.#instance ? undefined : peer;
@@ -261,7 +254,7 @@ export class Pair {
       version,
       instance: this.#instance,
       roles: vrrp.roles(),
-      priorities: this.#rise.priorities,
+      priorities: this.#promotion.priorities,
       lowered: this.#standing.lowered.map(({ reason }) => reason),
       synced: objects() !== 'unread',
       loadBalancers: desired.size,
@@ -272,18 +265,18 @@ export class Pair {
     };
   }
 
-  /** Everything that follows from what is known now; called whenever something of it may have changed. */
+  /** Called after each change of this host or the peer's report. */
   #judge(): void {
     if (this.#closed) return;
     const { settings, log } = this.#options;
     this.#standing.judge();
-    this.#rise.look();
+    this.#promotion.review();
     this.#judgeMasters(false);
 
-    const isHeard = this.#peer !== undefined;
-    if (isHeard && !this.#wasHeard) log.info('The peer is heard', { peer: settings().pairPeer });
-    if (!isHeard && this.#wasHeard) log.warn('The peer is not heard any more', { peer: settings().pairPeer });
-    this.#wasHeard = isHeard;
+    const hasPeer = this.#peer !== undefined;
+    if (hasPeer && !this.#hadPeer) log.info('The peer is heard', { peer: settings().pairPeer });
+    if (!hasPeer && this.#hadPeer) log.warn('The peer is not heard any more', { peer: settings().pairPeer });
+    this.#hadPeer = hasPeer;
   }
 
   #judgeMasters(isFresh: boolean): void {

@@ -1,12 +1,17 @@
-// What each virtual router says of a host. Pure.
+// The VRRP roles and priorities of a host. Pure.
 
 export type VrrpRole = 'master' | 'backup' | 'fault' | 'unknown';
 
-/** By the name of the instance, `vrrp-51`; empty where no VRRP runs. */
+/** By the name of the instance, `vrrp-51`; empty if no VRRP runs. */
 export type Roles = Readonly<Record<string, VrrpRole>>;
 
-/** With what lowers the host, by the name of the instance; 1 to 255. */
+/** After all that lowers the host, by the name of the instance; 1 to 255. */
 export type Priorities = Readonly<Record<string, number>>;
+
+/** The names of the instances of which the host is master. */
+export function masterOf(roles: Roles): readonly string[] {
+  return Object.keys(roles).filter((name) => roles[name] === 'master');
+}
 
 /** Whether any VIP is on the host. */
 export function isActive(roles: Roles): boolean {
@@ -14,8 +19,8 @@ export function isActive(roles: Roles): boolean {
 }
 
 /**
- * This host's instances of which both are master; one that the peer does not have counts where the peer is master of one
- * that is not this host's: the two do not hear each other then, whatever they are called.
+ * This host's instances of which both hosts are master. If the peer is master of an instance that this host does not
+ * have, the hosts do not receive each other's advertisements, and each instance that the peer does not have counts.
  */
 export function contested(own: Roles, peer: Roles): readonly string[] {
   const hasForeign = Object.keys(peer).some((name) => peer[name] === 'master' && own[name] === undefined);

@@ -1,13 +1,11 @@
-// Notices that both hosts of a pair say that they are master, which is more than the moment in which one takes over
-// from the other. Pure.
+// Detects that both hosts of a pair are master for longer than a takeover lasts. Pure.
 
 import { contested, type Roles } from './roles.ts';
 
-/** Milliseconds for which both may say so while they settle it. */
-const SETTLING = 1_000;
+const TAKEOVER_MS = 1_000;
 
 export interface MastersSeen {
-  /** Since when both have said so, milliseconds, by instance. */
+  /** By instance: when both were master first, milliseconds. */
   readonly since: Readonly<Record<string, number>>;
   /** The instances that have two masters. */
   readonly names: readonly string[];
@@ -16,8 +14,8 @@ export interface MastersSeen {
 export const oneMaster: MastersSeen = { since: {}, names: [] };
 
 /**
- * `now` in milliseconds that never go back. A peer that is not heard (undefined) says nothing. `isFresh`: the peer has
- * said it just now, and all that this host was told has been read; on a host without processor what it knows is old.
+ * `now` in milliseconds of a monotonic clock; `peer` is undefined without a recent report. `isFresh`: the report has just
+ * come and all input has been read; a host without processor time may work with old roles otherwise.
  */
 export function nextMasters(
   before: MastersSeen,
@@ -28,6 +26,6 @@ export function nextMasters(
   const both = peer === undefined ? [] : contested(own, peer);
   if (both.length === 0) return oneMaster;
   const since = Object.fromEntries(both.map((name) => [name, before.since[name] ?? now]));
-  const lasts = (name: string): boolean => now - (since[name] ?? now) > SETTLING;
+  const lasts = (name: string): boolean => now - (since[name] ?? now) > TAKEOVER_MS;
   return { since, names: both.filter((name) => before.names.includes(name) || (isFresh && lasts(name))) };
 }

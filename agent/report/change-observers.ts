@@ -1,17 +1,17 @@
-// Notifies observers that load balancers changed: the cluster's status, the peer, the log, the page, the members kept
-// on disk. One fan-out, in the order of subscription.
+// Notifies the parts of the agent of load balancers that changed, in the order of their subscription: the writers of the
+// cluster, the pair, the log, the status page, the members on disk.
 
 export interface ChangeObserver {
-  /** The agent starts with these; nothing is known yet of how they are served. */
+  /** The agent starts with these load balancers; none of them is served yet. */
   began?(keys: ReadonlySet<string>): void;
-  /** What is desired of these load balancers changed, or what is served of them, or how they are doing. */
+  /** The desired state, the traffic or the operating status of these load balancers has changed. */
   changed(keys: ReadonlySet<string>): void;
 }
 
 export class ChangeObservers {
   readonly #observers: ChangeObserver[] = [];
 
-  /** undefined for a part that this host does not have. */
+  /** undefined: this host does not have the part. */
   subscribe(...observers: readonly (ChangeObserver | undefined)[]): void {
     for (const observer of observers) if (observer !== undefined) this.#observers.push(observer);
   }

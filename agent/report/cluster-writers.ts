@@ -1,5 +1,5 @@
-// What this agent writes to the cluster: the Lease of the one agent that writes, the status of Services, and Events.
-// Only the holder of the Lease writes anything else.
+// The writers to the cluster: the Lease, the status of Services, and Events. Only the holder of the Lease writes statuses
+// and Events.
 
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -12,7 +12,7 @@ import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
 
 export interface ClusterWritersOptions {
   readonly api: KubernetesApi;
-  /** A Service as the API has shown it last. */
+  /** The last version of a Service that the API server has sent. */
   readonly currentService: (key: string) => CurrentService | undefined;
   /** Whether this agent may take the Lease: an agent without a dataplane would report that nothing is served. */
   readonly isFit: () => boolean;
@@ -22,11 +22,11 @@ export interface ClusterWritersOptions {
 }
 
 export interface WriterSettings {
-  /** Of this agent among those of the cluster. */
+  /** Differs from that of each other agent of the cluster. */
   readonly identity: string;
-  /** Of the Lease; deploy/rbac.yaml names it. */
+  /** Of the Lease, as in deploy/rbac.yaml. */
   readonly leaseNamespace: string;
-  /** Whether Services get the finalizer. */
+  /** Services get the finalizer. */
   readonly finalizer: boolean;
 }
 
@@ -36,9 +36,9 @@ export interface WriterMetrics {
 }
 
 export interface WritingStatus {
-  /** This agent writes. */
+  /** This agent holds the Lease. */
   readonly leading: boolean;
-  /** '' if no agent does, or if it is not known which one. */
+  /** The holder of the Lease; '' if there is none, or if it is unknown. */
   readonly leader: string;
   readonly faults: readonly string[];
 }
@@ -87,17 +87,17 @@ export class ClusterWriters {
     });
   }
 
-  /** Whether this agent writes to the cluster. */
+  /** This agent holds the Lease. */
   get isLeader(): boolean {
     return this.lease.isLeader;
   }
 
-  /** The API server lets no agent with these rights write. */
+  /** The API server does not permit this agent to take the Lease. */
   get isBarred(): boolean {
     return this.lease.isBarred;
   }
 
-  /** `callback` gets what this agent is now, when it begins or ceases to write, or to be barred from it. */
+  /** Calls back whenever isLeader or isBarred has changed. */
   onLeader(callback: (isLeader: boolean) => void): void {
     this.#onLeader.push(callback);
   }
@@ -110,9 +110,9 @@ export class ClusterWriters {
   status(): WritingStatus {
     const { isLeader } = this;
     const faults = [
-      ['Cannot take part in the election', this.lease.fault],
+      ['Cannot take part in the leader election', this.lease.fault],
       ['Cannot write the status of a Service', isLeader ? this.services.fault : ''],
-      ['Cannot tell an Event', isLeader ? this.events.fault : ''],
+      ['Cannot send an Event', isLeader ? this.events.fault : ''],
     ] as const;
     return {
       leading: isLeader,
@@ -125,7 +125,7 @@ export class ClusterWriters {
     this.lease.start();
   }
 
-  /** Gives the Lease back, so that another agent need not wait for it to expire. */
+  /** Releases the Lease, so that another agent does not have to wait for its end. */
   async close(): Promise<void> {
     await this.services.close();
     await this.events.close();

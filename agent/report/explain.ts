@@ -1,5 +1,5 @@
-// Explains one Service for `why`: whether it is served, what is the matter, and the state of each listener and member.
-// Reads the parts of the agent; changes nothing.
+// Explains one Service for the command `why`: whether it is served, what is wrong, and the state of each listener and
+// member. Reads the parts of the agent; changes nothing.
 
 import type { Verdict } from '../../health/page-model.ts';
 import type { MemberFact } from '../dataplane/dataplane.ts';
@@ -13,9 +13,9 @@ import type { ApiStatus, StatusSources } from './status.ts';
 export interface ServiceExplanation {
   readonly key: string;
   readonly verdict: 'not found' | 'not ours' | Verdict;
-  /** In Octavia's words; undefined where it is not ours. */
+  /** undefined if this agent does not serve it. */
   readonly status: OperatingStatus | undefined;
-  /** For people: what is the matter, most important first. */
+  /** Sentences on what is wrong, most important first. */
   readonly reasons: readonly string[];
   readonly addresses: readonly string[];
   readonly listeners: readonly ListenerExplanation[];
@@ -33,13 +33,13 @@ export interface ListenerExplanation {
     readonly name: string;
     readonly target: string;
     readonly state: string;
-    /** What HAProxy has acknowledged: ready, drain, maint, or missing. */
+    /** The state in HAProxy: ready, drain, maint, or missing. */
     readonly haproxy: string;
     readonly status: OperatingStatus;
-    /** What its check has found, where it fails; otherwise ''. */
+    /** Why its check fails; '' if it does not. */
     readonly cause: string;
   }[];
-  /** Endpoints that are neither ready nor serving, and so no members. */
+  /** How many endpoints are neither ready nor serving, and so no members. */
   readonly notReady: number;
 }
 
@@ -52,7 +52,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   const loadBalancer = desired.loadBalancers.get(key);
   if (loadBalancer === undefined) {
     const reason =
-      cluster.service(key) === undefined ? `There is no Service "${key}"` : 'It has not been looked at yet';
+      cluster.service(key) === undefined ? `There is no Service "${key}"` : 'The agent has not read it yet';
     const about = sources.sourceProblems().filter(({ message }) => message.includes(key));
     return {
       ...empty,
@@ -76,11 +76,11 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
 }
 
-/** Why there may be more than is known of. */
+/** Why the agent may not have all objects. */
 function unseen(api: ApiStatus | undefined): readonly string[] {
   if (api === undefined || (api.isSynced && api.fault === '')) return [];
-  const since = api.isSynced ? 'cannot be asked now' : 'has not been read yet';
-  return [`The API server ${since}${api.fault === '' ? '' : `: ${api.fault}`}`];
+  const problem = api.isSynced ? 'does not answer now' : 'has not been read yet';
+  return [`The API server ${problem}${api.fault === '' ? '' : `: ${api.fault}`}`];
 }
 
 function isUp(member: ListenerExplanation['members'][number]): boolean {
@@ -93,7 +93,7 @@ function withoutMembers({ name, members, notReady }: ListenerExplanation): strin
   return `${name} has no member: no EndpointSlice gives it an endpoint`;
 }
 
-/** One that drained already when HAProxy started has weight 0 from its file, which is the same. */
+/** A member that drained before HAProxy started has weight 0 from the configuration, which has the same effect. */
 function stateOf({ state }: Member, fact: MemberFact | undefined): MemberFact['state'] | 'missing' {
   if (fact === undefined) return 'missing';
   return state === 'drain' && fact.state === 'ready' && fact.weight === 0 ? 'drain' : fact.state;

@@ -1,5 +1,5 @@
-// How one load balancer is doing: its health, what is wrong with it, and which of its listeners are served. `why` and
-// the status page are projections of it. Reads what the dataplane and the announcer know; changes nothing.
+// The view of one load balancer: its operating status, its problems, and the listeners that are served. The command `why`,
+// the status page, the log and the status in the cluster are projections of it. Reads only.
 
 import type { Verdict } from '../../health/page-model.ts';
 import type { DataplaneFacts } from '../dataplane/dataplane.ts';
@@ -16,7 +16,7 @@ export interface ViewSources {
 export interface LoadBalancerView {
   readonly health: LoadBalancerStatus;
   readonly problems: readonly Problem[];
-  /** Names of the listeners at which connections are taken and reach a member. */
+  /** Names of the listeners that accept connections and pass them to a member. */
   readonly served: ReadonlySet<string>;
   readonly verdict: Verdict;
 }
@@ -28,7 +28,7 @@ export function viewOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBa
   const served = new Set<string>();
   for (const [at, { name, pool }] of listeners.entries()) {
     const { members = [], pool: status } = health.listeners[at] ?? {};
-    // While all checks fail, all members get connections as if they were up, unless the pool rejects them.
+    // A pool whose checks all fail sends connections to all members, unless it rejects them.
     const hasMember = members.some(takesConnections) || (status === 'ERROR' && pool.whenAllDown === 'serve');
     if (hasMember && dataplane.serves(name)) served.add(name);
   }
@@ -37,7 +37,7 @@ export function viewOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBa
   return { health, problems: problemsOf(loadBalancer, sources, health.problems), served, verdict };
 }
 
-/** All problems; `ofHealth`: what health checks found, as the operating status says it. */
+/** All problems; `ofHealth`: those of the operating status. */
 export function problemsOf(
   loadBalancer: LoadBalancer,
   sources: ViewSources,
@@ -46,7 +46,7 @@ export function problemsOf(
   return [...loadBalancer.problems, ...foundProblems(loadBalancer, sources, ofHealth)];
 }
 
-/** Those that this host found, without those of the objects themselves. */
+/** The problems that this host has found, without those of the objects themselves. */
 export function foundProblems(
   loadBalancer: LoadBalancer,
   { dataplane, announcer }: ViewSources,

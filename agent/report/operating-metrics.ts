@@ -1,5 +1,5 @@
-// The operating status of each load balancer, listener, pool and member as metrics: a row for the status that it has.
-// Members that are well have none, because nearly all members are.
+// The operating status of each load balancer, listener, pool and member as metrics, with a row for its current status.
+// Members that are well have no row, because nearly all members are.
 
 import type { MetricFamily, MetricRow, MetricsDetail } from '../base/metric-family.ts';
 import { Slice } from '../base/slice.ts';
@@ -18,7 +18,7 @@ const KINDS: readonly { readonly kind: StatusKind; readonly help: string; readon
 
 type Rows = Readonly<Record<StatusKind, readonly (readonly [status: OperatingStatus, row: MetricRow])[]>>;
 
-/** `detail`: how far down they go. In slices. */
+/** `detail`: the lowest level with rows. In slices. */
 export async function operatingFamilies(
   statuses: Iterable<LoadBalancerStatus>,
   loadBalancers: ReadonlyMap<string, LoadBalancer>,
@@ -37,7 +37,7 @@ export async function operatingFamilies(
   return kinds.map(({ kind, help, rows: byStatus }) => ({
     name: `headgate_${kind}_operating_status`,
     type: 'gauge',
-    help: `${help} by its operating status, which it has where this is 1`,
+    help: `${help} by operating status: 1 for its present status`,
     parts: Array.from(byStatus, ([word, rows]) => ({
       labels: `status="${word}"`,
       rows,
@@ -46,7 +46,7 @@ export async function operatingFamilies(
   }));
 }
 
-/** None of a load balancer that is gone by now. */
+/** No listeners of a load balancer that is gone by now. */
 function rowsOf(
   { key, status, listeners }: LoadBalancerStatus,
   loadBalancer: LoadBalancer | undefined,

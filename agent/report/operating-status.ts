@@ -1,6 +1,6 @@
-// How load balancers, listeners, pools and members are doing, in Octavia's words, from what the dataplane says of them.
-// Pure. The words and how they add up are those of Octavia's health manager (health_drivers/update_db.py), but that a
-// listener has its pool's status, because each has one pool, and that a pool without ready members is OFFLINE.
+// The operating status of load balancers, listeners, pools and members, from the state of the dataplane. Pure.
+// The statuses and their sums are those of Octavia's health manager (health_drivers/update_db.py), with two exceptions: a
+// listener has the status of its only pool, and a pool without ready members is OFFLINE.
 
 import type { DataplaneFacts, MemberFact } from '../dataplane/dataplane.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
@@ -22,10 +22,7 @@ export interface ListenerStatus {
   /** Ready members, and how many of them fail their checks. */
   readonly ready: number;
   readonly down: number;
-  /**
-   * In a StatusBook none where all of them are well, or OFFLINE with the listener, and nothing is the matter with others
-   * of the load balancer.
-   */
+  /** A StatusBook leaves them out if all are well, or OFFLINE with the listener, in a load balancer without a fault. */
   readonly members: readonly MemberStatus[];
 }
 
@@ -35,11 +32,10 @@ export interface LoadBalancerStatus {
   readonly listeners: readonly ListenerStatus[];
   /** Pools whose ready members all fail their checks. */
   readonly problems: readonly Problem[];
-  /** Whether anything of it has a health monitor. */
+  /** One of its pools has a health monitor. */
   readonly isMonitored: boolean;
 }
 
-/** What is asked of the dataplane. */
 export type HealthFacts = Pick<DataplaneFacts, 'serves' | 'members'>;
 
 export function operatingStatus(loadBalancer: LoadBalancer, facts: HealthFacts): LoadBalancerStatus {
@@ -73,7 +69,7 @@ function memberStatus(
   if (fact === undefined || fact.state === 'maint' || fact.state === 'gone') return is('OFFLINE');
   if (pool.monitor !== undefined && fact.isDown === true) return is('ERROR', fact.cause);
   if (state === 'drain' || fact.state === 'drain') return is('DRAINING');
-  // HAProxy takes a member for up until it has found something else.
+  // HAProxy treats a member as up until its check has failed.
   return is(pool.monitor === undefined ? 'NO_MONITOR' : 'ONLINE');
 }
 
@@ -84,7 +80,7 @@ function poolStatus(members: readonly MemberStatus[], ready: number, down: numbe
   return members.every(({ status }) => status === 'OFFLINE') ? 'OFFLINE' : 'ONLINE';
 }
 
-/** ERROR where a pool has no member left, DEGRADED where something is missing, as Octavia adds it up. */
+/** As Octavia: ERROR if a pool has no member left, DEGRADED if one of several is missing. */
 function ofAll(listeners: readonly ListenerStatus[]): OperatingStatus {
   const has = (status: OperatingStatus): boolean => listeners.some((each) => each.status === status);
   if (has('ERROR')) return 'ERROR';
@@ -94,7 +90,7 @@ function ofAll(listeners: readonly ListenerStatus[]): OperatingStatus {
   return listeners.every(({ status }) => status === first.status) ? first.status : 'DEGRADED';
 }
 
-/** What is the matter with a load balancer, in half a sentence. */
+/** What is wrong with a load balancer, as a part of a sentence. */
 export function listenersInWords(
   listeners: readonly Pick<ListenerStatus, 'status' | 'ready' | 'down'>[],
 ): string {

@@ -1,18 +1,18 @@
-// One row of the status page: a load balancer, with what is served of it and what is wrong. Pure.
+// One row of the status page: a load balancer with its addresses, members and problems, cut to what the page shows. Pure.
 
 import type { PageProblem, PageRow } from '../../health/page-model.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { takesConnections, type ViewSources, viewOf } from './load-balancer-view.ts';
 
-/** How many problems, and how many addresses and ports, are shown; what is left out is counted. */
-export const PROBLEMS = 20;
-export const FEW = 4;
+/** The page shows so many problems, and addresses and ports of a load balancer, and counts the rest. */
+export const MAX_PROBLEMS = 20;
+export const MAX_ADDRESSES = 4;
 /** Characters of one text. */
-const LONGEST = 400;
+const MAX_LENGTH = 400;
 
 export interface Entry {
   readonly row: PageRow;
-  /** What the search looks in. */
+  /** For the search. */
   readonly text: string;
   readonly addresses: readonly string[];
   readonly problems: readonly Problem[];
@@ -33,10 +33,10 @@ export function entryOf(loadBalancer: LoadBalancer, sources: ViewSources): Entry
   const row: PageRow = {
     key,
     verdict,
-    vips: addresses.slice(0, FEW),
-    moreVips: Math.max(0, addresses.length - FEW),
-    ports: ports.slice(0, FEW),
-    morePorts: Math.max(0, ports.length - FEW),
+    vips: addresses.slice(0, MAX_ADDRESSES),
+    moreVips: Math.max(0, addresses.length - MAX_ADDRESSES),
+    ports: ports.slice(0, MAX_ADDRESSES),
+    morePorts: Math.max(0, ports.length - MAX_ADDRESSES),
     ready: members.filter(takesConnections).length,
     down: members.filter(({ status }) => status === 'ERROR').length,
     members: members.length,
@@ -51,7 +51,7 @@ export function firstOf(lists: readonly (readonly PageProblem[])[]): PageProblem
   let count = 0;
   for (const problems of lists) {
     count += problems.length;
-    for (const { object, reason, message } of problems.slice(0, PROBLEMS - shown.length))
+    for (const { object, reason, message } of problems.slice(0, MAX_PROBLEMS - shown.length))
       shown.push({ object: cut(object), reason, message: cut(message) });
   }
   return { shown, count };
@@ -62,5 +62,5 @@ export function isWell({ verdict, down, problems }: PageRow): boolean {
 }
 
 export function cut(text: string): string {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
 }

@@ -1,6 +1,5 @@
-// What the status page shows of this agent: a row per load balancer, kept up to date by what the loop has touched, and
-// from these rows whatever one page asks for. Only while somebody looks is anything worked out, in slices; what is told
-// of one load balancer in detail, only of the one that is open. Reads the agent's parts; changes nothing.
+// The content of the status page: a row for each load balancer, updated in slices when the page is requested, and from
+// these rows the list, the sums and the details of the open load balancer. Reads the agent's parts; changes nothing.
 
 import { hostname } from 'node:os';
 import type {
@@ -14,7 +13,7 @@ import type {
   PageView,
   Verdict,
 } from '../../health/page-model.ts';
-import { Slice } from '../base/slice.ts';
+import { handleInSlices, Slice } from '../base/slice.ts';
 import type { ServerStats } from '../dataplane/status.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { ChangeObserver } from './change-observers.ts';
@@ -24,42 +23,39 @@ import {
   cut,
   type Entry,
   entryOf,
-  FEW,
   firstOf,
   isWell,
+  MAX_ADDRESSES,
+  MAX_PROBLEMS,
   type PageProblems,
-  PROBLEMS,
 } from './overview-row.ts';
 import type { StatusSources } from './status.ts';
 
-/** How much one page gets at most; what is left out is counted. */
-const ROWS = 50;
-const LISTENERS = 20;
-const MEMBERS = 200;
-/** Searches whose finds are kept. */
-const SEARCHES = 32;
+/** Of one page, which counts the rest. */
+const MAX_ROWS = 50;
+const MAX_LISTENERS = 20;
+const MAX_MEMBERS = 200;
 
 export class Overview implements ChangeObserver {
   readonly #sources: StatusSources;
   readonly #entries = new Map<string, Entry>();
-  /** Load balancers whose row may not be as it is. */
+  /** Load balancers whose row may be out of date. */
   readonly #marked = new Set<string>();
-  /** The keys of all rows in order; undefined where one has come or gone. */
+  /** The keys of all rows in order; undefined after one has come or gone. */
   #order: readonly string[] | undefined;
-  /** How many load balancers have an address. */
+  /** Address → how many load balancers have it. */
   readonly #vips = new Map<string, number>();
   readonly #counts: Record<Verdict, number> = { served: 0, 'served in part': 0, 'not served': 0 };
   readonly #members = { ready: 0, down: 0, all: 0 };
-  /** What was found in all rows by a search, and their problems; forgotten when a row changes. */
-  readonly #found = new Map<string, readonly PageRow[]>();
-  #rowProblems: PageProblems | undefined;
-  /** Counts changes of rows. */
-  #changes = 0;
-  #worker = -1;
-  #settling: Promise<void> | undefined;
+  #workerPid = -1;
+  readonly #updateMarked: () => Promise<void>;
 
   constructor(sources: StatusSources) {
     this.#sources = sources;
+    this.#updateMarked = handleInSlices(this.#marked, (key) => {
+      const loadBalancer = sources.desired.loadBalancers.get(key);
+      this.#put(key, loadBalancer && entryOf(loadBalancer, sources));
+    });
   }
 
   began(keys: ReadonlySet<string>): void {
@@ -71,7 +67,7 @@ export class Overview implements ChangeObserver {
       if (this.#sources.desired.loadBalancers.has(key)) {
         this.#marked.add(key);
       } else {
-        // Nobody may ever look: what is gone is not kept for it.
+        // The page may never be requested: memory of what is gone is released now.
         this.#marked.delete(key);
         this.#put(key, undefined);
       }
@@ -79,44 +75,33 @@ export class Overview implements ChangeObserver {
   }
 
   /**
-   * What a page sees that asks for this. `search`: a part of a key, an address or a port; `only=trouble`: those that
-   * are not well; `page`: from 1 on; `open`: the key of the one that is shown in detail.
+   * `search`: a part of a key, an address or a port; `only=trouble`: load balancers that are not well; `page`: from 1;
+   * `open`: the key of the load balancer with details.
    */
-  async look(asked: URLSearchParams): Promise<PageView> {
-    this.#settling ??= this.#settle().finally(() => {
-      this.#settling = undefined;
-    });
-    await this.#settling;
-    const open = asked.get('open') ?? '';
+  async look(query: URLSearchParams): Promise<PageView> {
+    await this.#update();
+    const open = query.get('open') ?? '';
     return {
       summary: await this.#summary(),
-      list: await this.#list(asked),
+      list: await this.#list(query),
       load: this.#load(),
       detail: open === '' ? undefined : await this.#detail(open),
     };
   }
 
-  async #settle(): Promise<void> {
+  /** Another worker of HAProxy may serve any of the load balancers differently. */
+  #update(): Promise<void> {
     const { desired, dataplane } = this.#sources;
     const { workerPid } = dataplane.status();
-    if (workerPid !== this.#worker) {
-      this.#worker = workerPid;
+    if (workerPid !== this.#workerPid) {
+      this.#workerPid = workerPid;
       this.changed(desired.loadBalancers.keys());
     }
-    const slice = new Slice();
-    for (const key of this.#marked) {
-      this.#marked.delete(key);
-      const loadBalancer = desired.loadBalancers.get(key);
-      this.#put(key, loadBalancer && entryOf(loadBalancer, this.#sources));
-      if (slice.isOver) await slice.breathe();
-    }
+    return this.#updateMarked();
   }
 
   #put(key: string, entry: Entry | undefined): void {
     const before = this.#entries.get(key);
-    this.#changes++;
-    this.#found.clear();
-    this.#rowProblems = undefined;
     if ((before === undefined) !== (entry === undefined)) this.#order = undefined;
     if (before !== undefined) this.#count(before, -1);
     if (entry === undefined) {
@@ -184,13 +169,11 @@ export class Overview implements ChangeObserver {
     const { sourceProblems, addresses, pair } = this.#sources;
     const ofRows = await this.#problemsOfRows();
     const others = firstOf([pair?.problems() ?? [], sourceProblems(), addresses.problems]);
-    const shown = [...others.shown, ...ofRows.shown].slice(0, PROBLEMS);
+    const shown = [...others.shown, ...ofRows.shown].slice(0, MAX_PROBLEMS);
     return { shown, count: others.count + ofRows.count };
   }
 
   async #problemsOfRows(): Promise<PageProblems> {
-    if (this.#rowProblems !== undefined) return this.#rowProblems;
-    const changes = this.#changes;
     const lists: (readonly Problem[])[] = [];
     const slice = new Slice();
     for (const key of this.#keys()) {
@@ -198,27 +181,19 @@ export class Overview implements ChangeObserver {
       if (problems.length > 0) lists.push(problems);
       if (slice.isOver) await slice.breathe();
     }
-    const first = firstOf(lists);
-    if (changes === this.#changes) this.#rowProblems = first;
-    return first;
+    return firstOf(lists);
   }
 
-  async #list(asked: URLSearchParams): Promise<PageList> {
-    const found = await this.#search(
-      (asked.get('search') ?? '').trim().toLowerCase(),
-      asked.get('only') === 'trouble',
-    );
-    const pages = Math.max(1, Math.ceil(found.length / ROWS));
-    const wanted = Number.parseInt(asked.get('page') ?? '1', 10);
-    const page = Math.min(pages, Math.max(1, wanted || 1));
-    return { rows: found.slice((page - 1) * ROWS, page * ROWS), found: found.length, page, pages };
+  async #list(query: URLSearchParams): Promise<PageList> {
+    const search = (query.get('search') ?? '').trim().toLowerCase();
+    const found = await this.#search(search, query.get('only') === 'trouble');
+    const pages = Math.max(1, Math.ceil(found.length / MAX_ROWS));
+    const requested = Number.parseInt(query.get('page') ?? '1', 10);
+    const page = Math.min(pages, Math.max(1, requested || 1));
+    return { rows: found.slice((page - 1) * MAX_ROWS, page * MAX_ROWS), found: found.length, page, pages };
   }
 
   async #search(search: string, onlyTrouble: boolean): Promise<readonly PageRow[]> {
-    const question = `${onlyTrouble} ${search}`;
-    const known = this.#found.get(question);
-    if (known !== undefined) return known;
-    const changes = this.#changes;
     const [troubled, well]: [PageRow[], PageRow[]] = [[], []];
     const slice = new Slice();
     for (const key of this.#keys()) {
@@ -226,10 +201,7 @@ export class Overview implements ChangeObserver {
       if (entry?.text.includes(search)) (isWell(entry.row) ? well : troubled).push(entry.row);
       if (slice.isOver) await slice.breathe();
     }
-    const found = onlyTrouble ? troubled : [...troubled, ...well];
-    if (this.#found.size >= SEARCHES) this.#found.clear();
-    if (changes === this.#changes) this.#found.set(question, found);
-    return found;
+    return onlyTrouble ? troubled : [...troubled, ...well];
   }
 
   #keys(): readonly string[] {
@@ -248,9 +220,9 @@ export class Overview implements ChangeObserver {
 
   async #detail(key: string): Promise<PageDetail> {
     const { reasons, verdict, addresses, listeners } = explainService(key, this.#sources);
-    let room = MEMBERS;
+    let room = MAX_MEMBERS;
     const shown: PageListener[] = [];
-    for (const listener of listeners.slice(0, LISTENERS)) {
+    for (const listener of listeners.slice(0, MAX_LISTENERS)) {
       const stats = await this.#sources.dataplane.stats(listener.name);
       const { name, protocol, port } = listener;
       const members = listener.members
@@ -260,7 +232,7 @@ export class Overview implements ChangeObserver {
       room -= members.length;
       shown.push({
         ...{ name, protocol, port, members },
-        addresses: listener.addresses.slice(0, FEW),
+        addresses: listener.addresses.slice(0, MAX_ADDRESSES),
         sessions: stats?.sessions,
         sessionRate: stats?.sessionRate,
       });
@@ -269,11 +241,11 @@ export class Overview implements ChangeObserver {
     return {
       key: cut(key),
       verdict,
-      reasons: reasons.slice(0, PROBLEMS).map(cut),
-      vips: addresses.slice(0, PROBLEMS),
+      reasons: reasons.slice(0, MAX_PROBLEMS).map(cut),
+      vips: addresses.slice(0, MAX_PROBLEMS),
       listeners: shown,
       moreListeners: listeners.length - shown.length,
-      moreMembers: all - (MEMBERS - room),
+      moreMembers: all - (MAX_MEMBERS - room),
     };
   }
 }

@@ -1,6 +1,5 @@
-// Tells the authors of Services by Events what is wrong: each problem when it comes up, and all that stand when this
-// agent begins to lead, since nobody has told those that came up while nobody led. Who does not lead tells nothing.
-// Owns a timer.
+// Sends Events on the problems of Services: each problem when it appears, and all present ones when this agent becomes the
+// leader, because those that appeared without a leader were never sent. Owns a timer.
 
 import type { Clock } from '../base/clock.ts';
 import type { EventRecorder, EventSubject } from '../kubernetes/writers/events.ts';
@@ -10,9 +9,9 @@ import type { Problem } from '../model/load-balancer.ts';
 export interface ProblemEventsOptions {
   readonly events: Pick<EventRecorder, 'record' | 'waiting'>;
   readonly clock: Clock;
-  /** Of all that may have problems. */
+  /** Of all Services that may have problems. */
   readonly keys: () => Iterable<string>;
-  /** What is wrong now, and whose author is told; undefined where there is nobody to tell. */
+  /** The present problems and the object of the Events; undefined if the API has no such object. */
   readonly problemsOf: (key: string) => ServiceProblems | undefined;
 }
 
@@ -22,59 +21,58 @@ export interface ServiceProblems {
 }
 
 /** Of one Service. */
-interface Told {
+interface Sent {
   readonly uid: string;
   readonly problems: readonly Problem[];
 }
 
-/** Whose it is makes no difference then, and of most Services there is nothing to tell. */
-const NOTHING: Told = { uid: '', problems: [] };
+/** One value for the many Services without problems. */
+const NOTHING: Sent = { uid: '', problems: [] };
 
-/** Milliseconds of the lead until it is told what stands: what is only undecided, as addresses are, is decided by then. */
-const SETTLING = 5_000;
-/** Services that are gone through at once, and milliseconds to the next ones. */
-const AT_ONCE = 50;
-const PAUSE = 100;
-/** Events that may wait meanwhile: what comes up now waits behind them, and what finds no room is dropped. */
-const MOST_WAITING = 200;
+/** A new leader waits so long before it sends present problems: a missing decision, as on addresses, is made by then. */
+const SETTLE_MS = 5_000;
+const BATCH_SIZE = 50;
+const BATCH_INTERVAL_MS = 100;
+/** New problems wait behind these Events, and Events that find no room are dropped. */
+const MAX_WAITING = 200;
 
 export class ProblemEvents {
   readonly #options: ProblemEventsOptions;
-  /** Service key → what was told last. */
-  readonly #told = new Map<string, Told>();
-  /** `standing`: what stands is being told. */
-  #state: 'silent' | 'standing' | 'news' = 'silent';
+  /** By the key of the Service. */
+  readonly #sent = new Map<string, Sent>();
+  /** `present`: the problems that were present when this agent became the leader are being sent. */
+  #state: 'silent' | 'present' | 'new' = 'silent';
   #cancel = (): void => {};
 
   constructor(options: ProblemEventsOptions) {
     this.#options = options;
   }
 
-  /** Something may be wrong with this Service, or no longer. */
+  /** The problems of this Service may have changed. */
   touched(key: string): void {
     const { events, problemsOf } = this.#options;
     if (this.#state === 'silent') return;
     const now = problemsOf(key);
     if (now === undefined) {
-      this.#told.delete(key);
+      this.#sent.delete(key);
       return;
     }
     const { subject, problems } = now;
-    const told = this.#told.get(key);
-    const isStanding = told === undefined && this.#state === 'standing';
-    const before = told?.uid === subject.uid ? told.problems : [];
+    const sent = this.#sent.get(key);
+    const isStanding = sent === undefined && this.#state === 'present';
+    const before = sent?.uid === subject.uid ? sent.problems : [];
     for (const text of problemEvents(before, problems)) events.record(subject, text, { isStanding });
-    this.#told.set(key, problems.length > 0 ? { uid: subject.uid, problems } : NOTHING);
+    this.#sent.set(key, problems.length > 0 ? { uid: subject.uid, problems } : NOTHING);
   }
 
   lead(leads: boolean): void {
     this.#cancel();
     this.#state = 'silent';
-    this.#told.clear();
+    this.#sent.clear();
     if (!leads) return;
-    this.#cancel = this.#options.clock.after(SETTLING, () => {
-      this.#state = 'standing';
-      this.#tellSome([...this.#options.keys()][Symbol.iterator]());
+    this.#cancel = this.#options.clock.after(SETTLE_MS, () => {
+      this.#state = 'present';
+      this.#sendBatch([...this.#options.keys()][Symbol.iterator]());
     });
   }
 
@@ -82,15 +80,15 @@ export class ProblemEvents {
     this.lead(false);
   }
 
-  #tellSome(keys: Iterator<string>): void {
-    for (let i = 0; i < AT_ONCE && this.#options.events.waiting < MOST_WAITING; i++) {
+  #sendBatch(keys: Iterator<string>): void {
+    for (let i = 0; i < BATCH_SIZE && this.#options.events.waiting < MAX_WAITING; i++) {
       const { value, done } = keys.next();
       if (done) {
-        this.#state = 'news';
+        this.#state = 'new';
         return;
       }
-      if (!this.#told.has(value)) this.touched(value);
+      if (!this.#sent.has(value)) this.touched(value);
     }
-    this.#cancel = this.#options.clock.after(PAUSE, () => this.#tellSome(keys));
+    this.#cancel = this.#options.clock.after(BATCH_INTERVAL_MS, () => this.#sendBatch(keys));
   }
 }

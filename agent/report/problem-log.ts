@@ -1,11 +1,16 @@
-// Says each problem once in the log when it comes, and once when it is gone.
+// Logs each problem once when it appears, and once when it is solved: those of load balancers as they change, and those
+// that other parts of the agent report.
 
 import type { Log } from '../host/log.ts';
+import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
+import type { ChangeObserver } from './change-observers.ts';
+import { problemsOf, type ViewSources } from './load-balancer-view.ts';
+import type { StatusBook } from './status-book.ts';
 
 export class ProblemLog {
   readonly #log: Log;
-  /** What a problem belongs to (a load balancer's key, a source) to its problems' texts. */
+  /** Owner of problems (a load balancer's key, a source) → their texts → the problems. */
   readonly #known = new Map<string, ReadonlyMap<string, Problem>>();
 
   constructor(log: Log) {
@@ -28,9 +33,25 @@ export class ProblemLog {
   }
 }
 
-/** How many problems there are of each reason. */
-export function problemCounts(problems: readonly Problem[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { reason } of problems) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  return counts;
+export interface ProblemObserverOptions extends ViewSources {
+  readonly desired: Pick<DesiredState, 'loadBalancers'>;
+  readonly health: Pick<StatusBook, 'problemsOf'>;
+  readonly problemLog: ProblemLog;
+}
+
+/** Logs the problems of load balancers. */
+export function problemObserver(options: ProblemObserverOptions): ChangeObserver {
+  const { desired, health, problemLog } = options;
+  return {
+    began(keys) {
+      for (const key of keys) problemLog.report(key, desired.loadBalancers.get(key)?.problems ?? []);
+    },
+    changed(keys) {
+      for (const key of keys) {
+        const loadBalancer = desired.loadBalancers.get(key);
+        const problems = loadBalancer && problemsOf(loadBalancer, options, health.problemsOf(key));
+        problemLog.report(key, problems ?? []);
+      }
+    },
+  };
 }

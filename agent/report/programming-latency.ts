@@ -1,28 +1,28 @@
-// The SLI of Kubernetes for network programming: from the moment when pods changed, as their EndpointSlice says it, to
-// the moment when HAProxy has acknowledged the change, by commands or by the reload that brought it to life.
-// Owns the times of changes that are not live yet; its work is proportional to what changed.
+// The network programming latency of Kubernetes: from the change of pods, whose time their EndpointSlice has, until
+// HAProxy has acknowledged it, by commands or by a reload. Owns the times of changes that are not live yet; the work is
+// proportional to the change.
 
 import type { Change } from '../changes.ts';
 import type { Outcome, Plan } from '../dataplane/dataplane.ts';
 
-/** What made a change live: commands, or the worker that a reload (or, where there was none, a start) brought. */
+/** What made a change live: commands, or the new worker of a reload or a start. */
 export type ProgrammingPath = 'runtime' | 'reload';
 
 export interface ProgrammingLatencyOptions {
-  /** Milliseconds since the epoch: the times of change are of other hosts. */
+  /** Milliseconds since the epoch, as the times of other hosts. */
   readonly now: () => number;
-  /** Whether HAProxy serves anything of this load balancer. */
+  /** HAProxy serves a listener of this load balancer. */
   readonly isServed: (key: string) => boolean;
   /** Once for each change. */
   readonly observe: (path: ProgrammingPath, seconds: number) => void;
 }
 
-/** Changes of one load balancer that are kept while no worker takes them; what comes then is not counted. */
-const MOST = 1_000;
+/** Of one load balancer without a new worker; later changes are not counted. */
+const MAX_WAITING_CHANGES = 1_000;
 
 export class ProgrammingLatency {
   readonly #options: ProgrammingLatencyOptions;
-  /** Key → the times of changes that only another worker brings to life. */
+  /** Key → the times of changes that only another worker makes live. */
   readonly #waiting = new Map<string, readonly number[]>();
 
   constructor(options: ProgrammingLatencyOptions) {
@@ -34,13 +34,10 @@ export class ProgrammingLatency {
     return this.#waiting.size;
   }
 
-  /**
-   * What a round of the loop planned and did. A change that asks nothing of the dataplane, because no member differs or
-   * because nothing of its Service is served, is not counted.
-   */
+  /** After a round of the loop. A change without an effect on the dataplane is not counted. */
   applied(plans: readonly Plan[], outcome: Outcome, changed: ReadonlyMap<string, Change>): void {
     const planned = new Set(plans.map(({ key }) => key));
-    // Nothing could be planned: a worker that starts does so with the desired state of that time.
+    // Without a plan: the next worker starts with the desired state.
     for (const [key, { triggers }] of changed) if (!planned.has(key)) this.#wait(key, triggers);
     for (const key of planned) this.#planned(key, outcome, changed.get(key)?.triggers ?? []);
   }
@@ -60,10 +57,10 @@ export class ProgrammingLatency {
 
   #wait(key: string, triggers: readonly number[]): void {
     if (triggers.length === 0) return;
-    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), ...triggers].slice(0, MOST));
+    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), ...triggers].slice(0, MAX_WAITING_CHANGES));
   }
 
-  /** A clock that is behind the other host's, or was set back, gives 0. */
+  /** 0 if this host's clock is behind that of the other host. */
   #observe(path: ProgrammingPath, triggers: readonly number[]): void {
     const now = this.#options.now();
     for (const trigger of triggers) this.#options.observe(path, Math.max(0, now - trigger) / 1000);

@@ -1,13 +1,14 @@
-// The operating status of every load balancer, kept so that each change costs what the load balancer costs that
-// changed, and a question about all costs nothing. Holds values only, and members by name only where one is not well,
-// unless all are OFFLINE with their listener.
+// The operating status of every load balancer, updated in slices after a change, so that reports and metrics only read
+// it. Members are kept by name only if one of them is not well.
 
+import { handleInSlices } from '../base/slice.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { OPERATING_STATUSES, type OperatingStatus } from '../model/operating-status.ts';
+import type { ChangeObserver } from './change-observers.ts';
 import { type HealthFacts, type LoadBalancerStatus, operatingStatus } from './operating-status.ts';
 
 export type StatusKind = 'load_balancer' | 'listener' | 'pool' | 'member';
-/** How many there are, by kind and status; every pair has its number, be it 0. */
+/** How many there are, by kind and status; 0 included. */
 export type StatusCounts = Readonly<Record<StatusKind, Readonly<Record<OperatingStatus, number>>>>;
 
 interface Entry {
@@ -16,12 +17,46 @@ interface Entry {
   readonly members: readonly number[];
 }
 
-/** What a member is said to be that needs no saying. */
+/** A member with one of these statuses needs no mention. */
 export const WELL: ReadonlySet<OperatingStatus> = new Set(['ONLINE', 'NO_MONITOR']);
+
+export interface HealthTrackerOptions {
+  readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
+  readonly dataplane: HealthFacts;
+  /** The operating status of these load balancers has changed. */
+  readonly onChanged: (keys: ReadonlySet<string>) => void;
+}
+
+export class HealthTracker implements ChangeObserver {
+  readonly book = new StatusBook();
+  readonly #options: HealthTrackerOptions;
+  readonly #due = new Set<string>();
+  readonly #update: () => Promise<void>;
+  #changed = new Set<string>();
+
+  constructor(options: HealthTrackerOptions) {
+    const { loadBalancers, dataplane } = options;
+    this.#options = options;
+    this.#update = handleInSlices(this.#due, (key) => {
+      if (this.book.update(key, loadBalancers.get(key), dataplane)) this.#changed.add(key);
+    });
+  }
+
+  changed(keys: ReadonlySet<string>): void {
+    for (const key of keys) this.#due.add(key);
+    if (this.#due.size > 0) void this.#update().then(() => this.#report());
+  }
+
+  #report(): void {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    if (changed.size > 0) this.#options.onChanged(changed);
+  }
+}
 
 export class StatusBook {
   readonly #entries = new Map<string, Entry>();
-  /** Keys of those that are neither ONLINE nor OFFLINE nor without a monitor. */
+  /** Keys of load balancers in ERROR or DEGRADED. */
   readonly #unwell = new Set<string>();
   readonly #counts: Record<StatusKind, Record<OperatingStatus, number>> = {
     load_balancer: none(),
@@ -30,7 +65,7 @@ export class StatusBook {
     member: none(),
   };
 
-  /** Looks at one load balancer again, undefined where it is gone. True where a status or a problem is another one. */
+  /** Reads the status of one load balancer again; undefined if it is gone. True if a status or a problem has changed. */
   update(key: string, loadBalancer: LoadBalancer | undefined, facts: HealthFacts): boolean {
     const before = this.#entries.get(key);
     const after = loadBalancer && operatingStatus(loadBalancer, facts);
@@ -51,7 +86,7 @@ export class StatusBook {
     return this.#entries.get(key)?.status;
   }
 
-  /** A value of its own as long as nobody has looked at the load balancer again. */
+  /** The same value until the load balancer is updated. */
   *all(): Generator<LoadBalancerStatus, void, void> {
     for (const { status } of this.#entries.values()) yield status;
   }
@@ -60,7 +95,7 @@ export class StatusBook {
     return this.#counts;
   }
 
-  /** Those in ERROR and DEGRADED. */
+  /** Load balancers in ERROR or DEGRADED. */
   unwell(): readonly LoadBalancerStatus[] {
     return [...this.#unwell].flatMap((key) => this.of(key) ?? []);
   }
@@ -81,7 +116,7 @@ export class StatusBook {
   }
 }
 
-/** One list for all that are the same as the one before. */
+/** Equal lists in a row are one list, to save memory. */
 function membersOf({ listeners }: LoadBalancerStatus): readonly number[] {
   const all = listeners.flatMap(({ members }) => members);
   const counts = OPERATING_STATUSES.map((word) => all.filter(({ status }) => status === word).length);
@@ -95,16 +130,16 @@ function withoutWell(status: LoadBalancerStatus): LoadBalancerStatus {
   const listeners = status.listeners.map((listener) => {
     const { members } = listener;
     const isWell = members.every((member) => WELL.has(member.status));
-    // Where HAProxy is away that is all there are.
+    // Without HAProxy all listeners are like this.
     const isOffline = listener.status === 'OFFLINE' && members.every((member) => member.status === 'OFFLINE');
-    return isWell || isOffline ? { ...listener, members: NOBODY } : listener;
+    return isWell || isOffline ? { ...listener, members: NO_MEMBERS } : listener;
   });
   return { ...status, listeners };
 }
 
-const NOBODY: readonly never[] = [];
+const NO_MEMBERS: readonly never[] = [];
 
-/** Which members there are is told elsewhere. */
+/** Changes of single members do not count. */
 function isSame(a: LoadBalancerStatus, b: LoadBalancerStatus): boolean {
   if (a.status !== b.status || a.isMonitored !== b.isMonitored || a.listeners.length !== b.listeners.length)
     return false;

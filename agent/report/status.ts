@@ -1,15 +1,18 @@
-// What the agent knows, as plain data for `status`: the whole in numbers, and all problems.
+// The state of the agent as plain data: for the command `status`, with all problems, and for the gauges of the metrics.
 // Reads the parts of the agent; changes nothing.
 
+import type { AgentState } from '../../health/metrics.ts';
 import type { AddressKeeper, AddressStatus } from '../address-keeper/address-keeper.ts';
+import type { Changes } from '../changes.ts';
 import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { DataplaneStatus } from '../dataplane/status.ts';
+import type { ApiSource } from '../kubernetes/api/api-source.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Pair, PairStatus } from '../pair/pair.ts';
 import type { VrrpAnnouncer, VrrpStatus } from '../vips/vrrp.ts';
-import type { WritingStatus } from './cluster-writers.ts';
+import type { ClusterWriters, WritingStatus } from './cluster-writers.ts';
 import { problemsOf } from './load-balancer-view.ts';
 import type { LoadBalancerStatus } from './operating-status.ts';
 import type { StatusBook, StatusCounts } from './status-book.ts';
@@ -23,23 +26,23 @@ export interface StatusSources {
   readonly operating: StatusBook;
   /** undefined if this host has no VRRP. */
   readonly announcer: VrrpAnnouncer | undefined;
-  /** undefined where this host has no peer. */
+  /** undefined if this host has no peer. */
   readonly pair: Pair | undefined;
   readonly addresses: AddressKeeper;
-  /** undefined where there is no cluster. */
+  /** undefined without a cluster. */
   readonly api: () => ApiStatus | undefined;
-  /** undefined where there is no cluster. */
+  /** undefined without a cluster. */
   readonly writing: () => WritingStatus | undefined;
-  /** Problems of the sources: files that cannot be read, objects that are given twice. */
+  /** Of the sources: unreadable files, duplicate objects. */
   readonly sourceProblems: () => readonly Problem[];
   readonly zone: () => string;
 }
 
-/** How the API server is followed. */
+/** Of the connection to the API server. */
 export interface ApiStatus {
   /** All objects have been read since the start. */
   readonly isSynced: boolean;
-  /** Why it could not be asked last, '' where it could: what it said before counts meanwhile. */
+  /** Why the last request failed, '' if it did not; the objects read before count in the meantime. */
   readonly fault: string;
 }
 
@@ -47,7 +50,7 @@ export interface AgentStatus {
   readonly version: string;
   readonly startedAt: string;
   readonly api: { readonly synced: boolean; readonly fault: string } | undefined;
-  /** Of statuses and Events of the cluster. */
+  /** Of what this agent writes to the cluster. */
   readonly writing: WritingStatus | undefined;
   readonly objects: Readonly<Record<string, number>>;
   readonly loadBalancers: number;
@@ -64,7 +67,7 @@ export interface AgentStatus {
   readonly pair: PairStatus | undefined;
   readonly addresses: AddressStatus;
   readonly problems: readonly Problem[];
-  /** '' where everything is as it should be. */
+  /** '' for none. */
   readonly fault: string;
 }
 
@@ -95,8 +98,40 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   };
 }
 
-/** Every problem that somebody has to mend. */
-export function allProblems(sources: StatusSources): readonly Problem[] {
+export interface StateSources {
+  readonly known: StatusSources;
+  readonly changes: Changes;
+  readonly sources: { readonly api: ApiSource | undefined };
+  /** undefined without a cluster. */
+  readonly writers: ClusterWriters | undefined;
+}
+
+/** For the metrics, at each scrape. */
+export function agentState({ known, changes, sources, writers }: StateSources): AgentState {
+  const { cluster, desired, dataplane, operating, announcer, pair, addresses } = known;
+  return {
+    objects: cluster.counts(),
+    loadBalancers: desired.loadBalancers.size,
+    ignoredServices: desired.ignored.size,
+    waiting: changes.waiting,
+    problems: countsByReason(allProblems(known)),
+    haproxy: dataplane.status(),
+    operating: operating.counts,
+    api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
+    vrrp: announcer?.status(),
+    pair: pair?.status(),
+    addresses: addresses.status(),
+  };
+}
+
+function countsByReason(problems: readonly Problem[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { reason } of problems) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return counts;
+}
+
+/** All problems that an operator or the author of an object has to solve. */
+function allProblems(sources: StatusSources): readonly Problem[] {
   const { desired, operating, addresses, pair, sourceProblems } = sources;
   return [
     ...sourceProblems(),

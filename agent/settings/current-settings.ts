@@ -1,4 +1,4 @@
-// The settings in force: read at the start, and again when an operator says so. Those that cannot be used change nothing.
+// The settings in force: read at the start, and again at SIGHUP. Invalid settings change nothing.
 
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../base/errors.ts';
@@ -12,7 +12,7 @@ export class CurrentSettings {
   #now: Settings;
   #translating: TranslateSettings;
 
-  /** `check` throws SETTINGS_INVALID for settings that are at odds with each other. Errors: SETTINGS_INVALID. */
+  /** `check` throws SETTINGS_INVALID for settings that contradict each other. Errors: SETTINGS_INVALID. */
   constructor(argv: readonly string[], check: (settings: Settings) => unknown) {
     this.#argv = argv;
     this.#check = check;
@@ -24,12 +24,12 @@ export class CurrentSettings {
     return this.#now;
   }
 
-  /** What translation knows of them. */
+  /** The settings that translation reads. */
   get translating(): TranslateSettings {
     return this.#translating;
   }
 
-  /** Says in the log what differs, and what of that needs a restart; false where they cannot be used. */
+  /** Logs the changes, and which of them need a restart. Returns false if the settings are invalid. */
   reread(log: Log): boolean {
     try {
       const next = this.#read();
@@ -37,20 +37,18 @@ export class CurrentSettings {
       const kept = changed
         .filter(({ needsRestart }) => needsRestart)
         .map(({ name }) => [name, this.#now[name]]);
-      const taken = { ...next, ...Object.fromEntries(kept) };
-      this.#check(taken);
-      if (changed.length === 0) log.info('Settings: nothing has changed');
+      const inForce = { ...next, ...Object.fromEntries(kept) };
+      this.#check(inForce);
+      if (changed.length === 0) log.info('The settings have not changed');
       for (const { name, from, to, needsRestart } of changed) {
-        const message = needsRestart
-          ? 'Settings: a change that needs a restart'
-          : 'Settings: a change is taken';
-        log.info(message, { setting: name, from, to });
+        const effect = needsRestart ? 'takes effect at the next restart' : 'is in effect';
+        log.info(`A changed setting ${effect}`, { setting: name, from, to });
       }
-      this.#now = taken;
-      this.#translating = translateSettings(taken);
+      this.#now = inForce;
+      this.#translating = translateSettings(inForce);
       return true;
     } catch (error) {
-      log.error('Settings: kept as they were', { error: messageOf(error) });
+      log.error('Cannot use the new settings: the old ones stay in effect', { error: messageOf(error) });
       return false;
     }
   }

@@ -1,8 +1,8 @@
-// The settings for people: the flags in `--help`, and docs/settings.md. Pure.
+// The settings in words: the flags of `--help`, and the words that the manual page and docs/settings.md share. Pure.
 
-import { allSettings, changeInWords, flagOf, groups, type Setting, variableOf } from './table.ts';
+import { allSettings, flagOf, groups, type Setting } from './table.ts';
 
-/** The part of `--help` about the flags that are settings, ends with a newline. */
+/** The flags of the settings in `--help`, ends with a newline. */
 export function settingsHelp(): string {
   const lines: string[] = [];
   for (const group of groups) {
@@ -18,50 +18,8 @@ export function settingsHelp(): string {
   }
   lines.push(
     'Each flag is also a key of the file that --config FILE names (--drain-timeout is drainTimeout)',
-    'and a variable (HEADGATE_DRAIN_TIMEOUT). Flags come before variables, variables before the file.',
+    'and a variable (HEADGATE_DRAIN_TIMEOUT). The flag has precedence, then the variable, then the file.',
   );
-  return `${lines.join('\n')}\n`;
-}
-
-/** docs/settings.md; one sentence per line. */
-export function settingsDocument(): string {
-  const lines = [
-    '# Settings',
-    '',
-    '<!-- Written by scripts/write-settings-docs.ts from agent/settings/table.ts: change the table, then `make docs`. -->',
-    '',
-    'Every setting can be given in three places, the first of which has precedence:',
-    '',
-    '1. a flag, `--drain-timeout 2m`;',
-    '2. an environment variable, `HEADGATE_DRAIN_TIMEOUT=2m`, where an empty one counts as absent;',
-    '3. a key of the YAML file that `--config FILE` or `HEADGATE_CONFIG` names, `drainTimeout: 2m`.',
-    '',
-    '```yaml',
-    'manifests: [/etc/headgate/manifests]',
-    'listen: 127.0.0.1:9180',
-    'drainTimeout: 2m',
-    'defaults:',
-    '  algorithm: least-connections',
-    '```',
-    '',
-    'An unknown key, flag or `HEADGATE_` variable is an error, and so is a value that is not allowed.',
-    'All errors are listed at once, each with its place, and the exit status is 2.',
-    'Relative paths start from the working directory, or from the directory of the file they are written in.',
-    'A switch is turned off with `--no-` before its name, or with `=false` after it.',
-    'A list or mapping is given as a flag several times (`--manifests a --manifests b`), or as a variable with separators (`HEADGATE_MANIFESTS=a:b`, `HEADGATE_DEFAULTS="algorithm=random;connection-limit=100"`).',
-    'On SIGHUP the agent reads the file again and logs what changed; where a restart is needed, it says so and goes on with the old value.',
-  ];
-  for (const group of groups) {
-    lines.push('', `## ${group}`);
-    for (const [name, setting] of allSettings()) {
-      if (setting.group !== group) continue;
-      lines.push('', `### \`${name}\``, '', ...setting.doc.split(/(?<=\.) /), '');
-      lines.push(`- Flag \`${flagExample(name, setting)}\`, variable \`${variableOf(name)}\``);
-      lines.push(`- Allowed: ${setting.kind.allowed}`);
-      lines.push(`- Default: ${defaultInWords(setting)}`);
-      lines.push(`- ${changeInWords(setting)}`);
-    }
-  }
   return `${lines.join('\n')}\n`;
 }
 
@@ -70,7 +28,7 @@ export function flagExample(name: string, { kind }: Setting<unknown>): string {
   return `--${flagOf(name)} ${kind.placeholder}${kind.separator === undefined ? '' : ' ...'}`;
 }
 
-/** The first sentence, and what a value that is none means. */
+/** The first sentence, and the one for a value of 0 or nothing. */
 function summary(doc: string): string {
   const sentences = plain(doc).split(/(?<=\.) /);
   return sentences.filter((sentence, at) => at === 0 || /^(0|Empty): /.test(sentence)).join(' ');
@@ -94,7 +52,7 @@ function defaultNote(setting: Setting<unknown>): string {
   return words === 'none' ? '' : ` (default: ${words})`;
 }
 
-/** Without Markdown's marks, and links as their text. */
+/** Removes the marks of Markdown; links become their text. */
 export function plain(markdown: string): string {
   return markdown.replaceAll('`', '').replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
 }

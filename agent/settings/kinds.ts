@@ -1,35 +1,35 @@
-// The kinds of value a setting can have: how each is read from a file, a flag or a variable, what it allows in
-// words, and how it is written again. Pure: a value that is not allowed comes back as errors, never as an exception.
+// The kinds of value that a setting can have: reading from a file, a flag or a variable, the allowed values in words, and
+// writing. Pure: an invalid value gives errors, never an exception.
 
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { parseAddress } from '../base/ip.ts';
 import * as kinds from '../translate/annotations/kinds.ts';
 
-/** What reading gives: the value as the code has it, or what is wrong, one text per fault. */
+/** The value, or one text per fault. */
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly string[] };
 
 export interface Kind<T> {
-  /** The word after the flag in `--help`; '' for a switch, which needs none. */
+  /** The word after the flag in `--help`; '' for a switch. */
   readonly placeholder: string;
-  /** Completes "is not": `a number from 1 to 100`. */
+  /** The allowed values; completes "is not": `a number from 1 to 100`. */
   readonly allowed: string;
-  /** One flag or variable may give several values: this is what separates them in a variable. */
+  /** The setting can have several values: flags that are repeated, or a variable with this separator. */
   readonly separator?: string;
   /**
-   * `raw` is what the YAML file holds, or the text of a flag or variable (a list of texts where there is a separator).
-   * Relative paths are resolved against `directory`.
+   * `raw`: the value in the YAML file, or the text of a flag or variable (a list of texts if there is a separator).
+   * `directory`: where relative paths start.
    */
   read(raw: unknown, directory: string): Reading<T>;
   /** The value as a user would write it. */
   write(value: T): string;
-  /** Joins what two sources say, the first having precedence; without it, the first replaces the second. */
+  /** Merges the values of two sources; `first` has precedence. Without it, the first replaces the second. */
   merge?(first: T, second: T): T;
-  /** What is wrong with the value once all sources are merged. */
+  /** The faults of the value after all sources are merged. */
   check?(value: T): readonly string[];
 }
 
-/** Text that matches `pattern`; `allowed` says so in words. */
+/** Text that matches `pattern`; `allowed` is the pattern in words. */
 export function text(placeholder: string, pattern: RegExp, allowed: string): Kind<string> {
   const parse = (raw: string) => (pattern.test(raw) ? raw : undefined);
   return scalar(placeholder, { words: allowed, parse, format: String });
@@ -43,19 +43,19 @@ export function toggle(): Kind<boolean> {
   return scalar('', kinds.bool);
 }
 
-/** A whole number from `least` to `most`; `unit` is for the reader (`MB`). */
-export function integer(least: number, most: number, unit = ''): Kind<number> {
-  const kind = kinds.wholeNumber(least, most);
+/** `unit` is for the documentation (`MB`). */
+export function integer(min: number, max: number, unit = ''): Kind<number> {
+  const kind = kinds.wholeNumber(min, max);
   return unit === '' ? scalar('N', kind) : scalar(unit, { ...kind, words: `${kind.words} (${unit})` });
 }
 
-/** A length of time in milliseconds. */
-export function duration(least: number, most: number): Kind<number> {
-  return scalar('DURATION', kinds.duration(least, most));
+/** In milliseconds. */
+export function duration(min: number, max: number): Kind<number> {
+  return scalar('DURATION', kinds.duration(min, max));
 }
 
-export function durationOrOff(least: number, most: number): Kind<number> {
-  return scalar('DURATION', kinds.durationOrOff(least, most));
+export function durationOrOff(min: number, max: number): Kind<number> {
+  return scalar('DURATION', kinds.durationOrOff(min, max));
 }
 
 /** An IP address and a port as `ADDR:PORT`, IPv6 in brackets. */
@@ -78,93 +78,76 @@ export function listenAddress(): Kind<ListenAddress> {
   return scalar('ADDR:PORT', { words: allowed, parse, format });
 }
 
-/** One IP address in its canonical spelling, or nothing. */
+/** An IP address in canonical form, or nothing. */
 export function address(): Kind<string> {
   const parse = (raw: string) => (raw === '' ? '' : parseAddress(raw)?.address);
   return scalar('ADDR', { words: 'an IP address, or nothing', parse, format: String });
 }
 
-// What HAProxy's and keepalived's files take without quoting; a path of ours is written into them.
+/** Safe without quotes in HAProxy's and keepalived's files, into which the agent writes its paths. */
 const SAFE_PATH = /^[A-Za-z0-9._/@%+=-]+$/;
 
-/** A directory of ours; `most` bytes at most once it is absolute. */
-export function directory(most = 4096): Kind<string> {
+/** One of the agent's own directories; `maxBytes` limits the absolute path. */
+export function directory(maxBytes = 4096): Kind<string> {
   const allowed = 'the path of a directory made of letters, digits and . _ - / @ % + =';
+  const kind = path('DIR', allowed, (raw) => SAFE_PATH.test(raw));
   return {
-    placeholder: 'DIR',
-    allowed,
+    ...kind,
     read(raw, base) {
-      if (typeof raw !== 'string' || !SAFE_PATH.test(raw)) return refuse(raw, allowed);
-      const path = resolve(base, raw);
-      const length = Buffer.byteLength(path);
-      if (length <= most) return { value: path };
-      return {
-        errors: [
-          `${shown(path)} is ${length} bytes long: at most ${most} leave room for the names of sockets in it`,
-        ],
-      };
+      const reading = kind.read(raw, base);
+      const bytes = 'value' in reading ? Buffer.byteLength(reading.value) : 0;
+      if ('errors' in reading || bytes <= maxBytes) return reading;
+      const fault = `is ${bytes} bytes long: at most ${maxBytes} leave room for the names of sockets in it`;
+      return { errors: [`${shown(reading.value)} ${fault}`] };
     },
-    write: String,
   };
 }
 
 /** A program: a name that is looked up in PATH, or a path. */
 export function program(): Kind<string> {
-  const allowed = 'the name or the path of a program';
+  const isAllowed = (raw: string) => raw !== '' && !raw.startsWith('-') && !raw.includes('\0');
+  return path('PROGRAM', 'the name or the path of a program', isAllowed, (raw) => raw.includes('/'));
+}
+
+/** A file, which need not exist yet, or nothing. */
+export function file(): Kind<string> {
+  const isAllowed = (raw: string) => !raw.includes('\0');
+  return path('FILE', 'the path of a file, or nothing', isAllowed, (raw) => raw !== '');
+}
+
+/** `isPath`: false for texts that are not resolved. */
+function path(
+  placeholder: string,
+  allowed: string,
+  isAllowed: (raw: string) => boolean,
+  isPath: (raw: string) => boolean = () => true,
+): Kind<string> {
   return {
-    placeholder: 'PROGRAM',
+    placeholder,
     allowed,
     read(raw, base) {
-      if (typeof raw !== 'string' || raw === '' || raw.startsWith('-') || raw.includes('\0'))
-        return refuse(raw, allowed);
-      return { value: raw.includes('/') ? resolve(base, raw) : raw };
+      if (typeof raw !== 'string' || !isAllowed(raw)) return refuse(raw, allowed);
+      return { value: isPath(raw) ? resolve(base, raw) : raw };
     },
     write: String,
   };
 }
 
 export function directories(): Kind<readonly string[]> {
-  const allowed = 'a list of paths of directories';
-  return {
-    placeholder: 'DIR',
-    allowed,
-    separator: ':',
-    read(raw, base) {
-      const list = typeof raw === 'string' ? [raw] : raw;
-      if (!Array.isArray(list)) return refuse(raw, allowed);
-      const wrong = list.filter((one) => typeof one !== 'string' || one === '' || one.includes('\0'));
-      if (wrong.length > 0)
-        return { errors: wrong.map((one) => `${shown(one)} is not the path of a directory`) };
-      return { value: [...new Set(list.map((one) => resolve(base, one)))] };
-    },
-    write: (list) => list.join(':'),
-  };
+  const isAllowed = (one: string) => one !== '' && !one.includes('\0');
+  return list('DIR', ':', 'the path of a directory', 'a list of paths of directories', isAllowed, resolve);
 }
 
-/** A file that need not exist yet, or nothing. */
-export function file(): Kind<string> {
-  const allowed = 'the path of a file, or nothing';
-  return {
-    placeholder: 'FILE',
-    allowed,
-    read(raw, base) {
-      if (typeof raw !== 'string' || raw.includes('\0')) return refuse(raw, allowed);
-      return { value: raw === '' ? '' : resolve(base, raw) };
-    },
-    write: String,
-  };
-}
-
-/** Namespaces, separated by commas in a flag or a variable. */
 export function names(): Kind<readonly string[]> {
-  return list('NAME', 'a list of names of namespaces', (one) =>
+  return list('NAME', ',', 'the name of a namespace', 'a list of names of namespaces', (one) =>
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(one),
   );
 }
 
-/** URLs of servers, separated by commas in a flag or a variable. */
+/** URLs of servers, without credentials. */
 export function urls(): Kind<readonly string[]> {
-  return list('URL', 'a list of URLs such as https://192.0.2.1:6443', (one) => {
+  const example = 'such as https://192.0.2.1:6443';
+  return list('URL', ',', `a URL ${example}`, `a list of URLs ${example}`, (one) => {
     const url = URL.canParse(one) ? new URL(one) : undefined;
     return (
       url !== undefined &&
@@ -175,28 +158,31 @@ export function urls(): Kind<readonly string[]> {
   });
 }
 
+/** `item` and `allowed`: an item and the whole list in words; `convert` gets the directory of relative paths. */
 function list(
   placeholder: string,
+  separator: string,
+  item: string,
   allowed: string,
   isAllowed: (one: string) => boolean,
+  convert: (directory: string, one: string) => string = (_, one) => one,
 ): Kind<readonly string[]> {
   return {
     placeholder,
     allowed,
-    separator: ',',
-    read(raw) {
-      const given = typeof raw === 'string' ? [raw] : raw;
-      if (!Array.isArray(given) || !given.every((one) => typeof one === 'string'))
-        return refuse(raw, allowed);
-      const wrong = given.filter((one) => !isAllowed(one));
-      if (wrong.length > 0) return { errors: wrong.map((one) => `${shown(one)} is not in ${allowed}`) };
-      return { value: [...new Set(given)] };
+    separator,
+    read(raw, base) {
+      const given: unknown = typeof raw === 'string' ? [raw] : raw;
+      if (!Array.isArray(given)) return refuse(raw, allowed);
+      const invalid = given.filter((one) => typeof one !== 'string' || !isAllowed(one));
+      if (invalid.length > 0) return { errors: invalid.map((one) => `${shown(one)} is not ${item}`) };
+      return { value: [...new Set(given.map((one) => convert(base, one)))] };
     },
-    write: (value) => value.join(','),
+    write: (value) => value.join(separator),
   };
 }
 
-/** Names with a text each. Sources are merged name by name; `check` says what is wrong with all of them together. */
+/** A mapping from names to texts. Sources are merged name by name, then `check` gives the faults. */
 export function entries(
   allowed: string,
   check: (record: Readonly<Record<string, string>>) => readonly string[],
@@ -222,12 +208,12 @@ export function entries(
   };
 }
 
-/** `"abc" is not a number`: the one mould for a value that is not allowed. */
+/** The message for an invalid value: `"abc" is not a number`. */
 function refuse(raw: unknown, allowed: string): { errors: readonly string[] } {
   return { errors: [`${shown(raw)} is not ${allowed}`] };
 }
 
-/** A value as the error shows it: JSON, cut where it is long. */
+/** A value in an error message: JSON, shortened if it is long. */
 export function shown(raw: unknown): string {
   const written = JSON.stringify(raw) ?? String(raw);
   return written.length <= 200 ? written : `${written.slice(0, 200)}…`;
@@ -238,7 +224,7 @@ function scalar<T>(placeholder: string, kind: Pick<kinds.Kind<T>, 'words' | 'par
     placeholder,
     allowed: kind.words,
     read(raw) {
-      // YAML makes numbers and truth values of bare words: take them for the text they were written as.
+      // YAML reads some words as numbers or booleans.
       const bare = typeof raw === 'string' || typeof raw === 'number' || typeof raw === 'boolean';
       const value = bare ? kind.parse(String(raw)) : undefined;
       return value === undefined ? refuse(raw, kind.words) : { value };

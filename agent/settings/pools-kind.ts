@@ -1,4 +1,4 @@
-// The kind of the setting `pools`: a list of address pools in YAML, as the settings file has it or as one text. Pure.
+// The kind of the setting `pools`: a list of address pools, in the settings file or as YAML text in a flag or variable. Pure.
 
 import { type AddressPool, readPools } from '../addresses/read-pools.ts';
 import { rangeText } from '../base/ip-range.ts';
@@ -26,7 +26,7 @@ function fromText(text: string): Reading<unknown> {
   return { value: documents[0]?.value };
 }
 
-/** What is as it is by default is left out. */
+/** Without the fields that have their default. */
 function written(pool: AddressPool): object {
   const { name, blocks, priority, auto, draining, shareAcrossNamespaces, namespaces, selector } = pool;
   const serviceSelector = selected(selector);

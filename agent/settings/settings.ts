@@ -1,6 +1,5 @@
-// Reads the settings: flags before variables before the file before defaults, and says everything that is wrong
-// at once, each with its place. Also what differs between two readings, for SIGHUP.
-// Pure but for `readFile`.
+// Reads the settings: flags have precedence over variables, variables over the file, the file over defaults. Reports all
+// faults together, each with its place. Compares two readings for SIGHUP. Pure except for `readFile`.
 
 import { HeadgateError } from '../base/errors.ts';
 import { type Reading, shown } from './kinds.ts';
@@ -18,25 +17,25 @@ export { readCommandLine } from './sources.ts';
 export type { SettingName, Settings } from './table.ts';
 
 export interface SettingsInput {
-  /** What follows the command: `['--config', 'FILE', ...]`. */
+  /** The words after the command: `['--config', 'FILE', ...]`. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string;
-  /** Flags of the command itself, which are no settings. */
+  /** The command's own flags, which are not settings. */
   readonly ownFlags?: OwnFlags;
   readonly uid?: number;
-  /** What relative paths of flags and variables start from. */
+  /** Where relative paths of flags and variables start. */
   readonly cwd?: string;
 }
 
-/** Why an agent with these settings has nothing to serve, '' where a source is set. */
+/** The reason why an agent with these settings has nothing to serve; '' if a source is set. */
 export function nothingToServe({ manifests, kubeconfig, inCluster }: Settings): string {
   if (manifests.length > 0 || kubeconfig !== '' || inCluster) return '';
   return 'There is nothing to serve: set "manifests", "kubeconfig" or "inCluster"';
 }
 
 /**
- * The settings in force, for a command that takes flags only.
+ * For a command without positional arguments.
  * Throws SETTINGS_INVALID with one line per fault: its place, the value, what is allowed.
  */
 export function readSettings(input: SettingsInput): Settings {
@@ -51,10 +50,10 @@ export function readSettings(input: SettingsInput): Settings {
 
   const settings: Record<string, unknown> = {};
   for (const [name, setting] of allSettings()) {
-    const said = given.filter((one) => one.name === name);
+    const ofSetting = given.filter((one) => one.name === name);
     const byDefault = typeof setting.default === 'function' ? setting.default(host) : setting.default;
-    if (said.length === 0) said.push({ name, raw: byDefault, place: `The default of ${name}` });
-    const reading = readOne(setting, said, cwd);
+    if (ofSetting.length === 0) ofSetting.push({ name, raw: byDefault, place: `The default of ${name}` });
+    const reading = readOne(setting, ofSetting, cwd);
     if ('value' in reading) settings[name] = reading.value;
     else errors.push(...reading.errors);
   }
@@ -62,11 +61,11 @@ export function readSettings(input: SettingsInput): Settings {
   return settings as Settings;
 }
 
-/** What the sources say of one setting, in order of precedence; each of them must be allowed, used or not. */
-function readOne({ kind }: Setting<unknown>, said: readonly Given[], cwd: string): Reading<unknown> {
+/** The value of one setting from its sources in order of precedence; all of them must be valid, also unused ones. */
+function readOne({ kind }: Setting<unknown>, given: readonly Given[], cwd: string): Reading<unknown> {
   const values: unknown[] = [];
   const errors: string[] = [];
-  for (const { raw, place, directory = cwd } of said) {
+  for (const { raw, place, directory = cwd } of given) {
     const reading = kind.read(raw, directory);
     if ('value' in reading) values.push(reading.value);
     else errors.push(...reading.errors.map((error) => `${place}: ${error}`));
@@ -76,7 +75,7 @@ function readOne({ kind }: Setting<unknown>, said: readonly Given[], cwd: string
     kind.merge === undefined ? first : kind.merge(first, second),
   );
   const faults = kind.check?.(value) ?? [];
-  const places = said.map(({ place }) => place).join(' and ');
+  const places = given.map(({ place }) => place).join(' and ');
   return faults.length === 0 ? { value } : { errors: faults.map((fault) => `${places}: ${fault}`) };
 }
 
@@ -88,7 +87,7 @@ export interface SettingChange {
   readonly needsRestart: boolean;
 }
 
-/** What differs between two readings, in the order of the table. */
+/** In the order of the table. */
 export function diffSettings(old: Settings, now: Settings): SettingChange[] {
   const changes: SettingChange[] = [];
   for (const [name, setting] of allSettings()) {

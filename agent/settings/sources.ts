@@ -1,6 +1,5 @@
-// The three places settings come from: the command line, the environment, the settings file.
-// Each gives values as they were written and the place to name in an error; only names are judged here.
-// Pure but for `readFile`.
+// Reads the three sources of settings: the command line, the environment and the settings file. Each gives the unparsed
+// values with their places for error messages; only names are checked here. Pure except for `readFile`.
 
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -10,13 +9,13 @@ import { parseYamlDocuments } from '../base/yaml.ts';
 import { shown } from './kinds.ts';
 import { allSettings, flagOf, isSettingName, type SettingName, settingsTable, variableOf } from './table.ts';
 
-/** One value that a source gives for a setting. */
+/** The value of a setting in one source. */
 export interface Given {
   readonly name: SettingName;
   readonly raw: unknown;
-  /** Where the user finds it: `--drain-timeout`, `HEADGATE_DRAIN_TIMEOUT`, `/etc/headgate.yaml: drainTimeout`. */
+  /** For error messages: `--drain-timeout`, `HEADGATE_DRAIN_TIMEOUT`, `/etc/headgate.yaml: drainTimeout`. */
   readonly place: string;
-  /** What relative paths start from, where that is not the working directory. */
+  /** The folder in which relative paths start, if that is not the working directory. */
   readonly directory?: string;
 }
 
@@ -27,18 +26,17 @@ export interface Source {
 
 type FlagKind = 'switch' | 'value';
 
-/** The flags a command has besides the settings, by name without dashes. */
+/** The command's own flags by name, without dashes. */
 export type OwnFlags = Readonly<Record<string, FlagKind>>;
 
 export interface CommandLine extends Source {
   /** The settings file. */
   readonly config: string | undefined;
-  /** Values of the command's own flags; a switch is a boolean. */
+  /** The values of the command's own flags; a switch is a boolean. */
   readonly own: Readonly<Record<string, string | boolean | undefined>>;
   readonly positionals: readonly string[];
 }
 
-/** What the command line says of the settings and of the command's own flags. */
 export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}): CommandLine {
   const kinds = new Map<string, FlagKind>(Object.entries({ config: 'value', ...ownFlags }));
   const names = new Map<string, SettingName>();
@@ -55,7 +53,7 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
   for (const token of tokensOf(argv, kinds)) {
     if (token.kind === 'option-terminator') continue;
     if (token.kind === 'positional') {
-      // What follows an unknown flag is most likely its value.
+      // The word after an unknown flag is most likely its value.
       if (token.index !== afterUnknown) positionals.push(token.value);
       continue;
     }
@@ -85,7 +83,7 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
 
 type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number];
 
-/** Where a value looks like a flag it is one, and the value was forgotten; `--zone=--x` says it is meant. */
+/** A value that looks like a flag is read as a flag, and the value as missing; `--zone=--x` is a value. */
 function* tokensOf(
   argv: readonly string[],
   kinds: ReadonlyMap<string, FlagKind>,
@@ -106,14 +104,14 @@ function* tokensOf(
   }
 }
 
-// A Service named headgate puts these into the environment of every pod of its namespace:
+// Kubernetes sets these variables for a Service named headgate in every pod of its namespace:
 // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 const SERVICE_LINK =
   /_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
 const PREFIX = 'HEADGATE_';
 
-/** What the `HEADGATE_` variables say; an empty one counts as absent. */
+/** The `HEADGATE_` variables; an empty one counts as absent. */
 export function readVariables(
   env: Readonly<Record<string, string | undefined>>,
 ): Source & { readonly config: string | undefined } {
@@ -124,7 +122,7 @@ export function readVariables(
   let config: string | undefined;
   for (const [variable, value] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || value === undefined || value === '') continue;
-    // Such a Service may be called headgate-pair, and the variable as a setting.
+    // The variable of a Service such as headgate-pair can have the name of a setting.
     if (SERVICE_LINK.test(variable) && /^(?:tcp|udp|sctp):\/\//.test(value)) continue;
     const name = names.get(variable);
     if (name === undefined) {
@@ -141,7 +139,7 @@ export function readVariables(
   return { given, errors, config };
 }
 
-/** What the settings file says; a key without a value counts as absent. */
+/** The settings file; a key without a value counts as absent. */
 export function readSettingsFile(
   path: string | undefined,
   readFile: (path: string) => string,
@@ -158,7 +156,9 @@ export function readSettingsFile(
   const { documents, errors: faults } = parseYamlDocuments(content);
   const errors = faults.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`);
   if (documents.length > 1) {
-    errors.push(`${path}:${documents[1]?.line}: A second document begins, the settings must be in one`);
+    errors.push(
+      `${path}:${documents[1]?.line}: A second document begins here: the settings must be one document`,
+    );
   }
   const settings = documents[0]?.value ?? {};
   if (typeof settings !== 'object' || Array.isArray(settings)) {
@@ -174,7 +174,7 @@ export function readSettingsFile(
   return { given, errors };
 }
 
-/** `prefix` is what all names of this source begin with: it makes no two of them alike. */
+/** `prefix`: the beginning of all names of this source, which does not count for the nearest name. */
 function unknown(
   what: string,
   place: string,

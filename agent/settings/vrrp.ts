@@ -1,44 +1,36 @@
-// The setting `vrrp`: a mapping in the file, the same as YAML text in a flag or a variable. Pure.
+// The kind of the setting `vrrp`: a mapping in the settings file, or YAML text in a flag or variable. Pure.
 
 import { familyOf, parseAddress } from '../base/ip.ts';
 import { nearestHint } from '../base/nearest.ts';
-import { isMapping, listOf, object, textReader, textRule, wholeNumber } from '../base/validate.ts';
-import { faultsOf } from '../base/validation-fault.ts';
+import {
+  faultsOf,
+  isMapping,
+  listOf,
+  object,
+  textReader,
+  textRule,
+  type Valid,
+  wholeNumber,
+} from '../base/validate.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { duration as durationKind, SECOND } from '../translate/annotations/kinds.ts';
 import type { Kind, Reading } from './kinds.ts';
 
-/** As of agent/vips/keepalived/vrrp.ts. */
-export interface VrrpSetting {
-  readonly interface: string;
-  readonly address: string;
-  readonly peers: readonly string[];
-  /** Milliseconds. */
-  readonly advertInterval: number;
-  readonly instances: readonly VrrpInstanceSetting[];
-}
-
-export interface VrrpInstanceSetting {
-  readonly virtualRouterId: number;
-  readonly priority: number;
-  readonly anchors: readonly string[];
-}
-
 const ALLOWED =
-  'a mapping with interface, address, peers, virtualRouterId and anchors, and where wanted priority and advertInterval; or nothing';
+  'a mapping with interface, address, peers, virtualRouterId, anchors and optional priority and advertInterval; or nothing';
 const INSTANCE_KEYS = ['virtualRouterId', 'priority', 'anchors'];
 const KEYS = ['interface', 'address', 'peers', 'advertInterval', 'instances', ...INSTANCE_KEYS];
 
-/** Ten seconds without a host would be too much for anyone; less than 100 ms is too little for a busy virtual machine. */
+/** A failover after more than ten seconds is too late; a busy virtual machine cannot keep less than 100 ms. */
 const INTERVAL = durationKind(100, 10 * SECOND);
-/** Where only the standing of the hosts shall count. */
-const PRIORITY = 200;
+/** Equal on both hosts, so that only reasons that lower a host decide. */
+const DEFAULT_PRIORITY = 200;
 
 const address = textReader((text) => parseAddress(text)?.address, 'is not an IP address');
 const instanceRules = object({
   virtualRouterId: wholeNumber(1, 255),
-  // The steps by which a host is lowered are larger than this span, so that they count more than any priority.
-  priority: wholeNumber(200, 250).default(PRIORITY),
+  // A reason that lowers a host subtracts more than this range, so that it outweighs any difference of priorities.
+  priority: wholeNumber(200, 250).default(DEFAULT_PRIORITY),
   anchors: listOf(address),
 });
 const rules = object({
@@ -54,6 +46,9 @@ const rules = object({
   ).default(200),
   instances: listOf(instanceRules),
 });
+
+/** Durations in milliseconds. */
+export type VrrpSetting = Valid<typeof rules>;
 
 /** undefined: no VRRP. */
 export function vrrp(): Kind<VrrpSetting | undefined> {
@@ -72,7 +67,7 @@ function read(raw: unknown): Reading<VrrpSetting | undefined> {
   const isOne = given.instances === undefined;
   const { virtualRouterId, priority, anchors, ...common } = given;
   if (!isOne && INSTANCE_KEYS.some((key) => given[key] !== undefined))
-    return { errors: [`${INSTANCE_KEYS.join(', ')} stand in each of the instances, or beside none`] };
+    return { errors: [`${INSTANCE_KEYS.join(', ')} are keys of each instance if there are instances`] };
   const whole = isOne ? { ...common, instances: [defined({ virtualRouterId, priority, anchors })] } : given;
   const parsed = rules.judge(whole);
   if (!parsed.success) {
@@ -107,27 +102,31 @@ function defined(mapping: Readonly<Record<string, unknown>>): Readonly<Record<st
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => value !== undefined));
 }
 
-/** What is wrong with values that are each allowed. */
+/** The faults of values that are valid one by one. */
 function conflicts({ address: own, peers, instances }: VrrpSetting): readonly string[] {
   const faults: string[] = [];
   const family = familyOf(own);
-  if (peers.length === 0) faults.push('peers: An instance without another host needs no VRRP');
+  if (peers.length === 0) faults.push('peers: VRRP needs at least one other host');
   if (peers.includes(own)) faults.push(`peers: "${own}" is this host's own address`);
   for (const peer of peers)
     if (familyOf(peer) !== family) faults.push(`peers: "${peer}" is not of the family of address "${own}"`);
-  if (instances.length === 0 || instances.length > 8) faults.push('instances: There must be 1 to 8 of them');
+  if (instances.length === 0 || instances.length > 8) faults.push('instances: 1 to 8 instances are allowed');
   for (const { virtualRouterId, anchors } of instances) {
     const families = anchors.map(familyOf);
     if (families[0] !== family)
-      faults.push(`anchors: The first one of ${virtualRouterId} must be of the family of address "${own}"`);
+      faults.push(
+        `anchors: The first anchor of ${virtualRouterId} must be of the family of address "${own}"`,
+      );
     if (new Set(families).size < families.length)
-      faults.push(`anchors: ${virtualRouterId} has two of one family, it needs one of each at most`);
+      faults.push(
+        `anchors: ${virtualRouterId} has two anchors of one family: at most one of each is allowed`,
+      );
   }
   const ids = instances.map(({ virtualRouterId }) => virtualRouterId);
   if (new Set(ids).size < ids.length) faults.push(`virtualRouterId: ${ids.join(', ')} are not all different`);
   const all = [own, ...peers, ...instances.flatMap(({ anchors }) => anchors)];
   const twice = all.find((one, at) => all.indexOf(one) < at);
-  if (faults.length === 0 && twice !== undefined) faults.push(`"${twice}" stands in two places`);
+  if (faults.length === 0 && twice !== undefined) faults.push(`"${twice}" is used twice`);
   return faults;
 }
 

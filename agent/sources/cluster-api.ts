@@ -1,4 +1,4 @@
-// The cluster's API server, where the settings name one: the client, and the source of objects.
+// The API server of the settings: its client, and its source of objects.
 
 import { join } from 'node:path';
 import type { ClaimHome } from '../address-keeper/kept-claims.ts';
@@ -8,17 +8,16 @@ import type { Log } from '../host/log.ts';
 import type { CredentialsPlace } from '../kubernetes/access/credentials.ts';
 import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
-import type { ReflectorObserver } from '../kubernetes/api/reflector.ts';
+import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** What the API source counts. */
 export interface ApiMetrics {
   apiEvent(kind: string, type: string): void;
   apiList(kind: string, reason: string): void;
   apiWatchEnded(kind: string, reason: string): void;
 }
 
-/** undefined where the settings name no cluster. Errors: SETTINGS_INVALID where they name two. */
+/** undefined if the settings name no cluster. Errors: SETTINGS_INVALID if they name two. */
 export function apiClient(settings: Settings): ApiClient | undefined {
   const credentials = placeOf(settings);
   return credentials && new ApiClient({ credentials, servers: settings.apiServers, version });
@@ -39,17 +38,19 @@ export function apiSource(
     snapshotPath: join(stateDir, 'api', 'objects.json'),
     ...on,
     onFailure: (error) =>
-      log.warn('The snapshot of the API server has a fault, traffic goes on', { error: messageOf(error) }),
+      log.warn('The snapshot of the API server has a fault; traffic is not affected', {
+        error: messageOf(error),
+      }),
     observer: observerOf(metrics, log),
   });
 }
 
-/** Where claims on addresses belong; undefined for `api` means that there is no cluster. */
+/** Where AddressClaims are stored. `api`: undefined if there is no cluster. */
 export function claimHome(api: ApiSource | undefined): ClaimHome {
   if (api === undefined) return 'file';
   if (!api.isSynced) return 'unknown';
   const lacks = [api.lackOf('AddressClaim'), api.lackOf('AddressPool')];
-  // Somebody else may have given addresses that this agent may not see.
+  // Another agent may have given addresses that this agent cannot see.
   if (lacks.includes('forbidden')) return 'unknown';
   return lacks[0] === 'unknown' ? 'file' : 'cluster';
 }
@@ -80,12 +81,15 @@ function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
       log.debug('A watch has ended', { kind, reason: end });
     },
     onDoubt: (kind, missing, of) =>
-      log.warn('Most objects are missing from a list: they count until another one confirms it', {
+      log.warn('A list lacks most objects: they count until a second list confirms the loss', {
         kind,
         missing,
         of,
       }),
     onFailure: (kind, error) =>
-      log.warn('The API server cannot be asked; traffic goes on', { kind, error: messageOf(error) }),
+      log.warn('Cannot read from the API server; traffic is not affected', {
+        kind,
+        error: messageOf(error),
+      }),
   };
 }

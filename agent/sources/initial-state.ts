@@ -1,5 +1,5 @@
-// Translates the desired state that the agent starts with: everything that was read, at once. If nothing says what to
-// serve, it waits: what HAProxy serves already must not be taken away because of that.
+// Translates the desired state that the agent starts with. Without any source of it, it waits: listeners that HAProxy
+// serves already must stay.
 
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import type { Changes } from '../changes.ts';
@@ -15,15 +15,15 @@ export interface InitialStateOptions {
   readonly translators: Translators;
   readonly addresses: Pick<AddressKeeper, 'assign'>;
   readonly sources: Pick<Sources, 'api' | 'areTranslated'>;
-  /** What the sources have been read by. */
+  /** As returned by `Sources.start()`. */
   readonly readBy: Awaited<ReturnType<Sources['start']>>;
   readonly dataplane: Pick<Dataplane, 'runningListeners'>;
-  /** Resolves when the agent is to end. */
+  /** Resolves when the agent has to stop. */
   readonly stopping: Promise<unknown>;
   readonly log: Log;
 }
 
-/** False if the agent ends before any source said what to serve: the dataplane must be left as it is then. */
+/** False if the agent stops before there is a desired state: the dataplane must stay as it is then. */
 export async function translateInitialState(options: InitialStateOptions): Promise<boolean> {
   const { desired, sources, readBy, dataplane, stopping, log } = options;
   translateAll(options);

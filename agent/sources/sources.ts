@@ -1,5 +1,5 @@
-// Where objects come from: the cluster's API server, where the settings name one, and folders of manifests. What changes
-// there goes into the store of objects, and marks the load balancers that it concerns.
+// The sources of objects: the cluster's API server, if the settings name one, and folders of manifests. Their changes go
+// into the store of objects, and mark the load balancers that they concern.
 
 import { join } from 'node:path';
 import type { Metrics } from '../../health/metrics.ts';
@@ -21,7 +21,7 @@ import { apiSource, claimHome } from './cluster-api.ts';
 
 export interface SourcesOptions {
   readonly settings: Settings;
-  /** undefined where the settings name no cluster. */
+  /** undefined if the settings name no cluster. */
   readonly client: ApiClient | undefined;
   readonly cluster: Cluster;
   readonly desired: Pick<DesiredState, 'dependents'>;
@@ -31,7 +31,7 @@ export interface SourcesOptions {
   readonly log: Log;
 }
 
-/** What besides the store hears of changes. */
+/** The receivers of changes besides the store. */
 export interface SourceReceivers {
   readonly addresses: Pick<AddressKeeper, 'take' | 'cannotRead'>;
   /** The API has shown this Service. */
@@ -51,29 +51,29 @@ export class Sources {
     const onService = (key: string): void => this.#receivers?.onService(key);
     this.#options = options;
     this.api =
-      client && apiSource(client, settings, { onChange: this.#taker('api'), onService }, metrics.api, log);
+      client && apiSource(client, settings, { onChange: this.#receiver('api'), onService }, metrics.api, log);
     this.#manifests = new ManifestSource({
       directories: settings.manifests,
       snapshotDirectory: join(settings.stateDir, 'manifests'),
-      onChange: this.#taker('manifests'),
+      onChange: this.#receiver('manifests'),
       onFailure: (error) =>
-        log.warn('The manifests have a fault, traffic goes on', { error: messageOf(error) }),
+        log.warn('The manifests have a fault; traffic is not affected', { error: messageOf(error) }),
     });
   }
 
-  /** Files that cannot be read, objects that are given twice. */
+  /** Unreadable files and objects, duplicate objects. */
   get problems(): readonly Problem[] {
     return [...this.#problems.values()].flat();
   }
 
-  /** Whether what is desired comes from the sources as they are now. */
+  /** The state of the objects from which the desired state comes. */
   get objects(): ObjectsState {
     return this.#objects;
   }
 
   /**
-   * Resolves once everything is in the cluster that can be had at the start, with what the API server's objects come
-   * from. What the folders hold is served even where no API server can be reached, which may be behind it.
+   * Resolves when all objects that are available at the start are in the store, with the origin of the API server's
+   * objects. Manifests are served even if no API server can be reached.
    */
   async start(receivers: SourceReceivers): Promise<ReadyBy | undefined> {
     const { settings, log } = this.#options;
@@ -85,7 +85,7 @@ export class Sources {
     return this.api?.ready;
   }
 
-  /** What was read at the start is what is desired now. */
+  /** The objects of the start are translated. */
   areTranslated(): void {
     this.#objects = this.api === undefined ? 'live' : 'kept';
     void this.api?.synced.then(() => {
@@ -93,7 +93,7 @@ export class Sources {
     });
   }
 
-  /** Where claims on addresses belong. */
+  /** Where AddressClaims are stored. */
   claimHome(): ClaimHome {
     return claimHome(this.api);
   }
@@ -103,17 +103,17 @@ export class Sources {
     await this.api?.close();
   }
 
-  #taker(source: ObjectSource): (change: ObjectsChange) => void {
+  #receiver(source: ObjectSource): (change: ObjectsChange) => void {
     const { cluster, desired, changes, problemLog, metrics } = this.#options;
     return (change) => {
       metrics.loop.eventReceived(source);
-      // The same list as before for nearly every change: the problems of many objects cost a good one nothing.
+      // A source reports the same list unless a problem has changed.
       const { problems } = change;
-      const isNews = problems !== this.#problems.get(source);
+      const areChanged = problems !== this.#problems.get(source);
       this.#problems.set(source, problems);
-      if (isNews) problemLog.report(source, problems);
+      if (areChanged) problemLog.report(source, problems);
       const { services, dependencies, ...ofAddresses } = cluster.apply(change, source);
-      if (isNews && source === 'api') this.#receivers?.addresses.cannotRead(problems);
+      if (areChanged && source === 'api') this.#receivers?.addresses.cannotRead(problems);
       this.#receivers?.addresses.take(ofAddresses);
       const owners = new Set([...services, ...desired.dependents.of(dependencies)]);
       changes.add(owners, performance.now(), change.triggerTime);

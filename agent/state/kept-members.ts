@@ -1,6 +1,5 @@
-// The members of pools with `when-empty: keep-last`, on disk as well: an agent that starts while none of them is ready
-// continues with them, as the one before it did.
-// Owns its file; a file that cannot be read or written costs nothing but that.
+// Keeps the members of pools with `when-empty: keep-last` on disk, so that an agent that starts while none of them is ready
+// continues with them. Owns the file; without a readable file the pools only start empty.
 
 import { join } from 'node:path';
 import { BackgroundWrite } from '../base/background-write.ts';
@@ -11,9 +10,9 @@ import type { Log } from '../host/log.ts';
 import { RecordLog } from '../host/record-log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
-import { membersAgain } from '../translate/service/members.ts';
+import { namedMembers } from '../translate/service/members.ts';
 
-/** Of each Service, by its key. */
+/** The record of a Service. */
 const poolsSchema = listOf(
   object({
     listener: string(),
@@ -29,12 +28,12 @@ const poolsSchema = listOf(
   }),
 );
 
-/** Changes of so long are written together. */
+/** Changes within this time are written together. */
 const DELAY_MS = 1_000;
 const RETRY_DELAY_MS = 30_000;
 /** Writing takes at most an eleventh of the time. */
 const REST = 10;
-/** After which what is known has long been translated. */
+/** After all objects are read, for their translation. */
 const TRANSLATED_MS = 60_000;
 
 export interface KeptMembersOptions {
@@ -47,9 +46,9 @@ export class KeptMembers {
   readonly #options: KeptMembersOptions;
   readonly #file: RecordLog;
   readonly #writing: BackgroundWrite;
-  /** Service → its pools as JSON. */
+  /** Key of the Service → its pools as JSON. */
   readonly #kept = new Map<string, string>();
-  /** Services whose record is to be written. */
+  /** Keys of Services whose record is not written yet. */
   readonly #changed = new Set<string>();
 
   constructor(options: KeptMembersOptions) {
@@ -64,7 +63,7 @@ export class KeptMembers {
     });
   }
 
-  /** Takes what the agent before this one has kept; before anything is translated. */
+  /** Reads the members that the agent before this one has kept; before any translation. */
   read(): void {
     const { desired, log } = this.#options;
     for (const [service, value] of this.#file.values()) {
@@ -88,7 +87,7 @@ export class KeptMembers {
     for (const key of keys) {
       const loadBalancer = desired.loadBalancers.get(key);
       const remembered = desired.remembered.get(key);
-      // Without an address yet it has no pools.
+      // A load balancer without an address has no pools yet.
       const pools = loadBalancer?.listeners.length === 0 ? remembered : poolsOf(loadBalancer);
       if (pools !== remembered) desired.remembered.delete(key);
       const json = pools && jsonOf(pools);
@@ -100,12 +99,12 @@ export class KeptMembers {
     if (this.#changed.size > 0) this.#writing.soon();
   }
 
-  /** All objects are known: soon nothing counts of Services that went while no agent ran. */
+  /** All objects are read: soon after, Services that disappeared while no agent ran are forgotten. */
   allKnown(): void {
     setTimeout(() => this.#options.desired.remembered.clear(), TRANSLATED_MS).unref();
   }
 
-  /** Resolves when all is written. */
+  /** Resolves after the last write. */
   async close(): Promise<void> {
     await this.#writing.close();
   }
@@ -122,7 +121,7 @@ export class KeptMembers {
   }
 }
 
-/** undefined where no pool of it keeps its members. */
+/** undefined if none of its pools keeps its members. */
 function poolsOf(loadBalancer: LoadBalancer | undefined): ReadonlyMap<string, readonly Member[]> | undefined {
   const kept = loadBalancer?.listeners.filter(
     ({ pool }) => pool.whenEmpty === 'keep-last' && pool.members.length > 0,
@@ -130,7 +129,7 @@ function poolsOf(loadBalancer: LoadBalancer | undefined): ReadonlyMap<string, re
   return kept?.length ? new Map(kept.map(({ name, pool }) => [name, pool.members])) : undefined;
 }
 
-/** What follows from the rest is left out. */
+/** Without fields that follow from others. */
 function jsonOf(pools: ReadonlyMap<string, readonly Member[]>): string {
   const written = [...pools].map(([listener, members]) => ({
     listener,
@@ -140,5 +139,5 @@ function jsonOf(pools: ReadonlyMap<string, readonly Member[]>): string {
 }
 
 function membersOf({ members }: Valid<typeof poolsSchema>[number]): readonly Member[] {
-  return membersAgain(members.map(({ address, ...own }) => ({ ...own, address: address.address })));
+  return namedMembers(members.map(({ address, ...own }) => ({ ...own, address: address.address })));
 }

@@ -1,4 +1,4 @@
-// The settings that translation reads, and the defaults of annotations among them.
+// The settings that translation reads, with the defaults for annotations.
 
 import { type AnnotationValues, readAnnotationDefaults } from './annotations/annotations.ts';
 
@@ -12,11 +12,10 @@ export interface OwnershipSettings {
 export interface TranslateSettings extends OwnershipSettings {
   readonly members: 'pods' | 'nodes';
   readonly zone: string;
-  /** What an annotation that is not there means. */
+  /** The values of annotations that a Service does not have. */
   readonly annotationDefaults: AnnotationValues;
 }
 
-/** From the settings of the same names. */
 export function translateSettings(
   settings: OwnershipSettings &
     Pick<TranslateSettings, 'members' | 'zone'> & { readonly defaults: Readonly<Record<string, string>> },

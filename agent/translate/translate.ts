@@ -1,15 +1,36 @@
-// From objects to the desired state: brings the load balancers of changed owners up to date, and those of the owners
-// that gain or lose a port by it. Changes the desired state and nothing else: no clock, no socket, no file.
+// Updates the desired state from objects: translates the changed owners, and the owners that gain or lose a port by that.
+// One translator for each kind of owner makes the load balancers. Changes the desired state only.
 
 import { sameValue } from '../base/same-value.ts';
-import type { DesiredState } from '../model/desired-state.ts';
-import type { OwnerKey } from '../model/load-balancer.ts';
+import type { Dependency, DesiredState } from '../model/desired-state.ts';
+import type { Ignored, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
 import { type OwnerKind, ownerOf } from '../model/names.ts';
-import type { Translation, Translator } from './translator.ts';
+import type { PortRequest } from '../model/port-owners.ts';
+
+/** Pure: reads the store of objects and the settings. */
+export interface Translator {
+  /** Called before any owner is translated, because owners compete for ports. */
+  ports(key: OwnerKey): RequestedPorts;
+  /** `before`: the load balancer that this owner has now. */
+  translate(key: OwnerKey, before: LoadBalancer | undefined): Translation;
+}
+
+export interface RequestedPorts {
+  /** When the owner was created, milliseconds since the epoch; Infinity if unknown. */
+  readonly created: number;
+  readonly ports: readonly PortRequest[];
+}
+
+export interface Translation {
+  /** undefined if the owner does not exist. */
+  readonly result: LoadBalancer | Ignored | undefined;
+  /** The objects that were read: a change of one of them makes the owner dirty. */
+  readonly reads: readonly Dependency[];
+}
 
 export type Translators = Readonly<Partial<Record<OwnerKind, Translator>>>;
 
-/** Returns the keys whose load balancer changed. */
+/** Returns the keys of the load balancers that changed. */
 export function translateChanged(
   desired: DesiredState,
   translators: Translators,
@@ -36,7 +57,7 @@ function translatorOf(key: OwnerKey, translators: Translators): Translator {
   return translator;
 }
 
-/** True if the load balancer is another value than before. */
+/** True if the load balancer has changed. */
 function put(desired: DesiredState, key: OwnerKey, { result, reads }: Translation): boolean {
   desired.dependents.set(key, reads);
   if (result?.kind === 'Ignored') desired.ignored.set(key, result);

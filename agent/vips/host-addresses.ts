@@ -1,4 +1,4 @@
-// The addresses that this host has on its interfaces, and the removal of those that a keepalived has left there.
+// Lists and removes addresses of this host's interfaces.
 
 import { unlink, writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../base/errors.ts';
@@ -31,7 +31,7 @@ export async function hostAddresses(netns: string): Promise<readonly HostAddress
   return parseAddresses(stdout);
 }
 
-/** From `ip -j address show`, without what a planned failover has lent this host for a while. */
+/** From `ip -j address show`, without the addresses on `lo` that a planned failover sets for a limited time. */
 export function parseAddresses(json: string): readonly HostAddress[] {
   const found: HostAddress[] = [];
   for (const { ifname = '', addr_info = [] } of shown.parse(JSON.parse(json))) {
@@ -44,14 +44,14 @@ export function parseAddresses(json: string): readonly HostAddress[] {
   return found;
 }
 
-/** Whether it is one that keepalived may have put there: nothing but the address itself. */
+/** True if keepalived may have put the address there: its prefix covers the address alone. */
 export function isSingle({ address, prefix }: HostAddress): boolean {
   return prefix === (address.includes(':') ? 128 : 32);
 }
 
 /**
- * Takes them away, all in one go; one that is gone already is no fault. `scratch` is a file that is written for it.
- * Errors: COMMAND_FAILED.
+ * Removes all in one command; an address that is gone already is no error. `scratch` is a file for the command's input,
+ * removed afterwards. Errors: COMMAND_FAILED.
  */
 export async function removeAddresses(
   netns: string,

@@ -1,4 +1,4 @@
-// Which addresses are VIPs, kept up to date by what has changed: several load balancers may share one. Pure.
+// The set of VIPs, updated from changed load balancers. Several load balancers may share an address. Pure.
 
 import type { LoadBalancer } from '../model/load-balancer.ts';
 
@@ -8,27 +8,27 @@ export class VipBook {
   /** Address to the number of Services that have it. */
   readonly #users = new Map<string, number>();
 
-  /** What a load balancer has now (undefined: it is gone); true where an address has become a VIP or is none any more. */
-  update(key: string, loadBalancer: LoadBalancer | undefined): boolean {
+  /** The load balancer now (undefined: it is gone); true if an address has become a VIP or has stopped being one. */
+  update(key: string, loadBalancer: Pick<LoadBalancer, 'vips'> | undefined): boolean {
     const before = this.#addresses.get(key) ?? [];
     const after = [...new Set(loadBalancer?.vips.map(({ address }) => address))];
     if (before.length === after.length && before.every((address, at) => address === after[at])) return false;
     if (after.length === 0) this.#addresses.delete(key);
     else this.#addresses.set(key, after);
-    const came = after
+    const added = after
       .filter((address) => !before.includes(address))
       .filter((each) => this.#count(each, 1) === 1);
-    const went = before
+    const removed = before
       .filter((address) => !after.includes(address))
       .filter((each) => this.#count(each, -1) === 0);
-    return came.length > 0 || went.length > 0;
+    return added.length > 0 || removed.length > 0;
   }
 
   addresses(): Iterable<string> {
     return this.#users.keys();
   }
 
-  /** Keys of the Services that have one of these; looks at all. */
+  /** Keys of the Services that have one of these addresses; the cost is in proportion to all Services. */
   usersOf(addresses: ReadonlySet<string>): readonly string[] {
     return [...this.#addresses].flatMap(([key, own]) =>
       own.some((each) => addresses.has(each)) ? [key] : [],

@@ -1,27 +1,26 @@
-// The words in which this host's part of VRRP is spoken of: what the settings say, what keepalived does, what lowers it.
-// Values only.
+// The types and values of VRRP on this host: settings, states, status, and how far each reason lowers the priority.
 
 import type { Announcer, StandingReason } from './announcer.ts';
 
-/** One virtual router: an address that never changes, and the VIPs that go where it goes. */
+/** One virtual router: an address that never changes, and the VIPs that move with it. */
 export interface VrrpInstanceSettings {
-  /** 1 to 255; the same on all hosts of the pair, another one for each pair of the network. */
+  /** 1 to 255; the same on both hosts of a pair, different for each pair of the network. */
   readonly virtualRouterId: number;
-  /** 200 to 250; the higher one is master where both are well, equal ones stay as they are. */
+  /** 200 to 250; of two hosts that are well the one with the higher priority is master; with equal ones nothing moves. */
   readonly priority: number;
-  /** One address, or one of each family; never changes, so that what the hosts announce to each other is always alike. */
+  /** One address, or one of each family; never changes, so that the advertisements of both hosts match. */
   readonly anchors: readonly string[];
 }
 
 export interface VrrpSettings {
   readonly interface: string;
-  /** Of this host, for advertisements; of the family of each instance's first anchor. */
+  /** The source of this host's advertisements; of the family of each instance's first anchor. */
   readonly address: string;
-  /** Of the other hosts; the same family. */
+  /** The addresses of the other hosts, of the same family. */
   readonly peers: readonly string[];
-  /** Milliseconds, in tens. */
+  /** Milliseconds, a multiple of ten. */
   readonly advertInterval: number;
-  /** Two or more share the VIPs between them. By virtual router id. */
+  /** Several instances share the VIPs. */
   readonly instances: readonly VrrpInstanceSettings[];
 }
 
@@ -32,7 +31,7 @@ export type VrrpStateName = (typeof VRRP_STATES)[number];
 export interface VrrpState {
   readonly instance: string;
   readonly state: VrrpStateName;
-  /** When it was reached. */
+  /** The time of the transition. */
   readonly since: Date;
 }
 
@@ -40,34 +39,34 @@ export interface VrrpInstanceStatus {
   /** `vrrp-51`, after its virtual router id. */
   readonly name: string;
   readonly virtualRouterId: number;
-  /** `unknown` while keepalived does not run, or has not told yet. */
+  /** `unknown` if keepalived does not run or has not reported a state yet. */
   readonly state: VrrpStateName;
-  /** Of the last transition, ISO 8601; '' before the first. */
+  /** The time of the last transition, ISO 8601; '' before the first. */
   readonly since: string;
-  /** Transitions since the agent began to watch. */
+  /** Since the start of the agent. */
   readonly transitions: number;
-  /** As it is with what lowers it. */
+  /** The current one, lowered by the standing of this host. */
   readonly priority: number;
   readonly anchors: readonly string[];
-  /** How many VIPs go with it. */
+  /** The number of its VIPs. */
   readonly vips: number;
 }
 
 export interface VrrpStatus {
-  /** '' while it is not known. */
+  /** '' if it is not known yet. */
   readonly version: string;
-  /** 0 where keepalived does not run. */
+  /** 0 if keepalived does not run. */
   readonly pid: number;
   readonly instances: readonly VrrpInstanceStatus[];
-  /** VIPs of the model that keepalived was seen to have. */
+  /** The number of VIPs that keepalived was seen to have. */
   readonly vips: number;
-  /** What lowers this host's standing now. */
+  /** The reasons that lower this host now. */
   readonly lowered: readonly StandingReason[];
-  /** Instances of which another host is master, too; names. */
+  /** Names of the instances that have a second master. */
   readonly rivals: readonly string[];
-  /** VIPs that are refused, each with the reason in words. */
+  /** VIPs that are refused, with the reason as half a sentence. */
   readonly refused: readonly { readonly address: string; readonly reason: string }[];
-  /** What is wrong now, '' where nothing is. */
+  /** The fault of now, '' if there is none. */
   readonly fault: string;
 }
 
@@ -77,9 +76,9 @@ export interface VrrpAnnouncer extends Announcer {
 }
 
 /**
- * A host that cannot serve ranks below one that shall not, that one below one that is behind, and all of them below one
- * that is well, whatever their priorities: these differ by 50 at most. Nothing lowers a host so far that it would not
- * replace one that is dead.
+ * The steps are larger than the largest difference of two priorities, 50: a host that cannot serve ranks below a host
+ * that an operator locked, below a host that is behind, below a host that is well. The priority stays above 0, so that
+ * the host still replaces a dead peer.
  */
 const LOWERED_BY: Readonly<Record<StandingReason, number>> = {
   haproxy: 153,
@@ -89,12 +88,12 @@ const LOWERED_BY: Readonly<Record<StandingReason, number>> = {
   'catching-up': 51,
 };
 
-/** How far the priority of every instance is lowered; 0 where there is no reason. */
+/** The number by which the priority of each instance is lowered; 0 without a reason. */
 export function loweredBy(reasons: readonly StandingReason[]): number {
   return Math.max(0, ...reasons.map((reason) => LOWERED_BY[reason]));
 }
 
-/** What VRRP has them at, by the name of the instance. */
+/** The lowered priorities, by the name of the instance. */
 export function prioritiesOf(
   instances: readonly VrrpInstanceSettings[],
   reasons: readonly StandingReason[],

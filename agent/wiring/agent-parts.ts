@@ -1,4 +1,5 @@
-// Puts the parts of the agent together, in the order in which data flows: each part is given what stands above it.
+// Creates the parts of the agent in the order in which data flows: each part gets the parts that stand above it.
+// A part that comes later is passed as a function (() => ...). Nothing runs yet; main.ts starts the parts.
 
 import { hostname } from 'node:os';
 import { Metrics } from '../../health/metrics.ts';
@@ -7,21 +8,19 @@ import { version } from '../base/version.ts';
 import { Changes } from '../changes.ts';
 import { Dataplanes } from '../dataplane/dataplanes.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
-import { createLog, type Log } from '../host/log.ts';
+import { createLog } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
-import { type DesiredState, emptyDesiredState } from '../model/desired-state.ts';
-import type { Pair } from '../pair/pair.ts';
+import { emptyDesiredState } from '../model/desired-state.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
-import { agentState } from '../report/agent-state.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ClusterWriters } from '../report/cluster-writers.ts';
-import { HealthTracker } from '../report/health-tracker.ts';
 import { Overview } from '../report/overview.ts';
-import { ProblemLog } from '../report/problem-log.ts';
-import { ProblemObserver } from '../report/problem-observer.ts';
+import { ProblemLog, problemObserver } from '../report/problem-log.ts';
+import { ProgrammingLatency } from '../report/programming-latency.ts';
 import { Reporter } from '../report/reporter.ts';
-import type { StatusSources } from '../report/status.ts';
+import { agentState, type StatusSources } from '../report/status.ts';
+import { HealthTracker } from '../report/status-book.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
@@ -29,38 +28,13 @@ import { Sources } from '../sources/sources.ts';
 import { KeptMembers } from '../state/kept-members.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { isOurLoadBalancer, whyNotOurs } from '../translate/service/service-vips.ts';
-import type { Translators } from '../translate/translate.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { pairOf } from './pair-parts.ts';
 
-export interface AgentParts {
-  readonly settings: CurrentSettings;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly cluster: Cluster;
-  readonly changes: Changes;
-  /** Only the loop changes it. */
-  readonly desired: DesiredState;
-  readonly translators: Translators;
-  readonly sources: Sources;
-  readonly addresses: AddressKeeper;
-  readonly dataplane: Dataplanes<Settings>;
-  /** undefined if this host has no VRRP. */
-  readonly announcer: KeepalivedAnnouncer | undefined;
-  /** undefined if this host has no peer. */
-  readonly pair: Pair | undefined;
-  /** undefined without a cluster. */
-  readonly writers: ClusterWriters | undefined;
-  readonly reporter: Reporter | undefined;
-  readonly observers: ChangeObservers;
-  readonly keptMembers: KeptMembers;
-  readonly overview: Overview;
-  /** What `status`, `why` and the metrics read. */
-  readonly statusSources: StatusSources;
-}
+export type AgentParts = Awaited<ReturnType<typeof agentParts>>;
 
-/** Nothing runs yet. Errors: SETTINGS_INVALID. */
-export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
+/** Errors: SETTINGS_INVALID. */
+export async function agentParts(argv: readonly string[]) {
   const settings = new CurrentSettings(argv, pairSettings);
   const { now } = settings;
   const log = createLog({ level: now.logLevel });
@@ -69,7 +43,8 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     agentState({ known: statusSources, changes, sources, writers }),
   );
 
-  // The desired state: the objects, what of them has changed, and the load balancers that follow from them.
+  // The store of objects, the queue of changes, the load balancers that are made from the objects, and the observers
+  // of load balancers.
   const cluster = new Cluster((service) => whyNotOurs(service, settings.translating) === undefined);
   const desired = emptyDesiredState();
   const { loadBalancers } = desired;
@@ -78,7 +53,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const changed = (keys: Iterable<string>): void => observers.changed(keys);
 
-  // What carries the traffic, and what makes its addresses reachable.
+  // HAProxy carries the traffic; keepalived, if this host uses VRRP, makes the VIPs reachable.
   const haproxy = new HaproxyDataplane({
     settings: now,
     desired: loadBalancers,
@@ -98,7 +73,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
       onRefused: changed,
     });
 
-  // Where objects come from, what is written to the cluster, and which addresses Services get.
+  // The sources of objects, the writers to the cluster, and the addresses of Services.
   const api = apiClient(now);
   const sources = new Sources({
     settings: now,
@@ -142,7 +117,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     }),
   };
 
-  // Who hears that load balancers changed: members kept on disk, the cluster, the peer, the log, the page.
+  // The observers: members kept on disk, health, the cluster's status and Events, the peer, the log, the status page.
   const keptMembers = new KeptMembers({ stateDir: now.stateDir, desired, log });
   const health = new HealthTracker({ loadBalancers, dataplane, onChanged: changed });
   const operating = health.book;
@@ -185,7 +160,12 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     zone: () => settings.now.zone,
   };
   const overview = new Overview(statusSources);
-  const problems = new ProblemObserver({ desired, dataplane, announcer, health: operating, problemLog });
+  const programming = new ProgrammingLatency({
+    now: Date.now,
+    isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
+    observe: (path, seconds) => metrics.loop.programmed(seconds, path),
+  });
+  const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
   observers.subscribe(reporter, pair, health, problems, overview, keptMembers);
 
   return {
@@ -206,6 +186,7 @@ export async function agentParts(argv: readonly string[]): Promise<AgentParts> {
     observers,
     keptMembers,
     overview,
+    programming,
     statusSources,
   };
 }

@@ -1,5 +1,4 @@
-// Puts this host's part of a pair together with the dataplane, the desired state and VRRP; a host without a peer has
-// none.
+// Creates this host's half of a pair and connects it with the dataplane, the desired state and VRRP.
 
 import { messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
@@ -13,17 +12,17 @@ import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announce
 import { prioritiesOf } from '../vips/vrrp.ts';
 
 export interface PairPartsOptions extends Pick<PairOptions, 'desired' | 'objects' | 'metrics'> {
-  /** As they are now. */
+  /** The settings in force. */
   readonly settings: () => Settings;
   readonly dataplane: PairOptions['dataplane'];
-  /** Shares its stick-tables with the peer's. */
+  /** Shares its stick-tables with the HAProxy of the peer. */
   readonly haproxy: Pick<HaproxyDataplane, 'shareTables'>;
   /** undefined if this host has no VRRP. */
   readonly announcer: KeepalivedAnnouncer | undefined;
   readonly log: Log;
 }
 
-/** undefined where the settings name no peer. Errors: SETTINGS_INVALID where they name one in part. */
+/** undefined if the settings name no peer. Errors: SETTINGS_INVALID if they are incomplete. */
 export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairPartsOptions): Pair | undefined {
   const atStart = pairSettings(settings());
   if (atStart === undefined) return undefined;
@@ -45,7 +44,7 @@ export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairParts
         const place = tablesPlace(paired());
         if (place !== undefined) await haproxy.shareTables(place, credentials);
       } catch (error) {
-        log.error('Session affinity is not shared', { error: messageOf(error) });
+        log.error('Cannot share session affinity with the peer', { error: messageOf(error) });
       }
     },
     log,
@@ -55,8 +54,8 @@ export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairParts
 }
 
 /**
- * Gives VRRP other settings. Priorities with which VIPs change hosts wait until both are prepared for that, some seconds
- * at most.
+ * Gives VRRP the settings in force. If the new priorities move VIPs to the other host, it first waits, a few seconds at
+ * most, until both hosts are prepared for the move.
  */
 export async function configureVrrp(
   settings: () => Settings,
@@ -64,7 +63,7 @@ export async function configureVrrp(
   pair: Pair | undefined,
 ): Promise<void> {
   await pair?.beforePriorities((reasons) => prioritiesOf(settings().vrrp?.instances ?? [], reasons));
-  // There may be others by now.
+  // Read after the wait, because the settings may have changed again.
   const { vrrp, auditInterval } = settings();
   if (vrrp !== undefined) announcer?.configure({ vrrp, auditInterval });
 }
@@ -72,7 +71,7 @@ export async function configureVrrp(
 function handoverOf(settings: () => Settings, announcer: KeepalivedAnnouncer): PairOptions['handover'] {
   const { vrrp: atStart, netns, runtimeDir: scratch } = settings();
   if (atStart === undefined) return undefined;
-  // Its number is this agent's alone on this network.
+  // No other pair on this network has the same virtualRouterId.
   const table = `headgate_handover_${atStart.instances[0]?.virtualRouterId}`;
   const place = () => settings().vrrp ?? atStart;
   return {

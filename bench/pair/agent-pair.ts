@@ -1,7 +1,7 @@
 // A pair of hosts with Headgate, as a contender of the rows that compare pairs.
 
 import { agentSocketPath, orderAgent } from '../../agent/answer/agent-socket.ts';
-import { ORDER_PATIENCE, type OrderOutcome } from '../../agent/pair/orders/orders.ts';
+import { ORDER_TIMEOUT_MS, type OrderOutcome } from '../../agent/pair/orders/orders.ts';
 import type { Bench } from '../support/row.ts';
 import type { Scratch } from '../support/scratch.ts';
 import type { PairContender } from './contender.ts';
@@ -21,8 +21,8 @@ export async function startAgentPair(
     settled: () => agents.settled(),
     handOver: async (active) => {
       const socket = agentSocketPath(agents.agent(active).runtime);
-      const { ok, message } = (await orderAgent(socket, 'failover', {}, ORDER_PATIENCE)) as OrderOutcome;
-      if (!ok) throw new Error(`The failover has failed: ${message}`);
+      const { ok, message } = (await orderAgent(socket, 'failover', {}, ORDER_TIMEOUT_MS)) as OrderOutcome;
+      if (!ok) throw new Error(`The failover was not carried out: ${message}`);
     },
     restore: async () => undefined,
   };

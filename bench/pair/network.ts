@@ -14,7 +14,7 @@ type Place = HostName | 'client' | 'member';
 const PLACES: readonly Place[] = ['a', 'b', 'client', 'member'];
 /** The address that moves with the VIPs and is the next hop of most of them. */
 export const ANCHOR = '10.9.0.1';
-/** The settings that docs/vrrp.md requires. */
+/** As docs/high-availability.md asks for. */
 const SYSCTLS = ['ip_nonlocal_bind=1', 'conf.all.arp_announce=2', 'conf.all.arp_ignore=1'];
 
 export class PairNetwork {

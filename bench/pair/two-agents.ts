@@ -1,12 +1,10 @@
-// A pair of hosts with Headgate, set up as docs/pair.md describes, each with its own folder of manifests.
+// Two hosts with Headgate, as docs/high-availability.md has an operator set them up, each with a folder of manifests of its own.
 
 import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
 import type { AgentStatus } from '../../agent/report/status.ts';
+import { DumpReader, type InstanceDump } from '../../agent/vips/keepalived/dump.ts';
 import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
-import { Question } from '../../agent/vips/keepalived/process/ask.ts';
-import { findKeepalived } from '../../agent/vips/keepalived/process/find-keepalived.ts';
-import { keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
-import type { InstanceDump } from '../../agent/vips/keepalived/states/dump.ts';
+import { findKeepalived, keepalivedProgram } from '../../agent/vips/keepalived/process.ts';
 import { makeCredentials } from '../../test/support/vrrp/pair-credentials.ts';
 import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';
 import type { ServiceSpec } from '../support/objects.ts';
@@ -122,7 +120,7 @@ export class TwoAgents {
     const { dumpSignal } = await keepalivedProgram('keepalived');
     const paths = keepalivedPaths(state, runtime);
     const pid = (await findKeepalived(paths)) ?? 0;
-    const [dump] = (await new Question(paths).ask(pid, dumpSignal)) ?? [];
+    const [dump] = (await new DumpReader(paths).read(pid, dumpSignal)) ?? [];
     if (dump === undefined) throw new Error(`keepalived on ${host} does not answer`);
     return dump;
   }

@@ -53,8 +53,8 @@ await serveAck(async (order: AckOrder) => {
   const metrics = {
     planned: nothing,
     acknowledged: (seconds: number) => acknowledged?.(seconds * 1_000),
-    turns: nothing,
-    turned: nothing,
+    roundStarted: nothing,
+    roundEnded: nothing,
     commandsAcknowledged: nothing,
     commandRefused: nothing,
     repaired: nothing,
@@ -70,6 +70,7 @@ await serveAck(async (order: AckOrder) => {
     translators,
     addresses: { assign: () => new Set() },
     dataplane: new Dataplanes(desired.loadBalancers, { engine: 'haproxy', dataplane: haproxy }),
+    announcer: undefined,
     metrics,
     programming: new ProgrammingLatency({ now: Date.now, isServed: () => true, observe: nothing }),
     report: nothing,

@@ -1,59 +1,52 @@
-// Metrics of address pools, of the claims on their addresses, and of the program that is told of addresses.
+// Metrics of address pools, of the claims on their addresses, and of the provisioner program.
 
-import type { Counter, MetricRegistry } from './metric-registry.ts';
+import type { MetricRegistry } from './metric-registry.ts';
 
 export interface AddressState {
   readonly pools: readonly PoolState[];
-  /** Claims that neither the cluster nor the file has taken yet. */
+  /** Claims that are not saved yet, neither in the cluster nor in the file. */
   readonly unkept: number;
-  /** What the program that is told of addresses has yet to carry out. */
+  /** Addresses that the provisioner program has yet to assign or release. */
   readonly provisioning: number;
 }
 
-interface PoolState extends Readonly<Record<AddressUse, number>> {
+interface PoolState extends Readonly<Record<(typeof USES)[number], number>> {
   readonly name: string;
   readonly family: 'v4' | 'v6';
 }
 
-type AddressUse = (typeof USES)[number];
 const USES = ['free', 'used', 'held', 'conflicting'] as const;
+const WRITE_RESULTS = ['done', 'conflict', 'failed'] as const;
 
-export class AddressMetrics {
-  readonly #claimWrites: Counter;
-  readonly #calls: Counter;
+export type AddressMetrics = ReturnType<typeof addressMetrics>;
 
-  constructor(registry: MetricRegistry, state: () => AddressState) {
-    registry.gauge(
-      'headgate_address_pool_addresses',
-      'Addresses of an address pool, by what has become of them',
-      ['pool', 'family', 'state'],
-      () =>
-        state().pools.flatMap(({ name: pool, family, ...counts }) =>
-          USES.map((use) => [{ pool, family, state: use }, counts[use]] as const),
-        ),
-    );
-    const unkept = 'Claims on addresses that are yet to be kept';
-    registry.number('headgate_unkept_claims', unkept, () => state().unkept);
-    const pending = 'What the program that is told of addresses has yet to carry out';
-    registry.number('headgate_provisioner_pending', pending, () => state().provisioning);
-    this.#claimWrites = registry.counter(
+export function addressMetrics(registry: MetricRegistry, state: () => AddressState) {
+  registry.gauge(
+    'headgate_address_pool_addresses',
+    'Addresses of an address pool, by state',
+    ['pool', 'family', 'state'],
+    () =>
+      state().pools.flatMap(({ name: pool, family, ...counts }) =>
+        USES.map((use) => [{ pool, family, state: use }, counts[use]] as const),
+      ),
+  );
+  registry.number('headgate_unkept_claims', 'Address claims not saved yet', () => state().unkept);
+  registry.number(
+    'headgate_provisioner_pending',
+    'Addresses that the provisioner has yet to assign or release',
+    () => state().provisioning,
+  );
+  return {
+    claimWritten: registry.counter<[result: (typeof WRITE_RESULTS)[number]]>(
       'headgate_claim_writes_total',
-      'Writes of AddressClaims in the cluster',
+      'Writes of AddressClaims to the cluster',
       ['result'],
-      ['done', 'conflict', 'failed'].map((result) => ({ result })),
-    );
-    this.#calls = registry.counter(
+      WRITE_RESULTS.map((result) => [result]),
+    ),
+    provisioned: registry.counter<[action: 'assign' | 'release', result: 'done' | 'failed']>(
       'headgate_provisioner_calls_total',
-      'Calls of the program that is told of addresses',
+      'Calls of the provisioner',
       ['action', 'result'],
-    );
-  }
-
-  claimWritten(result: 'done' | 'conflict' | 'failed'): void {
-    this.#claimWrites.inc({ result });
-  }
-
-  provisioned(action: 'assign' | 'release', result: 'done' | 'failed'): void {
-    this.#calls.inc({ action, result });
-  }
+    ),
+  };
 }

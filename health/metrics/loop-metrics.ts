@@ -1,6 +1,6 @@
-// Metrics of the way from an object's change to HAProxy's acknowledgement: events, plans, and how long it took.
+// Metrics of the way from an object's change to HAProxy's acknowledgement: events, plans, latency.
 
-import type { Counter, Histogram, MetricRegistry } from './metric-registry.ts';
+import type { MetricRegistry } from './metric-registry.ts';
 
 export interface LoopState {
   /** Load balancers that wait to be translated or planned. */
@@ -9,72 +9,52 @@ export interface LoopState {
 
 const ACK_BUCKETS = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Seconds, the same as kube-proxy's `kubeproxy_network_programming_duration_seconds`, so that both can be added up. */
+/** Seconds; those of kube-proxy's `kubeproxy_network_programming_duration_seconds`, so that both can be added up. */
 const PROGRAMMING_BUCKETS = [0.25, 0.5, ...range(1, 59, 1), ...range(60, 115, 5), ...range(120, 300, 30)];
+const EFFORTS = ['none', 'runtime', 'reload'] as const;
 
-export class LoopMetrics {
-  readonly #events: Counter;
-  readonly #plans: Counter;
-  readonly #ack: Histogram;
-  readonly #programming: Histogram;
-  #roundBegan: number | undefined;
+export type LoopMetrics = ReturnType<typeof loopMetrics>;
 
-  constructor(registry: MetricRegistry, state: () => LoopState) {
-    const events = 'Changes of objects that a source delivered';
-    this.#events = registry.counter('headgate_events_total', events, ['source']);
-    registry.number(
-      'headgate_waiting_changes',
-      'Load balancers that wait for the loop',
-      () => state().waiting,
-    );
-    this.#plans = registry.counter(
+export function loopMetrics(registry: MetricRegistry, state: () => LoopState) {
+  const waiting = 'Load balancers that wait for the loop';
+  registry.number('headgate_waiting_changes', waiting, () => state().waiting);
+  let roundBegan: number | undefined;
+  return {
+    eventReceived: registry.counter<[source: string]>(
+      'headgate_events_total',
+      'Changes of objects that a source delivered',
+      ['source'],
+    ),
+    planned: registry.counter<[kind: (typeof EFFORTS)[number]]>(
       'headgate_plans_total',
-      'Plans made, by what they need',
+      'Plans, by what they need',
       ['kind'],
-      ['none', 'runtime', 'reload'].map((kind) => ({ kind })),
-    );
-    this.#ack = registry.histogram(
+      EFFORTS.map((kind) => [kind]),
+    ),
+    /** Seconds. */
+    acknowledged: registry.histogram(
       'headgate_ack_duration_seconds',
-      'From the change of an object reaching the agent to the acknowledgement by HAProxy',
+      'Time from an event that the agent received to the acknowledgement by HAProxy',
       ACK_BUCKETS,
-    );
-    this.#programming = registry.histogram(
+    ),
+    programmed: registry.histogram<[path: 'runtime' | 'reload']>(
       'headgate_network_programming_duration_seconds',
-      'From the change of pods, as their EndpointSlice says it, to the acknowledgement by HAProxy',
+      'Time from the change of a pod, as its EndpointSlice has it, to the acknowledgement by HAProxy',
       PROGRAMMING_BUCKETS,
       ['path'],
-    );
-    for (const path of ['runtime', 'reload']) this.#programming.zero({ path });
-  }
-
-  eventReceived(source: string): void {
-    this.#events.inc({ source });
-  }
-
-  planned(kind: 'none' | 'runtime' | 'reload'): void {
-    this.#plans.inc({ kind });
-  }
-
-  acknowledged(seconds: number): void {
-    this.#ack.observe(seconds);
-  }
-
-  programmed(path: 'runtime' | 'reload', seconds: number): void {
-    this.#programming.observe({ path }, seconds);
-  }
-
-  /** Milliseconds that the loop's round under way has taken so far; 0 between two rounds. */
-  get roundTime(): number {
-    return this.#roundBegan === undefined ? 0 : performance.now() - this.#roundBegan;
-  }
-
-  turns(): void {
-    this.#roundBegan = performance.now();
-  }
-
-  turned(): void {
-    this.#roundBegan = undefined;
-  }
+      [['runtime'], ['reload']],
+    ),
+    /** Milliseconds that the loop's current round has taken so far; 0 between two rounds. */
+    get roundTime(): number {
+      return roundBegan === undefined ? 0 : performance.now() - roundBegan;
+    },
+    roundStarted: (): void => {
+      roundBegan = performance.now();
+    },
+    roundEnded: (): void => {
+      roundBegan = undefined;
+    },
+  };
 }
 
 function range(first: number, last: number, step: number): number[] {

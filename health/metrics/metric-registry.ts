@@ -1,56 +1,70 @@
-// Where the agent's own metrics are kept: counters and histograms that others add to, gauges that are read at each
-// scrape; gives them all as families to write out. The only user of the prom-client package.
+// Holds the agent's own metrics: counters and histograms to which the agent adds, gauges that are read at each scrape.
+// The only user of the prom-client package.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricFamily, MetricPart } from '../../agent/base/metric-family.ts';
-import { escaped } from '../text-format.ts';
+import { escaped } from '../scrape/exposition.ts';
 
-export type { Counter, Histogram } from 'prom-client';
-
-export type Labels = Readonly<Record<string, string>>;
+type LabelValues = readonly string[];
+/** The name of each label in `Values`, in order. */
+type LabelNames<Values extends LabelValues> = { readonly [At in keyof Values]: string };
 /** One sample of a gauge. */
-export type GaugeRow = readonly [labels: Labels, value: number];
+type GaugeSample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-/** Gauges of prom-client's that are named like counters, and that anyone can have as a sum. */
+/** Gauges of prom-client that are named like counters; Prometheus can compute these sums. */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
-
-/** Those of which event-loop-metrics.ts has its own. */
+/** Replaced by event-loop-metrics.ts. */
 const LAGS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,
 );
-/** Milliseconds until prom-client's timer for them goes off: the longest that a timer takes, 24 days. */
-const NEVER = 2 ** 31 - 1;
+/** The longest time that a timer takes: prom-client's timer for event loop lag should never expire. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class MetricRegistry {
   readonly #registry = new Registry();
 
-  /** With what prom-client tells of the process. */
+  /** With prom-client's metrics of the process. */
   constructor() {
     collectDefaultMetrics({
       register: this.#registry,
       prefix: 'headgate_',
-      eventLoopMonitoringPrecision: NEVER,
+      eventLoopMonitoringPrecision: LONGEST_TIMER_MS,
     });
     for (const name of [...SUMS, ...LAGS]) this.#registry.removeSingleMetric(`headgate_${name}`);
   }
 
   /**
-   * `known`: label sets that begin with 0, as all do that are known beforehand: of a row that appears with its first
-   * event, Prometheus' increase() would not see that event.
+   * The result counts one event. `known`: series that exist from the start with 0, because Prometheus' increase() does
+   * not see the first event of a new series.
    */
-  counter(name: string, help: string, labelNames: string[], known: Iterable<Labels> = []): Counter {
-    const counter = new Counter({ name, help, labelNames, registers: [this.#registry] });
-    for (const labels of known) counter.inc(labels, 0);
-    return counter;
+  counter<Values extends LabelValues>(
+    name: string,
+    help: string,
+    labelNames: LabelNames<Values>,
+    known: Iterable<Values> = [],
+  ): (...values: Values) => void {
+    const counter = new Counter({ name, help, labelNames: [...labelNames], registers: [this.#registry] });
+    for (const values of known) counter.labels(...values).inc(0);
+    return (...values) => counter.labels(...values).inc();
   }
 
-  /** Seconds; the upper bounds of the buckets in ascending order. */
-  histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram {
-    return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
+  /** Of seconds; the result adds one. `buckets`: upper bounds in ascending order; `known`: as for a counter. */
+  histogram<Values extends LabelValues = []>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames?: LabelNames<Values>,
+    known: Iterable<Values> = [],
+  ): (seconds: number, ...values: Values) => void {
+    const names: string[] = [...(labelNames ?? [])];
+    const histogram = new Histogram({ name, help, buckets, labelNames: names, registers: [this.#registry] });
+    for (const values of known)
+      histogram.zero(Object.fromEntries(names.map((each, at) => [each, values[at] ?? ''])));
+    return (seconds, ...values) => histogram.labels(...values).observe(seconds);
   }
 
-  /** Has the rows that `read` gives at each scrape, and no others. */
-  gauge(name: string, help: string, labelNames: string[], read: () => Iterable<GaugeRow>): void {
+  /** Has the samples that `read` returns at each scrape, and no others. */
+  gauge(name: string, help: string, labelNames: string[], read: () => Iterable<GaugeSample>): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -58,7 +72,7 @@ export class MetricRegistry {
       registers: [this.#registry],
       collect: () => {
         gauge.reset();
-        // Without labels that leaves a row with 0.
+        // Without labels reset() leaves a sample with 0.
         if (labelNames.length === 0) gauge.remove({});
         for (const [labels, value] of read()) gauge.set(labels, value);
       },
@@ -70,7 +84,7 @@ export class MetricRegistry {
     this.gauge(name, help, [], () => [[{}, read()]]);
   }
 
-  /** As they are now. */
+  /** With their current values. */
   async families(): Promise<readonly MetricFamily[]> {
     const families: MetricFamily[] = [];
     for (const metric of this.#registry.getMetricsAsArray())
@@ -79,12 +93,12 @@ export class MetricRegistry {
   }
 }
 
-/** What prom-client has; its own type is that of what it gives. */
+/** prom-client's metrics; its own type has the type of get() instead. */
 interface Collectable {
   get(): Promise<Collected>;
 }
 
-/** What prom-client gives; its own type leaves out `metricName`. */
+/** The result of get(); prom-client's own type lacks `metricName`. */
 interface Collected {
   readonly name: string;
   readonly help: string;

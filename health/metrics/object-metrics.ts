@@ -1,20 +1,20 @@
-// Metrics of the objects that the agent holds and of what became of them: load balancers, operating status, problems.
+// Metrics of the objects that the agent has read, and of their load balancers: operating status, problems.
 
 import type { ProblemReason } from '../../agent/model/load-balancer.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 
 export interface ObjectState {
-  /** How many objects of each kind the agent holds. */
+  /** By kind. */
   readonly objects: Readonly<Record<string, number>>;
   readonly loadBalancers: number;
   readonly ignoredServices: number;
   /** By reason. */
   readonly problems: ReadonlyMap<string, number>;
-  /** How many there are, by kind and operating status. */
+  /** Counts by kind and operating status. */
   readonly operating: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** Each has a row, be it 0: what is absent can neither be alerted on nor seen to end. */
+/** Each reason has a sample, even if it is 0: an alert needs a series, and must see that the problem has ended. */
 const REASONS: Readonly<Record<ProblemReason, 0>> = {
   InvalidFile: 0,
   InvalidObject: 0,
@@ -42,21 +42,25 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
 };
 
 export function addObjectMetrics(registry: MetricRegistry, state: () => ObjectState): void {
-  registry.gauge('headgate_objects', 'Objects that the agent holds', ['kind'], () =>
+  registry.gauge('headgate_objects', 'Objects that the agent has read', ['kind'], () =>
     Object.entries(state().objects).map(([kind, count]) => [{ kind }, count]),
   );
   registry.number('headgate_load_balancers', 'Load balancers in the model', () => state().loadBalancers);
-  registry.number('headgate_ignored_services', 'Services that are not ours', () => state().ignoredServices);
+  registry.number(
+    'headgate_ignored_services',
+    'Services that Headgate does not serve',
+    () => state().ignoredServices,
+  );
   registry.gauge(
     'headgate_operating_status',
-    'How many there are, by operating status',
+    'Load balancers, listeners, pools and members, by operating status',
     ['kind', 'status'],
     () =>
       Object.entries(state().operating).flatMap(([kind, counts]) =>
         Object.entries(counts).map(([status, count]) => [{ kind, status }, count] as const),
       ),
   );
-  registry.gauge('headgate_problems', 'What users have to mend, by reason', ['reason'], () =>
+  registry.gauge('headgate_problems', 'Problems that users must fix, by reason', ['reason'], () =>
     Object.entries({ ...REASONS, ...Object.fromEntries(state().problems) }).map(([reason, count]) => [
       { reason },
       count,

@@ -1,8 +1,8 @@
-// Metrics of the pair: the peer, and how this host stands beside it. Where there is no peer, they have no row.
+// Metrics of the pair: the peer, and how fit this host is to serve. Without a peer they have no samples.
 
-import type { Counter, MetricRegistry } from './metric-registry.ts';
+import type { MetricRegistry } from './metric-registry.ts';
 
-/** undefined where this host has no peer. */
+/** undefined without a peer. */
 export type PairState =
   | {
       readonly lowered: readonly { readonly reason: string }[];
@@ -10,85 +10,72 @@ export type PairState =
       readonly parity: Readonly<Record<'model' | 'running', string>>;
       readonly twoMasters: readonly string[];
       readonly peerAddress: string;
-      /** undefined while it is not heard. */
+      /** undefined if the peer sends no reports. */
       readonly peer: unknown;
-      /** '' where it could take over now. */
+      /** '' if the peer can take over now. */
       readonly peerNotReady: string;
-      /** undefined where this host has no VRRP. */
+      /** undefined if this host has no VRRP. */
       readonly handover: { readonly left: number } | undefined;
-      /** Milliseconds since the epoch; 0 where they cannot be used. */
+      /** Milliseconds since the epoch; 0 if the credentials cannot be used. */
       readonly credentialsExpire: number;
     }
   | undefined;
 
-/** What may lower a host. */
+/** Reasons that lower a host. */
 export const STANDING_REASONS = ['haproxy', 'listeners', 'maintenance', 'failover', 'catching-up'] as const;
-/** Why a connection may be refused. */
+/** Reasons to refuse a connection. */
 export const PAIR_REFUSALS = ['address', 'handshake', 'message', 'silence'] as const;
+/** The connections in a planned failover. */
+const HANDOVERS = ['kept', 'cut'] as const;
 
-/** What becomes of connections in a planned failover. */
-export const HANDOVERS = ['kept', 'cut'] as const;
+export type PairMetrics = ReturnType<typeof pairMetrics>;
 
-export class PairMetrics {
-  readonly #refusals: Counter;
-  readonly #handovers: Counter;
-
-  constructor(registry: MetricRegistry, state: () => PairState) {
-    const number = (name: string, help: string, value: (pair: NonNullable<PairState>) => number): void =>
-      registry.gauge(name, help, ['peer'], () => {
-        const pair = state();
-        return pair === undefined ? [] : [[{ peer: pair.peerAddress }, value(pair)]];
-      });
-    number('headgate_pair_peer_heard', 'Whether the peer is heard', ({ peer }) => Number(peer !== undefined));
-    number('headgate_pair_peer_ready', 'Whether the peer could take over now', ({ peerNotReady }) =>
-      Number(peerNotReady === ''),
-    );
-    number(
-      'headgate_pair_two_masters',
-      'How many VRRP instances have two masters',
-      ({ twoMasters }) => twoMasters.length,
-    );
-    number('headgate_maintenance', 'Whether an operator has locked this host', ({ maintenance }) =>
-      Number(maintenance),
-    );
-    number(
-      'headgate_handover_connections',
-      'Connections to VIPs that this host has handed over and that go on here; -1 while they are not counted',
-      ({ handover }) => handover?.left ?? 0,
-    );
-    number(
-      'headgate_pair_credentials_expiry_timestamp_seconds',
-      'When the certificate of the pair ends',
-      ({ credentialsExpire }) => credentialsExpire / 1000,
-    );
-    registry.gauge('headgate_pair_parity', 'Whether the peer has the same', ['of'], () =>
-      Object.entries(state()?.parity ?? {}).map(([of, sameness]) => [{ of }, Number(sameness === 'same')]),
-    );
-    registry.gauge('headgate_standing_lowered', 'What lowers this host in the pair', ['reason'], () => {
+export function pairMetrics(registry: MetricRegistry, state: () => PairState) {
+  const number = (name: string, help: string, value: (pair: NonNullable<PairState>) => number): void =>
+    registry.gauge(name, help, ['peer'], () => {
       const pair = state();
-      if (pair === undefined) return [];
-      const lowered = new Set(pair.lowered.map(({ reason }) => reason));
-      return STANDING_REASONS.map((reason) => [{ reason }, Number(lowered.has(reason))]);
+      return pair === undefined ? [] : [[{ peer: pair.peerAddress }, value(pair)]];
     });
-    this.#refusals = registry.counter(
+  number('headgate_pair_peer_heard', 'Whether this host receives reports from the peer', ({ peer }) =>
+    Number(peer !== undefined),
+  );
+  number('headgate_pair_peer_ready', 'Whether the peer can take over now', ({ peerNotReady }) =>
+    Number(peerNotReady === ''),
+  );
+  number('headgate_pair_two_masters', 'VRRP instances with two masters', (pair) => pair.twoMasters.length);
+  number('headgate_maintenance', 'Whether this host is in maintenance', (pair) => Number(pair.maintenance));
+  number(
+    'headgate_handover_connections',
+    'Open connections to VIPs that this host has handed over; -1 while they are not counted',
+    ({ handover }) => handover?.left ?? 0,
+  );
+  number(
+    'headgate_pair_credentials_expiry_timestamp_seconds',
+    "When the pair's certificate expires",
+    ({ credentialsExpire }) => credentialsExpire / 1000,
+  );
+  registry.gauge('headgate_pair_parity', 'Whether the peer has the same state', ['of'], () =>
+    Object.entries(state()?.parity ?? {}).map(([of, sameness]) => [{ of }, Number(sameness === 'same')]),
+  );
+  const lowered = "Whether a reason lowers this host's standing in the pair";
+  registry.gauge('headgate_standing_lowered', lowered, ['reason'], () => {
+    const pair = state();
+    if (pair === undefined) return [];
+    const reasons = new Set(pair.lowered.map(({ reason }) => reason));
+    return STANDING_REASONS.map((reason) => [{ reason }, Number(reasons.has(reason))]);
+  });
+  return {
+    pairRefused: registry.counter<[reason: (typeof PAIR_REFUSALS)[number]]>(
       'headgate_pair_refused_total',
-      'Connections to the pair that were refused or ended, by why',
+      'Connections of the pair that this host refused or closed, by reason',
       ['reason'],
-      PAIR_REFUSALS.map((reason) => ({ reason })),
-    );
-    this.#handovers = registry.counter(
+      PAIR_REFUSALS.map((reason) => [reason]),
+    ),
+    handedOver: registry.counter<[connections: (typeof HANDOVERS)[number]]>(
       'headgate_handovers_total',
-      'Planned failovers from this host, by what became of its connections',
+      'Planned failovers from this host, by whether its connections were kept',
       ['connections'],
-      HANDOVERS.map((connections) => ({ connections })),
-    );
-  }
-
-  handedOver(connections: (typeof HANDOVERS)[number]): void {
-    this.#handovers.inc({ connections });
-  }
-
-  pairRefused(reason: (typeof PAIR_REFUSALS)[number]): void {
-    this.#refusals.inc({ reason });
-  }
+      HANDOVERS.map((connections) => [connections]),
+    ),
+  };
 }

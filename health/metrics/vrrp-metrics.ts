@@ -1,14 +1,14 @@
-// Metrics of how VRRP is on this host. Where there is none, they have no row.
+// Metrics of VRRP on this host. Without VRRP they have no samples.
 
-import type { GaugeRow, MetricRegistry } from './metric-registry.ts';
+import type { MetricRegistry } from './metric-registry.ts';
 
-/** undefined where this host has no VRRP. */
+/** undefined if this host has no VRRP. */
 export type VrrpState =
   | {
       readonly instances: readonly VrrpInstance[];
       /** Instances of which another host is master, too. */
       readonly rivals: readonly string[];
-      /** What is wrong with keepalived, '' where nothing is. */
+      /** keepalived's fault; '' for none. */
       readonly fault: string;
     }
   | undefined;
@@ -25,13 +25,14 @@ interface VrrpInstance {
 const STATES = ['master', 'backup', 'fault', 'unknown'];
 
 export function addVrrpMetrics(registry: MetricRegistry, state: () => VrrpState): void {
+  const instances = (): readonly VrrpInstance[] => state()?.instances ?? [];
   registry.gauge(
     'headgate_vrrp_state',
     'The state of a VRRP instance on this host',
-    // Many pairs have an instance of one name; the anchor is the one pair's.
+    // Many pairs use the same name for an instance; only one pair has the anchor.
     ['vrrp_instance', 'anchor', 'state'],
     () =>
-      (state()?.instances ?? []).flatMap(({ name, anchors: [anchor = ''], state: current }) =>
+      instances().flatMap(({ name, anchors: [anchor = ''], state: current }) =>
         STATES.map(
           (each) => [{ vrrp_instance: name, anchor, state: each }, Number(each === current)] as const,
         ),
@@ -39,16 +40,14 @@ export function addVrrpMetrics(registry: MetricRegistry, state: () => VrrpState)
   );
   const each = (name: string, help: string, value: (instance: VrrpInstance) => number): void =>
     registry.gauge(name, help, ['vrrp_instance'], () =>
-      (state()?.instances ?? []).map(
-        (instance): GaugeRow => [{ vrrp_instance: instance.name }, value(instance)],
-      ),
+      instances().map((instance) => [{ vrrp_instance: instance.name }, value(instance)]),
     );
-  each('headgate_vrrp_priority', 'Priority, with what lowers it', ({ priority }) => priority);
-  each('headgate_vrrp_vips', 'VIPs that go with the instance', ({ vips }) => vips);
-  each('headgate_vrrp_rival', 'Whether this host, a master, hears another one', ({ name }) =>
+  each('headgate_vrrp_priority', 'The priority in force', ({ priority }) => priority);
+  each('headgate_vrrp_vips', 'VIPs of the instance', ({ vips }) => vips);
+  each('headgate_vrrp_rival', 'Whether this host is master and another host is, too', ({ name }) =>
     Number(state()?.rivals.includes(name) ?? false),
   );
-  registry.gauge('headgate_keepalived_fault', 'Whether keepalived is not as it should be', [], () => {
+  registry.gauge('headgate_keepalived_fault', 'Whether keepalived has a fault', [], () => {
     const now = state();
     return now === undefined ? [] : [[{}, Number(now.fault !== '')]];
   });

@@ -1,15 +1,15 @@
-// Small charts: one series, a value a second, the newest at the right, from zero up to its own maximum, or to what it
-// shows at least.
+// Small charts of one series: one value per second, the newest at the right, from 0 to the maximum of the series or to a
+// minimum scale.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 32;
 
 /**
- * @param {number} seconds How many values fit.
- * @param {number} full What it shows at least.
+ * @param {number} seconds The number of values that fit.
+ * @param {number} scale The least value at the top.
  * @returns {{ readonly svg: SVGElement, draw(values: readonly number[], words: string): void }}
  */
-export function chart(seconds, full = 1) {
+export function chart(seconds, scale = 1) {
   const svg = shape('svg', {
     class: 'chart',
     viewBox: `0 0 ${seconds - 1} ${HEIGHT}`,
@@ -29,7 +29,7 @@ export function chart(seconds, full = 1) {
     draw(values, words) {
       const shown = values.slice(-seconds);
       const first = seconds - shown.length;
-      const most = Math.max(full, ...shown);
+      const most = Math.max(scale, ...shown);
       const points = shown.map((value, at) => {
         const y = HEIGHT - (value / most) * (HEIGHT - 2);
         return `${first + at} ${y.toFixed(2)}`;

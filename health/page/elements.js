@@ -1,8 +1,8 @@
-// Elements of the page. A text is only ever set as text: what objects are called never becomes markup.
+// Elements of the page. Texts are set as text only, so the name of an object never becomes markup.
 
 /**
  * @param {string} name
- * @param {Readonly<Record<string, string | undefined>>} attributes Those that are undefined are left out.
+ * @param {Readonly<Record<string, string | undefined>>} attributes Without those that are undefined.
  * @param {readonly (Node | string)[]} children
  * @returns {HTMLElement}
  */
@@ -26,17 +26,17 @@ export function byId(id) {
 }
 
 /**
- * Sets a text where it differs, so that a screen reader and a selection are left alone.
+ * Sets a text only if it differs, so that a screen reader and a selection are not disturbed.
  * @param {Node} node
  * @param {string} text
  */
-export function say(node, text) {
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
 /**
- * Brings the children of `parent` to one per item, in order; a child stays what it is as long as its item is there,
- * with its focus and all that is in it.
+ * Makes the children of `parent` one per item, in order. The child of an item stays the same element, with its focus and
+ * content, as long as the item exists.
  * @template Item
  * @param {HTMLElement} parent
  * @param {readonly Item[]} items

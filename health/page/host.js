@@ -3,10 +3,10 @@
 /** @import { PageInstance, PageLoad, PageProblem, PageSummary } from '../page-model.ts' */
 
 import { chart } from './charts.js';
-import { byId, element, keyed, say } from './elements.js';
+import { byId, element, keyed, setText } from './elements.js';
 import { count, countOf, moment, percent, showRouterState } from './words.js';
 
-/** Seconds that the charts show, as many as the agent remembers. */
+/** Of the charts; the agent keeps as many values. */
 const SECONDS = 120;
 
 const ROLES = {
@@ -20,17 +20,17 @@ const ROLES = {
 /** @param {PageSummary} summary */
 export function showHost(summary) {
   const { host, version, startedAt, problems, problemCount } = summary;
-  say(byId('host'), host);
+  setText(byId('host'), host);
   document.title = `${headline(summary).text} · ${host} · Headgate`;
   const { tone, text } = headline(summary);
   byId('banner').dataset.tone = tone;
-  say(byId('headline'), text);
-  say(byId('subline'), subline(summary));
+  setText(byId('headline'), text);
+  setText(byId('subline'), subline(summary));
   byId('which').hidden = outOf(summary.counts) + summary.members.down === 0;
   showFacts(summary);
   showRouters(summary.instances);
   showProblems(problems, problemCount);
-  say(byId('about'), `Headgate ${version} on ${host}, since ${moment(startedAt)}`);
+  setText(byId('about'), `Headgate ${version} on ${host}, since ${moment(startedAt)}`);
 }
 
 /**
@@ -41,36 +41,36 @@ function headline({ fault, counts, members, problemCount, haproxy, ...pair }) {
   if (fault !== '') return { tone: 'poor', text: `✕ ${fault}` };
   if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
   if (pair.role === 'fault')
-    return { tone: 'poor', text: '✕ VRRP has a fault: this host cannot have the VIPs' };
+    return { tone: 'poor', text: '✕ VRRP has a fault: this host cannot hold the VIPs' };
   const out = outOf(counts);
   if (out > 0)
     return {
       tone: 'fair',
-      text: `! ${countOf(out, 'load balancer is', 'load balancers are')} not wholly served`,
+      text: `! ${countOf(out, 'load balancer is', 'load balancers are')} not fully served`,
     };
   if (members.down > 0) {
     const down = countOf(members.down, 'member fails its check', 'members fail their checks');
     return { tone: 'fair', text: `! ${down}` };
   }
   if (problemCount > 0)
-    return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to mend` };
+    return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to fix` };
   const text = failover(pair);
   if (text !== '') return { tone: 'fair', text: `! ${text}` };
   return { tone: 'good', text: '● All is well' };
 }
 
 /**
- * What would be in the way of a failover, '' where nothing is.
+ * What prevents a failover; '' for nothing.
  *
  * @param {Pick<PageSummary, 'role' | 'maintenance' | 'lowered' | 'peer'>} pair
  */
 function failover({ role, maintenance, lowered, peer }) {
   if (maintenance) return 'In maintenance';
-  if (lowered.length > 0) return `Served, but this host gives way: lowered by ${lowered.join(', ')}`;
-  if (role === 'unknown') return 'Served, but the state of VRRP is not known';
-  if (peer !== undefined && !peer.isHeard) return 'Served, but the peer is not heard';
+  if (lowered.length > 0) return `Served, but this host has a lower priority: ${lowered.join(', ')}`;
+  if (role === 'unknown') return 'Served, but the state of VRRP is unknown';
+  if (peer !== undefined && !peer.isHeard) return 'Served, but the peer sends no reports';
   if (peer !== undefined && peer.notReady !== '')
-    return `Served, but the peer could not take over: ${peer.notReady}`;
+    return `Served, but the peer cannot take over: ${peer.notReady}`;
   return '';
 }
 
@@ -86,7 +86,7 @@ function subline({ counts, members, role, lowered, maintenance }) {
   ];
   if (role !== 'alone') words.push(`this host is ${ROLES[role].toLowerCase()}`);
   if (maintenance) words.push('in maintenance');
-  if (lowered.length > 0) words.push(`lowered by ${lowered.join(', ')}`);
+  if (lowered.length > 0) words.push(`lower priority: ${lowered.join(', ')}`);
   return `${words.join('; ')}.`;
 }
 
@@ -103,7 +103,7 @@ function showFacts(summary) {
       const lines = [value, ...more];
       while (card.children.length > lines.length + 1) card.lastElementChild?.remove();
       for (const [at, text] of lines.entries())
-        say(card.children[at + 1] ?? card.appendChild(element('dd')), text);
+        setText(card.children[at + 1] ?? card.appendChild(element('dd')), text);
     },
   );
 }
@@ -118,13 +118,13 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
     {
       term: 'Role of this host',
       value: ROLES[role],
-      more: role === 'alone' ? ['no VRRP is set up'] : [mastered(instances)],
+      more: role === 'alone' ? ['VRRP is not configured'] : [mastered(instances)],
     },
   ];
   if (peer !== undefined) {
-    const value = !peer.isHeard ? '✕ Not heard' : peer.notReady === '' ? '● Could take over' : '! Not ready';
+    const value = !peer.isHeard ? '✕ No reports' : peer.notReady === '' ? '● Can take over' : '! Not ready';
     const more = [peer.address, peer.notReady, peer.isHeard ? `Headgate ${peer.version}` : ''];
-    if (peer.lowered.length > 0) more.push(`lowered by ${peer.lowered.join(', ')}`);
+    if (peer.lowered.length > 0) more.push(`lower priority: ${peer.lowered.join(', ')}`);
     facts.push({ term: 'Peer', value, more: more.filter(Boolean) });
   }
   const reload = haproxy.reloadPending;
@@ -192,27 +192,27 @@ function updateRouter(row, { name, state, since, priority, anchors, vips, peerSt
   const [title, anchor] = router?.children ?? [];
   const [badge, from] = here?.children ?? [];
   const peer = there?.firstElementChild;
-  if (title) say(title, name);
-  if (anchor) say(anchor, anchors.join(', '));
+  if (title) setText(title, name);
+  if (anchor) setText(anchor, anchors.join(', '));
   if (badge instanceof HTMLElement) showRouterState(badge, state);
-  if (from) say(from, since === '' ? '' : `since ${moment(since)}`);
+  if (from) setText(from, since === '' ? '' : `since ${moment(since)}`);
   if (peer instanceof HTMLElement) showRouterState(peer, peerState);
-  if (held) say(held, count(vips));
-  if (standing) say(standing, count(priority));
+  if (held) setText(held, count(vips));
+  if (standing) setText(standing, count(priority));
 }
 
 /**
- * `full`: what a chart shows at least, so that hardly anything does not look like much.
- * @type {readonly { readonly of: keyof PageLoad, readonly title: string, readonly words: (value: number) => string, readonly full: number }[]}
+ * `scale`: the least value at the top of a chart, so that small values look small.
+ * @type {readonly { readonly of: keyof PageLoad, readonly title: string, readonly words: (value: number) => string, readonly scale: number }[]}
  */
 const SERIES = [
-  { of: 'connectionRate', title: 'New connections a second', words: count, full: 1 },
-  { of: 'connections', title: 'Open connections', words: count, full: 1 },
-  { of: 'busy', title: 'HAProxy busy', words: percent, full: 100 },
+  { of: 'connectionRate', title: 'New connections per second', words: count, scale: 1 },
+  { of: 'connections', title: 'Open connections', words: count, scale: 1 },
+  { of: 'busy', title: 'HAProxy busy', words: percent, scale: 100 },
 ];
 
 const charts = SERIES.map((series) => {
-  const drawn = chart(SECONDS, series.full);
+  const drawn = chart(SECONDS, series.scale);
   const now = element('b', {}, '–');
   const most = element('span');
   const caption = element('figcaption', {}, series.title, now, most);
@@ -225,8 +225,8 @@ export function showLoad(load) {
   for (const { of, title, words, drawn, now, most } of charts) {
     const values = load[of];
     const [last, top] = [words(values.at(-1) ?? 0), words(Math.max(0, ...values))];
-    say(now, last);
-    say(most, `at most ${top}`);
+    setText(now, last);
+    setText(most, `at most ${top}`);
     drawn.draw(values, `${title}: ${last} now, at most ${top} in the last two minutes`);
   }
 }
@@ -237,8 +237,8 @@ export function showLoad(load) {
  */
 function showProblems(problems, all) {
   byId('problems-section').hidden = all === 0;
-  say(byId('problem-count'), count(all));
-  // Two problems may read alike.
+  setText(byId('problem-count'), count(all));
+  // Two problems may have the same text.
   const items = problems.map((problem, at) => ({ ...problem, at }));
   keyed(
     byId('problems'),
@@ -247,12 +247,12 @@ function showProblems(problems, all) {
     () => element('li', {}, element('strong'), ' ', element('code'), element('p')),
     (item, { object, reason, message }) => {
       const [strong, code, paragraph] = item.children;
-      if (strong) say(strong, object);
-      if (code) say(code, reason);
-      if (paragraph) say(paragraph, message);
+      if (strong) setText(strong, object);
+      if (code) setText(code, reason);
+      if (paragraph) setText(paragraph, message);
     },
   );
   const left = all - problems.length;
   byId('more-problems').hidden = left === 0;
-  say(byId('more-problems'), `And ${count(left)} more: headgate status lists all of them.`);
+  setText(byId('more-problems'), `And ${count(left)} more: headgate status lists all of them.`);
 }

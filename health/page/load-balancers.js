@@ -1,12 +1,12 @@
-// The lower part of the page: one page of the load balancers, and the one that is open in detail.
+// The lower part of the page: one page of the load balancers, and one load balancer in detail.
 
 /** @import { PageDetail, PageList, PageListener, PageMember, PageRow } from '../page-model.ts' */
 
 import { chart } from './charts.js';
-import { byId, element, keyed, say } from './elements.js';
+import { byId, element, keyed, setText } from './elements.js';
 import { count, countOf, membersOf, showMemberState, showVerdict, some, vipsOf } from './words.js';
 
-/** Seconds that the chart of one load balancer shows, from when it was opened. */
+/** Of the chart of one load balancer, which begins when it is opened. */
 const SECONDS = 60;
 
 const rows = byId('rows');
@@ -40,10 +40,10 @@ export function showList({ rows: items, found, page, pages }, toggle) {
     ({ key }) => rowElement(() => toggle(key)),
     updateRow,
   );
-  say(byId('found'), count(found));
+  setText(byId('found'), count(found));
   byId('none').hidden = found > 0;
   byId('pages').hidden = pages === 1;
-  say(byId('page-number'), `Page ${count(page)} of ${count(pages)}`);
+  setText(byId('page-number'), `Page ${count(page)} of ${count(pages)}`);
   /** @type {HTMLButtonElement} */ (byId('previous')).disabled = page === 1;
   /** @type {HTMLButtonElement} */ (byId('next')).disabled = page === pages;
   placeDetail();
@@ -71,15 +71,15 @@ function updateRow(item, row) {
   const [button] = item.children;
   const [name, vips, ports, members, verdict] = button?.children ?? [];
   const badge = verdict?.firstElementChild;
-  if (name) say(name, row.key);
-  if (vips) say(vips, vipsOf(row));
-  if (ports) say(ports, some(row.ports, row.morePorts));
-  if (members) say(members, membersOf(row));
+  if (name) setText(name, row.key);
+  if (vips) setText(vips, vipsOf(row));
+  if (ports) setText(ports, some(row.ports, row.morePorts));
+  if (members) setText(members, membersOf(row));
   if (badge instanceof HTMLElement) showVerdict(badge, row.verdict, row.down + row.problems > 0);
 }
 
 /**
- * Opens one, or none: ''.
+ * Opens a load balancer, or none: ''.
  * @param {string} key
  */
 export function openDetail(key) {
@@ -91,7 +91,7 @@ export function openDetail(key) {
   placeDetail();
 }
 
-/** Below its row, or above the list where its row is not on this page. */
+/** Below its row, or above the list if its row is on another page. */
 function placeDetail() {
   let home = byId('detail-home');
   for (const item of rows.children) {
@@ -116,14 +116,14 @@ export function showDetail(next) {
   const isFailing = listeners.some(({ members }) => members.some(({ state }) => state === 'ERROR'));
   showVerdict(parts.badge, verdict, reasons.length > 0 || isFailing);
   if (parts.verdict.lastChild)
-    say(parts.verdict.lastChild, ` ${key}${vips.length > 0 ? ` on ${vips.join(', ')}` : ''}`);
+    setText(parts.verdict.lastChild, ` ${key}${vips.length > 0 ? ` on ${vips.join(', ')}` : ''}`);
   parts.reasons.hidden = reasons.length === 0;
   keyed(
     parts.reasons,
     reasons.map((reason, at) => ({ reason, at })),
     ({ at }) => String(at),
     () => element('li'),
-    (item, { reason }) => say(item, reason),
+    (item, { reason }) => setText(item, reason),
   );
   keyed(parts.listeners, listeners, ({ name }) => name, listenerElement, updateListener);
   const left = [
@@ -131,12 +131,12 @@ export function showDetail(next) {
     moreMembers > 0 ? countOf(moreMembers, 'more member') : '',
   ].filter(Boolean);
   parts.more.hidden = left.length === 0;
-  say(parts.more, `Not shown: ${left.join(', ')}. headgate why ${key} lists all of them.`);
+  setText(parts.more, `Not shown: ${left.join(', ')}. headgate why ${key} lists all of them.`);
   rates = [...rates.slice(0, -1), rateOf(next)];
   drawRates();
 }
 
-/** Once a second, because the agent only tells of changes. */
+/** Called once a second, because the agent sends changes only. */
 export function sample() {
   if (shown === undefined) return;
   rates = [...rates.slice(1 - SECONDS), rateOf(shown)];
@@ -150,8 +150,8 @@ function rateOf({ listeners }) {
 
 function drawRates() {
   const [now, most] = [rates.at(-1) ?? 0, Math.max(0, ...rates)];
-  const words = `New sessions a second: ${count(now)} now, at most ${count(most)} since it was opened`;
-  say(parts.rate, words);
+  const words = `New sessions per second: ${count(now)} now, at most ${count(most)} since it was opened`;
+  setText(parts.rate, words);
   drawn.draw(rates, words);
 }
 
@@ -176,9 +176,9 @@ function updateListener(section, { name, protocol, port, addresses, sessions, me
   const [title, about] = section.querySelectorAll('h3 > *');
   const body = section.querySelector('tbody');
   const table = section.querySelector('table');
-  if (title) say(title, `${protocol} ${port}`);
+  if (title) setText(title, `${protocol} ${port}`);
   const state = sessions === undefined ? 'HAProxy does not serve it' : countOf(sessions, 'open session');
-  if (about) say(about, `on ${addresses.join(', ') || 'no address'}, ${state}`);
+  if (about) setText(about, `on ${addresses.join(', ') || 'no address'}, ${state}`);
   if (table instanceof HTMLElement) {
     table.setAttribute('aria-label', `Members of ${name}`);
     table.hidden = members.length === 0;
@@ -205,10 +205,10 @@ function updateMember(row, { name, target, state, why, sessions, sessionRate }) 
   const [member, standing, now, rate] = row.children;
   const [address, behind] = member?.children ?? [];
   const [badge, reason] = standing?.children ?? [];
-  if (address) say(address, name);
-  if (behind) say(behind, target);
+  if (address) setText(address, name);
+  if (behind) setText(behind, target);
   if (badge instanceof HTMLElement) showMemberState(badge, state);
-  if (reason) say(reason, why);
-  if (now) say(now, count(sessions));
-  if (rate) say(rate, count(sessionRate));
+  if (reason) setText(reason, why);
+  if (now) setText(now, count(sessions));
+  if (rate) setText(rate, count(sessionRate));
 }

@@ -1,54 +1,54 @@
-// The status page: asks the agent for what is looked at, and shows what it sends. What is looked at stands in the
-// address, behind the #, so that a reload or a link shows the same.
+// The status page: asks the agent for content by a query, and shows the agent's events. The query is in the fragment of
+// the address, so that a reload or a link shows the same content.
 
-import { byId, say } from './elements.js';
+import { byId, setText } from './elements.js';
 import { showHost, showLoad } from './host.js';
 import { openDetail, sample, showDetail, showList } from './load-balancers.js';
 
-/** Milliseconds after the last key of a search, and after a connection that was refused. */
-const PAUSE = 200;
-const AGAIN = 3_000;
+/** After the last key of a search. */
+const SEARCH_DELAY_MS = 200;
+/** After a refused connection. */
+const RECONNECT_DELAY_MS = 3_000;
 
 const live = byId('live');
 const search = /** @type {HTMLInputElement} */ (byId('search'));
 const only = /** @type {HTMLInputElement} */ (byId('only'));
 
-/** `search`, `only`, `page`, `open`, as the agent takes them. */
-let asked = new URLSearchParams();
+/** Has `search`, `only`, `page` and `open`. */
+let query = new URLSearchParams();
 /** @type {EventSource | undefined} */
 let source;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** @param {string} [answer] What is looked at; without it, as the address says. */
-function look(answer = location.hash.slice(1)) {
-  asked = new URLSearchParams(answer);
-  if (document.activeElement !== search) search.value = asked.get('search') ?? '';
-  only.checked = asked.get('only') === 'trouble';
-  openDetail(asked.get('open') ?? '');
+function load() {
+  query = new URLSearchParams(location.hash.slice(1));
+  if (document.activeElement !== search) search.value = query.get('search') ?? '';
+  only.checked = query.get('only') === 'trouble';
+  openDetail(query.get('open') ?? '');
   connect();
 }
 
-/** @param {Readonly<Record<string, string>>} change '' takes something away. */
-function ask(change) {
+/** @param {Readonly<Record<string, string>>} change '' removes a parameter. */
+function setQuery(change) {
   for (const [name, value] of Object.entries(change)) {
-    if (value === '') asked.delete(name);
-    else asked.set(name, value);
+    if (value === '') query.delete(name);
+    else query.set(name, value);
   }
-  history.replaceState(null, '', `#${asked}`);
-  look();
+  history.replaceState(null, '', `#${query}`);
+  load();
 }
 
 function connect() {
   disconnect();
   if (document.hidden) return;
-  const opened = new EventSource(`/events?${asked}`);
+  const opened = new EventSource(`/events?${query}`);
   source = opened;
-  opened.addEventListener('open', () => tell('live', 'Live'));
+  opened.addEventListener('open', () => showConnection('live', 'Live'));
   opened.addEventListener('error', () => {
-    tell('lost', `Connection lost at ${new Date().toLocaleTimeString('en-GB')}`);
-    // One that was refused does not come again by itself.
-    if (opened.readyState === EventSource.CLOSED) timer = setTimeout(connect, AGAIN);
+    showConnection('lost', `Connection lost at ${new Date().toLocaleTimeString('en-GB')}`);
+    // The browser does not retry a refused connection.
+    if (opened.readyState === EventSource.CLOSED) timer = setTimeout(connect, RECONNECT_DELAY_MS);
   });
   on('summary', showHost);
   on('load', showLoad);
@@ -72,41 +72,41 @@ function disconnect() {
 
 /**
  * @param {'live' | 'lost'} state
- * @param {string} words
+ * @param {string} text
  */
-function tell(state, words) {
+function showConnection(state, text) {
   live.dataset.state = state;
   document.body.toggleAttribute('data-stale', state === 'lost');
-  say(live, words);
+  setText(live, text);
 }
 
 /** @param {string} key */
 function toggle(key) {
-  ask({ open: asked.get('open') === key ? '' : key });
+  setQuery({ open: query.get('open') === key ? '' : key });
 }
 
 /** @param {number} by */
-function turn(by) {
-  ask({ page: String(Math.max(1, Number(asked.get('page') ?? 1) + by)) });
+function turnPages(by) {
+  setQuery({ page: String(Math.max(1, Number(query.get('page') ?? 1) + by)) });
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let typing;
 search.addEventListener('input', () => {
   clearTimeout(typing);
-  typing = setTimeout(() => ask({ search: search.value.trim(), page: '' }), PAUSE);
+  typing = setTimeout(() => setQuery({ search: search.value.trim(), page: '' }), SEARCH_DELAY_MS);
 });
-only.addEventListener('change', () => ask({ only: only.checked ? 'trouble' : '', page: '' }));
+only.addEventListener('change', () => setQuery({ only: only.checked ? 'trouble' : '', page: '' }));
 byId('which').addEventListener('click', (event) => {
   event.preventDefault();
-  ask({ only: 'trouble', search: '', page: '' });
+  setQuery({ only: 'trouble', search: '', page: '' });
   search.value = '';
   byId('load-balancers').focus();
 });
-byId('previous').addEventListener('click', () => turn(-1));
-byId('next').addEventListener('click', () => turn(1));
-addEventListener('hashchange', () => look());
-// A page that nobody sees asks for nothing.
+byId('previous').addEventListener('click', () => turnPages(-1));
+byId('next').addEventListener('click', () => turnPages(1));
+addEventListener('hashchange', () => load());
+// A hidden page receives nothing.
 document.addEventListener('visibilitychange', () => (document.hidden ? disconnect() : connect()));
 setInterval(sample, 1_000);
-look();
+load();

@@ -1,4 +1,4 @@
-// Numbers and states in words. A state has a sign beside its colour.
+// Numbers and states as text. A state has a sign besides its colour.
 
 /** @import { PageDetail, PageRow } from '../page-model.ts' */
 /** @import { OperatingStatus } from '../../agent/model/operating-status.ts' */
@@ -58,7 +58,7 @@ const ROUTERS = {
 
 /**
  * @param {HTMLElement} badge
- * @param {string} state Of VRRP; '' where it is not known.
+ * @param {string} state Of VRRP; '' if it is unknown.
  */
 export function showRouterState(badge, state) {
   const [tone, sign] = ROUTERS[state] ?? ['idle', '…'];

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseYamlDocuments } from '../../agent/base/yaml.ts';
 
 const element = fileURLToPath(new URL('../../deploy/image/elements/headgate', import.meta.url));
-/** The path of diskimage-builder's scripts inside the image. */
+/** diskimage-builder copies scripts that run inside the image to this folder. */
 const HOOKS = '/tmp/in_target.d';
 
 export interface ImageOptions {
@@ -41,7 +41,7 @@ export function fillImageRoot({ root, deb, variables }: ImageOptions): void {
   tidy(root, env);
 }
 
-/** Does the work of diskimage-builder's own clean-up elements. */
+/** Removes what a build by diskimage-builder removes with its own elements. */
 function tidy(root: string, env: Readonly<Record<string, string>>): void {
   inside(root, env, ['apt-get', 'clean']);
   const traces = [
@@ -57,7 +57,7 @@ function tidy(root: string, env: Readonly<Record<string, string>>): void {
   for (const each of readdirSync(join(root, 'var/lib/apt/lists')))
     rmSync(join(root, 'var/lib/apt/lists', each), { recursive: true });
   writeFileSync(join(root, 'etc/hostname'), 'headgate\n');
-  // Each host gets its own id when it boots. Without the file systemd would enable every unit.
+  // Each host gets its own at its first boot; without the file systemd would enable every unit.
   writeFileSync(join(root, 'etc/machine-id'), '');
 }
 
@@ -73,7 +73,7 @@ function scriptsOf(phase: string): string[] {
     .map((name) => join(phase, name));
 }
 
-/** Runs a program in the image; all its processes end with it. Errors: the program fails; the error has its output. */
+/** Runs a program in the image; its children end with it. Errors: with the program's output. */
 function inside(root: string, env: Readonly<Record<string, string>>, words: readonly string[]): void {
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', `--mount-proc=${join(root, 'proc')}`];
   execFileSync('unshare', [...namespaces, 'chroot', root, ...words], {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Changes } from '../../agent/changes.ts';
 
-test('Changes of one load balancer that come together are one, since the first and with the time of each', async (t) => {
+test('Changes of one load balancer are merged, since the first and with the trigger of each', async (t) => {
   const changes = new Changes();
   changes.add(['default/web'], 5, 1_000);
   changes.add(['default/web', 'default/other'], 7);
@@ -11,7 +11,7 @@ test('Changes of one load balancer that come together are one, since the first a
   t.deepEqual(batch.value?.changed.get('default/other'), { since: 7, triggers: [] });
 });
 
-test('A change that comes while a batch is under way is of the next batch', async (t) => {
+test('A change during a batch is in the next batch', async (t) => {
   const changes = new Changes();
   const batches = changes.drain();
   changes.add(['default/web'], 1, 1_000);
@@ -20,7 +20,7 @@ test('A change that comes while a batch is under way is of the next batch', asyn
   t.deepEqual((await batches.next()).value?.changed.get('default/web')?.triggers, [2_000]);
 });
 
-test('A load balancer that changed among many and again by itself loses no time', async (t) => {
+test('A change in bulk and a single change of one load balancer both keep their triggers', async (t) => {
   const changes = new Changes();
   const many = Array.from({ length: 100 }, (_, at) => `default/web-${at}`);
   changes.add(many, 1, 1_000);

@@ -7,7 +7,7 @@ import anyTest, { type TestFn } from 'ava';
 
 const program = fileURLToPath(new URL('../../bin/headgate', import.meta.url));
 
-// Prints its path and its arguments; with "wait" it runs until a signal.
+// Prints its pid and arguments; with "wait" it runs until a signal.
 const MAIN = `
   if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
   if (process.argv[2] === 'wait') {
@@ -36,7 +36,7 @@ test.afterEach.always(async (t) => {
   await rm(t.context.directory, { recursive: true });
 });
 
-test('bin/headgate passes the arguments unchanged, prints nothing itself, and returns the exit status of the agent', async (t) => {
+test('bin/headgate runs the agent with unchanged arguments, without messages of its own, and returns its exit status', async (t) => {
   const { code, stdout, stderr } = await ended(
     spawn(join(t.context.app, 'bin/headgate'), ['exit', '3', 'a b', '*', '']),
   );
@@ -79,7 +79,7 @@ test('bin/headgate runs the bundle, or the sources if one of them is newer', asy
   t.deepEqual(JSON.parse((await run()).stdout).argv, ['ok']);
 });
 
-test('bin/headgate executes Node in its own process, so that signals reach the agent', async (t) => {
+test('bin/headgate replaces itself with Node, so that signals reach the agent', async (t) => {
   const child = spawn(join(t.context.app, 'bin/headgate'), ['wait']);
   const first: Buffer = await new Promise((resolve) => child.stdout.once('data', resolve));
   t.is(JSON.parse(first.toString()).pid, child.pid);
@@ -90,7 +90,7 @@ test('bin/headgate executes Node in its own process, so that signals reach the a
   t.is(stdout, 'SIGTERM\n');
 });
 
-test('bin/headgate uses a recent Node from PATH if it has no own Node', async (t) => {
+test('bin/headgate uses a new enough Node from PATH if it has none of its own', async (t) => {
   const { directory, app } = t.context;
   await rm(join(app, 'node_modules'), { recursive: true });
   await symlink(process.execPath, join(directory, 'node'));
@@ -100,10 +100,10 @@ test('bin/headgate uses a recent Node from PATH if it has no own Node', async (t
   t.is(code, 0);
 });
 
-test('bin/headgate prints the remedy if it finds no recent Node', async (t) => {
+test('bin/headgate prints what to do if there is no new enough Node', async (t) => {
   const { directory, app } = t.context;
   await rm(join(app, 'node_modules'), { recursive: true });
-  // Only the tools of the script, so that it finds no Node.
+  // Only the programs that the script needs, so that it finds no Node.
   const tools = join(directory, 'tools');
   await mkdir(tools);
   for (const tool of ['dirname', 'readlink']) await symlink(`/usr/bin/${tool}`, join(tools, tool));
@@ -112,7 +112,7 @@ test('bin/headgate prints the remedy if it finds no recent Node', async (t) => {
   t.is(
     none.stderr,
     'headgate: Cannot find Node 22.20 or newer: none in PATH\n' +
-      `headgate: Run "make install" in ${app}, which brings one, or put a newer Node into PATH\n`,
+      `headgate: Run "make install" in ${app}, which installs one, or put a newer Node into PATH\n`,
   );
 
   const old = join(tools, 'node');

@@ -9,7 +9,7 @@ const judged = test.macro({
 });
 
 for (const host of ['127.0.0.1:9180', '127.0.0.1', 'localhost:8080', '[::1]:9180', 'lb1:9180', 'LOCALHOST.'])
-  test(`takes the host "${host}" on loopback`, judged, { host }, '127.0.0.1', true);
+  test(`accepts the host "${host}" on loopback`, judged, { host }, '127.0.0.1', true);
 for (const host of [
   'evil.example:9180',
   'localhost.evil.example',
@@ -22,19 +22,25 @@ for (const host of [
   test(`refuses the host "${host}" on loopback of IPv6`, judged, { host }, '::1', false);
 }
 test(
-  'refuses a foreign host on loopback of a socket of both families',
+  'refuses a foreign host on loopback of a dual-stack socket',
   judged,
   { host: 'evil.example' },
   '::ffff:127.0.0.1',
   false,
 );
-test('takes any host where others may reach it', judged, { host: 'lb1.example.com' }, '192.0.2.1', true);
-test('takes a request without host, which no browser sends', judged, {}, '127.0.0.1', true);
+test(
+  'accepts any host on an address that other hosts reach',
+  judged,
+  { host: 'lb1.example.com' },
+  '192.0.2.1',
+  true,
+);
+test('accepts a request without host, which no browser sends', judged, {}, '127.0.0.1', true);
 
 const host = 'localhost';
 for (const site of ['cross-site', 'same-site']) {
   test(
-    `refuses what a page of another origin asks for (${site})`,
+    `refuses a request from a page of another origin (${site})`,
     judged,
     { host, 'sec-fetch-site': site, 'sec-fetch-dest': 'empty' },
     '127.0.0.1',

@@ -16,7 +16,7 @@ async function lateness(registry: MetricRegistry): Promise<Readonly<Record<strin
   );
 }
 
-test('An event loop that is never late is late by nothing: the period of its timer does not count', async (t) => {
+test("EventLoopMetrics does not count the timer's period as delay", async (t) => {
   const [registry, seen] = [new MetricRegistry(), createHistogram()];
   const metrics = new EventLoopMetrics(registry, seen);
   for (const nanoseconds of [PERIOD, PERIOD - 1e5, PERIOD]) seen.record(nanoseconds);
@@ -24,7 +24,7 @@ test('An event loop that is never late is late by nothing: the period of its tim
   t.deepEqual(await lateness(registry), { min: 0, max: 0, mean: 0, stddev: 0, p50: 0, p90: 0, p99: 0 });
 });
 
-test('What held the event loop up is shown by one scrape, and no more by the next', async (t) => {
+test('EventLoopMetrics shows a delay in one scrape only', async (t) => {
   const [registry, seen] = [new MetricRegistry(), createHistogram()];
   const metrics = new EventLoopMetrics(registry, seen);
   for (const late of [0, 0.02e9, 0.25e9]) seen.record(PERIOD + late);
@@ -35,7 +35,7 @@ test('What held the event loop up is shown by one scrape, and no more by the nex
   t.like(await lateness(registry), { max: 0, p99: 0 });
 });
 
-test('Two scrapes within a second show the same', async (t) => {
+test('EventLoopMetrics shows the same values in two scrapes within a second', async (t) => {
   const [registry, seen] = [new MetricRegistry(), createHistogram()];
   const metrics = new EventLoopMetrics(registry, seen);
   seen.record(PERIOD + 0.25e9);

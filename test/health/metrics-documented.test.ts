@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { listenerSeries, memberSeries } from '../../agent/dataplane/series-labels.ts';
-import { allColumns } from '../../agent/haproxy/stats/columns.ts';
+import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
+import { allColumns, infoCounters } from '../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
-import { infoCounters, readProcessInfo } from '../../agent/haproxy/stats/process-info.ts';
 import { newSeries, type Series, type SeriesKind } from '../../agent/haproxy/stats/series.ts';
 import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import type { Repair } from '../../agent/haproxy/worker/haproxy-monitor.ts';
@@ -15,7 +15,7 @@ import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
-import type { KeepalivedMetrics } from '../../agent/vips/keepalived/metrics.ts';
+import type { KeepalivedMetrics } from '../../agent/vips/keepalived/options.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';
@@ -89,11 +89,12 @@ const STATUS: LoadBalancerStatus = {
   isMonitored: true,
 };
 
-/** A sample that has something of everything. */
+/** A sample with every metric. */
 const SAMPLE: Sample = {
-  info: readProcessInfo(
+  info: parseInfo(
     [
       'Version: 2.6',
+      'Stopping: 0',
       'Pid',
       'Start_time_sec',
       'Nbthread',
@@ -116,7 +117,7 @@ const SAMPLE: Sample = {
 
 function series(kind: SeriesKind): Series {
   return {
-    ...newSeries('', kind),
+    ...newSeries(kind),
     values: allColumns.map(() => 1),
     labels: kind === 'member' ? memberSeries(LABELS, MEMBER.name, MEMBER) : listenerSeries(LABELS),
     isHttp: true,
@@ -150,7 +151,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   metrics.loop.eventReceived('manifests');
   metrics.loop.planned('none');
   metrics.loop.acknowledged(0.001);
-  metrics.loop.programmed('runtime', 0.001);
+  metrics.loop.programmed(0.001, 'runtime');
   metrics.dataplane.commandsAcknowledged('AddServer');
   metrics.dataplane.commandRefused('AddServer');
   metrics.dataplane.repaired('audit');
@@ -175,7 +176,7 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
     metrics: { round, own },
     alive: nothing,
     ready: nothing,
-    look: () => Promise.reject(new Error('Nobody looks')),
+    look: () => Promise.reject(new Error('There is no browser')),
   });
   t.teardown(() => server.close());
   const text = await (await fetch(`http://${address}/metrics`)).text();
@@ -188,9 +189,9 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   t.deepEqual([...documented.keys()].sort(), [...served.keys()].sort());
   for (const [name, { type, labels }] of served) {
     t.is(documented.get(name)?.type, type, name);
-    // What has no row just now, such as requests under way, shows no labels.
+    // A metric without samples, such as requests under way, shows no labels.
     if (labels !== undefined) t.deepEqual(documented.get(name)?.labels, labels, name);
-    // Prometheus gives these to what it scrapes; with honor_labels ours would take their place.
+    // Prometheus adds these labels to every target; with honor_labels the agent's would replace them.
     t.not(
       labels?.some((label) => label === 'job' || label === 'instance'),
       true,
@@ -199,13 +200,13 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   }
 });
 
-test('Rows that begin at 0 are those that there can be', (t) => {
+test('Counters that begin at 0 cover all possible label values', (t) => {
   const causes: readonly ReloadCause[] = RELOAD_REASONS;
   const repairs: readonly (Repair | KeepalivedRepair)[] = REPAIRS;
   const reasons: readonly StandingReason[] = STANDING_REASONS;
   const refusals: readonly Refusal[] = PAIR_REFUSALS;
   for (const known of [causes, repairs, reasons, refusals]) t.is(new Set(known).size, known.length);
-  // The compiler refuses what is missing.
+  // The compiler reports a missing value.
   const all: [
     Missing<ReloadCause, (typeof RELOAD_REASONS)[number]>,
     Missing<Repair | KeepalivedRepair, (typeof REPAIRS)[number]>,
@@ -243,7 +244,7 @@ test('servedMetrics() reads names, types and labels', (t) => {
 
 interface Described {
   readonly type: string;
-  /** Sorted; undefined where no row shows them. */
+  /** Sorted; undefined if there is no sample. */
   readonly labels: readonly string[] | undefined;
 }
 

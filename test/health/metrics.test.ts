@@ -27,7 +27,7 @@ async function rowsOf(metrics: Metrics, name: string): Promise<Readonly<Record<s
 const withState = (more: Partial<AgentState>): Metrics =>
   new Metrics('0.0.0', () => ({ ...NOTHING, ...more }));
 
-test('A host without a cluster, VRRP or a peer has no rows that speak of them', async (t) => {
+test('Metrics of the cluster, VRRP and the peer have no samples on a host without them', async (t) => {
   const metrics = withState({});
   for (const name of [
     'headgate_leader',
@@ -41,7 +41,7 @@ test('A host without a cluster, VRRP or a peer has no rows that speak of them', 
     t.deepEqual(await rowsOf(metrics, name), {}, name);
 });
 
-test('A kind is heard of when all of its watches are, and one that the API server does not know has no row', async (t) => {
+test('A kind is connected if all of its watches are, and one that the API server does not have has no sample', async (t) => {
   const watches = [
     { kind: 'Service', connected: true, lack: 'none' },
     { kind: 'Service', connected: false, lack: 'none' },
@@ -53,7 +53,7 @@ test('A kind is heard of when all of its watches are, and one that the API serve
   t.deepEqual(await rowsOf(metrics, 'headgate_leader'), { 'lease="system/headgate"': 0 });
 });
 
-test('Each state of a virtual router has a row, and one of them is 1', async (t) => {
+test('Each state of a VRRP instance has a sample, and one of them is 1', async (t) => {
   const instance = {
     name: 'vrrp-51',
     state: 'backup',
@@ -75,7 +75,7 @@ test('Each state of a virtual router has a row, and one of them is 1', async (t)
   t.deepEqual(await rowsOf(well, 'headgate_keepalived_fault'), { '': 0 });
 });
 
-test('A problem and a reason that lowers have a row when nobody has them', async (t) => {
+test('Problems and standing reasons that are absent have a sample with 0', async (t) => {
   const metrics = withState({
     problems: new Map([['InvalidFile', 3]]),
     pair: {
@@ -100,7 +100,7 @@ test('A problem and a reason that lowers have a row when nobody has them', async
   t.deepEqual(await rowsOf(metrics, 'headgate_pair_peer_heard'), { 'peer="192.0.2.2"': 0 });
 });
 
-test('What is gone has no row any more', async (t) => {
+test('A gauge has no sample for an object that is gone', async (t) => {
   let pools: AgentState['addresses']['pools'] = [
     { name: 'public', family: 'v4', free: 3, used: 1, held: 0, conflicting: 0 },
   ];
@@ -111,7 +111,7 @@ test('What is gone has no row any more', async (t) => {
   t.deepEqual(await rowsOf(metrics, 'headgate_address_pool_addresses'), {});
 });
 
-test('The state is read once for each scrape', async (t) => {
+test('Metrics reads the state once for each scrape', async (t) => {
   let reads = 0;
   const metrics = new Metrics('0.0.0', () => {
     reads++;
@@ -123,7 +123,7 @@ test('The state is read once for each scrape', async (t) => {
   t.is(reads, 2);
 });
 
-test('Counters of what must not happen begin at 0, and count from there', async (t) => {
+test('Counters of failures begin at 0', async (t) => {
   const metrics = withState({});
   const failed = 'reason="repair",result="failed"';
   t.is((await rowsOf(metrics, 'headgate_haproxy_reloads_total'))[failed], 0);

@@ -8,7 +8,7 @@ import type { PageView } from '../../health/page-model.ts';
 import { type HealthServerOptions, startHealthServer } from '../../health/server.ts';
 import { summary, view } from '../support/report/page-view.ts';
 
-test('The page and its files are served with a type, a tag and a policy that lets in nothing else', async (t) => {
+test('The server sends the page and its files with a type, a tag and a policy that allows nothing else', async (t) => {
   const url = await start(t);
   const page = await (await fetch(`${url}/`)).text();
   const files = [...page.matchAll(/(?:src|href)="(\/[a-z-]+\.[a-z]+)"/g)].map(([, path]) => path);
@@ -26,7 +26,7 @@ test('The page and its files are served with a type, a tag and a policy that let
   }
 });
 
-test('Nothing of the page comes from elsewhere or stands in the markup as script or style', async (t) => {
+test('The page loads nothing from other hosts and has no inline script or style', async (t) => {
   const url = await start(t);
   for (const path of [
     '/',
@@ -48,7 +48,7 @@ test('Nothing of the page comes from elsewhere or stands in the markup as script
   t.notRegex(await (await fetch(`${url}/`)).text(), /<style|style=|\son[a-z]+=|<script(?![^>]*src=)/);
 });
 
-test('Only GET and HEAD are answered, and only what there is', async (t) => {
+test('The server answers only GET and HEAD, and 404 for an unknown path', async (t) => {
   const url = await start(t);
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
     for (const path of ['/', '/events', '/metrics'])
@@ -69,7 +69,7 @@ test('Only GET and HEAD are answered, and only what there is', async (t) => {
     t.is((await ask(url, path)).statusCode, 404, path);
 });
 
-test('A name of somebody else that leads to loopback gets nothing', async (t) => {
+test("The server refuses a request for another host's name that resolves to loopback", async (t) => {
   const url = await start(t);
   for (const path of ['/', '/events', '/metrics']) {
     const refused = await ask(url, path, { host: 'evil.example' });
@@ -78,7 +78,7 @@ test('A name of somebody else that leads to loopback gets nothing', async (t) =>
   t.is((await ask(url, '/healthz', { host: 'localhost:1' })).statusCode, 200);
 });
 
-test('A page gets every part at once, and later only those that have changed', async (t) => {
+test('A page gets every part when it connects, and then only parts that have changed', async (t) => {
   let now: PageView = view;
   const asked: string[] = [];
   const url = await start(t, async (question) => {
@@ -96,7 +96,7 @@ test('A page gets every part at once, and later only those that have changed', a
   t.is((events.last('summary') as { fault: string }).fault, now.summary.fault);
 });
 
-test('No more pages than allowed are served, and one that closes makes room', async (t) => {
+test('The server refuses a 17th page until another one closes', async (t) => {
   const url = await start(t);
   const all = await Promise.all(Array.from({ length: 16 }, () => listen(t, url)));
   const refused = await ask(url, '/events');
@@ -112,38 +112,38 @@ test('No more pages than allowed are served, and one that closes makes room', as
   t.is(status, 200);
 });
 
-test('A question beyond any search is refused', async (t) => {
+test('The server refuses a query that is too long', async (t) => {
   const url = await start(t);
   t.is((await ask(url, `/events?search=${'a'.repeat(3_000)}`)).statusCode, 414);
 });
 
-test('A page that is looked at in vain is closed, so that it comes again', async (t) => {
+test('The server closes /events if it cannot make the content, so that the browser reconnects', async (t) => {
   const url = await start(t, () => Promise.reject(new Error('broken')));
   const events = await listen(t, url);
   await events.closed;
   t.is((await fetch(`${url}/healthz`)).status, 200);
 });
 
-test('LiveUpdates forgets who has gone, and works nothing out while nobody looks', async (t) => {
+test('LiveUpdates removes a browser that has gone, and makes no content without browsers', async (t) => {
   let looks = 0;
   const look = async (): Promise<PageView> => {
     looks++;
     return view;
   };
-  const live = new LiveUpdates({ look, every: 2 });
-  const server = createServer((incoming, response) => live.take(incoming, response, new URLSearchParams()));
+  const live = new LiveUpdates({ look, intervalMs: 2 });
+  const server = createServer((incoming, response) => live.add(incoming, response, new URLSearchParams()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as { port: number };
   const events = await listen(t, `http://127.0.0.1:${port}`);
   await events.next(4);
-  t.is(live.watchers, 1);
+  t.is(live.browsers, 1);
   await until(() => looks > 3);
   events.close();
-  await until(() => live.watchers === 0);
+  await until(() => live.browsers === 0);
   const before = looks;
-  // 25 times as long as it would take.
+  // 25 intervals.
   await delay(50);
   t.is(looks, before);
   const again = await listen(t, `http://127.0.0.1:${port}`);
@@ -152,13 +152,16 @@ test('LiveUpdates forgets who has gone, and works nothing out while nobody looks
   await again.closed;
 });
 
-test('Who asks for metrics and does not take them is not waited for, who takes them slowly is', async (t) => {
+test('The server closes a scrape that takes no data, and serves one that takes it slowly', async (t) => {
   const help = 'x'.repeat(1_000);
   const many = Array.from({ length: 16_000 }, (_, n) => {
     return { name: `headgate_${n}_total`, type: 'counter' as const, help, parts: [] };
   });
   const url = new URL(
-    await start(t, undefined, { metrics: { round: async () => [], own: async () => many }, patience: 400 }),
+    await start(t, undefined, {
+      metrics: { round: async () => [], own: async () => many },
+      idleTimeoutMs: 1_000,
+    }),
   );
   const connect = (): Socket => {
     const socket = createConnection(Number(url.port), url.hostname).on('error', () => undefined);
@@ -171,7 +174,7 @@ test('Who asks for metrics and does not take them is not waited for, who takes t
   slow.on('data', ({ length }) => {
     taken += length;
     slow.pause();
-    setTimeout(() => slow.resume(), 5);
+    setTimeout(() => slow.resume(), 10);
   });
   await once(slow, 'close');
   t.true(taken > 16_000_000, `${taken} bytes`);
@@ -184,7 +187,7 @@ test('Who asks for metrics and does not take them is not waited for, who takes t
   t.true(got < 16_000_000, `${got} bytes`);
 });
 
-/** The address of a server that shows `view`, unless something else is given. */
+/** The address of a server that shows `view`, or the given content. */
 async function start(
   t: ExecutionContext<unknown>,
   look: (asked: URLSearchParams) => Promise<PageView> = async () => view,
@@ -207,7 +210,7 @@ async function start(
   return `http://${address}`;
 }
 
-/** The head of an answer; unlike `fetch` it takes any path and any host as they are. */
+/** The head of a response; unlike `fetch` it sends any path and host unchanged. */
 async function ask(
   url: string,
   path: string,
@@ -223,9 +226,9 @@ async function ask(
 
 interface Events {
   readonly closed: Promise<void>;
-  /** The names of the next events, once there are so many. */
+  /** The names of the next `count` events. */
   next(count: number): Promise<readonly string[]>;
-  /** What the last event of a name has said. */
+  /** The data of the last event with a name. */
   last(name: string): unknown;
   close(): void;
 }

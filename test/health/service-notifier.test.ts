@@ -5,7 +5,7 @@ import { NotifySocket } from '../support/host/notify-socket.ts';
 
 const test = requires(ava, { programs: ['systemd-notify', 'python3'] });
 
-/** A notifier that beats every 100 ms, and what it is asked. */
+/** A notifier that sends a sign of life every 100 ms, and the state that it reports. */
 function notifierTo(t: ExecutionContext, path: string) {
   const state = { dead: '', unready: '', status: 'Serving 3 load balancers', failures: 0 };
   const env: Record<string, string | undefined> = {
@@ -27,7 +27,7 @@ function notifierTo(t: ExecutionContext, path: string) {
   return { notifier, state, env };
 }
 
-test('A start that waits is given more time, and READY=1 comes once there is nothing to wait for', async (t) => {
+test('ServiceNotifier extends a start that waits, and sends READY=1 when the agent is ready', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier, state } = notifierTo(t, socket.path);
   state.unready = 'HAProxy is\nnot running';
@@ -44,31 +44,31 @@ test('A start that waits is given more time, and READY=1 comes once there is not
   );
 });
 
-test('WATCHDOG=1 comes again and again while the agent lives, and not at all while its loop does not come round', async (t) => {
+test('ServiceNotifier sends WATCHDOG=1 repeatedly while the agent is alive, and not while its loop hangs', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier, state } = notifierTo(t, socket.path);
   const beats = (from = 0): number => socket.told(from).filter((line) => line === 'WATCHDOG=1').length;
   notifier.start();
   await socket.until('it beats', () => beats() >= 3);
   state.dead = 'The loop does not come round';
-  await socket.until('it says why it does not', () => socket.told().includes(`STATUS=${state.dead}`));
+  await socket.until('it sends the fault', () => socket.told().includes(`STATUS=${state.dead}`));
   const from = socket.messages.length;
   state.unready = 'one';
   state.dead = 'Still not';
-  await socket.until('looks go on', () => socket.told(from).includes('STATUS=Still not'));
+  await socket.until('rounds continue', () => socket.told(from).includes('STATUS=Still not'));
   t.is(beats(from), 0);
   state.dead = '';
   await socket.until('it beats again', () => beats(from) >= 2);
   t.is(socket.told().filter((line) => line === 'READY=1').length, 1);
 });
 
-test('A fault after the start is told as the status, and costs neither readiness nor life', async (t) => {
+test('ServiceNotifier sends a fault after the start as the status only', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier, state } = notifierTo(t, socket.path);
   notifier.start();
   await socket.until('it is ready', () => socket.told().includes('READY=1'));
   state.unready = 'HAProxy is not running';
-  await socket.until('the fault is told', () => socket.told().includes('STATUS=HAProxy is not running'));
+  await socket.until('the fault is sent', () => socket.told().includes('STATUS=HAProxy is not running'));
   const from = socket.messages.length;
   await socket.until('it beats', () => socket.told(from).includes('WATCHDOG=1'));
   t.deepEqual(
@@ -77,7 +77,7 @@ test('A fault after the start is told as the status, and costs neither readiness
   );
 });
 
-test('STOPPING=1 is told before close() resolves', async (t) => {
+test('ServiceNotifier sends STOPPING=1 before close() resolves', async (t) => {
   const socket = await NotifySocket.open(t);
   const { notifier } = notifierTo(t, socket.path);
   notifier.start();
@@ -87,7 +87,7 @@ test('STOPPING=1 is told before close() resolves', async (t) => {
   t.pass();
 });
 
-test('What systemd has said is taken out of the environment, and without it nothing is told', async (t) => {
+test("ServiceNotifier removes systemd's variables from the environment, and sends nothing without them", async (t) => {
   const { env, state } = notifierTo(t, '/no/such/socket');
   t.deepEqual(
     Object.keys(env).filter((name) => /^(NOTIFY_|WATCHDOG_)/.test(name)),
@@ -107,7 +107,7 @@ test('What systemd has said is taken out of the environment, and without it noth
   t.is(state.failures, 0);
 });
 
-test('A message that cannot be sent is reported once and sent later', async (t) => {
+test('ServiceNotifier reports a message that cannot be sent once, and sends it later', async (t) => {
   const socket = await NotifySocket.open(t);
   const { env, state } = notifierTo(t, '');
   const path = env.PATH;

@@ -1,7 +1,8 @@
 // Our definitions and objects on a real API server: what it takes, what it refuses, what it gives back.
 
 import ava from 'ava';
-import { claimManifest, poolStatusManifest } from '../../agent/kubernetes/address-objects.ts';
+import { claimManifest } from '../../agent/kubernetes/address-claim.ts';
+import { poolStatusManifest } from '../../agent/kubernetes/address-pool.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';

@@ -74,7 +74,7 @@ class PoolHost {
 const range = (host: TestHost) => [{ name: 'local', blocks: [`${host.address(100)}-${host.address(109)}`] }];
 
 test.serial(
-  'A Service that names no address gets one of the pool, and keeps it whatever happens',
+  'A Service without an address gets one of the pool, and keeps it through all faults',
   async (t) => {
     const pools = await PoolHost.create(t, range);
     const { host } = pools;
@@ -118,59 +118,59 @@ test.serial(
   },
 );
 
-test.serial('Claims are kept again where the state folder goes, and the next agent has them', async (t) => {
-  const pools = await PoolHost.create(t, range, { releaseAfter: '0' });
-  const { host } = pools;
-  for (const name of ['a', 'b', 'c']) await pools.serve(name);
-  const agent = await pools.start();
-  const address = await pools.served('c');
-  // Its place is free, for who would choose anew.
-  await host.remove('a.yaml');
-  await host.until('it is let go', async () => (await pools.claims()).length === 2);
-  const claims = await pools.claims();
-  await removeFolder(host.stateDir);
-  await host.soon('they are kept again', async () => (await pools.claims().catch(() => [])).length > 0);
-  t.deepEqual(await pools.claims(), claims);
-  const said = 'What is kept of claims was changed by someone else: written again';
-  await host.until('it is told', async () => agent.hasLogged(said));
-  t.is((await host.status()).addresses.fault, '');
-  await agent.kill();
-  await pools.start();
-  t.is(await pools.served('c'), address);
-  t.deepEqual(await pools.claims(), claims);
-});
-
 test.serial(
-  'A file of claims that is damaged costs what cannot be read of it, and is set aside',
+  'Claims are written again after the state folder is removed, and the next agent has them',
   async (t) => {
-    const pools = await PoolHost.create(t, range);
+    const pools = await PoolHost.create(t, range, { releaseAfter: '0' });
     const { host } = pools;
     for (const name of ['a', 'b', 'c']) await pools.serve(name);
     const agent = await pools.start();
-    const addresses = new Map<string, string>();
-    for (const name of ['a', 'b', 'c']) addresses.set(name, await pools.served(name));
-    await host.until('all is kept', async () => (await host.status()).addresses.unkept === 0);
-    await agent.stop();
-    const path = join(host.stateDir, 'addresses', 'claims.json');
-    const text = await readFile(path, 'utf8');
-    const damaged = text.slice(0, text.lastIndexOf('"address"'));
-    await writeFile(path, damaged);
-    // Without the pool nobody can be given an address anew.
-    await writeFile(pools.settings, '{}');
-    const next = await pools.start();
-    const spared = JSON.parse(text)
-      .items.slice(0, 2)
-      .map(({ spec }: { spec: Json }) => spec.address);
-    for (const [name, address] of addresses) {
-      if (spared.includes(address)) t.is(await pools.served(name), address);
-      else t.deepEqual(await pools.addresses(name), []);
-    }
-    t.is(await readFile(`${path}.damaged`, 'utf8'), damaged);
-    t.true(next.hasLogged('is damaged, and set aside as it is'));
+    const address = await pools.served('c');
+    // Its place is free, for who would choose anew.
+    await host.remove('a.yaml');
+    await host.until('it is let go', async () => (await pools.claims()).length === 2);
+    const claims = await pools.claims();
+    await removeFolder(host.stateDir);
+    await host.soon('they are kept again', async () => (await pools.claims().catch(() => [])).length > 0);
+    t.deepEqual(await pools.claims(), claims);
+    const said = 'Another process has changed the claims file: written again';
+    await host.until('it is told', async () => agent.hasLogged(said));
+    t.is((await host.status()).addresses.fault, '');
+    await agent.kill();
+    await pools.start();
+    t.is(await pools.served('c'), address);
+    t.deepEqual(await pools.claims(), claims);
   },
 );
 
-test.serial('An address outside all pools that a manifest names is served as it is', async (t) => {
+test.serial('A damaged claims file loses only its unreadable claims, and is set aside', async (t) => {
+  const pools = await PoolHost.create(t, range);
+  const { host } = pools;
+  for (const name of ['a', 'b', 'c']) await pools.serve(name);
+  const agent = await pools.start();
+  const addresses = new Map<string, string>();
+  for (const name of ['a', 'b', 'c']) addresses.set(name, await pools.served(name));
+  await host.until('all is kept', async () => (await host.status()).addresses.unkept === 0);
+  await agent.stop();
+  const path = join(host.stateDir, 'addresses', 'claims.json');
+  const text = await readFile(path, 'utf8');
+  const damaged = text.slice(0, text.lastIndexOf('"address"'));
+  await writeFile(path, damaged);
+  // Without the pool nobody can be given an address anew.
+  await writeFile(pools.settings, '{}');
+  const next = await pools.start();
+  const spared = JSON.parse(text)
+    .items.slice(0, 2)
+    .map(({ spec }: { spec: Json }) => spec.address);
+  for (const [name, address] of addresses) {
+    if (spared.includes(address)) t.is(await pools.served(name), address);
+    else t.deepEqual(await pools.addresses(name), []);
+  }
+  t.is(await readFile(`${path}.damaged`, 'utf8'), damaged);
+  t.true(next.hasLogged('is damaged, and set aside'));
+});
+
+test.serial('An address outside all pools that a manifest names is served', async (t) => {
   const pools = await PoolHost.create(t, range);
   const { host } = pools;
   await host.serve({ name: 'own', address: host.address(1) });
@@ -202,7 +202,7 @@ test.serial('Pools of the settings are read again at SIGHUP', async (t) => {
 });
 
 test.serial(
-  'Services with one key share an address, each its ports; a port that is taken is refused alone',
+  'Services with one key share an address by their ports; a taken port is refused alone',
   async (t) => {
     const pools = await PoolHost.create(t, (host) => [{ name: 'machine', blocks: [host.address(100)] }], {
       defaults: { 'address-sharing-key': 'machine' },
@@ -229,7 +229,7 @@ test.serial(
 );
 
 test.serial(
-  'The program that is told gets each address once it is kept, again after a failure, and its release',
+  'The program gets each address after its claim is stored, again after a failure, and its release',
   async (t) => {
     const pools = await PoolHost.create(t, range, { releaseAfter: 0 });
     const { host } = pools;

@@ -119,7 +119,7 @@ test.serial(
     const bad = await host.command('status');
     t.is(bad.status, 1);
     t.regex(bad.stdout, /^Fault: +HAProxy /m);
-    t.regex(bad.stdout, /^Operating: +2 OFFLINE; members: 1 OFFLINE$/m);
+    t.regex(bad.stdout, /^Health: +2 OFFLINE; members: 1 OFFLINE$/m);
   },
 );
 
@@ -151,7 +151,7 @@ test.serial(
 );
 
 test.serial(
-  '`check` warns of a HAProxy that least-connections can hang, and names the setting or the Service that uses it',
+  '`check` warns of a HAProxy that least-connections can hang, and names what uses it',
   async (t) => {
     const host = await TestHost.create(t);
     const haproxy = join(host.directory, 'haproxy-3.2.18');
@@ -172,15 +172,15 @@ test.serial(
     t.is(unasked.status, 0, unasked.stdout);
     t.regex(
       unasked.stdout,
-      /^ok {3}least-connections: no Service must ask for it, .* 3360\): replace it with 3\.2\.19 /m,
+      /^ok {3}least-connections: no Service must use it, .* 3360\): install 3\.2\.19 /m,
     );
     const byDefault = await check(['--defaults', 'algorithm=least-connections']);
     t.is(byDefault.status, 1);
-    t.regex(byDefault.stdout, /^BAD {2}least-connections: the setting "defaults" asks for it, /m);
+    t.regex(byDefault.stdout, /^BAD {2}least-connections: the setting "defaults" uses it, /m);
     await host.serve({ members: [host.address(11)], annotations: { algorithm: 'least-connections' } });
     const asked = await check();
     t.is(asked.status, 1);
-    t.regex(asked.stdout, /^BAD {2}least-connections: Service default\/web asks for it, /m);
+    t.regex(asked.stdout, /^BAD {2}least-connections: Service default\/web uses it, /m);
   },
 );
 
@@ -205,10 +205,10 @@ test.serial('An error of the agent or a command is one line with an error code',
   const taken = new URL(first.url ?? '').host;
   const elsewhere = ['--runtime-dir', join(host.directory, 'r2'), '--state-dir', join(host.directory, 's2')];
   for (const [flag, value, words] of [
-    ['--manifests', file, 'SETTINGS_INVALID: Cannot read manifests from '],
+    ['--manifests', file, 'SETTINGS_INVALID: Cannot read the folder of manifests '],
     ['--listen', taken, 'LISTEN_FAILED: Cannot listen on 127.0.0.1 port '],
-    ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot make folder '],
-    ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot make folder '],
+    ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot create folder '],
+    ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot create folder '],
   ] as const) {
     const agent = await host.launch([...elsewhere, flag, value]);
     t.not(await agent.exited, 0);
@@ -216,7 +216,7 @@ test.serial('An error of the agent or a command is one line with an error code',
   }
   const { status, stderr } = await host.command('render', ['--output', join(file, 'below')]);
   t.is(status, 1);
-  t.regex(stderr, /^headgate: FILE_WRITE: Cannot make folder ".*": .*\n$/);
+  t.regex(stderr, /^headgate: FILE_WRITE: Cannot create folder ".*": .*\n$/);
 });
 
 test.serial('SIGTERM ends the agent without a failed request', async (t) => {

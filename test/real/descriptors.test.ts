@@ -38,7 +38,7 @@ test.serial(
       await limit(agent.pid, 20_000);
       await host.until('all is well again', async () => (await host.status()).fault === '');
       t.false(agent.hasExited);
-      for (const said of ['has ended', 'by someone else', 'is lowered'])
+      for (const said of ['has ended', 'Another process', 'is lowered'])
         t.false(
           agent.hasLogged(said, from),
           `${left} left: ${said}: ${JSON.stringify(agent.log.slice(from))}`,

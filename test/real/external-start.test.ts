@@ -28,7 +28,7 @@ test.serial('An occupied port keeps HAProxy only from that port', async (t) => {
     (await host.why('default/shop')).problems[0]?.message ?? '',
     /Cannot listen on .*: another program listens/,
   );
-  t.true(agent.hasLogged('HAProxy does not start, looking for what is at fault'));
+  t.true(agent.hasLogged('HAProxy does not start: looking for the cause'));
   await vacated(other);
   await host.soon('the second one is served', () => host.answers(2));
 });

@@ -60,7 +60,7 @@ test.serial(
     await delay(700);
     await release(directory);
     await host.soon('the agent has it', async () => (await host.status()).haproxy.serving);
-    await host.until('it says so', async () => next.hasLogged('Adopted the HAProxy that runs'));
+    await host.until('it says so', async () => next.hasLogged('Adopted the running HAProxy'));
     t.is(await masters(directory), 1);
     t.true(await host.answers());
   },

@@ -16,7 +16,7 @@ const VIPS = ['10.9.1.1', 'fd09::1:1'];
 const PORT = 8080;
 const TABLE = 'headgate_handover_51';
 
-test('Connections of both families go on through a host that has the VIPs no more', async (t) => {
+test('Connections of both families continue through a host that no longer has the VIPs', async (t) => {
   const { network, a, b } = await hosts(t);
   await give(network, 'a');
   const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
@@ -35,7 +35,7 @@ test('Connections of both families go on through a host that has the VIPs no mor
   for (const { result } of clients) t.like(await result(), { failures: [], end: '' });
 });
 
-test('A connection that a host has already is its own', async (t) => {
+test('A connection that a host already has stays there', async (t) => {
   const { network, a, b } = await hosts(t);
   await give(network, 'b');
   const start = (kind: 'both' | 'kept') =>
@@ -49,7 +49,7 @@ test('A connection that a host has already is its own', async (t) => {
   for (const { result } of [...before, ...after]) t.like(await result(), { failures: [], end: '' });
 });
 
-test('What neither host has is reset, and does not go round between them', async (t) => {
+test('A connection that neither host has is reset, and does not loop between them', async (t) => {
   const { network, a, b } = await hosts(t);
   await give(network, 'b');
   const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
@@ -59,7 +59,7 @@ test('What neither host has is reset, and does not go round between them', async
   for (const { ended } of clients) t.regex(await ended(), /ECONNRESET/);
 });
 
-test('Addresses that are lent end by themselves, and those that were there before stay', async (t) => {
+test('Lent addresses time out, and permanent ones stay', async (t) => {
   const { network, a } = await hosts(t);
   await network.run('a', 'ip', 'address', 'add', '10.9.1.2/32', 'dev', 'lo');
   const held = async (): Promise<readonly string[]> => {
@@ -77,7 +77,7 @@ test('Addresses that are lent end by themselves, and those that were there befor
   t.deepEqual(await held(), ['10.9.1.2']);
 });
 
-test('The VIPs in the rules end by themselves, and rules that are not there are no fault', async (t) => {
+test('The VIPs in the rules time out, and missing rules are no fault', async (t) => {
   const { network, a, b } = await hosts(t);
   await b.endDiversion();
   const divert = async (seconds: number) => b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds });
@@ -93,7 +93,7 @@ test('The VIPs in the rules end by themselves, and rules that are not there are 
   t.not((await network.try('b', 'nft', 'list', 'table', 'netdev', TABLE)).exitCode, 0);
 });
 
-test('What keeps a host from a handover is said in words', async (t) => {
+test('A host reports why it cannot hand over', async (t) => {
   const { network, a, folder } = await hosts(t);
   t.is(await a.whyNotLend(), '');
   t.is(await a.whyNotDivert(), '');

@@ -14,7 +14,7 @@ const test = requires(ava, { haproxy: true, root: true, programs });
 const WEB = '10.9.1.1';
 const OVER = 'they are done with it';
 
-test.serial('A planned failover, and one back at once, cost no connection, new or old', async (t) => {
+test.serial('A planned failover and one back cost no connection, new or old', async (t) => {
   const pair = await startEchoes(t);
   const { active, standby, network } = pair;
   const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
@@ -35,7 +35,7 @@ test.serial('A planned failover, and one back at once, cost no connection, new o
   }
 });
 
-test.serial('A connection that lasts is cut at the deadline, and nothing is left on the hosts', async (t) => {
+test.serial('A long connection is cut at the deadline, and nothing is left on the hosts', async (t) => {
   const { active, standby, network } = await startEchoes(t, { flags: ['--pair-drain-timeout', '30s'] });
   const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true });
@@ -43,7 +43,10 @@ test.serial('A connection that lasts is cut at the deadline, and nothing is left
   await client.more(0, 3);
   t.is(client.soFar().end, '');
   t.is((await active.agent.metrics())('headgate_handover_connections'), 1);
-  t.regex((await active.host.command('status')).stdout, /^Handed over: +1 connections? goes? on here until/m);
+  t.regex(
+    (await active.host.command('status')).stdout,
+    /^Draining after failover: +1 connections? on this host until/m,
+  );
   for (const side of [active, standby]) {
     await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '', 60_000);
     await side.host.until('nothing is left', async () => (await leftOn(network, side)) === '');
@@ -52,7 +55,7 @@ test.serial('A connection that lasts is cut at the deadline, and nothing is left
   t.deepEqual((await client.result()).failures, []);
 });
 
-test.serial('Agents that are killed in a handover leave nothing that lasts', async (t) => {
+test.serial('Agents that are killed during a handover leave nothing behind', async (t) => {
   const { active, standby, network } = await startEchoes(t, { flags: ['--pair-drain-timeout', '12s'] });
   const client = await startMovingVipClient(t, network, VIP_PORT, VIPS);
   t.like(await order(active.host, 'failover'), { status: 0, ok: true });

@@ -237,7 +237,7 @@ test.serial('Failed checks stop the only member only if the Service configures t
     ['AllMembersDown'],
   );
   const [told] = listeners[0]?.members ?? [];
-  t.like(told, { status: 'ERROR', cause: 'the answer has another status than expected (L7STS)' });
+  t.like(told, { status: 'ERROR', cause: 'the response has an unexpected status (L7STS)' });
   await host.until(
     'the numbers say so',
     async () => (await host.status()).operating.counts.member.ERROR === 1,

@@ -76,52 +76,48 @@ async function served(host: TestHost, name: string): Promise<string> {
   return address;
 }
 
-test.serial(
-  'Without our definitions two agents have the same addresses too, also one whose file is of some day before',
-  async (t) => {
-    const flags = ['--pools', '[{name: files, blocks: [127.9.8.0/28]}]'];
-    const [one, two] = [await hostOf(t, ...flags), await hostOf(t, ...flags)];
-    const names = ['file-a', 'file-b', 'file-c'];
-    for (const name of names) await kube.must('POST', servicePath('default'), service(name));
-    const agent = await start(t, one);
-    const addressesOn = (host: TestHost) =>
-      Promise.all(names.map(async (name) => (await host.why(`default/${name}`)).addresses.join()));
-    const areTold = async () =>
-      (await Promise.all(names.map(published))).every((shown) => shown.length === 1);
-    await until('all are told', areTold);
-    const own = await addressesOn(one);
+test.serial('Two agents without CRDs have the same addresses, even with an old file', async (t) => {
+  const flags = ['--pools', '[{name: files, blocks: [127.9.8.0/28]}]'];
+  const [one, two] = [await hostOf(t, ...flags), await hostOf(t, ...flags)];
+  const names = ['file-a', 'file-b', 'file-c'];
+  for (const name of names) await kube.must('POST', servicePath('default'), service(name));
+  const agent = await start(t, one);
+  const addressesOn = (host: TestHost) =>
+    Promise.all(names.map(async (name) => (await host.why(`default/${name}`)).addresses.join()));
+  const areTold = async () => (await Promise.all(names.map(published))).every((shown) => shown.length === 1);
+  await until('all are told', areTold);
+  const own = await addressesOn(one);
 
-    const { items } = JSON.parse(await one.stateFile('addresses/claims.json'));
-    for (const [at, { spec }] of items.entries()) spec.address = items[(at + 1) % items.length].spec.address;
-    for (const item of items) item.metadata.name = item.spec.address.replaceAll('.', '-');
-    await mkdir(join(two.stateDir, 'addresses'));
-    await writeFile(
-      join(two.stateDir, 'addresses', 'claims.json'),
-      JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
-    );
-    await start(t, two);
-    await two.until('it has what is told', async () => (await addressesOn(two)).join() === own.join());
-    t.like((await two.status()).addresses, { home: 'file', leading: false });
+  const { items } = JSON.parse(await one.stateFile('addresses/claims.json'));
+  for (const [at, { spec }] of items.entries()) spec.address = items[(at + 1) % items.length].spec.address;
+  for (const item of items) item.metadata.name = item.spec.address.replaceAll('.', '-');
+  await mkdir(join(two.stateDir, 'addresses'));
+  await writeFile(
+    join(two.stateDir, 'addresses', 'claims.json'),
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+  );
+  await start(t, two);
+  await two.until('it has what is told', async () => (await addressesOn(two)).join() === own.join());
+  t.like((await two.status()).addresses, { home: 'file', leading: false });
 
-    await kube.must('POST', servicePath('default'), service('file-late'));
-    names.push('file-late');
-    await until('it is told, too', areTold);
-    await two.until('both have it', async () => {
-      const [here, there] = [await addressesOn(one), await addressesOn(two)];
-      return here[3] !== '' && here.join() === there.join();
-    });
-    const all = await addressesOn(one);
-    t.deepEqual(all.slice(0, 3), own);
-    await agent.stop();
-    await two.until('the other one leads', async () => (await two.status()).addresses.leading, 40_000);
-    t.deepEqual(await addressesOn(two), all);
-    for (const name of names) await kube.must('DELETE', servicePath('default', name));
-    await two.until('nothing is left', async () => !(await two.config()).includes('file-'));
-  },
-);
+  await kube.must('POST', servicePath('default'), service('file-late'));
+  names.push('file-late');
+  await until('it is told, too', areTold);
+  await two.until('both have it', async () => {
+    const [here, there] = [await addressesOn(one), await addressesOn(two)];
+    return here[3] !== '' && here.join() === there.join();
+  });
+  const all = await addressesOn(one);
+  t.deepEqual(all.slice(0, 3), own);
+  await agent.stop();
+  await two.until('the other one leads', async () => (await two.status()).addresses.leading, 40_000);
+  t.deepEqual(await addressesOn(two), all);
+  for (const name of names) await kube.must('DELETE', servicePath('default', name));
+  await two.until('nothing is left', async () => !(await two.config()).includes('file-'));
+});
 
 test.serial(
-  'Without our definitions claims are in a file; once they are there the cluster has them, and nobody is moved',
+  'Claims are in a file without CRDs, and in the cluster once it has them, with the same addresses',
   async (t) => {
     const host = await hostOf(t, '--pools', '[{name: early, blocks: [127.9.9.0/28]}]');
     await kube.must('POST', servicePath('default'), service('early'));
@@ -146,7 +142,7 @@ test.serial(
 );
 
 test.serial(
-  'A Service gets an address: the claim comes first, then the status; gone and back it has the same one',
+  'A Service gets its claim first and then its status, and has the same address when it is back',
   async (t) => {
     const host = await hostOf(t);
     const block = `${host.address(100)}-${host.address(107)}`;
@@ -190,7 +186,7 @@ test.serial(
   },
 );
 
-test.serial('Addresses stay over a restart of the agent, also where no API server answers', async (t) => {
+test.serial('Addresses stay over a restart of the agent, even without an API server', async (t) => {
   const host = await hostOf(t);
   await kube.must('POST', POOLS, pool('restart', `${host.address(100)}-${host.address(107)}`));
   await kube.must(
@@ -216,7 +212,7 @@ test.serial('Addresses stay over a restart of the agent, also where no API serve
 });
 
 test.serial(
-  'Two agents of one cluster have the same addresses and the same bytes; only one writes',
+  'Two agents of one cluster have the same addresses and the same configuration; only one writes',
   async (t) => {
     const [one, two] = [await hostOf(t), await hostOf(t)];
     // A loopback network that both may bind.
@@ -280,7 +276,7 @@ test.serial(
   },
 );
 
-test.serial('A user reserves an address, and who asks for it waits or gets it', async (t) => {
+test.serial('A reserved address goes to its Service, and another Service waits', async (t) => {
   const host = await hostOf(t);
   const [own, other] = [host.address(120), host.address(121)];
   await kube.must('POST', POOLS, pool('reserved', own, other));

@@ -30,7 +30,7 @@ function service(name: string, address: string) {
 }
 
 test.serial(
-  'A Service of the API is served, follows its slices without a reload, and goes with its Service',
+  'A Service of the API is served, follows its slices without a reload, and goes when it is deleted',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
     await kube.must('POST', servicePath('default'), service('web', host.address(1)));
@@ -59,7 +59,7 @@ test.serial(
 );
 
 test.serial(
-  'The API servers of the settings are asked where that of the kubeconfig does not answer; finalizers are a choice',
+  "The agent uses the API servers of the settings if the kubeconfig's does not answer; finalizers are optional",
   async (t) => {
     const kubeconfig = join(kube.directory, 'of-nobody');
     await kube.writeKubeconfig(kubeconfig, { server: 'https://127.0.0.1:1', token: kube.adminToken });
@@ -77,87 +77,81 @@ test.serial(
   },
 );
 
-test.serial(
-  'Members of a folder serve a Service of the API, and a folder serves without any API server',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    await host.serve({ name: 'local', address: host.address(2), members: [host.address(12)] });
-    await kube.killApiServer();
-    await host.start();
-    await host.until(
-      'the folder is served',
-      async () => (await host.why('default/local')).verdict === 'served',
-    );
-    await kube.startApiServer();
-    await kube.must('POST', servicePath('default'), service('shared', host.address(3)));
-    await host.until(
-      'the API is there',
-      async () => (await host.why('default/shared')).verdict !== 'not found',
-    );
-    await host.write('shared.yaml', [
-      {
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
-        ...sliceJson('shared', [host.address(13)]),
-      },
-    ]);
-    await host.until('both are served', async () => (await host.why('default/shared')).verdict === 'served');
-    t.is((await host.why('default/local')).verdict, 'served');
-    await kube.must('DELETE', servicePath('default', 'shared'));
-  },
-);
+test.serial('Manifests add members to a Service of the API, and serve without an API server', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  await host.serve({ name: 'local', address: host.address(2), members: [host.address(12)] });
+  await kube.killApiServer();
+  await host.start();
+  await host.until(
+    'the folder is served',
+    async () => (await host.why('default/local')).verdict === 'served',
+  );
+  await kube.startApiServer();
+  await kube.must('POST', servicePath('default'), service('shared', host.address(3)));
+  await host.until(
+    'the API is there',
+    async () => (await host.why('default/shared')).verdict !== 'not found',
+  );
+  await host.write('shared.yaml', [
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      ...sliceJson('shared', [host.address(13)]),
+    },
+  ]);
+  await host.until('both are served', async () => (await host.why('default/shared')).verdict === 'served');
+  t.is((await host.why('default/local')).verdict, 'served');
+  await kube.must('DELETE', servicePath('default', 'shared'));
+});
+
+test.serial('A Service of the API that a manifest shadows gets an Event, and no status', async (t) => {
+  const flags = ['--kubeconfig', kube.kubeconfig];
+  const host = await TestHost.create(t, { flags });
+  const events = async (name: string): Promise<readonly string[]> => {
+    const query = encodeURIComponent(`involvedObject.name=${name}`);
+    const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${query}`);
+    return items.map(({ type, reason }: { type: string; reason: string }) => `${type} ${reason}`);
+  };
+  await kube.must('POST', servicePath('default'), service('early', host.address(1)));
+  await kube.must('POST', servicePath('default'), service('taken', host.address(1)));
+  await host.serve({ name: 'early', address: host.address(2), members: [host.address(12)] });
+  // Another agent leads while this one starts, and has sent nothing.
+  const renewTime = new Date().toISOString().replace('Z', '000Z');
+  await kube.must('POST', LEASE.replace(/\/headgate$/, ''), {
+    metadata: { name: 'headgate' },
+    spec: { holderIdentity: 'other', leaseDurationSeconds: 8, acquireTime: renewTime, renewTime },
+  });
+  await host.start();
+  t.deepEqual(await events('early'), []);
+  await host.until('one that was there is told so', async () =>
+    (await events('early')).includes('Warning DuplicateObject'),
+  );
+  const taken = async () => kube.must('GET', servicePath('default', 'taken'));
+  await host.until(
+    'the other one has a status',
+    async () => (await taken()).status.loadBalancer.ingress !== undefined,
+  );
+  await host.serve({ name: 'taken', address: host.address(3), members: [host.address(13)] });
+  await host.until('one that was served is told so', async () =>
+    (await events('taken')).includes('Warning DuplicateObject'),
+  );
+  await host.until('what was told of it is gone', async () => {
+    const { metadata, status } = await taken();
+    const said = [status.loadBalancer.ingress, status.conditions, metadata.finalizers];
+    return said.every((list) => list === undefined || list.length === 0);
+  });
+  const { metadata, status } = await kube.must('GET', servicePath('default', 'early'));
+  t.deepEqual([status, metadata.finalizers], [{ loadBalancer: {} }, undefined]);
+  t.is((await host.why('default/early')).problems[0]?.reason, 'DuplicateObject');
+  for (const name of ['early', 'taken']) await kube.must('DELETE', servicePath('default', name));
+  await host.until(
+    'the folder is served alone',
+    async () => (await host.why('default/early')).problems.length === 0,
+  );
+});
 
 test.serial(
-  'A Service of the API whose name a folder has is told so by an Event, and its status says nothing',
-  async (t) => {
-    const flags = ['--kubeconfig', kube.kubeconfig];
-    const host = await TestHost.create(t, { flags });
-    const events = async (name: string): Promise<readonly string[]> => {
-      const query = encodeURIComponent(`involvedObject.name=${name}`);
-      const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${query}`);
-      return items.map(({ type, reason }: { type: string; reason: string }) => `${type} ${reason}`);
-    };
-    await kube.must('POST', servicePath('default'), service('early', host.address(1)));
-    await kube.must('POST', servicePath('default'), service('taken', host.address(1)));
-    await host.serve({ name: 'early', address: host.address(2), members: [host.address(12)] });
-    // Somebody else leads while the agent begins, and has told nothing.
-    const renewTime = new Date().toISOString().replace('Z', '000Z');
-    await kube.must('POST', LEASE.replace(/\/headgate$/, ''), {
-      metadata: { name: 'headgate' },
-      spec: { holderIdentity: 'other', leaseDurationSeconds: 8, acquireTime: renewTime, renewTime },
-    });
-    await host.start();
-    t.deepEqual(await events('early'), []);
-    await host.until('one that was there is told so', async () =>
-      (await events('early')).includes('Warning DuplicateObject'),
-    );
-    const taken = async () => kube.must('GET', servicePath('default', 'taken'));
-    await host.until(
-      'the other one has a status',
-      async () => (await taken()).status.loadBalancer.ingress !== undefined,
-    );
-    await host.serve({ name: 'taken', address: host.address(3), members: [host.address(13)] });
-    await host.until('one that was served is told so', async () =>
-      (await events('taken')).includes('Warning DuplicateObject'),
-    );
-    await host.until('what was told of it is gone', async () => {
-      const { metadata, status } = await taken();
-      const said = [status.loadBalancer.ingress, status.conditions, metadata.finalizers];
-      return said.every((list) => list === undefined || list.length === 0);
-    });
-    const { metadata, status } = await kube.must('GET', servicePath('default', 'early'));
-    t.deepEqual([status, metadata.finalizers], [{ loadBalancer: {} }, undefined]);
-    t.is((await host.why('default/early')).problems[0]?.reason, 'DuplicateObject');
-    for (const name of ['early', 'taken']) await kube.must('DELETE', servicePath('default', name));
-    await host.until(
-      'the folder is served alone',
-      async () => (await host.why('default/early')).problems.length === 0,
-    );
-  },
-);
-
-test.serial(
-  'A Service of a folder that is not ours keeps nothing from one of the API of its name',
+  "A manifest's Service that the agent does not serve takes nothing from one of the API",
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
     const copy = { apiVersion: 'v1', kind: 'Service', ...service('copied', host.address(1)) };
@@ -177,7 +171,7 @@ test.serial(
 
 // Conformance: no API server at the start
 test.serial(
-  'An agent that restarts without an API server serves on, and reloads nothing when it is back',
+  'An agent that restarts without an API server continues, and does not reload when it is back',
   async (t) => {
     const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
     await kube.must('POST', servicePath('default'), service('steady', host.address(1)));
@@ -214,64 +208,57 @@ test.serial(
 );
 
 // Conformance: metadata.deletionTimestamp
-test.serial(
-  'A Service that is being deleted is served no more, though a finalizer still holds it',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    const held = service('held', host.address(1)) as { metadata: { finalizers?: string[] } };
-    held.metadata.finalizers = ['example.org/hold'];
-    await kube.must('POST', servicePath('default'), held);
-    await kube.must('POST', slicePath('default'), sliceJson('held', ['10.1.0.1']));
-    await host.start();
-    await host.until('it is served', async () => (await host.why('default/held')).verdict === 'served');
-    await kube.must('DELETE', servicePath('default', 'held'));
-    await host.until('it is not', async () => (await host.servers()).length === 0);
-    const { verdict, reasons } = await host.why('default/held');
-    t.is(verdict, 'not ours');
-    t.deepEqual(reasons, ['It is being deleted']);
-    const release = { metadata: { finalizers: null } };
-    await kube.must('PATCH', servicePath('default', 'held'), release, 'application/merge-patch+json');
-  },
-);
+test.serial('A Service is not served during its deletion, although a finalizer holds it', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  const held = service('held', host.address(1)) as { metadata: { finalizers?: string[] } };
+  held.metadata.finalizers = ['example.org/hold'];
+  await kube.must('POST', servicePath('default'), held);
+  await kube.must('POST', slicePath('default'), sliceJson('held', ['10.1.0.1']));
+  await host.start();
+  await host.until('it is served', async () => (await host.why('default/held')).verdict === 'served');
+  await kube.must('DELETE', servicePath('default', 'held'));
+  await host.until('it is not', async () => (await host.servers()).length === 0);
+  const { verdict, reasons } = await host.why('default/held');
+  t.is(verdict, 'not ours');
+  t.deepEqual(reasons, ['It is being deleted']);
+  const release = { metadata: { finalizers: null } };
+  await kube.must('PATCH', servicePath('default', 'held'), release, 'application/merge-patch+json');
+});
 
 // Conformance: spec.type
-test.serial(
-  'The status of a Service says what is served, once it is served, and goes with its type',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    await kube.must('POST', servicePath('default'), service('told', host.address(1)));
-    await host.start();
-    const read = () => kube.must('GET', servicePath('default', 'told'));
-    const programmed = async (): Promise<string | undefined> =>
-      (await read()).status.conditions?.find(
-        ({ type }: { type: string }) => type === 'headgate.io/Programmed',
-      )?.status;
-    await host.until('the status says so', async () => (await programmed()) === 'True');
-    const told = await read();
-    t.like(told.status.loadBalancer.ingress[0], {
-      ip: host.address(1),
-      ipMode: 'Proxy',
-      ports: [{ port: VIP_PORT, protocol: 'TCP' }],
-    });
-    t.deepEqual(told.metadata.finalizers, ['service.kubernetes.io/load-balancer-cleanup']);
+test.serial('The status of a Service follows what HAProxy serves, and goes with its type', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  await kube.must('POST', servicePath('default'), service('told', host.address(1)));
+  await host.start();
+  const read = () => kube.must('GET', servicePath('default', 'told'));
+  const programmed = async (): Promise<string | undefined> =>
+    (await read()).status.conditions?.find(({ type }: { type: string }) => type === 'headgate.io/Programmed')
+      ?.status;
+  await host.until('the status says so', async () => (await programmed()) === 'True');
+  const told = await read();
+  t.like(told.status.loadBalancer.ingress[0], {
+    ip: host.address(1),
+    ipMode: 'Proxy',
+    ports: [{ port: VIP_PORT, protocol: 'TCP' }],
+  });
+  t.deepEqual(told.metadata.finalizers, ['service.kubernetes.io/load-balancer-cleanup']);
 
-    const plain = { spec: { type: 'ClusterIP' } };
-    await kube.must('PATCH', servicePath('default', 'told'), plain, 'application/merge-patch+json');
-    await host.until('the finalizer is gone', async () => (await read()).metadata.finalizers === undefined);
-    t.deepEqual((await read()).status.loadBalancer, {});
+  const plain = { spec: { type: 'ClusterIP' } };
+  await kube.must('PATCH', servicePath('default', 'told'), plain, 'application/merge-patch+json');
+  await host.until('the finalizer is gone', async () => (await read()).metadata.finalizers === undefined);
+  t.deepEqual((await read()).status.loadBalancer, {});
 
-    const again = { spec: { type: 'LoadBalancer' } };
-    await kube.must('PATCH', servicePath('default', 'told'), again, 'application/merge-patch+json');
-    await host.until('it is served again', async () => (await programmed()) === 'True');
-    await kube.must('DELETE', servicePath('default', 'told'));
-    await host.until(
-      'nothing holds it',
-      async () => (await kube.api('GET', servicePath('default', 'told'))).status === 404,
-    );
-  },
-);
+  const again = { spec: { type: 'LoadBalancer' } };
+  await kube.must('PATCH', servicePath('default', 'told'), again, 'application/merge-patch+json');
+  await host.until('it is served again', async () => (await programmed()) === 'True');
+  await kube.must('DELETE', servicePath('default', 'told'));
+  await host.until(
+    'nothing holds it',
+    async () => (await kube.api('GET', servicePath('default', 'told'))).status === 404,
+  );
+});
 
-test.serial('An address that a Service gets in place of another is told once HAProxy has it', async (t) => {
+test.serial("The status has a Service's new address once HAProxy serves it", async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await kube.must('POST', servicePath('default'), service('moved', host.address(1)));
   await host.start();
@@ -298,71 +285,65 @@ test.serial('An address that a Service gets in place of another is told once HAP
   await kube.must('DELETE', servicePath('default', 'moved'));
 });
 
-test.serial(
-  'A Service of which HAProxy serves nothing is let go of at once when it is deleted',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    const datagrams = service('datagrams', host.address(1));
-    await kube.must('POST', servicePath('default'), {
-      ...datagrams,
-      spec: { ...datagrams.spec, ports: [{ port: VIP_PORT, protocol: 'UDP' }] },
-    });
-    await kube.must('POST', servicePath('default'), {
-      metadata: { name: 'pending' },
-      spec: { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] },
-    });
-    await host.start();
-    for (const name of ['datagrams', 'pending']) {
-      const path = servicePath('default', name);
-      await host.until(
-        `${name} has its status`,
-        async () => (await kube.must('GET', path)).status.conditions?.length > 1,
-        30_000,
-      );
-      await kube.must('DELETE', path);
-      await host.soon(`${name} is gone`, async () => (await kube.api('GET', path)).status === 404);
-    }
-    t.pass();
-  },
-);
-
-test.serial(
-  'A Service whose labels cease to be those of the selector is let go of, and can be deleted',
-  async (t) => {
-    const flags = ['--kubeconfig', kube.kubeconfig, '--service-selector', 'lb=yes'];
-    const host = await TestHost.create(t, { flags });
-    const path = servicePath('default', 'labelled');
-    const { metadata, spec } = service('labelled', host.address(1));
-    await kube.must('POST', servicePath('default'), {
-      metadata: { ...metadata, labels: { lb: 'yes' } },
-      spec,
-    });
-    await host.start();
-    const read = () => kube.must('GET', path);
+test.serial('A deleted Service is released at once if HAProxy serves nothing of it', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  const datagrams = service('datagrams', host.address(1));
+  await kube.must('POST', servicePath('default'), {
+    ...datagrams,
+    spec: { ...datagrams.spec, ports: [{ port: VIP_PORT, protocol: 'UDP' }] },
+  });
+  await kube.must('POST', servicePath('default'), {
+    metadata: { name: 'pending' },
+    spec: { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] },
+  });
+  await host.start();
+  for (const name of ['datagrams', 'pending']) {
+    const path = servicePath('default', name);
     await host.until(
-      'it is served',
-      async () => (await read()).status.loadBalancer.ingress !== undefined,
+      `${name} has its status`,
+      async () => (await kube.must('GET', path)).status.conditions?.length > 1,
       30_000,
     );
-    await kube.must('PATCH', path, { metadata: { labels: { lb: null } } });
-    await host.until('nothing of ours is left', async () => {
-      const { metadata: now, status } = await read();
-      return now.finalizers === undefined && status.loadBalancer.ingress === undefined;
-    });
-    t.false((await host.config()).includes('listen default:labelled'));
-    // Back again, and gone.
-    await kube.must('PATCH', path, { metadata: { labels: { lb: 'yes' } } });
-    await host.until(
-      'it is served again',
-      async () => (await read()).status.loadBalancer.ingress !== undefined,
-    );
     await kube.must('DELETE', path);
-    await host.until('it is gone', async () => (await kube.api('GET', path)).status === 404);
-  },
-);
+    await host.soon(`${name} is gone`, async () => (await kube.api('GET', path)).status === 404);
+  }
+  t.pass();
+});
+
+test.serial('A Service that no longer matches the selector is released, and can be deleted', async (t) => {
+  const flags = ['--kubeconfig', kube.kubeconfig, '--service-selector', 'lb=yes'];
+  const host = await TestHost.create(t, { flags });
+  const path = servicePath('default', 'labelled');
+  const { metadata, spec } = service('labelled', host.address(1));
+  await kube.must('POST', servicePath('default'), {
+    metadata: { ...metadata, labels: { lb: 'yes' } },
+    spec,
+  });
+  await host.start();
+  const read = () => kube.must('GET', path);
+  await host.until(
+    'it is served',
+    async () => (await read()).status.loadBalancer.ingress !== undefined,
+    30_000,
+  );
+  await kube.must('PATCH', path, { metadata: { labels: { lb: null } } });
+  await host.until('nothing of ours is left', async () => {
+    const { metadata: now, status } = await read();
+    return now.finalizers === undefined && status.loadBalancer.ingress === undefined;
+  });
+  t.false((await host.config()).includes('listen default:labelled'));
+  // Back again, and gone.
+  await kube.must('PATCH', path, { metadata: { labels: { lb: 'yes' } } });
+  await host.until(
+    'it is served again',
+    async () => (await read()).status.loadBalancer.ingress !== undefined,
+  );
+  await kube.must('DELETE', path);
+  await host.until('it is gone', async () => (await kube.api('GET', path)).status === 404);
+});
 
 test.serial(
-  'A Service of which only cluster IPs or external IPs are served is not written to, and one that becomes such is let go of',
+  'A Service with only cluster IPs or external IPs is not written, and is released if it becomes one',
   async (t) => {
     const flags = ['--kubeconfig', kube.kubeconfig, '--cluster-ips', '--external-ips'];
     const host = await TestHost.create(t, { flags });
@@ -397,7 +378,7 @@ test.serial(
 );
 
 // Conformance: spec.type
-test.serial('A Service that ceased to be ours while no agent ran is let go of by the next one', async (t) => {
+test.serial('The next agent releases a Service that changed its class while no agent ran', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await kube.must('POST', servicePath('default'), service('left', host.address(1)));
   const read = () => kube.must('GET', servicePath('default', 'left'));
@@ -422,49 +403,45 @@ test.serial('A Service that ceased to be ours while no agent ran is let go of by
 });
 
 // Conformance: a status that another writer changes
-test.serial(
-  'What somebody else writes over a status is written again, and no Service is asked for',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
-    const others = Array.from({ length: 5 }, (_, at) => `other-${at}`);
-    await kube.must('POST', servicePath('default'), service('mine', host.address(1)));
-    for (const name of others)
-      await kube.must('POST', servicePath('default'), {
-        metadata: { name },
-        spec: { ports: [{ port: 80 }] },
-      });
-    const questions = await kube.requests({ resource: 'services', verb: 'GET' });
-    await host.start();
-    // A list, so that the questions of this test are not counted.
-    const read = async () =>
-      (await kube.must('GET', `${servicePath('default')}?fieldSelector=metadata.name%3Dmine`)).items[0];
-    const isOurs = async (): Promise<boolean> => {
-      const { metadata, status } = await read();
-      return (
-        status.conditions?.some(
-          ({ type, status }: Record<string, string>) =>
-            type === 'headgate.io/Programmed' && status === 'True',
-        ) === true &&
-        status.loadBalancer.ingress?.[0]?.ipMode === 'Proxy' &&
-        metadata.finalizers?.length === 1
-      );
-    };
-    await host.until('the status is written', isOurs);
-
-    // Nothing of it is among what the agent reads of a Service to serve it.
-    await kube.must('PATCH', `${servicePath('default', 'mine')}/status`, { status: { conditions: null } });
-    await host.until('the conditions are back', isOurs);
-    const ingress = [{ ip: host.address(1), ipMode: 'VIP' }];
-    await kube.must('PATCH', `${servicePath('default', 'mine')}/status`, {
-      status: { loadBalancer: { ingress } },
+test.serial('The agent restores a status without reading the Service', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  const others = Array.from({ length: 5 }, (_, at) => `other-${at}`);
+  await kube.must('POST', servicePath('default'), service('mine', host.address(1)));
+  for (const name of others)
+    await kube.must('POST', servicePath('default'), {
+      metadata: { name },
+      spec: { ports: [{ port: 80 }] },
     });
-    await host.until('the ipMode is back', isOurs);
-    await kube.must('PATCH', servicePath('default', 'mine'), { metadata: { finalizers: null } });
-    await host.until('the finalizer is back', isOurs);
-    t.is(await kube.requests({ resource: 'services', verb: 'GET' }), questions);
-    for (const name of ['mine', ...others]) await kube.must('DELETE', servicePath('default', name));
-  },
-);
+  const questions = await kube.requests({ resource: 'services', verb: 'GET' });
+  await host.start();
+  // A list, so that the questions of this test are not counted.
+  const read = async () =>
+    (await kube.must('GET', `${servicePath('default')}?fieldSelector=metadata.name%3Dmine`)).items[0];
+  const isOurs = async (): Promise<boolean> => {
+    const { metadata, status } = await read();
+    return (
+      status.conditions?.some(
+        ({ type, status }: Record<string, string>) => type === 'headgate.io/Programmed' && status === 'True',
+      ) === true &&
+      status.loadBalancer.ingress?.[0]?.ipMode === 'Proxy' &&
+      metadata.finalizers?.length === 1
+    );
+  };
+  await host.until('the status is written', isOurs);
+
+  // Nothing of it is among what the agent reads of a Service to serve it.
+  await kube.must('PATCH', `${servicePath('default', 'mine')}/status`, { status: { conditions: null } });
+  await host.until('the conditions are back', isOurs);
+  const ingress = [{ ip: host.address(1), ipMode: 'VIP' }];
+  await kube.must('PATCH', `${servicePath('default', 'mine')}/status`, {
+    status: { loadBalancer: { ingress } },
+  });
+  await host.until('the ipMode is back', isOurs);
+  await kube.must('PATCH', servicePath('default', 'mine'), { metadata: { finalizers: null } });
+  await host.until('the finalizer is back', isOurs);
+  t.is(await kube.requests({ resource: 'services', verb: 'GET' }), questions);
+  for (const name of ['mine', ...others]) await kube.must('DELETE', servicePath('default', name));
+});
 
 // Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
 test.serial(
@@ -508,44 +485,47 @@ test.serial(
   },
 );
 
-test.serial('`check` says whether the API server answers, knows the account and lets it read', async (t) => {
-  const host = await TestHost.create(t);
-  const check = async (kubeconfig: string) => {
-    const { status, stdout } = await host.command('check', [
-      '--listen',
-      '127.0.0.1:0',
-      '--kubeconfig',
-      kubeconfig,
-    ]);
-    return `${status}: ${stdout.match(/^.* API server: .*$/gm)?.join('\n')}`;
-  };
-  const kubeconfig = async (name: string, user: { token: string; server?: string }): Promise<string> => {
-    const path = join(host.directory, name);
-    await kube.writeKubeconfig(path, user);
-    return path;
-  };
-  t.regex(
-    await check(kube.kubeconfig),
-    /^0: ok {3}API server: services, endpointslices, nodes.* can be listed/,
-  );
-  t.regex(
-    await check('/no/such/file'),
-    /^1: BAD {2}API server: Cannot use the kubeconfig "\/no\/such\/file": ENOENT/,
-  );
-  t.regex(
-    await check(await kubeconfig('stranger', { token: 'unknown' })),
-    /^1: BAD {2}API server: Cannot list services: The API server answers 401.*: correct the credentials$/,
-  );
-  const { adminToken: token } = kube;
-  t.regex(
-    await check(await kubeconfig('nowhere', { token, server: 'https://127.0.0.1:1' })),
-    /^1: BAD {2}API server: Cannot reach the API server at "https:\/\/127.0.0.1:1": connect ECONNREFUSED/,
-  );
-  const account = await kube.serviceAccountToken('default', 'without-rights');
-  const faults = (await check(await kubeconfig('without-rights', { token: account }))).split('\n');
-  t.regex(
-    faults[0] ?? '',
-    /^1: BAD {2}API server: Cannot list services: .* 403 .*: apply deploy\/rbac\.yaml$/,
-  );
-  t.true(faults.some((fault) => fault.includes('Cannot list nodes: ')));
-});
+test.serial(
+  '`check` reports whether the API server answers, knows the account and allows it to read',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const check = async (kubeconfig: string) => {
+      const { status, stdout } = await host.command('check', [
+        '--listen',
+        '127.0.0.1:0',
+        '--kubeconfig',
+        kubeconfig,
+      ]);
+      return `${status}: ${stdout.match(/^.* API server: .*$/gm)?.join('\n')}`;
+    };
+    const kubeconfig = async (name: string, user: { token: string; server?: string }): Promise<string> => {
+      const path = join(host.directory, name);
+      await kube.writeKubeconfig(path, user);
+      return path;
+    };
+    t.regex(
+      await check(kube.kubeconfig),
+      /^0: ok {3}API server: services, endpointslices, nodes.* can be listed/,
+    );
+    t.regex(
+      await check('/no/such/file'),
+      /^1: BAD {2}API server: Cannot use the kubeconfig "\/no\/such\/file": ENOENT/,
+    );
+    t.regex(
+      await check(await kubeconfig('stranger', { token: 'unknown' })),
+      /^1: BAD {2}API server: Cannot list services: The API server answers 401.*: correct the credentials$/,
+    );
+    const { adminToken: token } = kube;
+    t.regex(
+      await check(await kubeconfig('nowhere', { token, server: 'https://127.0.0.1:1' })),
+      /^1: BAD {2}API server: Cannot reach the API server at "https:\/\/127.0.0.1:1": connect ECONNREFUSED/,
+    );
+    const account = await kube.serviceAccountToken('default', 'without-rights');
+    const faults = (await check(await kubeconfig('without-rights', { token: account }))).split('\n');
+    t.regex(
+      faults[0] ?? '',
+      /^1: BAD {2}API server: Cannot list services: .* 403 .*: apply deploy\/rbac\.yaml$/,
+    );
+    t.true(faults.some((fault) => fault.includes('Cannot list nodes: ')));
+  },
+);

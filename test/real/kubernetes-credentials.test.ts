@@ -113,7 +113,7 @@ test('The certificate and the token of a credential plugin', async (t) => {
   t.is(await who(await client(t, { user: unknown })), '401');
 });
 
-test('Who acts as another is seen as that one, with the groups that are said', async (t) => {
+test('The API server sees the impersonated user and groups', async (t) => {
   const user = { token: kube.adminToken, as: 'other', 'as-groups': ['system:masters'] };
   const asking = await client(t, { user });
   t.is(await who(asking), 'other');
@@ -122,7 +122,7 @@ test('Who acts as another is seen as that one, with the groups that are said', a
 });
 
 // Conformance: credentials
-test('The server is checked by the name that is said, and not at all where that is said', async (t) => {
+test('tls-server-name and insecure-skip-tls-verify apply to the check of the server', async (t) => {
   const user = { token: 'named-token' };
   const ca = { 'certificate-authority-data': undefined, 'tls-server-name': undefined };
   const unchecked = { ...ca, 'insecure-skip-tls-verify': true };
@@ -133,7 +133,7 @@ test('The server is checked by the name that is said, and not at all where that 
 });
 
 // Conformance: credentials
-test('An HTTP proxy that the kubeconfig names, and says who we are to it', async (t) => {
+test('An HTTP proxy of the kubeconfig, with a password', async (t) => {
   const proxy = await httpProxy();
   t.teardown(proxy.close);
   const cluster = { 'proxy-url': `http://me:mine@127.0.0.1:${proxy.port}` };
@@ -145,7 +145,7 @@ test('An HTTP proxy that the kubeconfig names, and says who we are to it', async
 });
 
 // Conformance: credentials
-test('An HTTP proxy that the environment names is not for the loopback, nor for whom NO_PROXY names', async (t) => {
+test('An HTTP proxy of the environment, but not for the loopback nor for NO_PROXY', async (t) => {
   const proxy = await httpProxy();
   t.teardown(proxy.close);
   const user = { token: 'named-token' };
@@ -161,7 +161,7 @@ test('An HTTP proxy that the environment names is not for the loopback, nor for 
   t.regex(await failureOf(refused), /HTTPS_PROXY is not the URL of an HTTP proxy/);
 });
 
-test('A proxy that is not there, or does not let us through, is an API server that cannot be reached', async (t) => {
+test('A proxy that is missing or refuses the client is API_UNREACHABLE', async (t) => {
   const proxy = await httpProxy();
   const gone = { 'proxy-url': `http://127.0.0.1:${proxy.port}` };
   proxy.close();
@@ -170,7 +170,7 @@ test('A proxy that is not there, or does not let us through, is an API server th
 });
 
 // Conformance: credentials
-test('A SOCKS proxy that the kubeconfig names', async (t) => {
+test('A SOCKS proxy of the kubeconfig', async (t) => {
   const proxy = await socksProxy();
   t.teardown(proxy.close);
   const cluster = { 'proxy-url': `socks5://127.0.0.1:${proxy.port}` };

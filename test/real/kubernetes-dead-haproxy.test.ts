@@ -24,7 +24,7 @@ test.before(async (t) => {
 test.after.always(() => kube?.stop());
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
-test('A HAProxy that hangs holds up the deletion of a namespace for two minutes, not for ever', async (t) => {
+test('A HAProxy that hangs delays the deletion of a namespace by two minutes at most', async (t) => {
   const host = await hostOf(t, 'hung');
   await served(host, 'hung');
   for (const pid of [await host.worker(), await host.master()]) signal(pid, 'SIGSTOP');
@@ -32,7 +32,7 @@ test('A HAProxy that hangs holds up the deletion of a namespace for two minutes,
 });
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
-test('A HAProxy that has died and cannot be started does not, either', async (t) => {
+test('A HAProxy that cannot be started delays it by two minutes at most', async (t) => {
   const host = await hostOf(t, 'died', async (directory) => {
     const path = join(directory, 'mortal-haproxy');
     const script = `#!/bin/sh\n[ -e ${directory}/dead ] && exit 1\nexec '${haproxyExecutable}' "$@"\n`;

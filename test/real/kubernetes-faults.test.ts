@@ -39,7 +39,7 @@ async function expire(meanwhile: () => Promise<unknown>): Promise<void> {
 }
 
 // Conformance: connection reset, 5xx, 429, 401, a list that fails
-test.serial('A restart of the API server takes nothing away, and nothing is lost by it', async (t) => {
+test.serial('A restart of the API server removes no object and loses no change', async (t) => {
   t.timeout(60_000);
   await kube.must('POST', servicePath('default'), serviceJson('before'));
   const reported = await Reported.create(kube, { through: proxy });
@@ -60,7 +60,7 @@ test.serial('A restart of the API server takes nothing away, and nothing is lost
 });
 
 // Conformance: 410 Gone, as an event or as a status
-test.serial('Where events have been compacted away the list of all pages tells what differs', async (t) => {
+test.serial('After compacted events the reflector lists all pages and reports the difference', async (t) => {
   t.timeout(90_000);
   const count = 620;
   await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'many' } });
@@ -93,7 +93,7 @@ test.serial('Where events have been compacted away the list of all pages tells w
 });
 
 // Conformance: pages of a list
-test.serial('A list whose next page has expired is begun again', async (t) => {
+test.serial('The reflector begins a list again if its next page has expired', async (t) => {
   t.timeout(90_000);
   let isFirst = true;
   const lists: (ApiRequest['query'] | undefined)[] = [];
@@ -124,7 +124,7 @@ test.serial('A list whose next page has expired is begun again', async (t) => {
 });
 
 // Conformance: a list without most of the known objects
-test.serial('Removal of most Services by a list counts only when a second list confirms it', async (t) => {
+test.serial('The loss of most Services counts only when a second list confirms it', async (t) => {
   t.timeout(90_000);
   for (let index = 0; index < 10; index++)
     await kube.must('POST', servicePath('default'), serviceJson(`mass-${index}`));
@@ -153,7 +153,7 @@ test.serial('Removal of most Services by a list counts only when a second list c
   t.true(await reported.equals(kube));
 });
 
-test.serial('Objects that come back before the second list never go', async (t) => {
+test.serial('Objects that come back before the second list stay', async (t) => {
   t.timeout(90_000);
   for (let index = 0; index < 6; index++)
     await kube.must('POST', servicePath('default'), serviceJson(`back-${index}`));
@@ -179,7 +179,7 @@ test.serial('Objects that come back before the second list never go', async (t) 
 
 // Conformance: a list without most of the known objects
 test.serial(
-  'An API server that has lost everything is found out, and what comes back is another object',
+  'The reflector finds an API server that has lost its store, and takes later objects as new ones',
   async (t) => {
     t.timeout(90_000);
     for (let index = 0; index < 6; index++)

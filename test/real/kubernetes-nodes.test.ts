@@ -21,7 +21,7 @@ test.after.always(() => kube?.stop());
 
 // Conformance: condition Ready, taints
 test.serial(
-  'Nodes come and go as their labels, taints and deletion say, without a failed request',
+  'Nodes come and go with their labels, taints and deletion, without a failed request',
   async (t) => {
     const { host, members } = await servedByNodes(t, 'shop', {});
     await host.until('all nodes are members', async () => (await members()) === '11 12 13');
@@ -52,7 +52,7 @@ test.serial(
 );
 
 // Conformance: condition Ready, taints
-test.serial('A node that flaps between Ready and NotReady tells HAProxy nothing', async (t) => {
+test.serial('A Node that flaps between Ready and NotReady changes nothing in HAProxy', async (t) => {
   const { host, agent, members } = await servedByNodes(t, 'calm', {});
   await host.until('all nodes are members', async () => (await members()) === '11 12 13');
   const commands = async () => {
@@ -77,7 +77,7 @@ test.serial('A node that flaps between Ready and NotReady tells HAProxy nothing'
 });
 
 // Conformance: spec.externalTrafficPolicy
-test.serial('With externalTrafficPolicy Local the nodes of the endpoints get the traffic', async (t) => {
+test.serial('With externalTrafficPolicy Local only Nodes with endpoints get traffic', async (t) => {
   const { host, members } = await servedByNodes(t, 'local', { externalTrafficPolicy: 'Local' });
   const endpoints = async (list: readonly object[]) => {
     const slice = {

@@ -61,7 +61,7 @@ test.serial(
 );
 
 // Conformance: pools for some Services
-test.serial('A pool for a namespace and labels gives to nobody else, not even who names it', async (t) => {
+test.serial('A pool for a namespace and labels gives no address to other Services', async (t) => {
   const host = await started(t);
   const serviceAllocation = {
     namespaces: ['tenant'],
@@ -98,7 +98,7 @@ test.serial('A pool for a namespace and labels gives to nobody else, not even wh
 
 // Conformance: spec.loadBalancerClass
 test.serial(
-  'A Service that goes to another class loses all that is ours, and is then left alone',
+  "A Service that changes its class loses the agent's part, and is not written again",
   async (t) => {
     const host = await started(t);
     await kube.must('POST', POOLS, pool('classes', { blocks: [`${host.address(100)}/31`] }));
@@ -138,7 +138,7 @@ test.serial(
 );
 
 // Conformance: a pool that is deleted and created again
-test.serial('A pool that is deleted and made again has its status again, with the same counts', async (t) => {
+test.serial('A pool that is deleted and created again has the same status again', async (t) => {
   const host = await started(t);
   const made = async () => kube.must('POST', POOLS, pool('anew', { blocks: [`${host.address(100)}/31`] }));
   const told = async () => (await kube.must('GET', `${POOLS}/anew`)).status;
@@ -151,7 +151,7 @@ test.serial('A pool that is deleted and made again has its status again, with th
   t.deepEqual(await told(), before);
 });
 
-test.serial('A pool that the API server takes and nobody can read says why in its status', async (t) => {
+test.serial('The status of an unreadable pool says why', async (t) => {
   const host = await started(t);
   const told = async (name: string) => (await kube.must('GET', `${POOLS}/${name}`)).status;
   const change = (name: string, blocks: readonly string[]) =>
@@ -168,7 +168,7 @@ test.serial('A pool that the API server takes and nobody can read says why in it
   await kube.must('DELETE', `${POOLS}/twisted`);
 });
 
-test.serial('The first pool takes no address from a Service that named it before', async (t) => {
+test.serial('The first pool takes no address from a Service that requested it before', async (t) => {
   const host = await started(t);
   for (const { metadata } of (await kube.must('GET', POOLS)).items)
     await kube.must('DELETE', `${POOLS}/${metadata.name}`);
@@ -184,59 +184,53 @@ test.serial('The first pool takes no address from a Service that named it before
   t.deepEqual((await host.why('default/settled')).listeners[0]?.addresses, [host.address(130)]);
 });
 
-test.serial(
-  'The first pool leaves Services that share an address by name the ports that they have',
-  async (t) => {
-    const host = await started(t);
-    for (const { metadata } of (await kube.must('GET', POOLS)).items)
-      await kube.must('DELETE', `${POOLS}/${metadata.name}`);
-    await host.until('no pool is left', async () => (await host.status()).addresses.pools.length === 0);
-    const address = host.address(140);
-    const ports = [await freePort(), await freePort()];
-    const both = ['first-of-two', 'second-of-two'];
-    for (const [at, name] of both.entries())
-      await create(name, { port: ports[at] ?? 0 }, { 'headgate.io/load-balancer-ips': address });
-    for (const name of both)
-      await until('it has what it names', async () => (await published(name)).join() === address);
-    await kube.must('POST', POOLS, pool('of-both', { blocks: [address] }));
-    await host.until('the pool is known', async () =>
-      (await host.status()).addresses.pools.some(({ name, used }) => name === 'of-both' && used === 1),
-    );
-    for (const name of both) {
-      t.deepEqual((await host.why(`default/${name}`)).listeners[0]?.addresses, [address]);
-      t.deepEqual((await host.why(`default/${name}`)).problems, []);
-      t.is(await reasonOf(name), 'Allocated');
-    }
-  },
-);
+test.serial('The first pool leaves the ports of Services that share an address', async (t) => {
+  const host = await started(t);
+  for (const { metadata } of (await kube.must('GET', POOLS)).items)
+    await kube.must('DELETE', `${POOLS}/${metadata.name}`);
+  await host.until('no pool is left', async () => (await host.status()).addresses.pools.length === 0);
+  const address = host.address(140);
+  const ports = [await freePort(), await freePort()];
+  const both = ['first-of-two', 'second-of-two'];
+  for (const [at, name] of both.entries())
+    await create(name, { port: ports[at] ?? 0 }, { 'headgate.io/load-balancer-ips': address });
+  for (const name of both)
+    await until('it has what it names', async () => (await published(name)).join() === address);
+  await kube.must('POST', POOLS, pool('of-both', { blocks: [address] }));
+  await host.until('the pool is known', async () =>
+    (await host.status()).addresses.pools.some(({ name, used }) => name === 'of-both' && used === 1),
+  );
+  for (const name of both) {
+    t.deepEqual((await host.why(`default/${name}`)).listeners[0]?.addresses, [address]);
+    t.deepEqual((await host.why(`default/${name}`)).problems, []);
+    t.is(await reasonOf(name), 'Allocated');
+  }
+});
 
-test.serial(
-  'When the last pool goes, an older Service takes nothing that another one has of it',
-  async (t) => {
-    const host = await started(t);
-    for (const { metadata } of (await kube.must('GET', POOLS)).items)
-      await kube.must('DELETE', `${POOLS}/${metadata.name}`);
-    const [own, port] = [host.address(110), await freePort()];
-    await kube.must('POST', POOLS, pool('last', { blocks: [own, host.address(111)] }));
-    await create('older', { port }, { 'headgate.io/load-balancer-ips': host.address(112) });
-    // Times of creation are whole seconds.
-    await delay(1_010 - (Date.now() % 1_000));
-    await create('younger', { port }, { 'headgate.io/load-balancer-ips': own });
-    await until('it has its address', async () => (await published('younger')).join() === own);
-    await kube.must('PATCH', servicePath('default', 'older'), {
-      metadata: { annotations: { 'headgate.io/load-balancer-ips': own } },
-    });
-    await host.until('the other one is told who has it', async () =>
-      (await host.why('default/older')).problems.some(({ reason }) => reason === 'AddressInUse'),
-    );
-    await kube.must('DELETE', `${POOLS}/last`);
-    await host.until('that is known', async () =>
-      (await host.why('default/younger')).problems.some(({ reason }) => reason === 'AddressOutOfPool'),
-    );
-    t.deepEqual((await host.why('default/younger')).listeners[0]?.addresses, [own]);
-    t.deepEqual((await host.why('default/older')).listeners[0]?.addresses ?? [], []);
-  },
-);
+test.serial('When the last pool goes, an older Service takes no address of another Service', async (t) => {
+  const host = await started(t);
+  for (const { metadata } of (await kube.must('GET', POOLS)).items)
+    await kube.must('DELETE', `${POOLS}/${metadata.name}`);
+  const [own, port] = [host.address(110), await freePort()];
+  await kube.must('POST', POOLS, pool('last', { blocks: [own, host.address(111)] }));
+  await create('older', { port }, { 'headgate.io/load-balancer-ips': host.address(112) });
+  // Times of creation are whole seconds.
+  await delay(1_010 - (Date.now() % 1_000));
+  await create('younger', { port }, { 'headgate.io/load-balancer-ips': own });
+  await until('it has its address', async () => (await published('younger')).join() === own);
+  await kube.must('PATCH', servicePath('default', 'older'), {
+    metadata: { annotations: { 'headgate.io/load-balancer-ips': own } },
+  });
+  await host.until('the other one is told who has it', async () =>
+    (await host.why('default/older')).problems.some(({ reason }) => reason === 'AddressInUse'),
+  );
+  await kube.must('DELETE', `${POOLS}/last`);
+  await host.until('that is known', async () =>
+    (await host.why('default/younger')).problems.some(({ reason }) => reason === 'AddressOutOfPool'),
+  );
+  t.deepEqual((await host.why('default/younger')).listeners[0]?.addresses, [own]);
+  t.deepEqual((await host.why('default/older')).listeners[0]?.addresses ?? [], []);
+});
 
 async function started(t: ExecutionContext): Promise<TestHost> {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });

@@ -38,7 +38,7 @@ interface Call {
 
 // Conformance: a network that must learn of addresses
 test.serial(
-  'The program is told once the cluster has the claim, again until it succeeds, and of the release when the hold is over',
+  'The provisioner runs once the cluster has the claim, again until it succeeds, and at the release',
   async (t) => {
     const own = await Provisioned.create(t);
     const { host } = own;
@@ -87,7 +87,7 @@ test.serial(
 
 // Conformance: a network that must learn of addresses
 test.serial(
-  'Whoever takes over tells the program of every address in use; who follows tells it nothing',
+  'The new leader runs the provisioner for each address in use; the other agent does not',
   async (t) => {
     const [one, other] = [await Provisioned.create(t), await Provisioned.create(t)];
     const first = await one.start(t);

@@ -29,7 +29,7 @@ test.after.always(() => kube?.stop());
 
 // Conformance: two agents on one cluster
 test.serial(
-  'Two agents serve the same, one writes and tells what is wrong, and the other one follows when it is killed',
+  'Two agents serve the same, one writes and reports problems, and the other one takes over when it is killed',
   async (t) => {
     const hosts = [await hostOf('one'), await hostOf('two')] as const;
     t.timeout(120_000);

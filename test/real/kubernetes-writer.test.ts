@@ -43,47 +43,44 @@ test.after.always(async () => {
 });
 
 // Conformance: status.loadBalancer.ingress[].ipMode
-test.serial(
-  'A status with ports, errors and conditions is taken by the API server as it was meant',
-  async (t) => {
-    const service = await create('dns', {
+test.serial('The API server accepts a status with ports, errors and conditions', async (t) => {
+  const service = await create('dns', {
+    ports: [
+      ['TCP', 53],
+      ['UDP', 53],
+    ],
+    loadBalancerIP: '192.0.2.10',
+  });
+  const writer = writes();
+  writer.set('default/dns', serve(service, tcpServed));
+  const written = await until(
+    'the status is there',
+    () => read('dns'),
+    ({ ingress }) => ingress.length > 0,
+  );
+  t.deepEqual(written.ingress, [
+    {
+      ip: '192.0.2.10',
+      ipMode: 'Proxy',
       ports: [
-        ['TCP', 53],
-        ['UDP', 53],
+        { port: 53, protocol: 'TCP' },
+        { port: 53, protocol: 'UDP', error: 'headgate.io/ProtocolNotServed' },
       ],
-      loadBalancerIP: '192.0.2.10',
-    });
-    const writer = writes();
-    writer.set('default/dns', serve(service, tcpServed));
-    const written = await until(
-      'the status is there',
-      () => read('dns'),
-      ({ ingress }) => ingress.length > 0,
-    );
-    t.deepEqual(written.ingress, [
-      {
-        ip: '192.0.2.10',
-        ipMode: 'Proxy',
-        ports: [
-          { port: 53, protocol: 'TCP' },
-          { port: 53, protocol: 'UDP', error: 'headgate.io/ProtocolNotServed' },
-        ],
-      },
-    ]);
-    t.deepEqual(
-      written.conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
-      [
-        'headgate.io/IPAllocated True Allocated',
-        'headgate.io/Programmed False ProtocolNotServed',
-        'LoadBalancerPortsError True LoadBalancerMixedProtocolNotSupported',
-      ],
-    );
-    t.deepEqual(written.finalizers, [FINALIZER]);
-    await writer.close();
-  },
-);
+    },
+  ]);
+  t.deepEqual(
+    written.conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+    [
+      'headgate.io/IPAllocated True Allocated',
+      'headgate.io/Programmed False ProtocolNotServed',
+      'LoadBalancerPortsError True LoadBalancerMixedProtocolNotSupported',
+    ],
+  );
+  t.deepEqual(written.finalizers, [FINALIZER]);
+  await writer.close();
+});
 
-test.serial('What was written is not written again by another agent that takes over', async (t) => {
+test.serial('An agent that takes over does not write an unchanged status again', async (t) => {
   const service = await create('again', { loadBalancerIP: '192.0.2.11' });
   const first = writes();
   first.set('default/again', serve(service, allServed));
@@ -106,28 +103,25 @@ test.serial('What was written is not written again by another agent that takes o
   t.is((await read('again')).resourceVersion, before.resourceVersion);
 });
 
-test.serial(
-  'What the documents say to do for a Service that no agent sees takes all away that was ours',
-  async (t) => {
-    const service = await create('unseen', { loadBalancerIP: '192.0.2.13' });
-    const writer = writes();
-    writer.set('default/unseen', serve(service, allServed));
-    await until(
-      'the status is there',
-      () => read('unseen'),
-      ({ ingress }) => ingress.length > 0,
-    );
-    await writer.close();
-    const text = readFileSync(new URL('../../docs/status.md', import.meta.url), 'utf8');
-    const [, patch = ''] = /--subresource=status --type=merge -p '(.+)'/.exec(text) ?? [];
-    await kube.must('PATCH', `${SERVICES}/unseen/status`, JSON.parse(patch), 'application/merge-patch+json');
-    const { finalizers, ingress, conditions } = await read('unseen');
-    t.deepEqual([finalizers, ingress, conditions], [[], [], []]);
-  },
-);
+test.serial('The documented commands release a Service that no agent sees', async (t) => {
+  const service = await create('unseen', { loadBalancerIP: '192.0.2.13' });
+  const writer = writes();
+  writer.set('default/unseen', serve(service, allServed));
+  await until(
+    'the status is there',
+    () => read('unseen'),
+    ({ ingress }) => ingress.length > 0,
+  );
+  await writer.close();
+  const text = readFileSync(new URL('../../docs/status.md', import.meta.url), 'utf8');
+  const [, patch = ''] = /--subresource=status --type=merge -p '(.+)'/.exec(text) ?? [];
+  await kube.must('PATCH', `${SERVICES}/unseen/status`, JSON.parse(patch), 'application/merge-patch+json');
+  const { finalizers, ingress, conditions } = await read('unseen');
+  t.deepEqual([finalizers, ingress, conditions], [[], [], []]);
+});
 
 // Conformance: status.conditions
-test.serial('Two who write to one Service at a time both have their way', async (t) => {
+test.serial('Two writers of one Service both keep their part', async (t) => {
   const service = await create('shared', { loadBalancerIP: '192.0.2.12' });
   const writer = writes({ currentService: () => service });
   const theirs = { type: 'example.org/Probed', status: 'True', reason: 'Any', message: '' };
@@ -150,7 +144,7 @@ test.serial('Two who write to one Service at a time both have their way', async 
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
 test.serial(
-  'claimed() puts the finalizer there first; deletion then waits for the teardown, and no longer',
+  'requestFinalizer() adds the finalizer first; a deletion then waits for the teardown only',
   async (t) => {
     const service = await create('doomed', { loadBalancerIP: '192.0.2.13' });
     const writer = writes();
@@ -209,9 +203,9 @@ test.serial('A Service that becomes another type loses address, conditions and f
 });
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
-test.serial('A teardown that is never confirmed does not keep a Service for ever', async (t) => {
+test.serial('A Service is released without a confirmed teardown after the limit', async (t) => {
   const service = await create('stuck', { loadBalancerIP: '192.0.2.15' });
-  const writer = writes({ escapeAfter: 300 });
+  const writer = writes({ teardownLimitMs: 300 });
   t.true(await writer.requestFinalizer('default/stuck', service.uid));
   await kube.must('DELETE', `${SERVICES}/stuck`);
   writer.set('default/stuck', { kind: 'release', uid: service.uid, isTornDown: false });
@@ -225,26 +219,23 @@ test.serial('A teardown that is never confirmed does not keep a Service for ever
 });
 
 // Conformance: a Service that is deleted and created again
-test.serial(
-  'A Service that was made anew under its name is not touched by what was meant for the old one',
-  async (t) => {
-    const old = await create('reborn', { loadBalancerIP: '192.0.2.16' });
-    await kube.must('DELETE', `${SERVICES}/reborn`);
-    const reborn = await create('reborn', { loadBalancerIP: '192.0.2.17' });
-    const writer = writes({ currentService: () => old });
-    writer.set('default/reborn', serve(old, allServed));
-    await until(
-      'it has looked',
-      async () => writer.waiting,
-      (waiting) => waiting === 0,
-    );
-    t.is((await read('reborn')).resourceVersion, reborn.resourceVersion);
-    await writer.close();
-  },
-);
+test.serial("A Service that was created again is not written with its predecessor's status", async (t) => {
+  const old = await create('reborn', { loadBalancerIP: '192.0.2.16' });
+  await kube.must('DELETE', `${SERVICES}/reborn`);
+  const reborn = await create('reborn', { loadBalancerIP: '192.0.2.17' });
+  const writer = writes({ currentService: () => old });
+  writer.set('default/reborn', serve(old, allServed));
+  await until(
+    'it has looked',
+    async () => writer.waiting,
+    (waiting) => waiting === 0,
+  );
+  t.is((await read('reborn')).resourceVersion, reborn.resourceVersion);
+  await writer.close();
+});
 
 // Conformance: events.k8s.io/v1 Event
-test.serial('Events are there, in both versions of their API, and repetitions are counted', async (t) => {
+test.serial('Events are in both versions of their API, with counted repetitions', async (t) => {
   const service = await create('talked-about', {});
   const recorder = new EventRecorder({
     api,
@@ -282,7 +273,7 @@ test.serial('Events are there, in both versions of their API, and repetitions ar
   await recorder.close();
 });
 
-test.serial('What was written makes its Events once', async (t) => {
+test.serial('A written status causes its Events once', async (t) => {
   const service = await create('announced', { loadBalancerIP: '192.0.2.18' });
   const reasons: string[] = [];
   const onWritten = (before: CurrentService, after: CurrentService) =>
@@ -299,7 +290,7 @@ test.serial('What was written makes its Events once', async (t) => {
 });
 
 // Conformance: coordination.k8s.io/v1 Lease
-test.serial('Of two agents one leads; the other follows at once when it is closed', async (t) => {
+test.serial('One of two agents leads; the other one takes over at once when it closes', async (t) => {
   const a = elects('a');
   await until('a leads', async () => a.isLeader, Boolean);
   const b = elects('b');
@@ -322,14 +313,14 @@ test.serial('Of two agents one leads; the other follows at once when it is close
 });
 
 // Conformance: coordination.k8s.io/v1 Lease
-test.serial('A time with the three digits of a Date is refused: microTime() is not for show', async (t) => {
+test.serial('The API server refuses a Lease time without six digits', async (t) => {
   const spec = { holderIdentity: 'x', renewTime: new Date().toISOString() };
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
   const { status } = await kube.api('POST', leases, { metadata: { name: 'three-digits' }, spec });
   t.is(status, 400);
 });
 
-test.serial('A frozen API server ends the lead in time; thawed, the same agent leads on', async (t) => {
+test.serial('A frozen API server ends the lead in time, and the same agent leads afterwards', async (t) => {
   const told: boolean[] = [];
   const lease = elects('c', (isLeader) => told.push(isLeader));
   await until('it leads', async () => lease.isLeader, Boolean);
@@ -345,34 +336,31 @@ test.serial('A frozen API server ends the lead in time; thawed, the same agent l
   await lease.close();
 });
 
-test.serial(
-  'A status that could not be written while the API server was away is written when it is back',
-  async (t) => {
-    const service = await create('patient', { loadBalancerIP: '192.0.2.19' });
-    await kube.killApiServer();
-    const writer = writes();
-    writer.set('default/patient', serve(service, allServed));
-    await until(
-      'it has tried',
-      async () => writer.fault,
-      (fault) => fault !== '',
-    );
-    await kube.startApiServer();
-    await until(
-      'the status is there',
-      () => read('patient'),
-      ({ ingress }) => ingress.length > 0,
-    );
-    // It is there before the answer has come.
-    await until(
-      'no fault is left',
-      async () => writer.fault,
-      (fault) => fault === '',
-    );
-    t.pass();
-    await writer.close();
-  },
-);
+test.serial('A status is written when the API server is back', async (t) => {
+  const service = await create('patient', { loadBalancerIP: '192.0.2.19' });
+  await kube.killApiServer();
+  const writer = writes();
+  writer.set('default/patient', serve(service, allServed));
+  await until(
+    'it has tried',
+    async () => writer.fault,
+    (fault) => fault !== '',
+  );
+  await kube.startApiServer();
+  await until(
+    'the status is there',
+    () => read('patient'),
+    ({ ingress }) => ingress.length > 0,
+  );
+  // It is there before the answer has come.
+  await until(
+    'no fault is left',
+    async () => writer.fault,
+    (fault) => fault === '',
+  );
+  t.pass();
+  await writer.close();
+});
 
 function writes(more: Partial<StatusWriterOptions> = {}): StatusWriter {
   const writer = new StatusWriter({
@@ -380,6 +368,7 @@ function writes(more: Partial<StatusWriterOptions> = {}): StatusWriter {
     clock: systemClock,
     log: silentLog(),
     isLeader: () => true,
+    currentService: () => undefined,
     ...more,
   });
   writer.lead(true);
@@ -394,9 +383,9 @@ function elects(identity: string, onLeader = (_: boolean) => {}): Lease {
     namespace: NAMESPACE,
     name: 'headgate',
     identity,
-    duration: 3_000,
-    renewDeadline: 2_000,
-    retry: 300,
+    durationMs: 3_000,
+    renewDeadlineMs: 2_000,
+    retryMs: 300,
     onLeader,
   });
   lease.start();

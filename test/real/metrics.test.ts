@@ -1,5 +1,5 @@
-// The metrics of a whole agent with the real HAProxy: what they say, and that no counter goes back whatever happens to
-// HAProxy, its workers and the agent.
+// The metrics of a whole agent with a real HAProxy: their values, and that no counter goes back over any fault of HAProxy,
+// its workers and the agent.
 
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,14 +22,14 @@ async function scrape(
   return fetch(`${agent.url}/metrics`, { headers: { connection: 'close', ...headers } });
 }
 
-/** Scraped once the figures of HAProxy are of a round that began after this call. */
+/** The first scrape whose round of HAProxy began after this call. */
 async function scraped(agent: RunningAgent): Promise<Scraped> {
   const began = performance.now();
   for (;;) {
     const asked = performance.now();
     const metrics = readMetrics(await (await scrape(agent)).text(), 'text');
     const [[, age] = []] = metrics.get('headgate_haproxy_statistics_age_seconds')?.samples ?? [];
-    // There is no age if HAProxy cannot be read.
+    // Without an answer of HAProxy there is no age.
     if (age === undefined || 1_000 * age < asked - began) return metrics;
     await delay(50);
   }
@@ -43,7 +43,7 @@ function total(metrics: Scraped, name: string, ...labels: readonly string[]): nu
   return sum;
 }
 
-/** Of HAProxy only: the agent's own counters begin anew with each agent. */
+/** Metrics of HAProxy only: the agent's own counters begin at 0 with each agent. */
 function ofHaproxy(metrics: Scraped): Scraped {
   return new Map(
     [...metrics].filter(([name]) =>
@@ -66,7 +66,7 @@ async function requests(host: TestHost, count: number): Promise<void> {
   for (let at = 0; at < count; at++) await ask(host.place());
 }
 
-test.serial('Both formats, plain and packed, are what strict readers take and say the same', async (t) => {
+test.serial('Both formats, plain and compressed, are valid and have the same metrics', async (t) => {
   const host = await served(t, { annotations: { mode: 'http' } });
   const agent = await host.start();
   await requests(host, 10);
@@ -98,7 +98,7 @@ test.serial('Both formats, plain and packed, are what strict readers take and sa
 const COUNTED = ['headgate_pool_sessions_total', 'headgate_listener_connections_total'];
 
 test.serial(
-  'No counter goes back over reloads, a killed worker, restarts of the agent and members that come and go',
+  'No counter goes back over reloads, a killed worker, restarts of the agent and changes of members',
   async (t) => {
     const host = await served(t);
     let agent = await host.start();
@@ -116,7 +116,7 @@ test.serial(
       sent++;
       await requests(host, 4);
       sent += 4;
-      // What a worker that was replaced has counted last is read a second later.
+      // A replaced worker is read a last time one second later.
       await host.until(`${what}: all is counted`, async () => {
         const after = ofHaproxy(await scraped(agent));
         t.deepEqual(goneBack(before, after), [], what);
@@ -176,7 +176,7 @@ test.serial(
   },
 );
 
-test.serial('What an old worker still counts is added, and it ends with its last connection', async (t) => {
+test.serial('The counts of an old worker are added until it ends with its last connection', async (t) => {
   const host = await served(t);
   const agent = await host.start();
   await scraped(agent);
@@ -208,7 +208,7 @@ test.serial('What an old worker still counts is added, and it ends with its last
   t.true(before <= 21 * bytes);
 });
 
-test.serial('Members are shown as they are, and as another process has made them', async (t) => {
+test.serial('Metrics show changes of members by the agent and by another process', async (t) => {
   const host = await served(t);
   await host.serve({
     name: 'other',
@@ -235,7 +235,7 @@ test.serial('Members are shown as they are, and as another process has made them
     );
     t.is(total(metrics, up, other), 2);
   }
-  // By the agent: one member instead of another, for which the pool looks the same.
+  // By the agent: it replaces a member, and the pool keeps its number of members.
   await host.serve({
     name: 'other',
     address: host.address(2),
@@ -258,7 +258,7 @@ test.serial('Members are shown as they are, and as another process has made them
   t.is(total(await scraped(agent), weight, other), full / 2 + 1);
 });
 
-/** What HAProxy itself tells of listeners, pools and members, by metric and what is in its labels. */
+/** HAProxy's own counts of listeners, pools and members, by metric and labels. */
 async function counted(host: TestHost): Promise<ReadonlyMap<string, number>> {
   const [header = '', ...rows] = (await host.haproxy('show stat -1 7 -1')).trim().split('\n');
   const names = header.replace(/^# /, '').split(',');
@@ -290,7 +290,7 @@ const COMPARED_OF: Readonly<Record<(typeof KINDS)[number], Readonly<Record<strin
   member: TO_MEMBERS,
 };
 
-/** What is shown otherwise than HAProxy has counted it. */
+/** The metrics that differ from HAProxy's own counts. */
 function differing(metrics: Scraped, expected: ReadonlyMap<string, number>): readonly string[] {
   return [...expected].flatMap(([key, value]) => {
     const [name = '', ...labels] = key.split(' ');
@@ -299,14 +299,14 @@ function differing(metrics: Scraped, expected: ReadonlyMap<string, number>): rea
   });
 }
 
-/** `others`: Services besides, to which nobody connects. */
+/** `others`: the number of further Services without connections. */
 const counts = test.macro(async (t, others: number) => {
   const host = await served(t);
   const idle = Array.from({ length: others }, (_, at) =>
     webObjects({ name: `idle-${at}`, address: host.address(100 + at), members: [host.address(11)] }),
   );
   await host.write('idle.yaml', idle.flat());
-  // One member is not there, and of another pool none is: HAProxy tries again, elsewhere where it can.
+  // One member of a pool does not exist, nor does any of another pool: HAProxy retries, with another member if it can.
   await host.serve({
     name: 'half',
     address: host.address(2),
@@ -341,15 +341,11 @@ const counts = test.macro(async (t, others: number) => {
   }
 });
 
-test.serial(
-  'However requests and scrapes fall together, what is shown is what HAProxy has counted',
-  counts,
-  0,
-);
-test.serial('The same if there are so many listeners that they are read in portions', counts, 140);
+test.serial('Metrics have the counts of HAProxy while requests and scrapes run', counts, 0);
+test.serial('Metrics have the counts of HAProxy if it has many listeners', counts, 140);
 
 test.serial(
-  'What is down goes down once, however often HAProxy is reloaded, also while old workers live',
+  'A down member counts as down once over several reloads, also while old workers run',
   async (t) => {
     const annotations = {
       'health-monitor': 'tcp',
@@ -359,7 +355,7 @@ test.serial(
     const host = await TestHost.create(t);
     await startMembers(t, host, 1);
     await host.serve();
-    // Nobody is there.
+    // The member does not exist.
     const [name, address] = ['shop', host.address(2)];
     await host.serve({ name, address, members: [host.address(12)], annotations });
     const agent = await host.start();
@@ -387,7 +383,7 @@ test.serial(
   },
 );
 
-test.serial('metricsDetail leaves out members, or pools too', async (t) => {
+test.serial('metricsDetail leaves out members, or members and pools', async (t) => {
   const host = await served(t);
   const agent = await host.start(['--metrics-detail', 'pool']);
   const kinds = (metrics: Scraped): string[] => [
@@ -401,7 +397,7 @@ test.serial('metricsDetail leaves out members, or pools too', async (t) => {
   t.deepEqual(kinds(await scraped(other)), ['listener']);
 });
 
-test.serial('Without HAProxy the metrics say so, and the agent goes on telling its own', async (t) => {
+test.serial('Without HAProxy the metrics report it, with the metrics of the agent itself', async (t) => {
   const host = await served(t);
   const agent = await host.start();
   for (const pid of [await host.master(), await host.worker()]) signal(pid, 'SIGSTOP');
@@ -414,7 +410,7 @@ test.serial('Without HAProxy the metrics say so, and the agent goes on telling i
   t.is(total(metrics, 'headgate_build_info'), 1);
 });
 
-test.serial('HAProxy is read through its master after its admin socket was removed', async (t) => {
+test.serial('The agent reads HAProxy through its master if its admin socket was removed', async (t) => {
   const host = await served(t);
   let agent = await host.start();
   await scraped(agent);

@@ -3,7 +3,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { HEAR } from '../../agent/pair/standing/promotion.ts';
+import { PEER_WAIT_MS } from '../../agent/pair/standing/promotion.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { processesOf, signal, type TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
@@ -75,7 +75,7 @@ test.serial(
     };
     await b.agent.stop();
     await a.host.until('b is unknown', async () => (await pairOf(a.host)).peer === undefined);
-    await delay(HEAR + 500);
+    await delay(PEER_WAIT_MS + 500);
     await standsBack();
     const again = await b.host.start();
     await a.host.until('b is heard and master', async () => {
@@ -94,7 +94,7 @@ test.serial(
 );
 
 test.serial(
-  'A locked host gives the traffic away, stays locked, and still replaces a dead peer',
+  'A locked host hands over the traffic, stays locked, and still replaces a dead peer',
   async (t) => {
     const { active, standby, network, roles } = await startPair(t);
     t.like(await order(active.host, 'maintenance', 'on'), { status: 0, ok: true, active: 'peer' });
@@ -120,58 +120,58 @@ test.serial(
   },
 );
 
-test.serial(
-  'A standby that was down during a thousand changes catches up before it stands in full',
-  async (t) => {
-    const { active, standby, network, roles } = await startPair(t);
-    await standby.agent.kill();
-    for (const pid of processesOf(standby.host.directory)) signal(pid, 'SIGKILL');
-    for (const { host } of [active, standby]) await host.write('many.yaml', many(network, 1_000));
-    await active.host.until(
-      'the peer is not heard',
-      async () => (await pairOf(active.host)).peer === undefined,
-    );
-    await active.host.until('all are served', async () => {
-      const { loadBalancers, pair, haproxy } = await active.host.status();
-      return loadBalancers === 1_001 && pair?.pending === 0 && haproxy.reloadPending.length === 0;
-    });
-    const refused = await order(active.host, 'failover');
-    t.like(refused, { status: 1, ok: false, active: 'this host' });
+test.serial('A standby that was down during a thousand changes catches up before it is raised', async (t) => {
+  const { active, standby, network, roles } = await startPair(t);
+  await standby.agent.kill();
+  for (const pid of processesOf(standby.host.directory)) signal(pid, 'SIGKILL');
+  for (const { host } of [active, standby]) await host.write('many.yaml', many(network, 1_000));
+  await active.host.until(
+    'the peer is not heard',
+    async () => (await pairOf(active.host)).peer === undefined,
+  );
+  await active.host.until('all are served', async () => {
+    const { loadBalancers, pair, haproxy } = await active.host.status();
+    return loadBalancers === 1_001 && pair?.pending === 0 && haproxy.reloadPending.length === 0;
+  });
+  const refused = await order(active.host, 'failover');
+  t.like(refused, { status: 1, ok: false, active: 'this host' });
 
-    const agent = await standby.host.launch();
-    let hasBeenLowered = false;
-    await standby.host.until('it has caught up', async () => {
-      const { parity, lowered, pending } = await pairOf(standby.host);
-      const isBehind = parity.model !== 'same' || parity.running !== 'same' || pending > 0;
-      hasBeenLowered ||= lowered.some(({ reason }) => reason === 'catching-up');
-      t.false(isBehind && lowered.length === 0);
-      return !isBehind && lowered.length === 0;
-    });
-    t.true(hasBeenLowered);
-    await standby.host.until('it stands in full', async () => {
-      const { instances } = (await standby.host.status()).vrrp ?? { instances: [] };
-      return instances[0]?.priority === 200;
-    });
-    t.false(agent.hasLogged('"master"'));
-    await active.host.until('it is backup', async () => (await roles()) === 'master,backup');
-    t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
-    t.is(await network.whoServes(VIP), 'member');
+  const agent = await standby.host.launch();
+  let hasBeenLowered = false;
+  await standby.host.until('it has caught up', async () => {
+    const { parity, lowered, pending } = await pairOf(standby.host);
+    const isBehind = parity.model !== 'same' || parity.running !== 'same' || pending > 0;
+    hasBeenLowered ||= lowered.some(({ reason }) => reason === 'catching-up');
+    t.false(isBehind && lowered.length === 0);
+    return !isBehind && lowered.length === 0;
+  });
+  t.true(hasBeenLowered);
+  await standby.host.until('it stands in full', async () => {
+    const { instances } = (await standby.host.status()).vrrp ?? { instances: [] };
+    return instances[0]?.priority === 200;
+  });
+  t.false(agent.hasLogged('"master"'));
+  await active.host.until('it is backup', async () => (await roles()) === 'master,backup');
+  t.like(await order(active.host, 'failover'), { status: 0, ok: true, active: 'peer' });
+  t.is(await network.whoServes(VIP), 'member');
+});
+
+test.serial(
+  'The agent of the active host can be killed and started again, and the traffic stays',
+  async (t) => {
+    const { active, standby, roles } = await startPair(t);
+    const transitionsOf = async (host: TestHost) => (await host.status()).vrrp?.instances[0]?.transitions;
+    const before = await transitionsOf(standby.host);
+    await active.agent.kill();
+    const agent = await active.host.start();
+    await active.host.until('they are alike', async () => (await pairOf(active.host)).peerNotReady === '');
+    await active.host.until('its role is known', async () => (await roles()) === 'master,backup');
+    t.is(await transitionsOf(standby.host), before);
+    t.false(agent.hasLogged('This host is lowered'));
   },
 );
 
-test.serial('The agent of the active host can be killed and started anew, and traffic stays', async (t) => {
-  const { active, standby, roles } = await startPair(t);
-  const transitionsOf = async (host: TestHost) => (await host.status()).vrrp?.instances[0]?.transitions;
-  const before = await transitionsOf(standby.host);
-  await active.agent.kill();
-  const agent = await active.host.start();
-  await active.host.until('they are alike', async () => (await pairOf(active.host)).peerNotReady === '');
-  await active.host.until('its role is known', async () => (await roles()) === 'master,backup');
-  t.is(await transitionsOf(standby.host), before);
-  t.false(agent.hasLogged('This host is lowered'));
-});
-
-test.serial('Two masters are reported by both agents, and are over when VRRP gets through', async (t) => {
+test.serial('Two masters are reported by both agents until VRRP packets pass again', async (t) => {
   const { active, standby, network } = await startPair(t);
   await network.cut(standby.name);
   for (const { host, agent } of [active, standby]) {
@@ -188,20 +188,26 @@ test.serial('Two masters are reported by both agents, and are over when VRRP get
     await host.until('it is over', async () => (await pairOf(host)).twoMasters.length === 0);
 });
 
-test.serial('A HAProxy that hangs costs the host its place until it has been well for a while', async (t) => {
-  const { active, network, roles } = await startPair(t);
-  const worker = await active.host.worker();
-  signal(worker, 'SIGSTOP');
-  await active.host.until('the peer has taken over', async () => (await roles()) === 'backup,master');
-  t.is(await network.whoServes(VIP), 'member');
-  t.true((await pairOf(active.host)).lowered.some(({ reason }) => reason === 'haproxy'));
-  t.is((await active.agent.metrics())('headgate_standing_lowered', { reason: 'haproxy' }), 1);
-  signal(worker, 'SIGCONT');
-  await active.host.until('it stands in full', async () => (await pairOf(active.host)).lowered.length === 0);
-  t.is(await roles(), 'backup,master');
-});
+test.serial(
+  'A host whose HAProxy hangs loses the VIPs until HAProxy has been well for a while',
+  async (t) => {
+    const { active, network, roles } = await startPair(t);
+    const worker = await active.host.worker();
+    signal(worker, 'SIGSTOP');
+    await active.host.until('the peer has taken over', async () => (await roles()) === 'backup,master');
+    t.is(await network.whoServes(VIP), 'member');
+    t.true((await pairOf(active.host)).lowered.some(({ reason }) => reason === 'haproxy'));
+    t.is((await active.agent.metrics())('headgate_standing_lowered', { reason: 'haproxy' }), 1);
+    signal(worker, 'SIGCONT');
+    await active.host.until(
+      'it stands in full',
+      async () => (await pairOf(active.host)).lowered.length === 0,
+    );
+    t.is(await roles(), 'backup,master');
+  },
+);
 
-test.serial("A host keeps its place where HAProxy's admin socket has been removed", async (t) => {
+test.serial('A host whose HAProxy admin socket is removed keeps the VIPs', async (t) => {
   const { active, roles } = await startPair(t);
   const { agent, host } = active;
   await rm(host.paths.adminSocket);
@@ -211,7 +217,7 @@ test.serial("A host keeps its place where HAProxy's admin socket has been remove
   t.is(await roles(), 'master,backup');
 });
 
-test.serial('A HAProxy whose listeners are gone costs the host its place, though it answers', async (t) => {
+test.serial('A host whose HAProxy answers without listeners loses the VIPs', async (t) => {
   const { active, network, roles } = await startPair(t);
   const turn = (word: string) => active.host.haproxy(`${word} frontend ${LISTENER}`);
   await turn('disable');

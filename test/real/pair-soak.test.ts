@@ -76,7 +76,7 @@ test.before(async (t) => {
 test.after.always(() => kube?.stop());
 
 test.serial(
-  'A pair that is changed, reloaded, scraped and failed over for long stays what it was',
+  'A pair keeps its memory and descriptors over many changes, reloads, scrapes and failovers',
   async (t) => {
     const pair = await startAgentPair(t, VIP, {
       prepare: (_, network) => serve('web', VIP, [network.v4('client')]),

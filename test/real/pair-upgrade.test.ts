@@ -1,4 +1,4 @@
-// A pair whose hosts are upgraded one after the other, as docs/pair.md has an operator do it, under the eyes of a client.
+// A pair whose hosts are upgraded one after the other, as docs/high-availability.md has an operator do it, under the eyes of a client.
 
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -31,7 +31,7 @@ test.serial('Both hosts of a pair are upgraded, one goes back, and clients do no
   const agents = new Map<TestHost, RunningAgent>(
     [pair.active, pair.standby].map(({ host, agent }) => [host, agent]),
   );
-  /** As docs/pair.md says, but for the failover before. */
+  /** As docs/high-availability.md says, but for the failover before. */
   const replace = async (host: TestHost, headgate: string): Promise<void> => {
     t.like(await order(host, 'maintenance', 'on'), { status: 0, ok: true });
     await agents.get(host)?.stop();

@@ -45,7 +45,7 @@ test.serial('A client keeps its member on the other host, and over a reload ther
   t.deepEqual(await chosenOn(b), chosen);
 });
 
-test.serial('Without a certificate of the pair nobody gets at the session affinity', async (t) => {
+test.serial('Without a certificate of the pair no client reaches the session affinity', async (t) => {
   const [a] = await pairOfHosts(t);
   await a.start();
   await a.until('it listens', async () =>
@@ -60,7 +60,7 @@ test.serial('Without a certificate of the pair nobody gets at the session affini
   t.is(await promise, 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED');
 });
 
-test.serial('Each host says whether the other one has the same, and what it could do', async (t) => {
+test.serial('Each host reports whether its peer has the same state and could take over', async (t) => {
   const [a, b] = await pairOfHosts(t);
   // Nothing listens on either host: what is desired is there without an address.
   const waiting = { members: [a.address(11)], address: '' };
@@ -83,35 +83,32 @@ test.serial('Each host says whether the other one has the same, and what it coul
   t.regex((await a.command('status')).stdout, /Peer may take over: no: The peer is behind/);
 });
 
-test.serial(
-  'Agents that were stopped for a while, in the midst of changes, hear each other again',
-  async (t) => {
-    const [a, b] = await pairOfHosts(t);
-    const waiting = { members: [a.address(11)], address: '' };
-    for (const host of [a, b]) await host.serve(waiting);
-    const agents = [await a.start(), await b.start()];
-    const isHeard = async (host: TestHost) => (await host.status()).pair?.peer !== undefined;
-    for (const host of [a, b]) await host.until('its peer is heard', () => isHeard(host));
-    // First one, then both at once, after which neither hears by what the other tells that it is there.
-    for (const stopped of [agents.slice(1), agents]) {
-      for (const { pid } of stopped) signal(pid, 'SIGSTOP');
-      for (const host of [a, b])
-        await host.serve({ ...waiting, name: `shop-${stopped.length}`, members: [a.address(12)] });
-      if (stopped.length === 1) await a.until('it is unknown', async () => !(await isHeard(a)));
-      // Longer than a peer is waited for.
-      else await delay(2_200);
-      for (const { pid } of stopped) signal(pid, 'SIGCONT');
-      for (const host of [a, b])
-        await host.until('they are alike', async () => {
-          const { pair, loadBalancers } = await host.status();
-          return pair?.fault === '' && pair.peerNotReady === '' && loadBalancers === stopped.length + 1;
-        });
-    }
-    t.is(agents.filter(({ hasExited }) => hasExited).length, 0);
-  },
-);
+test.serial('Agents that were stopped during changes exchange reports again', async (t) => {
+  const [a, b] = await pairOfHosts(t);
+  const waiting = { members: [a.address(11)], address: '' };
+  for (const host of [a, b]) await host.serve(waiting);
+  const agents = [await a.start(), await b.start()];
+  const isHeard = async (host: TestHost) => (await host.status()).pair?.peer !== undefined;
+  for (const host of [a, b]) await host.until('its peer is heard', () => isHeard(host));
+  // First one, then both at once, after which neither hears by what the other tells that it is there.
+  for (const stopped of [agents.slice(1), agents]) {
+    for (const { pid } of stopped) signal(pid, 'SIGSTOP');
+    for (const host of [a, b])
+      await host.serve({ ...waiting, name: `shop-${stopped.length}`, members: [a.address(12)] });
+    if (stopped.length === 1) await a.until('it is unknown', async () => !(await isHeard(a)));
+    // Longer than a peer is waited for.
+    else await delay(2_200);
+    for (const { pid } of stopped) signal(pid, 'SIGCONT');
+    for (const host of [a, b])
+      await host.until('they are alike', async () => {
+        const { pair, loadBalancers } = await host.status();
+        return pair?.fault === '' && pair.peerNotReady === '' && loadBalancers === stopped.length + 1;
+      });
+  }
+  t.is(agents.filter(({ hasExited }) => hasExited).length, 0);
+});
 
-test.serial('Maintenance outlives the agent, and each order says what became of it', async (t) => {
+test.serial('Maintenance outlives the agent, and each order reports its outcome', async (t) => {
   const [a] = await pairOfHosts(t);
   const first = await a.start();
   // Nobody has the VIPs, so none are here.
@@ -134,7 +131,7 @@ test.serial('Maintenance outlives the agent, and each order says what became of 
 
   t.is((await a.command('maintenance', ['perhaps'])).status, 2);
   t.is((await a.command('failover', ['now'])).status, 2);
-  t.regex((await a.command('check')).stdout, /^ok {3}credentials of the pair: they end on 20\d\d-/m);
+  t.regex((await a.command('check')).stdout, /^ok {3}credentials of the pair: they expire on 20\d\d-/m);
   const failover = await a.command('failover', ['--force', '--json']);
   t.is(failover.status, 1);
   t.regex(outcomeOf(failover).message, /VRRP does not run here/);

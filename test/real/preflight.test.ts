@@ -1,4 +1,4 @@
-// `headgate check` and the readiness of a host for VRRP, with a real kernel and a real keepalived.
+// The checks of `headgate check` for VRRP, with a real kernel and a real keepalived.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nsenter
 const SYSCTLS = ['net.ipv4.conf.all.arp_announce=2', 'net.ipv4.conf.all.arp_ignore=1'];
 const OURS = { config: '/nowhere/keepalived.conf' };
 
-test.serial('`check` reports nothing for a host that is ready for VRRP', async (t) => {
+test.serial('preflight() finds no fault on a host that is ready for VRRP', async (t) => {
   const { settings } = await readyHost(t);
   const findings = await preflight(settings, OURS);
   t.deepEqual(
@@ -39,7 +39,7 @@ test.serial('`check` reports nothing for a host that is ready for VRRP', async (
   );
 });
 
-test.serial('`check` names each wrong sysctl with its effect and the remedy', async (t) => {
+test.serial('preflight() reports each wrong sysctl, with the consequence and the remedy', async (t) => {
   const { network, settings } = await readyHost(t);
   for (const [sysctl, what, why] of [
     [
@@ -60,7 +60,7 @@ test.serial('`check` names each wrong sysctl with its effect and the remedy', as
     t.regex(bad[0]?.detail ?? '', why);
     await network.run('a', 'sysctl', '-qw', sysctl.replace(/0$/, what.includes('announce') ? '2' : '1'));
   }
-  // The kernel uses the larger of the values of the interface and of all.
+  // The value of the interface counts as much as the value of all.
   await network.run(
     'a',
     'sysctl',
@@ -71,29 +71,32 @@ test.serial('`check` names each wrong sysctl with its effect and the remedy', as
   t.true((await finding(settings, 'net.ipv4.conf.eth0.arp_ignore')).ok);
 });
 
-test.serial('`check` accepts forwarding unless IPv6 loses its routes by it', async (t) => {
-  const { network, settings } = await readyHost(t);
-  const set = (...values: readonly string[]) => network.run('a', 'sysctl', '-qw', ...values);
-  const [v4, v6] = ['net.ipv4.ip_forward', 'net.ipv6.conf.eth0.forwarding'];
-  await set(`${v4}=0`, `${v6}=0`, 'net.ipv6.conf.eth0.accept_ra=1');
-  for (const name of [v4, v6])
-    t.like(await finding(settings, name), { ok: true, detail: 'is 0: HAProxy needs no forwarding' });
-  await set(`${v4}=1`, `${v6}=1`);
-  t.like(await finding(settings, v4), { ok: true });
-  t.regex((await finding(settings, v4)).detail, /is 1: .* only where the host routes for others/);
-  t.regex(await fault(settings, v6), /no default route: .*accept_ra=2\), give it a route, or do not forward/);
-  await set('net.ipv6.conf.eth0.accept_ra=2');
-  t.is(await fault(settings, v6), '');
-  await set('net.ipv6.conf.eth0.accept_ra=1');
-  await network.run('a', 'ip', '-6', 'route', 'add', 'default', 'via', 'fd09::99', 'dev', 'eth0');
-  t.is(await fault(settings, v6), '');
-  // IPv6 does not matter to an IPv4 pair.
-  const instances = [{ virtualRouterId: 51, priority: 200, anchors: ['10.9.0.1'] }];
-  const findings = await preflight({ ...settings, vrrp: { ...settings.vrrp, instances } }, OURS);
-  t.false(findings.some(({ what }) => what === v6));
-});
+test.serial(
+  'preflight() accepts forwarding on or off, but not if the host loses its IPv6 routes',
+  async (t) => {
+    const { network, settings } = await readyHost(t);
+    const set = (...values: readonly string[]) => network.run('a', 'sysctl', '-qw', ...values);
+    const [v4, v6] = ['net.ipv4.ip_forward', 'net.ipv6.conf.eth0.forwarding'];
+    await set(`${v4}=0`, `${v6}=0`, 'net.ipv6.conf.eth0.accept_ra=1');
+    for (const name of [v4, v6])
+      t.like(await finding(settings, name), { ok: true, detail: 'is 0: HAProxy needs no forwarding' });
+    await set(`${v4}=1`, `${v6}=1`);
+    t.like(await finding(settings, v4), { ok: true });
+    t.regex((await finding(settings, v4)).detail, /is 1: .* only if the host routes for other hosts/);
+    t.regex(await fault(settings, v6), /no default route: .*accept_ra=2\), add a route, or do not forward/);
+    await set('net.ipv6.conf.eth0.accept_ra=2');
+    t.is(await fault(settings, v6), '');
+    await set('net.ipv6.conf.eth0.accept_ra=1');
+    await network.run('a', 'ip', '-6', 'route', 'add', 'default', 'via', 'fd09::99', 'dev', 'eth0');
+    t.is(await fault(settings, v6), '');
+    // IPv6 does not matter to a pair with IPv4 alone.
+    const instances = [{ virtualRouterId: 51, priority: 200, anchors: ['10.9.0.1'] }];
+    const findings = await preflight({ ...settings, vrrp: { ...settings.vrrp, instances } }, OURS);
+    t.false(findings.some(({ what }) => what === v6));
+  },
+);
 
-test.serial('`check` accepts a VLAN interface with a dot or a keyword in its name', async (t) => {
+test.serial('preflight() accepts the interface of a VLAN, with a dot in its name', async (t) => {
   const { network, settings } = await readyHost(t);
   for (const [device, named] of [
     ['eth0.100', 'net/ipv4/conf/eth0.100/arp_ignore'],
@@ -105,7 +108,7 @@ test.serial('`check` accepts a VLAN interface with a dot or a keyword in its nam
     await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=0');
     const words = `sysctl -w ${named}=1`;
     t.true((await fault(other, named)).includes(words));
-    // The printed remedy works unchanged.
+    // The command in the advice works.
     await network.run('a', 'sysctl', '-qw', `${named}=1`);
     t.true((await finding(other, named)).ok);
     t.true((await finding(other, named.replace('ipv4', 'ipv6').replace('arp_ignore', 'forwarding'))).ok);
@@ -114,7 +117,7 @@ test.serial('`check` accepts a VLAN interface with a dot or a keyword in its nam
   }
 });
 
-test.serial('`check` names an address on another interface or on none', async (t) => {
+test.serial('preflight() reports an address on another interface, or on none', async (t) => {
   const { settings } = await readyHost(t);
   const { vrrp } = settings;
   const elsewhere = { ...settings, vrrp: { ...vrrp, interface: 'lo' } };
@@ -124,7 +127,7 @@ test.serial('`check` names an address on another interface or on none', async (t
 });
 
 test.serial(
-  '`check` finds another keepalived with the same virtual router only on the same network',
+  'preflight() reports another keepalived with the same virtual router in the same network only',
   async (t) => {
     const { network, settings, directory } = await readyHost(t);
     const config = join(directory, 'other.conf');
@@ -138,7 +141,7 @@ test.serial(
     for (let look = 0; look < 50 && !(await isThere()); look++) await delay(20);
     t.is(
       await fault(settings, 'virtual router 51'),
-      `keepalived with process id ${pid} has virtual router 51, too (${config}): choose another virtualRouterId, or stop it`,
+      `keepalived with process id ${pid} also has virtual router 51 (${config}): choose another virtualRouterId, or stop it`,
     );
     t.true((await finding({ ...settings, netns: network.netns('b') }, 'virtual router 51')).ok);
     const other = {
@@ -152,7 +155,7 @@ test.serial(
   },
 );
 
-test.serial('`check` names a missing program, a missing namespace and an impossible time', async (t) => {
+test.serial('preflight() reports a missing program, a missing namespace and a wrong clock', async (t) => {
   const { settings } = await readyHost(t);
   t.regex(
     await fault({ ...settings, keepalived: '/nowhere/keepalived' }, 'keepalived'),
@@ -162,7 +165,7 @@ test.serial('`check` names a missing program, a missing namespace and an impossi
   const epoch = (await preflight(settings, OURS, 0)).find(({ what }) => what === 'clock');
   t.like(epoch, {
     ok: false,
-    detail: '1970-01-01T00:00:00.000Z cannot be: have the host set its clock (NTP)',
+    detail: '1970-01-01T00:00:00.000Z is in the past: set the clock of this host (NTP)',
   });
 });
 

@@ -258,7 +258,7 @@ test.serial('An agent without permission to write reports that in `status`', asy
     return [
       /Writer: +this agent\n/,
       /Cannot write the status of a Service: .* 403 /,
-      /Cannot tell an Event: .* 403 /,
+      /Cannot send an Event: .* 403 /,
       /The status of pools cannot be written: .* 403 /,
     ].every((said) => said.test(stdout));
   });
@@ -321,7 +321,7 @@ function ask([method, path, { query, body } = {}]: Call) {
 /** Reads only the beginning of a watch, which has no end. */
 async function watched([method, path, { query = {} } = {}]: Call) {
   const controller = new AbortController();
-  const { status } = await api.stream({ method, path, query, signal: controller.signal });
+  const { status } = await api.open({ method, path, query, signal: controller.signal });
   controller.abort();
   return { status, body: '' };
 }

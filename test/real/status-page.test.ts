@@ -1,4 +1,4 @@
-// The status page in a real browser: what it shows of a running agent, live, and that nothing it is told can hurt.
+// The status page in a real browser: what it shows of a running agent, and that no text of an object can harm it.
 
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -39,13 +39,13 @@ test.serial('The page shows the load balancers and follows their manifests witho
   await host.serve({ name: 'shop', address: host.address(2), members: [] });
   await browser.until(`${ROWS}[0].innerText.includes('not served')`);
   await browser.until(
-    "document.querySelector('#headline').innerText.includes('1 load balancer is not wholly')",
+    "document.querySelector('#headline').innerText.includes('1 load balancer is not fully')",
   );
   await host.remove('shop.yaml');
   await browser.until(`${ROWS}.length === 1`);
   t.true(await browser.value('window.isTheSame'));
 
-  // The agent goes and comes again: the page says so, and goes on by itself.
+  // The agent is killed and starts again: the page shows it and reconnects automatically.
   const port = new URL(agent.url ?? '').port;
   await agent.kill();
   await browser.until("document.querySelector('#live').innerText.includes('Connection lost')");
@@ -105,26 +105,29 @@ test.serial('An opened load balancer shows its members as HAProxy sees them', as
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('Where all members are down an opened load balancer shows who has the connections', async (t) => {
-  const { host, browser } = await opened(t, {
-    'health-monitor': 'http',
-    'health-monitor-interval': '1s',
-    'health-monitor-expected-codes': '418',
-  });
-  await browser.until(`${ROWS}.length === 1`);
-  await browser.value("document.querySelector('.row').click()");
-  await browser.until(
-    "[...document.querySelectorAll('#detail tbody tr')].filter((e) => e.innerText.includes('ERROR')).length === 2",
-  );
-  const socket = connect(VIP_PORT, host.address(1));
-  t.teardown(() => socket.destroy());
-  await once(socket, 'connect');
-  await browser.until("document.querySelector('#detail').innerText.includes('1 open session')");
-  await browser.until(
-    "[...document.querySelectorAll('#detail tbody .number:not(.rate)')].map((e) => e.innerText).sort().join() === '0,1'",
-  );
-  t.deepEqual(browser.complaints, []);
-});
+test.serial(
+  'An opened load balancer whose members are all down shows the members that have the connections',
+  async (t) => {
+    const { host, browser } = await opened(t, {
+      'health-monitor': 'http',
+      'health-monitor-interval': '1s',
+      'health-monitor-expected-codes': '418',
+    });
+    await browser.until(`${ROWS}.length === 1`);
+    await browser.value("document.querySelector('.row').click()");
+    await browser.until(
+      "[...document.querySelectorAll('#detail tbody tr')].filter((e) => e.innerText.includes('ERROR')).length === 2",
+    );
+    const socket = connect(VIP_PORT, host.address(1));
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    await browser.until("document.querySelector('#detail').innerText.includes('1 open session')");
+    await browser.until(
+      "[...document.querySelectorAll('#detail tbody .number:not(.rate)')].map((e) => e.innerText).sort().join() === '0,1'",
+    );
+    t.deepEqual(browser.complaints, []);
+  },
+);
 
 test.serial('A search, the filter and the pages find load balancers among many', async (t) => {
   const host = await TestHost.create(t);
@@ -155,7 +158,7 @@ test.serial('A search, the filter and the pages find load balancers among many',
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('What authors write is text on the page and never runs', async (t) => {
+test.serial('Texts of objects are text on the page and never run', async (t) => {
   const { host, browser } = await opened(t);
   await host.serve({ annotations: { algorithm: HOSTILE } });
   await host.write('<img src=x onerror=hurt()>.yaml', 'kind: {');
@@ -166,7 +169,7 @@ test.serial('What authors write is text on the page and never runs', async (t) =
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('Whatever the agent were to say is text on the page, and fits on a phone', async (t) => {
+test.serial('Any text of the agent is text on the page, and fits on a phone', async (t) => {
   const long = `${HOSTILE}${'x'.repeat(300)}`;
   const url = await served(t, everyTextIs(long));
   const browser = await newPage(t);
@@ -188,7 +191,7 @@ test.serial('Whatever the agent were to say is text on the page, and fits on a p
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('Each virtual router has a line with its state here and at the peer', async (t) => {
+test.serial('Each virtual router has a line with its state on this host and on the peer', async (t) => {
   const since = '2026-01-01T00:00:00.000Z';
   const first = { name: 'vrrp-51', state: 'backup', since, priority: 150, anchors: ['192.0.2.3'], vips: 4 };
   const second = { name: 'vrrp-52', state: 'master', since, priority: 200, anchors: ['192.0.2.4'], vips: 7 };
@@ -230,20 +233,20 @@ test.serial('Each virtual router has a line with its state here and at the peer'
   );
 });
 
-test.serial('The first line says also what would be in the way of a failover', async (t) => {
+test.serial('The headline shows what prevents a failover', async (t) => {
   const peer = { address: '192.0.2.2', isHeard: true, version: '0.0.0', notReady: '', lowered: [] };
   const said: readonly (readonly [Partial<PageSummary>, string])[] = [
     [{ role: 'master', peer }, '● All is well'],
-    [{ role: 'fault', peer }, '✕ VRRP has a fault: this host cannot have the VIPs'],
-    [{ role: 'unknown', peer }, '! Served, but the state of VRRP is not known'],
+    [{ role: 'fault', peer }, '✕ VRRP has a fault: this host cannot hold the VIPs'],
+    [{ role: 'unknown', peer }, '! Served, but the state of VRRP is unknown'],
     [
       { role: 'backup', peer, lowered: ['listeners'] },
-      '! Served, but this host gives way: lowered by listeners',
+      '! Served, but this host has a lower priority: listeners',
     ],
-    [{ role: 'master', peer: { ...peer, isHeard: false } }, '! Served, but the peer is not heard'],
+    [{ role: 'master', peer: { ...peer, isHeard: false } }, '! Served, but the peer sends no reports'],
     [
       { role: 'master', peer: { ...peer, notReady: 'It has other objects' } },
-      '! Served, but the peer could not take over: It has other objects',
+      '! Served, but the peer cannot take over: It has other objects',
     ],
   ];
   const browser = await newPage(t);
@@ -254,7 +257,7 @@ test.serial('The first line says also what would be in the way of a failover', a
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('The page can be read without colour and by a screen reader', async (t) => {
+test.serial('The page is readable without colour and by a screen reader', async (t) => {
   const url = await served(t, {
     ...everyTextIs('web'),
     detail: { ...detail, key: 'web', reasons: ['None'] },
@@ -287,7 +290,7 @@ test.serial('The page can be read without colour and by a screen reader', async 
   }
 });
 
-test.serial('A page of another origin gets nothing of it', async (t) => {
+test.serial('A page of another origin can read nothing', async (t) => {
   const url = await served(t, view);
   const browser = await newPage(t);
   const other = createServer((socket) => {

@@ -1,4 +1,4 @@
-// The whole agent on a pair of hosts: HAProxy and keepalived in a network namespace each, the agents outside.
+// The whole agent on a pair of hosts: HAProxy and keepalived in one network namespace per host, the agents outside.
 
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,32 +26,29 @@ interface Host {
   readonly agent: RunningAgent;
 }
 
-test.serial(
-  'Clients reach the members through whichever host is there, with or without its agent',
-  async (t) => {
-    const { network, hosts } = await startPair(t);
-    const master = await masterOf(hosts);
-    const other = otherThan(master, hosts);
-    await isServed(master, network);
-    t.deepEqual([...(await network.held(master.name))].sort(), ['10.9.0.1', VIP]);
-    t.deepEqual(await network.held(other.name), []);
+test.serial('Clients reach the members through either host, with or without its agent', async (t) => {
+  const { network, hosts } = await startPair(t);
+  const master = await masterOf(hosts);
+  const other = otherThan(master, hosts);
+  await isServed(master, network);
+  t.deepEqual([...(await network.held(master.name))].sort(), ['10.9.0.1', VIP]);
+  t.deepEqual(await network.held(other.name), []);
 
-    const { stdout, status } = await master.host.command('status');
-    t.regex(stdout, /VRRP: {12}vrrp-51 master since .*, priority 200, 1 VIPs/);
-    t.is(status, 0, stdout);
-    const metric = await master.agent.metrics();
-    t.is(metric('headgate_vrrp_state', { vrrp_instance: 'vrrp-51', state: 'master' }), 1);
-    t.is(metric('headgate_vrrp_vips', { vrrp_instance: 'vrrp-51' }), 1);
+  const { stdout, status } = await master.host.command('status');
+  t.regex(stdout, /VRRP: {12}vrrp-51 master since .*, priority 200, 1 VIPs/);
+  t.is(status, 0, stdout);
+  const metric = await master.agent.metrics();
+  t.is(metric('headgate_vrrp_state', { vrrp_instance: 'vrrp-51', state: 'master' }), 1);
+  t.is(metric('headgate_vrrp_vips', { vrrp_instance: 'vrrp-51' }), 1);
 
-    for (const { agent } of hosts) await agent.kill();
-    await network.cut(master.name);
-    await isServed(other, network);
-    t.deepEqual([...(await network.held(other.name))].sort(), ['10.9.0.1', VIP]);
-  },
-);
+  for (const { agent } of hosts) await agent.kill();
+  await network.cut(master.name);
+  await isServed(other, network);
+  t.deepEqual([...(await network.held(other.name))].sort(), ['10.9.0.1', VIP]);
+});
 
 test.serial(
-  'A host whose HAProxy does not come back gives way, and a new VIP goes where the others are',
+  'A host whose HAProxy does not start again becomes backup, and a new VIP is set on the master',
   async (t) => {
     const { network, hosts } = await startPair(t);
     const master = await masterOf(hosts);
@@ -76,37 +73,30 @@ test.serial(
   },
 );
 
-test.serial(
-  'A Service that asks for an address of the hosts themselves is told that it does not move',
-  async (t) => {
-    const { network, hosts } = await startPair(t);
-    const ask = async (address: string): Promise<void> => {
-      const members = [network.v4('member')];
-      for (const { host } of hosts)
-        await host.write('own.yaml', webObjects({ name: 'own', address, members }));
-    };
-    const own = network.v4('a');
-    await ask(own);
-    const found = async ({ host }: Host) => (await host.why('default/own')).problems;
-    for (const one of hosts) {
-      await one.host.until('it is told', async () => (await found(one)).length > 0);
-      const [problem] = await found(one);
-      t.is(problem?.reason, 'AddressNotMovable');
-      t.true(
-        problem?.message.startsWith(`${own} does not go with the active host: it is `),
-        problem?.message,
-      );
-      const { stdout } = await one.host.command('status');
-      t.regex(stdout, /Service default\/own: .* does not go with the active host/);
-    }
-    await ask('10.9.1.3');
-    for (const one of hosts) await one.host.until('all is well', async () => (await found(one)).length === 0);
-    const master = await masterOf(hosts);
-    await master.host.until('it moves', async () => (await network.held(master.name)).includes('10.9.1.3'));
-  },
-);
+test.serial('A Service that requests an address of a host gets the problem AddressNotMovable', async (t) => {
+  const { network, hosts } = await startPair(t);
+  const ask = async (address: string): Promise<void> => {
+    const members = [network.v4('member')];
+    for (const { host } of hosts) await host.write('own.yaml', webObjects({ name: 'own', address, members }));
+  };
+  const own = network.v4('a');
+  await ask(own);
+  const found = async ({ host }: Host) => (await host.why('default/own')).problems;
+  for (const one of hosts) {
+    await one.host.until('the problem is reported', async () => (await found(one)).length > 0);
+    const [problem] = await found(one);
+    t.is(problem?.reason, 'AddressNotMovable');
+    t.true(problem?.message.startsWith(`${own} does not go with the active host: it is `), problem?.message);
+    const { stdout } = await one.host.command('status');
+    t.regex(stdout, /Service default\/own: .* does not go with the active host/);
+  }
+  await ask('10.9.1.3');
+  for (const one of hosts) await one.host.until('all is well', async () => (await found(one)).length === 0);
+  const master = await masterOf(hosts);
+  await master.host.until('it moves', async () => (await network.held(master.name)).includes('10.9.1.3'));
+});
 
-test.serial('What is counted of VRRP goes on over restarts of the agent and of keepalived', async (t) => {
+test.serial('The counters of VRRP continue over restarts of the agent and of keepalived', async (t) => {
   const { network, hosts } = await startPair(t);
   const master = await masterOf(hosts);
   const { host } = master;
@@ -140,7 +130,7 @@ test.serial('What is counted of VRRP goes on over restarts of the agent and of k
   await agent.kill();
   signal(Number.parseInt(await readFile(pidFile, 'utf8'), 10), 'SIGKILL');
   agent = await host.start();
-  // The other host is master by now.
+  // In the meantime the other host has become master.
   await host.until('it is backup', async () => (await stateOf({ ...master, agent })) === 'backup');
   t.deepEqual(goneBack(before, await scraped()), []);
 });
@@ -172,7 +162,7 @@ async function startHost(
   return { name, host, agent: await host.start() };
 }
 
-/** HAProxy that does not start while there is a file `broken` in the directory. */
+/** A HAProxy that does not start if the directory has a file `broken`. */
 async function breakable(directory: string): Promise<string> {
   const path = join(directory, 'haproxy');
   const script = `#!/bin/sh

@@ -1,4 +1,4 @@
-// keepalived that hangs, and keepalived that something else than the agent starts, in network namespaces.
+// A keepalived that hangs, and a keepalived that the agent has not started, in network namespaces.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/host/namespace.ts';
-import { findKeepalived, vrrpProcess } from '../../agent/vips/keepalived/process/find-keepalived.ts';
+import { findKeepalived, vrrpProcess } from '../../agent/vips/keepalived/process.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { signal } from '../support/host/agent.ts';
 import { removeFolder } from '../support/host/remove-folder.ts';
@@ -24,10 +24,10 @@ import {
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 
-/** How often keepalived is looked for while its pid file comes and goes. */
+/** Searches for keepalived while its pid file appears and disappears. */
 const LOOKS = 200;
 
-test.serial('keepalived that goes on hanging is ended, and what it held is taken away', async (t) => {
+test.serial('The agent kills a keepalived that hangs, and removes its addresses', async (t) => {
   const pair = await startPair(t, vips(0, 50));
   const { a, b } = pair;
   const hung = await b.vrrpPid();
@@ -37,25 +37,28 @@ test.serial('keepalived that goes on hanging is ended, and what it held is taken
   await until('b holds nothing', async () => (await b.held()).length === 0, pair);
   await until('b is backup', async () => b.state() === 'backup', pair);
   t.not(await b.vrrpPid(), hung);
-  t.regex(b.log, /keepalived hangs: it is ended/);
+  t.regex(b.log, /keepalived hangs: the agent kills it/);
   t.is(b.dataplane.status().fault, '');
   t.is(a.state(), 'master');
 });
 
-test.serial('keepalived that hangs on the standby is ended, and the master stays', async (t) => {
-  const pair = await startPair(t, vips(0, 3));
-  const { a, b } = pair;
-  const { becameMaster } = await b.ask();
-  const hung = await a.vrrpPid();
-  process.kill(hung, 'SIGSTOP');
-  await until('a has another one', async () => (await a.vrrpPid().catch(() => hung)) !== hung, pair);
-  await until('a is backup', async () => a.state() === 'backup', pair);
-  t.is((await b.ask()).becameMaster, becameMaster);
-  t.is(b.state(), 'master');
-});
+test.serial(
+  'The agent kills a keepalived that hangs on the standby, and the master stays master',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 3));
+    const { a, b } = pair;
+    const { becameMaster } = await b.ask();
+    const hung = await a.vrrpPid();
+    process.kill(hung, 'SIGSTOP');
+    await until('a has another one', async () => (await a.vrrpPid().catch(() => hung)) !== hung, pair);
+    await until('a is backup', async () => a.state() === 'backup', pair);
+    t.is((await b.ask()).becameMaster, becameMaster);
+    t.is(b.state(), 'master');
+  },
+);
 
 test.serial(
-  'keepalived whose pid files are lost or wrong stays known, and gets no other one beside it',
+  'The agent finds a keepalived whose pid files are lost or wrong, and starts no second one',
   async (t) => {
     const pair = await startPair(t, vips(0, 3));
     const { b } = pair;
@@ -71,21 +74,21 @@ test.serial(
       b.want(vips(0, 4 + at));
       await until('it is reloaded', async () => (await b.held()).length === 2 + 4 + at, pair);
     }
-    // An agent that starts finds it, too.
+    // A new agent finds it as well.
     await b.restart(vips(0, 3));
     await until('it is reloaded', async () => (await b.held()).length === 5, pair);
     t.is(b.dataplane.status().pid, parent);
     t.is(b.state(), 'master');
     t.notRegex(b.log, /has ended|Started keepalived.*Started keepalived/s);
-    // And one that hangs is ended without them.
+    // A keepalived that hangs is killed without pid files.
     const hung = await vrrpProcess(parent);
     process.kill(hung ?? 0, 'SIGSTOP');
-    await until('it is ended', async () => /keepalived hangs: it is ended/.test(b.log), pair);
+    await until('it is ended', async () => /keepalived hangs: the agent kills it/.test(b.log), pair);
     await until('b is backup', async () => b.state() === 'backup' && (await b.held()).length === 0, pair);
   },
 );
 
-test.serial('keepalived whose pid files come and go is never taken for gone', async (t) => {
+test.serial('The agent finds keepalived at any time while its pid files appear and disappear', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { b } = pair;
   const parent = await b.pid();
@@ -107,7 +110,7 @@ test.serial('keepalived whose pid files come and go is never taken for gone', as
   t.notRegex(b.log, /has ended|Started keepalived.*Started keepalived/s);
 });
 
-test.serial('A second keepalived with the same files is said, and that it is gone', async (t) => {
+test.serial('The agent reports a second keepalived with the same files, and its end', async (t) => {
   const pair = await startPair(t, vips(0, 3), { b: { auditInterval: 500 } });
   const { b } = pair;
   const pid = await b.pid();
@@ -120,7 +123,7 @@ test.serial('A second keepalived with the same files is said, and that it is gon
   for (const [file, text] of names) await writeFile(file, text);
   const said = (): readonly number[] =>
     /"kill -KILL ([\d ]+)"$/.exec(b.dataplane.status().fault)?.[1]?.split(' ').map(Number) ?? [];
-  // Of one so young that it may be about to end nothing is said: its child is younger than itself.
+  // A young keepalived is not reported, because it may be about to end; its child is younger than itself.
   await until('it is said, and its child', async () => said().length === 2, pair);
   const pids = said();
   t.false(pids.includes(pid) || pids.includes(await b.vrrpPid()));
@@ -129,7 +132,7 @@ test.serial('A second keepalived with the same files is said, and that it is gon
   await until('it is over', async () => b.dataplane.status().fault === '', pair);
   t.regex(b.log, /There is one keepalived again/);
   t.is(await b.pid(), pid);
-  // The start of the second one may have made b backup: two hosts of one priority then elect anew.
+  // The start of the second one may have made b backup: two hosts of one priority then elect again.
   const standing = async (host: PairHost) => `${host.state()} ${(await host.held()).length}`;
   await until(
     'one of the hosts holds the VIPs',
@@ -141,7 +144,7 @@ test.serial('A second keepalived with the same files is said, and that it is gon
   );
 });
 
-test.serial('How a host stands is told again where somebody changes it', async (t) => {
+test.serial('The agent restores the standing file after another process has changed it', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { a, b } = pair;
   await until('it is told', async () => (await a.ask()).priority === 200, pair);
@@ -157,7 +160,7 @@ test.serial('How a host stands is told again where somebody changes it', async (
 });
 
 test.serial(
-  'Where all files of keepalived at run time are deleted it goes on, and is heard again',
+  'keepalived continues after all its runtime files are deleted, and the agent receives its notifications again',
   async (t) => {
     const pair = await startPair(t, vips(0, 3));
     const { a, b } = pair;
@@ -170,7 +173,7 @@ test.serial(
     b.dataplane.standing(['maintenance']);
     await until('a takes over', async () => a.state() === 'master', pair);
     await until('b is backup', async () => b.state() === 'backup', pair);
-    // And where they are lost while no agent is there.
+    // The files may also be lost while no agent runs.
     await b.dataplane.close();
     await removeFolder(b.paths.directory);
     await b.restart(vips(0, 3));
@@ -181,15 +184,15 @@ test.serial(
   },
 );
 
-test.serial('A reload that keepalived does not carry out is a fault until it has', async (t) => {
+test.serial('A reload that keepalived does not carry out is a fault until keepalived does', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { b } = pair;
-  // The process that takes the signals; the one that speaks VRRP goes on.
+  // The process that takes the signals; the process that speaks VRRP continues.
   process.kill(await b.pid(), 'SIGSTOP');
   b.want(vips(0, 4));
   await until(
     'it is said',
-    async () => /does not have what its file says/.test(b.dataplane.status().fault),
+    async () => /does not match keepalived.conf/.test(b.dataplane.status().fault),
     pair,
   );
   t.true((b.counted.get('reload failed') ?? 0) > 0);
@@ -200,10 +203,10 @@ test.serial('A reload that keepalived does not carry out is a fault until it has
   t.is(b.state(), 'master');
 });
 
-test.serial('keepalived at rest is never taken for one that hangs', async (t) => {
+test.serial('The agent does not take an idle keepalived for one that hangs', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const pids = [await pair.a.vrrpPid(), await pair.b.vrrpPid()];
-  // More advertisements than a keepalived may be silent for.
+  // Longer than a keepalived may be silent.
   const { advertsSent } = await pair.b.ask();
   await until('time has gone by', async () => (await pair.b.ask()).advertsSent > advertsSent + 20, pair);
   t.deepEqual([await pair.a.vrrpPid(), await pair.b.vrrpPid()], pids);
@@ -211,7 +214,7 @@ test.serial('keepalived at rest is never taken for one that hangs', async (t) =>
 });
 
 test.serial(
-  'keepalived that a unit starts is adopted, reloaded, and never started by the agent',
+  'The agent adopts and reloads a keepalived that a unit starts, and never starts one',
   async (t) => {
     const external = { keepalivedSupervisor: 'external' } as const;
     const pair = await createPair(t, { a: external, b: external });
@@ -232,7 +235,7 @@ test.serial(
       await until('keepalived has them', async () => (await host.ask()).addresses.size === 8, pair, 30_000);
     await until('it holds the new ones', async () => (await master.held()).length === 8, pair, 30_000);
 
-    // As the kernel would end it for want of memory: the unit starts it again.
+    // As the kernel kills it if memory is short: the unit starts it again.
     const killed = await master.pid();
     for (const pid of [killed, await master.vrrpPid()]) signal(pid, 'SIGKILL');
     await until('the other one is master', async () => other.state() === 'master', pair);
@@ -259,7 +262,7 @@ async function isAlone(master: PairHost, backup: PairHost, pair: Pair): Promise<
   );
 }
 
-/** What a unit of systemd does: starts keepalived with the agent's file as soon as it is there, and again when it ends. */
+/** Like a unit of systemd: starts keepalived with the agent's file when the file is there, and restarts it. */
 async function unit(t: ExecutionContext<unknown>, host: PairHost): Promise<ChildProcess> {
   const { paths } = host;
   await mkdir(dirname(paths.pidFile), { recursive: true });
@@ -277,7 +280,7 @@ async function unit(t: ExecutionContext<unknown>, host: PairHost): Promise<Child
   return child;
 }
 
-/** As one that is started in the same moment as the agent's, which finds no pid files yet. */
+/** Like a keepalived that starts at the same moment as the agent's and finds no pid files yet. */
 async function startWithoutPidFiles(t: ExecutionContext, host: PairHost): Promise<void> {
   for (const file of [host.paths.pidFile, host.paths.vrrpPidFile]) await unlink(file).catch(() => undefined);
   const [program, args] = startOf(host);
@@ -291,7 +294,7 @@ async function startWithoutPidFiles(t: ExecutionContext, host: PairHost): Promis
   });
 }
 
-/** keepalived with the agent's files, as somebody else starts it. */
+/** The command line of another program that starts keepalived with the agent's files. */
 function startOf({ network, name, paths }: PairHost): ReturnType<typeof inNamespace> {
   const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
   return inNamespace(network.netns(name), keepalivedExecutable, words);

@@ -1,4 +1,4 @@
-// VIPs that come and go on the standby, again and again, with the real keepalived: no reload of it moves a VIP.
+// VIPs that are added and removed on the standby, with the real keepalived: no reload moves a VIP.
 
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,8 +8,8 @@ import { ANCHOR, type PairHost, startPair, until, vips } from '../support/vrrp/v
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 
-/** Milliseconds. keepalived hears nothing while it reloads a thousand VIPs: one advertisement in ten or so falls into it. */
-const ADVERT_INTERVAL = 200;
+/** So short that some advertisements arrive during reloads of a thousand VIPs, when keepalived does not receive. */
+const ADVERT_INTERVAL_MS = 200;
 const RELOADS = 30;
 
 const noFailover = test.macro(async (t, family: 'v4' | 'v6') => {
@@ -20,7 +20,7 @@ const noFailover = test.macro(async (t, family: 'v4' | 'v6') => {
   t.timeout(280_000);
   const { a, b } = pair;
   for (const host of [b, a]) {
-    host.configure({ advertInterval: ADVERT_INTERVAL });
+    host.configure({ advertInterval: ADVERT_INTERVAL_MS });
     await until('it advertises as often', async () => (await host.ask()).advertInterval === 200, pair);
   }
   const before = await becameMaster(a, b);
@@ -28,24 +28,24 @@ const noFailover = test.macro(async (t, family: 'v4' | 'v6') => {
     const some = all.slice(0, 999 + (reload % 2));
     a.want(some);
     await until('a has them', async () => a.dataplane.status().vips === some.length, pair);
-    await delay(randomInt(ADVERT_INTERVAL));
+    await delay(randomInt(ADVERT_INTERVAL_MS));
   }
   t.true((a.counted.get('reload done') ?? 0) >= RELOADS);
   t.deepEqual(await becameMaster(a, b), before, a.log);
 });
 
-test.serial('A standby stays one while VIPs come and go on it, over IPv4', noFailover, 'v4');
-test.serial('A standby stays one while VIPs come and go on it, over IPv6', noFailover, 'v6');
+test.serial('A standby stays backup while VIPs are added and removed on it, over IPv4', noFailover, 'v4');
+test.serial('A standby stays backup while VIPs are added and removed on it, over IPv6', noFailover, 'v6');
 
 test.serial(
-  'A standby that misses each advertisement by a reload stays one, and takes over later',
+  'A standby that misses all advertisements during reloads stays backup, and takes over later',
   async (t) => {
     const pair = await startPair(t, vips(0, 1_000));
     const { network, a, b } = pair;
-    for (const host of [b, a]) host.configure({ advertInterval: ADVERT_INTERVAL });
+    for (const host of [b, a]) host.configure({ advertInterval: ADVERT_INTERVAL_MS });
     await until('both advertise as often', async () => (await b.ask()).advertInterval === 200, pair);
     const [before, pid] = [await becameMaster(a, b), await a.pid()];
-    // More reloads than advertisements for two seconds, three times as long as a standby waits for one.
+    // More reloads than advertisements, for three times as long as a standby waits for an advertisement.
     await network.run('a', 'nft', DEAF);
     for (const over = performance.now() + 2_000; performance.now() < over; await delay(150))
       process.kill(pid, 'SIGHUP');
@@ -58,7 +58,7 @@ test.serial(
   },
 );
 
-/** Drops all advertisements, as those that arrive while keepalived reloads. */
+/** Drops all advertisements, as keepalived does during a reload. */
 const DEAF = `table inet deaf {
   chain in { type filter hook input priority 0; meta l4proto 112 drop; }
 }`;

@@ -1,4 +1,4 @@
-// Settings of VRRP that change while the real keepalived runs, one host after the other, as an operator would do it.
+// Settings of VRRP that change while the real keepalived runs, on one host after the other, as an operator changes them.
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -23,7 +23,7 @@ const instance = (virtualRouterId: number, priority: number, anchors: readonly s
 });
 
 test.serial(
-  'Priority and interval change without a change of master, until the priority asks for one',
+  'Priority and interval change without a change of master, unless the priority requires it',
   async (t) => {
     const pair = await startPair(t, vips(0, 20));
     const { a, b } = pair;
@@ -46,7 +46,7 @@ test.serial(
   },
 );
 
-test.serial('Another virtual router takes over from the one before, with all that it held', async (t) => {
+test.serial('A new virtual router takes over all addresses of the old one', async (t) => {
   const pair = await startPair(t, vips(0, 20));
   const { a, b } = pair;
   const pid = await b.vrrpPid();
@@ -62,7 +62,7 @@ test.serial('Another virtual router takes over from the one before, with all tha
   await isSteady(t, pair);
 });
 
-test.serial('One virtual router becomes two and one again, and no VIP is lost', async (t) => {
+test.serial('One virtual router becomes two and one again without the loss of a VIP', async (t) => {
   const pair = await startPair(t, vips(0, 20));
   const { a, b } = pair;
   const all = [...vips(0, 20), ANCHOR, 'fd09::1'];
@@ -82,7 +82,7 @@ test.serial('One virtual router becomes two and one again, and no VIP is lost', 
   await isSteady(t, pair);
 });
 
-test.serial('A host that is alone gives all to one virtual router out of two, and holds all', async (t) => {
+test.serial('A single host moves all VIPs from two virtual routers to one and holds all', async (t) => {
   const pair = await createPair(t);
   const { b } = pair;
   b.configure({ instances: [instance(51, 200), instance(52, 200, ['10.9.0.2'])] });
@@ -100,11 +100,11 @@ test.serial('A host that is alone gives all to one virtual router out of two, an
   await isSteady(t, pair);
 });
 
-test.serial('Settings that keepalived refuses change nothing, and VIPs go on coming and going', async (t) => {
+test.serial('Settings that keepalived refuses change nothing, and VIPs still change', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { b } = pair;
   b.configure({ interface: 'eth9' });
-  await until('b says so', async () => b.dataplane.status().fault !== '', pair);
+  await until('b reports the fault', async () => b.dataplane.status().fault !== '', pair);
   t.regex(b.dataplane.status().fault, /interface eth9/);
   b.want(vips(0, 4));
   await until('b holds the new one', async () => (await b.held()).includes(vip(3)), pair);
@@ -113,13 +113,13 @@ test.serial('Settings that keepalived refuses change nothing, and VIPs go on com
   await until('b is well', async () => b.dataplane.status().fault === '', pair);
 });
 
-test.serial('Another peer is heard as soon as it is named', async (t) => {
+test.serial('A new peer counts as soon as the settings have it', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { network, a } = pair;
   a.configure({ peers: ['10.9.0.250'] });
-  await until('a hears nobody any more', async () => a.state() === 'master', pair);
+  await until('a receives no advertisements', async () => a.state() === 'master', pair);
   a.configure({ peers: [network.v4('b')] });
-  await until('one gives way', async () => states(pair) === 'backup,master', pair);
+  await until('one becomes backup', async () => states(pair) === 'backup,master', pair);
   await isSteady(t, pair);
 });
 
@@ -130,7 +130,7 @@ function states({ a, b }: Pair): string {
     .join();
 }
 
-/** Nothing had to be repaired on the way. */
+/** No repair was needed. */
 async function isSteady(t: ExecutionContext<unknown>, { a, b }: Pair): Promise<void> {
   for (const host of [a, b]) {
     t.is(host.counted.get('keepalived'), undefined);

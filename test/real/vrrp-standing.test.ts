@@ -1,4 +1,4 @@
-// What a host that has not caught up may do and what not, and VIPs that come and go one by one, with the real keepalived.
+// A host that has not caught up, and VIPs that are removed and added one by one, with the real keepalived.
 
 import { randomInt } from 'node:crypto';
 import ava from 'ava';
@@ -7,7 +7,7 @@ import { createPair, startPair, until, vips } from '../support/vrrp/vrrp-pair.ts
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 
-test.serial('A host that has not caught up replaces a master that is dead', async (t) => {
+test.serial('A host that has not caught up replaces a dead master', async (t) => {
   const pair = await startPair(t, vips(0, 20));
   const { network, a } = pair;
   a.dataplane.standing(['catching-up']);
@@ -19,35 +19,36 @@ test.serial('A host that has not caught up replaces a master that is dead', asyn
   t.deepEqual(a.dataplane.status().lowered, ['catching-up']);
 });
 
-test.serial(
-  'A host of higher priority takes nothing from a living master before it has caught up',
-  async (t) => {
-    const instances = (priority: number) => [{ virtualRouterId: 51, priority, anchors: ['10.9.0.1'] }];
-    const pair = await createPair(t, { a: { instances: instances(250) }, b: { instances: instances(200) } });
-    const { a, b } = pair;
-    b.want(vips(0, 3));
-    await b.dataplane.start();
-    b.dataplane.standing([]);
-    await until('b is master', async () => b.state() === 'master', pair);
-    const { becameMaster } = await b.ask();
+test.serial('A host of higher priority does not replace a live master before it has caught up', async (t) => {
+  const instances = (priority: number) => [{ virtualRouterId: 51, priority, anchors: ['10.9.0.1'] }];
+  const pair = await createPair(t, { a: { instances: instances(250) }, b: { instances: instances(200) } });
+  const { a, b } = pair;
+  b.want(vips(0, 3));
+  await b.dataplane.start();
+  b.dataplane.standing([]);
+  await until('b is master', async () => b.state() === 'master', pair);
+  const { becameMaster } = await b.ask();
 
-    a.want(vips(0, 3));
-    a.dataplane.standing(['catching-up']);
-    await a.dataplane.start();
-    await until('a is backup', async () => a.state() === 'backup', pair);
-    const { advertsReceived } = await a.ask();
-    await until('a has heard b', async () => (await a.ask()).advertsReceived > advertsReceived + 5, pair);
-    t.is(a.state(), 'backup');
-    t.is((await a.ask()).becameMaster, 0);
+  a.want(vips(0, 3));
+  a.dataplane.standing(['catching-up']);
+  await a.dataplane.start();
+  await until('a is backup', async () => a.state() === 'backup', pair);
+  const { advertsReceived } = await a.ask();
+  await until(
+    'a has received from b',
+    async () => (await a.ask()).advertsReceived > advertsReceived + 5,
+    pair,
+  );
+  t.is(a.state(), 'backup');
+  t.is((await a.ask()).becameMaster, 0);
 
-    a.dataplane.standing([]);
-    await until('a has taken over', async () => a.state() === 'master' && b.state() === 'backup', pair);
-    t.is((await b.ask()).becameMaster, becameMaster);
-    t.deepEqual(await b.held(), []);
-  },
-);
+  a.dataplane.standing([]);
+  await until('a has taken over', async () => a.state() === 'master' && b.state() === 'backup', pair);
+  t.is((await b.ask()).becameMaster, becameMaster);
+  t.deepEqual(await b.held(), []);
+});
 
-test.serial('Of a thousand VIPs one after the other goes and comes, and the others stay', async (t) => {
+test.serial('One VIP of a thousand is removed and added without an effect on the others', async (t) => {
   const all = vips(0, 1_000);
   const pair = await startPair(t, all);
   const { a, b } = pair;

@@ -1,4 +1,4 @@
-// The pair with the real keepalived, in network namespaces: who is master, who holds the VIPs, and what disturbs that.
+// The pair with the real keepalived, in network namespaces: master and backup, the VIPs, and faults.
 
 import { randomInt } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { ANCHOR, createPair, type Pair, startPair, until, vip, vips } from '../s
 
 const test = requires(ava, { root: true, programs: ['keepalived', 'ip', 'nft', 'nsenter', 'sysctl'] });
 
-test.serial('One host is master and holds every address, the other one none', async (t) => {
+test.serial('One host is master and holds all addresses, the other host none', async (t) => {
   const { a, b } = await startPair(t, [...vips(0, 3), 'fd09::100']);
   t.deepEqual([...(await b.held())].sort(), [ANCHOR, ...vips(0, 3), 'fd09::1', 'fd09::100'].sort());
   t.deepEqual(await a.held(), []);
@@ -20,7 +20,7 @@ test.serial('One host is master and holds every address, the other one none', as
   t.is(b.dataplane.status().fault, '');
 });
 
-test.serial('keepalived that hangs on the master loses the VIPs to the other host', async (t) => {
+test.serial('The other host takes over the VIPs of a keepalived that hangs', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { a, b } = pair;
   process.kill(await b.vrrpPid(), 'SIGSTOP');
@@ -31,7 +31,7 @@ test.serial('keepalived that hangs on the master loses the VIPs to the other hos
 });
 
 test.serial(
-  'A host that is cut off from the network loses the VIPs, and there is one master when it is back',
+  'A host without its network loses the VIPs, and there is one master when its network is back',
   async (t) => {
     const pair = await startPair(t, vips(0, 3));
     const { network, a } = pair;
@@ -47,7 +47,7 @@ test.serial(
   },
 );
 
-test.serial('The VIPs go to the other host when this one is lowered, and stay there', async (t) => {
+test.serial('The VIPs move to the other host when this host is lowered, and stay there', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { a, b } = pair;
   b.dataplane.standing(['maintenance']);
@@ -56,14 +56,14 @@ test.serial('The VIPs go to the other host when this one is lowered, and stay th
   b.dataplane.standing([]);
   await until('b is well again', async () => (await b.ask()).priority === 200, pair);
   t.is((await a.ask()).state, 'master');
-  // Both cannot serve: one of them has the VIPs all the same.
+  // If both hosts cannot serve, one of them still has the VIPs.
   b.dataplane.standing(['haproxy']);
   a.dataplane.standing(['haproxy']);
   await until('both are lowered', async () => (await a.ask()).priority === 47, pair);
   await isSettled(pair);
 });
 
-test.serial('Whoever is no peer is not heard, whatever its virtual router and priority', async (t) => {
+test.serial('keepalived ignores a host that is no peer, with any virtual router and priority', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { network, a, b } = pair;
   const folder = await mkdtemp(join(tmpdir(), 'hg-'));
@@ -99,16 +99,20 @@ ${ANCHOR}/32
   for (const host of ['a', 'b']) await network.run(host, 'nft', count);
   const pids = ['-p', join(folder, 'pid'), '-r', join(folder, 'vrrp.pid')];
   network.start('client', keepalivedExecutable, '-n', '-l', '-f', file, ...pids);
-  const heard = async (host: string) =>
+  const received = async (host: string) =>
     Number(/ packets (\d+)/.exec(await network.run(host, 'nft', 'list', 'table', 'inet', 'seen'))?.[1]);
-  // More advertisements than a master or a backup would need to give way.
-  await until('many have come to both', async () => (await heard('a')) > 10 && (await heard('b')) > 10, pair);
+  // More advertisements than a master or a backup needs to change its state.
+  await until(
+    'both have received many',
+    async () => (await received('a')) > 10 && (await received('b')) > 10,
+    pair,
+  );
   t.is(`${a.state()},${b.state()}`, 'backup,master');
   t.true((await b.held()).includes(vip(2)));
 });
 
 test.serial(
-  'A thousand VIPs come and go on one host long before the other, and it is as if nothing were',
+  'A thousand VIPs change on one host long before the other without a change of master',
   async (t) => {
     const all = vips(0, 1_000);
     const pair = await startPair(t, all.slice(0, 900));
@@ -145,7 +149,7 @@ test.serial(
   },
 );
 
-test.serial('What a killed keepalived leaves on the interface is taken away', async (t) => {
+test.serial('The agent removes the addresses that a killed keepalived has left', async (t) => {
   const pair = await startPair(t, vips(0, 50));
   const { a, b } = pair;
   await b.crash();
@@ -156,7 +160,7 @@ test.serial('What a killed keepalived leaves on the interface is taken away', as
 });
 
 test.serial(
-  'VIPs that are none any more by the time keepalived is back are taken away as well',
+  'The agent removes left addresses that are no VIPs any more when keepalived starts again',
   async (t) => {
     const pair = await startPair(t, vips(0, 50));
     const { b } = pair;
@@ -170,7 +174,7 @@ test.serial(
   },
 );
 
-test.serial('Two hosts that start in the same moment end with one master', async (t) => {
+test.serial('Two hosts that start at the same moment end with one master', async (t) => {
   const pair = await createPair(t);
   const { a, b } = pair;
   for (const host of [a, b]) host.want(vips(0, 20));
@@ -180,11 +184,11 @@ test.serial('Two hosts that start in the same moment end with one master', async
   t.is((await b.held()).length + (await a.held()).length, 22);
 });
 
-test.serial('A second master is noticed, and said, and that it is gone', async (t) => {
+test.serial('The agent reports a second master, and its end', async (t) => {
   const pair = await startPair(t, vips(0, 3));
   const { network, a, b } = pair;
   await network.deafen('a');
-  await until('b knows', async () => b.dataplane.status().rivals.length > 0, pair);
+  await until('b reports it', async () => b.dataplane.status().rivals.length > 0, pair);
   t.is(a.state(), 'master');
   t.regex(b.dataplane.status().fault, /Two hosts are master at once: vrrp-51/);
   await network.deafen('a', false);
@@ -193,7 +197,7 @@ test.serial('A second master is noticed, and said, and that it is gone', async (
 });
 
 test.serial(
-  'Hosts that do not hear each other are both master, and one gives way when they do',
+  'Hosts that do not receive from each other are both master, and later one becomes backup',
   async (t) => {
     const pair = await startPair(t, vips(0, 3));
     const { network, a, b } = pair;
@@ -205,7 +209,7 @@ test.serial(
   },
 );
 
-test.serial('The agent restarts and touches nothing', async (t) => {
+test.serial('A restart of the agent changes nothing', async (t) => {
   const { a, b } = await startPair(t, vips(0, 20));
   const [before, pid] = [await b.ask(), await b.vrrpPid()];
   for (const host of [a, b]) await host.restart(vips(0, 20));
@@ -215,7 +219,7 @@ test.serial('The agent restarts and touches nothing', async (t) => {
   t.is(b.state(), 'master');
 });
 
-test.serial('keepalived is reloaded when a byte changes, and at no other time', async (t) => {
+test.serial('The agent reloads keepalived only when its file changes', async (t) => {
   const pair = await startPair(t, vips(0, 20));
   const { b } = pair;
   b.want([...vips(0, 20)].reverse());
@@ -235,7 +239,11 @@ test.serial('A configuration that keepalived refuses changes nothing', async (t)
   const { b } = pair;
   const config = await b.config();
   b.want([...vips(0, 5), vip(30)]);
-  await until('b says so', async () => /refuses its configuration/.test(b.dataplane.status().fault), pair);
+  await until(
+    'b reports the fault',
+    async () => /refuses its configuration/.test(b.dataplane.status().fault),
+    pair,
+  );
   t.is(await b.config(), config);
   t.is(b.counted.get('reload failed'), 1);
   b.want(vips(0, 6));
@@ -244,7 +252,7 @@ test.serial('A configuration that keepalived refuses changes nothing', async (t)
   t.true((await b.config()).includes(vip(5)));
 });
 
-test.serial('An address of the hosts themselves is never given to keepalived', async (t) => {
+test.serial('keepalived never gets an address of the hosts themselves', async (t) => {
   const pair = await startPair(t, ['10.9.0.11', '10.9.0.12', '127.0.0.1', vip(0)]);
   const { a, b } = pair;
   t.deepEqual([...(await b.held())].sort(), [ANCHOR, vip(0), 'fd09::1'].sort());
@@ -265,7 +273,7 @@ test.serial('An address of the hosts themselves is never given to keepalived', a
 });
 
 test.serial(
-  'Two instances with opposite priorities share the VIPs, and one host carries all when it is alone',
+  'Two instances with opposite priorities share the VIPs, and a single host carries all',
   async (t) => {
     const instances = (first: number, second: number) => [
       { virtualRouterId: 51, priority: first, anchors: ['10.9.0.1'] },
@@ -295,7 +303,7 @@ test.serial(
   },
 );
 
-test.serial('A pair may speak VRRP over IPv6 and hold VIPs of both families', async (t) => {
+test.serial('A pair can speak VRRP over IPv6 and hold VIPs of both families', async (t) => {
   const instances = [{ virtualRouterId: 51, priority: 200, anchors: ['fd09::1', ANCHOR] }];
   const own = { instances, family: 'v6' } as const;
   const pair = await startPair(t, [...vips(0, 2), 'fd09::100'], { a: own, b: own });
@@ -308,7 +316,7 @@ test.serial('A pair may speak VRRP over IPv6 and hold VIPs of both families', as
   await isSettled(pair);
 });
 
-test.serial('A VIP that somebody takes from the interface of the master comes back', async (t) => {
+test.serial('A VIP that another process removes from the master is restored', async (t) => {
   const audited = { auditInterval: 1_000 };
   const pair = await startPair(t, vips(0, 3), { a: audited, b: audited });
   const { network, a, b } = pair;
@@ -319,7 +327,7 @@ test.serial('A VIP that somebody takes from the interface of the master comes ba
   t.is((await (a.state() === 'master' ? a : b).held()).length, 5);
 });
 
-test.serial('VIPs that somebody puts on the interface of the backup are taken away', async (t) => {
+test.serial('The agent removes VIPs that another process puts on the backup', async (t) => {
   const pair = await startPair(t, vips(0, 3), { a: { auditInterval: 500 } });
   const { network, a, b } = pair;
   for (const address of [`${vip(1)}/32`, '10.9.99.9/32'])
@@ -331,7 +339,7 @@ test.serial('VIPs that somebody puts on the interface of the backup are taken aw
   t.is((await b.held()).length, 5);
 });
 
-test.serial('keepalived.conf is written again whatever somebody does to it, and the VIPs stay', async (t) => {
+test.serial('The agent writes a changed keepalived.conf again, and the VIPs stay', async (t) => {
   const pair = await startPair(t, vips(0, 10), { b: { auditInterval: 500 } });
   const { b } = pair;
   const config = await b.config();
@@ -354,7 +362,7 @@ test.serial('keepalived.conf is written again whatever somebody does to it, and 
 });
 
 test.serial(
-  'keepalived that ends when somebody has spoilt its file is back with the right one before any audit',
+  'A keepalived that ends after a change of its file starts with the right file before any audit',
   async (t) => {
     const pair = await startPair(t, vips(0, 10));
     const { a, b } = pair;
@@ -368,13 +376,13 @@ test.serial(
 );
 
 test.serial(
-  'Where keepalived.conf cannot be written keepalived starts from the one that is there',
+  'keepalived starts with the existing keepalived.conf if the file cannot be written',
   async (t) => {
     const pair = await startPair(t, vips(0, 10));
     const { b } = pair;
     await b.dataplane.close();
     await b.crash();
-    // As a disk that is full, or can only be read.
+    // Like a full or read-only disk.
     const inTheWay = `${b.paths.config}.candidate`;
     await mkdir(inTheWay);
     await b.restart(vips(0, 11));
@@ -387,7 +395,7 @@ test.serial(
   },
 );
 
-test.serial('An address that is not the own one of its host any more becomes a VIP again', async (t) => {
+test.serial('An address that a host no longer has itself becomes a VIP again', async (t) => {
   const audited = { auditInterval: 500 };
   const pair = await createPair(t, { a: audited, b: audited });
   const { network, b } = pair;
@@ -399,7 +407,7 @@ test.serial('An address that is not the own one of its host any more becomes a V
     [vip(1)],
   );
   await network.run('b', 'ip', 'address', 'del', `${vip(1)}/24`, 'dev', 'eth0');
-  await until('it is given to keepalived', async () => b.dataplane.status().vips === 3, pair);
+  await until('keepalived has it', async () => b.dataplane.status().vips === 3, pair);
   await until('it is held', async () => (await b.held()).includes(vip(1)), pair);
 });
 
@@ -421,7 +429,7 @@ async function isSettled(pair: Pair): Promise<void> {
   );
 }
 
-/** keepalived, but for a check that fails where the file has this address. */
+/** A keepalived whose check fails if the file has this address. */
 async function refusingKeepalived(t: ExecutionContext<unknown>, address: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
   t.teardown(() => rm(directory, { recursive: true }));

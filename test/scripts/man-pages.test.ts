@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import ava from 'ava';
-import { usages } from '../../agent/cli/usage.ts';
+import { commands, nameOf } from '../../agent/cli/cli.ts';
 import { allSettings, flagOf } from '../../agent/settings/table.ts';
 import { bashCompletion } from '../../scripts/bash-completion.ts';
 import { commandPage, settingsPage } from '../../scripts/man-pages.ts';
@@ -11,10 +11,10 @@ const test = requires(ava, { programs: ['bash'] });
 const RELEASE = { version: '1.2.3', date: '2026-11-20' };
 
 test('headgate(8) has every command and every flag, headgate.yaml(5) every setting', (t) => {
-  const [commands, settings] = [commandPage(RELEASE), settingsPage(RELEASE)];
-  for (const { command } of usages) t.true(commands.includes(`\n.B ${escaped(command)}\n`), command);
+  const [page, settings] = [commandPage(RELEASE), settingsPage(RELEASE)];
+  for (const { usage } of commands) t.true(page.includes(`\n.B ${escaped(usage)}\n`), usage);
   for (const [name] of allSettings()) {
-    t.true(commands.includes(escaped(`${flagOf(name)}`)), name);
+    t.true(page.includes(escaped(`${flagOf(name)}`)), name);
     t.true(settings.includes(`\n.TP\n.B ${name}\n`), name);
   }
 });
@@ -35,12 +35,12 @@ test('bash completes commands, flags and the values of a fixed choice', (t) => {
   t.deepEqual(completed('headgate', 'run', '--no-in'), ['--no-in-cluster']);
 });
 
-test('bash completes the flags of each command, and file names elsewhere', (t) => {
-  for (const { command } of usages)
-    for (const flag of command.match(/--[a-z]+/g) ?? [])
-      t.deepEqual(completed('headgate', command.split(' ')[0] ?? '', flag.slice(0, -1)), [flag], command);
-  for (const { command } of usages.filter((each) => !each.command.startsWith('run ')))
-    t.deepEqual(completed('headgate', command.split(' ')[0] ?? '', '--js'), ['--json'], command);
+test('bash completes for each command the flags that it has, and leaves files to itself', (t) => {
+  for (const { usage } of commands)
+    for (const flag of usage.match(/--[a-z]+/g) ?? [])
+      t.deepEqual(completed('headgate', nameOf(usage), flag.slice(0, -1)), [flag], usage);
+  for (const { usage } of commands.filter((each) => !each.usage.startsWith('run ')))
+    t.deepEqual(completed('headgate', nameOf(usage), '--js'), ['--json'], usage);
   t.deepEqual(completed('headgate', 'status', '--r'), ['--runtime-dir']);
   t.deepEqual(completed('headgate', 'render', '--o'), ['--output', '--old-worker-memory']);
   t.deepEqual(completed('headgate', 'run', '--manifests', ''), ['']);

@@ -15,7 +15,7 @@ export function proxyRows(
   const proxy = proxies[(number ?? 0) - 1];
   const rows = SERVERS.flatMap((server, type) => {
     if (proxy === undefined || ((kinds ?? 0) & (1 << type)) === 0) return [];
-    const numbers = allColumns.map((column) => (column === 'type' ? type : (values[column] ?? 0)));
+    const numbers = allColumns.map((column) => values[column] ?? 0);
     return [`${proxy},${server},${numbers.join(',')},UP,,tcp,`];
   });
   return [HEADER, ...rows].join('\n');

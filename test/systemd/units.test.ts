@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava, { type ExecutionContext } from 'ava';
-import { haproxyPaths } from '../../agent/haproxy/process/process.ts';
+import { haproxyPaths } from '../../agent/haproxy/paths.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { loweredBy } from '../../agent/vips/vrrp.ts';
 import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';

@@ -7,7 +7,7 @@ import type { KeptFile } from '../../host/kept-file.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import type { HaproxyPaths } from '../process/process.ts';
+import type { HaproxyPaths } from '../paths.ts';
 import { AclIds } from './acl-ids.ts';
 import { probeBind } from './bind-probe.ts';
 import { fileLimit, maxConnections, needsOf } from './limits.ts';

@@ -1,6 +1,6 @@
 // What of this host and its settings stands in haproxy.cfg beside the load balancers.
 
-import type { HaproxyPaths } from '../process/process.ts';
+import type { HaproxyPaths } from '../paths.ts';
 import type { SharedTables } from './shared-tables.ts';
 
 export interface RenderContext {

@@ -1,34 +1,30 @@
-// Finds the master of HAProxy, by its pid file or, where somebody has removed that, by its command line: another HAProxy
-// beside one that lives would share its addresses with it, and nobody would tell the first one anything any more.
+// Finds the master process of HAProxy. A second HAProxy beside a live one would share its addresses, and the agent would
+// no longer control the first.
 
 import { readFile } from 'node:fs/promises';
-import { leadsGroup, startedWith } from '../../host/started-with.ts';
-import { type HaproxyPaths, masterPid } from './process.ts';
+import { findDaemon, leadsGroup, startedWith } from '../../dataplane/daemon/find.ts';
+import type { HaproxyPaths } from '../paths.ts';
 
-/** undefined where none runs with our file. Errors: as masterPid(), and those of /proc, for lack of descriptors. */
-export async function findMaster(paths: HaproxyPaths): Promise<number | undefined> {
-  const named = await masterPid(paths);
-  if (named !== undefined) return named;
-  const found = await ours(paths);
-  // The master is the parent of a worker, which has the same words.
-  return [...found.values()].find((parent) => found.has(parent));
+/** undefined if no HAProxy runs with this file. Errors: as findDaemon(). */
+export function findMaster(paths: HaproxyPaths): Promise<number | undefined> {
+  return findDaemon(paths, isStartedWith(paths));
 }
 
 /**
- * Whether one that the agent, or the one before it, has started still reads its file: it has neither a pid file nor a
- * worker then, and a signal that asks for a reload would end it. Errors: those of /proc.
+ * True if a started HAProxy still reads its file: it has no pid file and no worker yet, and the signal for a reload
+ * would end it. Errors: as startedWith().
  */
 export async function isBooting(paths: HaproxyPaths): Promise<boolean> {
-  // A worker whose master is gone does not lead the group that it was started in.
-  for (const pid of (await ours(paths)).keys()) if (await leadsGroup(pid)) return true;
+  // A worker without a master does not lead the process group that it was started in.
+  for (const pid of (await startedWith(isStartedWith(paths))).keys()) if (await leadsGroup(pid)) return true;
   return false;
 }
 
 /**
- * Whether one of its workers has listened yet, where nobody else does at our sockets: from 3.1 on a master has a pid file
- * and a worker while that one still reads its file, and a signal that asks for a reload would end both. The kernel keeps
- * the name under which a socket was bound, HAProxy's own with an ending, also where its file is gone. True where the
- * kernel does not say.
+ * True if a worker of this master has listened, provided that no other process listens on these sockets. From 3.1 on a
+ * master has a pid file and a worker while the worker still reads its file, and the signal for a reload would end both.
+ * The kernel keeps the name of a bound socket, with a suffix of HAProxy's, after its file is gone. True if the kernel
+ * gives no list.
  */
 export async function hasListened(
   pid: number,
@@ -38,7 +34,6 @@ export async function hasListened(
   return sockets === undefined || sockets.includes(` ${adminSocket}`);
 }
 
-/** Each with its parent. */
-function ours({ config, pidFile }: HaproxyPaths): Promise<ReadonlyMap<number, number>> {
-  return startedWith((words) => ['-W', config, pidFile].every((word) => words.includes(word)));
+function isStartedWith({ config, pidFile }: HaproxyPaths): (words: readonly string[]) => boolean {
+  return (words) => ['-W', config, pidFile].every((word) => words.includes(word));
 }

@@ -1,89 +1,36 @@
-// Finds, starts and stops the HAProxy master process. Started by the agent it outlives it.
+// Starts and stops HAProxy's master process, which outlives the agent.
 
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError } from '../../base/errors.ts';
-import { pidIn, startDetached } from '../../host/detached-process.ts';
+import { pidIn } from '../../dataplane/daemon/find.ts';
+import { type DaemonKind, startDaemon } from '../../dataplane/daemon/start.ts';
+import { stopDaemon } from '../../dataplane/daemon/stop.ts';
 import { inNamespace } from '../../host/namespace.ts';
+import type { HaproxyPaths } from '../paths.ts';
 
-/** Who besides root may read what HAProxy reads, and use its sockets: their owner, or their group, too. */
-export type HaproxyAccess = 'owner' | 'group';
-
-/** Where one HAProxy keeps its things. */
-export interface HaproxyPaths {
-  /** The mode of the files that are written for it: for a HAProxy of another user their group may read them. */
-  readonly fileMode: number;
-  /** That of its sockets, as HAProxy is told it. */
-  readonly socketMode: string;
-  readonly config: string;
-  readonly adminSocket: string;
-  readonly masterSocket: string;
-  readonly peersSocket: string;
-  /** Which members are down, for a worker that boots in place of another. */
-  readonly serverState: string;
-  /** What its workers have counted. */
-  readonly counters: string;
-  readonly pidFile: string;
-  readonly log: string;
-}
-
-export function haproxyPaths(
-  stateDir: string,
-  runtimeDir: string,
-  access: HaproxyAccess = 'owner',
-): HaproxyPaths {
-  const runtime = join(runtimeDir, 'haproxy');
-  return {
-    fileMode: access === 'group' ? 0o640 : 0o600,
-    socketMode: access === 'group' ? '660' : '600',
-    config: join(stateDir, 'haproxy', 'haproxy.cfg'),
-    adminSocket: join(runtime, 'admin.sock'),
-    masterSocket: join(runtime, 'master.sock'),
-    peersSocket: join(runtime, 'peers.sock'),
-    serverState: join(runtime, 'servers.state'),
-    counters: join(stateDir, 'haproxy', 'counters'),
-    pidFile: join(runtime, 'haproxy.pid'),
-    log: join(runtime, 'haproxy.log'),
-  };
-}
+const HAPROXY: DaemonKind = { name: 'HAProxy', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
 
 /**
- * Starts HAProxy and returns once `isServing` says so. Errors: HAPROXY_MISSING where the program cannot be started,
- * HAPROXY_START with HAProxy's own words where it ends or is not serving before the deadline (milliseconds).
+ * Starts HAProxy and resolves when `isServing` does to true. Errors: HAPROXY_MISSING if the program cannot be started;
+ * HAPROXY_START with HAProxy's messages if it ends or does not serve in time.
  */
 export async function startHaproxy(
   executable: string,
   paths: HaproxyPaths,
   isServing: () => Promise<boolean>,
-  deadline: number,
+  timeoutMs: number,
   netns = '',
 ): Promise<void> {
   const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
-  const program = inNamespace(netns, executable, words);
-  const { ended, said } = await startDetached(program, {
-    log: paths.log,
-    env: process.env,
-    missing: 'HAPROXY_MISSING',
-  });
-  const until = performance.now() + deadline;
-  while (!(await isServing())) {
-    const end = ended();
-    if (end !== undefined || performance.now() > until) {
-      const why = end === undefined ? `does not serve after ${deadline} ms` : `ended with ${end}`;
-      const retry = end === undefined ? 'now' : 'later';
-      throw new HeadgateError('HAPROXY_START', `HAProxy ${why}\n${complaints(await said())}`, { retry });
-    }
-    await delay(10);
-  }
+  const command = inNamespace(netns, executable, words);
+  await startDaemon(HAPROXY, { command, log: paths.log, isServing, timeoutMs, excerpt: complaints });
 }
 
 /**
- * Without its notices, such as where it was found, and without its processes' ids, so that the same complaint is the
- * same text at the next start. From 3.1 on the master names its worker within a line as well.
+ * Without notices and without process ids, so that the same complaint is the same text at the next start. From 3.1 on
+ * the master names its worker within a line as well.
  */
-function complaints(said: string): string {
-  const lines = said.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('[NOTICE]'));
+function complaints(messages: string): string {
+  const lines = messages.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('[NOTICE]'));
   return lines
     .map((line) =>
       line.replace(/^(\[[A-Z]+\]) +\(\d+\) : /, '$1 : ').replace(/ worker \(\d+\) exited/, ' worker exited'),
@@ -91,32 +38,21 @@ function complaints(said: string): string {
     .join('\n');
 }
 
-/** The master's pid, if the pid file names a process that runs HAProxy with our file. Errors: as pidIn(). */
+/** The master's pid, if the pid file names a process that runs HAProxy with this file. Errors: as pidIn(). */
 export function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
   return pidIn(paths.pidFile, paths.config);
 }
 
-/** Lets connections end for up to `grace` milliseconds, then stops the rest. */
-export async function stopHaproxy(paths: HaproxyPaths, grace: number): Promise<void> {
-  for (const [signal, patience] of [
-    ['SIGUSR1', grace],
-    ['SIGTERM', 2_000],
-    ['SIGKILL', 2_000],
-  ] as const) {
-    const pid = await masterPid(paths);
-    if (pid === undefined) return;
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has ended since.
-      return;
-    }
-    const until = performance.now() + patience;
-    while (performance.now() < until && (await masterPid(paths)) !== undefined) await delay(20);
-  }
+/** Lets connections end for `graceMs`, then closes the rest. */
+export async function stopHaproxy(paths: HaproxyPaths, graceMs: number): Promise<void> {
+  await stopDaemon(HAPROXY, (await masterPid(paths)) ?? 0, paths.config, [
+    { signal: 'SIGUSR1', waitMs: graceMs },
+    { signal: 'SIGTERM', waitMs: 2_000 },
+    { signal: 'SIGKILL', waitMs: 2_000 },
+  ]);
 }
 
-/** Bytes of memory that a process really takes; 0 where it is gone. */
+/** Bytes of memory that a process has in RAM; 0 if it is gone. */
 export async function residentMemory(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;

@@ -1,50 +1,47 @@
-// Asks HAProxy one thing on a connection of its own, which HAProxy closes after its answer.
+// Sends HAProxy one line on its own connection, which HAProxy closes after its answer.
 
 import { connect } from 'node:net';
 import { HeadgateError } from '../../base/errors.ts';
+import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
+
+const TIMEOUT_MS = 2_000;
 
 /**
- * The time for an answer is counted in so many parts. However long this process is without the processor, that is one of
- * them, and what has come meanwhile is read before the next.
- */
-const PARTS = 4;
-
-/**
- * The whole answer, up to the end of the connection, without line feeds at its end. On a master socket the line must
- * end in `;quit`, as HAProxy keeps that one open (except for `reload`, which ends it by itself).
- * Errors: RUNTIME_CONNECT, RUNTIME_CLOSED where the connection breaks, RUNTIME_TIMEOUT where it has not ended
- * after `timeoutMs` in which this process ran.
+ * The whole answer without line feeds at its end. On a master socket the line must end in `;quit`, because HAProxy
+ * keeps this connection open, except after `reload`.
+ * Errors: RUNTIME_CONNECT; RUNTIME_CLOSED if the connection breaks; RUNTIME_TIMEOUT.
  */
 export function askOnce(
   socketPath: string,
   line: string,
-  { timeoutMs = 2_000 }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(socketPath);
-    const answer: string[] = [];
+    const socket = connect(socketPath).setEncoding('utf8');
+    let answer = '';
     let isConnected = false;
-    let parts = 0;
-    const timer = setInterval(() => {
-      if (++parts < PARTS) return;
-      const message = `HAProxy does not answer within ${timeoutMs} ms`;
-      fail(new HeadgateError('RUNTIME_TIMEOUT', message, { retry: 'now' }));
-    }, timeoutMs / PARTS);
     const fail = (error: HeadgateError): void => {
-      clearInterval(timer);
+      timeout.end();
       socket.destroy();
       reject(error);
     };
-    socket.setEncoding('utf8');
+    const timeout = new ReadFirstTimeout(() => {
+      const message = `HAProxy does not answer within ${timeoutMs} ms`;
+      fail(new HeadgateError('RUNTIME_TIMEOUT', message, { retry: 'now' }));
+    });
+    timeout.wait(timeoutMs);
     socket.once('connect', () => {
       isConnected = true;
       socket.write(`${line}\n`);
+      timeout.wait(timeoutMs);
     });
-    socket.on('data', (chunk: string) => answer.push(chunk));
+    socket.on('data', (chunk) => {
+      answer += chunk;
+    });
     socket.once('end', () => {
-      clearInterval(timer);
+      timeout.end();
       socket.destroy();
-      resolve(answer.join('').replace(/\n+$/, ''));
+      resolve(answer.replace(/\n+$/, ''));
     });
     socket.once('error', (cause) => {
       fail(

@@ -1,5 +1,5 @@
-// Turns a command into the one line of text that HAProxy's socket takes, each token checked by the allow-list of its
-// kind. What does not pass is a bug of ours, not a user's mistake: objects were validated long before. Pure.
+// Turns a command into a line for HAProxy's socket, and checks each token against the allow-list of its kind. A token
+// that is not allowed is a bug of the agent, not a user's mistake: objects are validated before. Pure.
 
 import { isIP } from 'node:net';
 import { HeadgateError } from '../../base/errors.ts';
@@ -7,25 +7,22 @@ import { quote } from '../../base/quote.ts';
 import type { Command } from './commands.ts';
 import type { Capabilities } from './version.ts';
 
-/** UTF-8 bytes of one line. A line longer than `tune.bufsize` (16384) can kill HAProxy 2.6, 2.8 and 3.2.0. */
-export const longestCommand = 12 * 1024;
+/** In UTF-8. A line longer than `tune.bufsize` (16384) can kill HAProxy 2.6, 2.8 and 3.2.0. */
+export const MAX_COMMAND_BYTES = 12 * 1024;
 
-/** 2.6 and 3.0 silently drop the words after the 64th, 3.2 refuses the line (MAX_CLI_ARGS; measured). */
-const MOST_WORDS = 64;
+/** 2.6 and 3.0 silently drop the words after the 64th, 3.2 refuses the line (MAX_CLI_ARGS). */
+const MAX_WORDS = 64;
 const NAME = /^[A-Za-z0-9_.:-]{1,200}$/;
 const KEYWORD = /^[A-Za-z0-9_./,:@%=+~!*-]{1,1000}$/;
-/** Accepted by 2.6, but the server then stays invisible to the load balancing (issue #2497). */
+/** 2.6 accepts them, but never sends connections to the server (issue #2497). */
 const FORBIDDEN_KEYWORDS = new Set(['enabled', 'disabled']);
-/** What HAProxy's atoi() and `id` take. */
+/** The limit of HAProxy's atoi() and of `id`. */
 const INT_MAX = 2 ** 31 - 1;
 
-/**
- * Errors, never to be retried: RUNTIME_TOKEN for a token that is not allowed, RUNTIME_TOO_LONG for a line over 12 KB or
- * 64 words.
- */
+/** Errors, not to be retried: RUNTIME_TOKEN for a token that is not allowed; RUNTIME_TOO_LONG for too many bytes or words. */
 export function commandText(command: Command, capabilities: Capabilities): string {
   const line = wordsOf(command, capabilities).join(' ');
-  if (Buffer.byteLength(line) > longestCommand || line.split(' ').length > MOST_WORDS) {
+  if (Buffer.byteLength(line) > MAX_COMMAND_BYTES || line.split(' ').length > MAX_WORDS) {
     throw new HeadgateError('RUNTIME_TOO_LONG', `Command is too long: ${quote(line)}`, { retry: 'never' });
   }
   return line;

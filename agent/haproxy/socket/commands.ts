@@ -1,5 +1,5 @@
-// The vocabulary of a plan: every change that a running HAProxy can be told over its socket, as typed values.
-// Nothing but these values ever becomes text for the socket (command-text.ts), each token checked on the way.
+// The commands of a plan: every change that HAProxy's socket can make, as typed values. command-text.ts turns them into
+// text, and checks each token.
 
 export type Command =
   | AddServer
@@ -13,75 +13,53 @@ export type Command =
   | AddCidr
   | DeleteCidr;
 
-/** A new server; HAProxy starts it in maintenance. */
-export interface AddServer {
-  readonly kind: 'AddServer';
+interface ServerCommand<Kind extends string> {
+  readonly kind: Kind;
   readonly backend: string;
   readonly server: string;
+}
+
+/** HAProxy starts a new server in maintenance. */
+export interface AddServer extends ServerCommand<'AddServer'> {
   readonly address: string;
   readonly port: number;
-  /** `id N weight N ...`: the same words that the server's line in the file has after its address. */
+  /** `id N weight N ...`: the words after the address in the server's line of the file. */
   readonly keywords: readonly string[];
 }
 
-export interface SetServerState {
-  readonly kind: 'SetServerState';
-  readonly backend: string;
-  readonly server: string;
+export interface SetServerState extends ServerCommand<'SetServerState'> {
   readonly state: 'ready' | 'drain' | 'maint';
 }
 
-/** A dynamic server's check starts only when told. */
-export interface EnableHealth {
-  readonly kind: 'EnableHealth';
-  readonly backend: string;
-  readonly server: string;
-}
+/** Starts the check of a server that was added at runtime. */
+export type EnableHealth = ServerCommand<'EnableHealth'>;
 
-/** As if it had passed all its checks: only `fall` failed ones in a row take it down, not the first. */
-export interface AssumeHealth {
-  readonly kind: 'AssumeHealth';
-  readonly backend: string;
-  readonly server: string;
-}
+/** Treats all checks as passed: after that only `fall` failed checks in a row take the server down, not the first. */
+export type AssumeHealth = ServerCommand<'AssumeHealth'>;
 
-export interface SetServerWeight {
-  readonly kind: 'SetServerWeight';
-  readonly backend: string;
-  readonly server: string;
+export interface SetServerWeight extends ServerCommand<'SetServerWeight'> {
   /** 0 to 256. */
   readonly weight: number;
 }
 
-/** Ends the session persistence of all clients that are tied to a server, so that they come to another one. */
+/** Ends the session persistence of a server's clients, so that they get another server. */
 export interface ForgetClients {
   readonly kind: 'ForgetClients';
   readonly backend: string;
   readonly serverId: number;
 }
 
-export interface ShutdownSessions {
-  readonly kind: 'ShutdownSessions';
-  readonly backend: string;
-  readonly server: string;
-}
+export type ShutdownSessions = ServerCommand<'ShutdownSessions'>;
 
 /** Only a server in maintenance without connections can be deleted. */
-export interface DeleteServer {
-  readonly kind: 'DeleteServer';
-  readonly backend: string;
-  readonly server: string;
-}
+export type DeleteServer = ServerCommand<'DeleteServer'>;
 
-export interface AddCidr {
-  readonly kind: 'AddCidr';
-  /** The ACL's unique id, as `-u` in the file. */
+interface AclCommand<Kind extends string> {
+  readonly kind: Kind;
+  /** The number after `-u` in the file. */
   readonly acl: number;
   readonly cidr: string;
 }
 
-export interface DeleteCidr {
-  readonly kind: 'DeleteCidr';
-  readonly acl: number;
-  readonly cidr: string;
-}
+export type AddCidr = AclCommand<'AddCidr'>;
+export type DeleteCidr = AclCommand<'DeleteCidr'>;

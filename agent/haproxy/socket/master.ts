@@ -1,5 +1,5 @@
-// Talks to HAProxy's master process: which workers there are, and reload. Uses the master socket, one connection per
-// question, because a reload ends them all.
+// Asks HAProxy's master for its workers, and reloads HAProxy. Uses a new connection to the master socket for each
+// question, because a reload closes all connections.
 
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,28 +7,29 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
 
-/** Milliseconds between two looks while a reload is under way. */
-const POLL = 20;
-/** Milliseconds that a new worker has for a short answer. */
-const ANSWER = 200;
+/** While a reload is under way. */
+const POLL_INTERVAL_MS = 20;
+const RELOAD_TIMEOUT_MS = 30_000;
+/** For the first answer of a new worker. */
+const WORKER_TIMEOUT_MS = 200;
 
 export interface ReloadOptions {
-  /** Bounds the whole. */
+  /** For the whole reload: HAProxy retries a taken port for 2 s, and needs about 3 s for 10,000 backends. */
   readonly timeoutMs?: number;
-  /** Whether the new worker was seen to serve: then a master whose socket's file is gone need not say so. */
+  /** Whether the new worker serves already. Then no answer of the master is needed if its socket's file is gone. */
   readonly isServed?: () => boolean;
 }
 
 export interface ReloadOutcome {
-  /** A new worker serves; otherwise HAProxy refused the new files and the old worker goes on. */
+  /** A new worker serves. Otherwise HAProxy refused the new files, and the old worker continues. */
   readonly ok: boolean;
-  /** The new worker's, where `ok`, unless the master could not be asked. */
+  /** Of the new worker; undefined if there is none, or if the master did not answer. */
   readonly workerPid: number | undefined;
-  /** HAProxy's own words; '' before 2.7, which says them on its standard error only. */
+  /** HAProxy's own text; '' before 2.7, which writes it to its standard error only. */
   readonly log: string;
 }
 
-/** Errors: those of askOnce(), RUNTIME_REPLY. */
+/** The master and its workers. Errors: those of askOnce(); RUNTIME_REPLY. */
 export async function showProc(
   masterSocketPath: string,
   options: { readonly timeoutMs?: number } = {},
@@ -37,38 +38,39 @@ export async function showProc(
 }
 
 /**
- * Loads the files again and returns when that has come to an end. `timeoutMs` bounds the whole: HAProxy tries for
- * 2 s to bind a port that is taken, and needs about 3 s for 10,000 backends.
- * Errors: those of askOnce() where the master cannot be asked, HAPROXY_RELOAD where no end is seen in time.
+ * Reloads HAProxy, and resolves when the reload has succeeded or failed.
+ * Errors: those of askOnce() if the master does not answer; HAPROXY_RELOAD if the reload does not end in time.
  */
-export async function reload(
-  masterSocketPath: string,
-  { timeoutMs = 30_000, isServed = never }: ReloadOptions = {},
-): Promise<ReloadOutcome> {
-  const until = performance.now() + timeoutMs;
+export async function reload(masterSocketPath: string, options: ReloadOptions = {}): Promise<ReloadOutcome> {
+  const until = deadline(options);
   const before = await showProc(masterSocketPath);
   for (;;) {
     const answer = await askReload(masterSocketPath, until);
     const [, success, log = ''] = /^Success=([01])\n--\n?(.*)$/s.exec(answer) ?? [];
-    if (success !== '0')
-      return { ...(await reloaded(masterSocketPath, before.master.pid, before, until, isServed)), log };
-    // 3.1 and newer turn a reload away while another one, by a signal for instance, is under way.
+    if (success !== '0') {
+      const end = await reloadEnd({
+        ...options,
+        masterSocketPath,
+        masterPid: before.master.pid,
+        before,
+        until,
+      });
+      return { ...end, log };
+    }
+    // 3.1 and newer refuse a reload while another reload is under way, such as one by a signal.
     if (!log.includes('Another reload is still in progress')) return { ok: false, workerPid: undefined, log };
-    await delay(POLL);
+    await delay(POLL_INTERVAL_MS);
   }
 }
 
-/**
- * The same by SIGUSR2, for a master whose socket's file is gone: the reload brings the file back.
- * Errors: HAPROXY_RELOAD.
- */
+/** Reloads by SIGUSR2, for a master whose socket's file is gone: the reload makes the file again. Errors: HAPROXY_RELOAD. */
 export async function signalReload(
   masterPid: number,
   masterSocketPath: string,
-  { timeoutMs = 30_000, isServed = never }: ReloadOptions = {},
+  options: ReloadOptions = {},
 ): Promise<ReloadOutcome> {
-  const until = performance.now() + timeoutMs;
-  // Without an answer now, the first answer is one from after the reload.
+  const until = deadline(options);
+  // Without an answer now, the first answer comes after the reload.
   const before = await showProc(masterSocketPath).catch(() => undefined);
   try {
     process.kill(masterPid, 'SIGUSR2');
@@ -77,36 +79,46 @@ export async function signalReload(
       cause,
     });
   }
-  return { ...(await reloaded(masterSocketPath, masterPid, before, until, isServed)), log: '' };
+  return { ...(await reloadEnd({ ...options, masterSocketPath, masterPid, before, until })), log: '' };
 }
 
-/** '' from 2.6, which breaks the connection instead of answering. */
+/** '' from 2.6, which closes the connection without an answer. */
 async function askReload(masterSocketPath: string, until: number): Promise<string> {
   try {
     return await askOnce(masterSocketPath, 'reload', { timeoutMs: left(until) });
   } catch (error) {
     if (error instanceof HeadgateError && error.code === 'RUNTIME_CLOSED') return '';
-    throw error instanceof HeadgateError && error.code === 'RUNTIME_TIMEOUT' ? endless(error.message) : error;
+    throw error instanceof HeadgateError && error.code === 'RUNTIME_TIMEOUT'
+      ? unfinished(error.message)
+      : error;
   }
 }
 
+interface ReloadUnderWay extends ReloadOptions {
+  readonly masterSocketPath: string;
+  readonly masterPid: number;
+  readonly before: Processes | undefined;
+  /** On performance.now()'s clock. */
+  readonly until: number;
+}
+
 /**
- * Waits for the master to have reloaded once more than `before`, and then for a new worker or the word that the reload
- * failed: until then the master may still speak of the reload before. Another master than that one knows nothing of it.
+ * Waits until the master has counted one reload more than `before`, and then for a new worker or a failed reload. Until
+ * the master has counted it, its answer may be about the previous reload. A new master knows nothing of this reload.
  */
-async function reloaded(
-  masterSocketPath: string,
-  masterPid: number,
-  before: Processes | undefined,
-  until: number,
-  isServed: () => boolean,
-): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
+async function reloadEnd({
+  masterSocketPath,
+  masterPid,
+  before,
+  until,
+  isServed = () => false,
+}: ReloadUnderWay): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
   const known = new Set([...(before?.workers ?? []), ...(before?.oldWorkers ?? [])].map(({ pid }) => pid));
-  for (let problem: unknown; ; await delay(POLL)) {
+  for (let problem: unknown; ; await delay(POLL_INTERVAL_MS)) {
     try {
       const { master, workers } = await showProc(masterSocketPath, { timeoutMs: left(until) });
       problem = undefined;
-      if (master.pid !== masterPid) throw endless('its master has ended, and another one runs');
+      if (master.pid !== masterPid) throw unfinished('its master has ended, and another master runs');
       if (master.reloads > (before?.master.reloads ?? 0)) {
         const fresh = workers.find(({ pid, reloads }) => reloads === 0 && !known.has(pid));
         if (fresh !== undefined && (await answers(masterSocketPath, fresh.pid))) {
@@ -117,27 +129,27 @@ async function reloaded(
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'HAPROXY_RELOAD') throw error;
       if (isServed() && !existsSync(masterSocketPath)) return { ok: true, workerPid: undefined };
-      // While the master executes itself afresh its socket refuses or breaks connections.
+      // While the master executes itself again, its socket refuses or closes connections.
       problem = error;
     }
     if (performance.now() >= until) {
-      throw endless(problem === undefined ? 'no new worker is there' : messageOf(problem));
+      throw unfinished(problem === undefined ? 'there is no new worker' : messageOf(problem));
     }
   }
 }
 
 /**
- * From 3.1 on a new worker is listed while it still reads the file, which it may yet refuse. Asked then it never
- * answers, not even later, so it is asked anew.
+ * 3.1 and newer list a new worker while it still reads the file, which it may refuse. It never answers a question from
+ * this time, so it is asked again.
  */
 function answers(masterSocketPath: string, pid: number): Promise<boolean> {
-  return askWorker(masterSocketPath, pid, { timeoutMs: ANSWER }).then(
+  return askWorker(masterSocketPath, pid, { timeoutMs: WORKER_TIMEOUT_MS }).then(
     () => true,
     () => false,
   );
 }
 
-/** What a worker says of itself (`show info`). Errors: those of askOnce(), RUNTIME_REPLY where it says nothing. */
+/** A worker's `show info`. Errors: those of askOnce(); RUNTIME_REPLY if the worker does not answer. */
 export async function askWorker(
   masterSocketPath: string,
   pid: number,
@@ -148,12 +160,12 @@ export async function askWorker(
   throw new HeadgateError('RUNTIME_REPLY', `HAProxy's worker ${pid} does not answer`, { retry: 'now' });
 }
 
-function never(): boolean {
-  return false;
+function unfinished(why: string): HeadgateError {
+  return new HeadgateError('HAPROXY_RELOAD', `HAProxy does not finish a reload: ${why}`);
 }
 
-function endless(why: string): HeadgateError {
-  return new HeadgateError('HAPROXY_RELOAD', `HAProxy does not come to the end of a reload: ${why}`);
+function deadline({ timeoutMs = RELOAD_TIMEOUT_MS }: ReloadOptions): number {
+  return performance.now() + timeoutMs;
 }
 
 function left(until: number): number {

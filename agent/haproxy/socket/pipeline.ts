@@ -1,19 +1,19 @@
-// One connection to HAProxy's command line in prompt mode: lines go out without waiting for replies, replies come
-// back in order and are told apart by the prompt. Two lanes: what is urgent goes out before what is bulk.
-// Owns the socket and one timer.
+// One connection to HAProxy's command line in prompt mode: sends lines without waiting for replies, and cuts the stream
+// of replies at the prompt. Lines of the urgent lane go before lines of the bulk lane. Owns the socket and its timeout.
 
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { HeadgateError } from '../../base/errors.ts';
+import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 
 /** Order is kept within a lane only. */
 export type Lane = 'urgent' | 'bulk';
 
-/** Bytes sent whose replies are due. Above what HAProxy's buffer takes (16 KB), so that it never waits for us. */
-const MOST_BYTES = 64 * 1024;
-/** Commands of the bulk lane under way: what an urgent command may have to wait for, some 2 ms of HAProxy's time. */
-const MOST_BULK = 64;
-/** Characters of one reply; `show stat` of 42,000 servers has 9.5 million. */
-const LONGEST_REPLY = 128 * 1024 * 1024;
+/** Bytes that were sent and have no reply yet. More than HAProxy's buffer (16 KB), so that HAProxy never idles. */
+const MAX_BYTES_UNDER_WAY = 64 * 1024;
+/** Bulk commands under way, behind which an urgent command has to wait. */
+const MAX_BULK_UNDER_WAY = 64;
+/** Characters; `show stat` of 42,000 servers has 9.5 million. */
+const MAX_REPLY_LENGTH = 128 * 1024 * 1024;
 
 interface Batch {
   readonly lines: readonly string[];
@@ -25,30 +25,42 @@ interface Batch {
 }
 
 export class Pipeline {
-  /** Settles once, never rejects: undefined after close(), otherwise why the connection ended. */
+  /** Resolves once, never rejects: undefined after close(), otherwise why the connection ended. */
   readonly closed: Promise<HeadgateError | undefined>;
 
   readonly #socket: Socket;
   readonly #timeoutMs: number;
+  readonly #timeout: ReadFirstTimeout;
   readonly #waiting: { readonly [lane in Lane]: Batch[] } = { urgent: [], bulk: [] };
-  /** The batch of each line that was sent and whose reply is due, in order. */
+  /** The batch of each line that was sent and has no reply yet, in order. */
   readonly #due: Batch[] = [];
   #dueBytes = 0;
   #dueBulk = 0;
   readonly #replies: Replies;
-  #timer: NodeJS.Timeout | undefined;
-  /** When a reply was last owed afresh or bytes last came, by performance.now(). */
-  #progressAt = 0;
   #end: ((error: HeadgateError | undefined) => void) | undefined;
 
   /**
-   * `socket` gives texts (text-socket.ts). `prompt` is what HAProxy writes at the beginning of a line when it is ready
-   * for the next: `> `, or `PID> ` through the master. The connection is given up when a reply is due and nothing comes
-   * for `timeoutMs`.
+   * `prompt`: what HAProxy writes at the beginning of a line when it is ready for the next, `> ` or, through the master,
+   * `PID> `. The connection is closed if a reply is due and HAProxy sends nothing for `timeoutMs`.
+   * Errors: RUNTIME_CONNECT.
    */
-  constructor(socket: Socket, prompt: string, timeoutMs: number) {
+  static connect(socketPath: string, prompt: string, timeoutMs: number): Promise<Pipeline> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(socketPath).setEncoding('utf8');
+      socket.once('connect', () => resolve(new Pipeline(socket, prompt, timeoutMs)));
+      socket.once('error', (cause) =>
+        reject(new HeadgateError('RUNTIME_CONNECT', `Cannot connect to "${socketPath}"`, { cause })),
+      );
+    });
+  }
+
+  private constructor(socket: Socket, prompt: string, timeoutMs: number) {
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;
+    this.#timeout = new ReadFirstTimeout(() => {
+      const message = `HAProxy does not answer within ${timeoutMs} ms`;
+      this.#fail(new HeadgateError('RUNTIME_TIMEOUT', message, { retry: 'now' }));
+    });
     this.#replies = new Replies(`\n${prompt}`);
     this.closed = new Promise((resolve) => {
       this.#end = resolve;
@@ -60,14 +72,14 @@ export class Pipeline {
 
   /**
    * One reply per line, in order, without the prompt. Lines are ASCII without line feeds.
-   * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT; what had been done by then is unknown.
+   * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT; HAProxy may have carried out some of the lines.
    */
   send(lines: readonly string[], lane: Lane): Promise<readonly string[]> {
     if (lines.length === 0) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
       if (this.#end === undefined) return reject(closedError('The connection to HAProxy is closed'));
       this.#waiting[lane].push({ lines, lane, sent: 0, texts: [], resolve, reject });
-      this.#pump();
+      this.#write();
     });
   }
 
@@ -79,13 +91,12 @@ export class Pipeline {
     this.#fail(undefined);
   }
 
-  /** Writes as much as may be under way, urgent lines first. */
-  #pump(): void {
-    const wasIdle = this.#due.length === 0;
+  /** Writes as many lines as may be under way, urgent lines first. */
+  #write(): void {
     let text = '';
     for (let batch = this.#next(); batch !== undefined; batch = this.#next()) {
       const line = `${batch.lines[batch.sent]}\n`;
-      if (this.#dueBytes > 0 && this.#dueBytes + line.length > MOST_BYTES) break;
+      if (this.#dueBytes > 0 && this.#dueBytes + line.length > MAX_BYTES_UNDER_WAY) break;
       text += line;
       batch.sent++;
       if (batch.sent === batch.lines.length) this.#waiting[batch.lane].shift();
@@ -95,16 +106,15 @@ export class Pipeline {
     }
     if (text === '') return;
     this.#socket.write(text, 'latin1');
-    if (wasIdle) this.#progressAt = performance.now();
-    this.#timer ??= setTimeout(() => this.#watch(), this.#timeoutMs);
+    if (!this.#timeout.isWaiting) this.#timeout.wait(this.#timeoutMs);
   }
 
   #next(): Batch | undefined {
-    return this.#waiting.urgent[0] ?? (this.#dueBulk < MOST_BULK ? this.#waiting.bulk[0] : undefined);
+    const mayBeBulk = this.#dueBulk < MAX_BULK_UNDER_WAY;
+    return this.#waiting.urgent[0] ?? (mayBeBulk ? this.#waiting.bulk[0] : undefined);
   }
 
   #receive(chunk: string): void {
-    this.#progressAt = performance.now();
     for (const reply of this.#replies.feed(chunk)) {
       const batch = this.#due.shift();
       if (batch === undefined) {
@@ -116,34 +126,20 @@ export class Pipeline {
       batch.texts.push(reply);
       if (batch.texts.length === batch.lines.length) batch.resolve(batch.texts);
     }
-    if (this.#replies.pendingLength > LONGEST_REPLY)
+    if (this.#replies.pendingLength > MAX_REPLY_LENGTH) {
       this.#fail(closedError('HAProxy sent a reply without end'));
-    else this.#pump();
-  }
-
-  #watch(): void {
-    this.#timer = undefined;
-    if (this.#due.length === 0) return;
-    const left = this.#progressAt + this.#timeoutMs - performance.now();
-    if (left > 0) {
-      this.#timer = setTimeout(() => this.#watch(), left);
       return;
     }
-    // If it was us who were busy, the reply may wait in the socket: read first, judge then.
-    const before = this.#progressAt;
-    setImmediate(() => {
-      if (this.#due.length === 0 || this.#timer !== undefined) return;
-      if (this.#progressAt > before) return this.#watch();
-      const message = `HAProxy does not answer within ${this.#timeoutMs} ms`;
-      this.#fail(new HeadgateError('RUNTIME_TIMEOUT', message, { retry: 'now' }));
-    });
+    if (this.#due.length > 0) this.#timeout.wait(this.#timeoutMs);
+    else this.#timeout.end();
+    this.#write();
   }
 
   #fail(error: HeadgateError | undefined): void {
     if (this.#end === undefined) return;
     const end = this.#end;
     this.#end = undefined;
-    clearTimeout(this.#timer);
+    this.#timeout.end();
     this.#socket.destroy();
     const batches = new Set([...this.#due, ...this.#waiting.urgent, ...this.#waiting.bulk]);
     this.#due.length = this.#waiting.urgent.length = this.#waiting.bulk.length = 0;
@@ -153,12 +149,12 @@ export class Pipeline {
 }
 
 /**
- * Cuts a stream into replies. The delimiter is the prompt at the beginning of a line; no output of HAProxy has a line
- * that begins with `> `, and within a line it does not count. Takes time proportional to the stream.
+ * Cuts a stream into replies. The delimiter is the prompt at the beginning of a line, with which no line of a reply
+ * begins. Takes time proportional to the stream.
  */
 class Replies {
   readonly #delimiter: string;
-  /** The reply that is coming in; a delimiter may begin in `#tail` only. */
+  /** The begin of the next reply; a delimiter can begin in `#tail` only. */
   #parts: string[] = [];
   #tail = '';
   #length = 0;

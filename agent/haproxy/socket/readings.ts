@@ -1,77 +1,79 @@
-// Reads what HAProxy says about itself: the texts of `show info`, `show acl`, `show sess` and the master's `show proc`.
-// Pure. A text that is not what it should be throws RUNTIME_REPLY with its words.
+// Reads the answers to `show info`, `show acl`, `show sess` and the master's `show proc`. Pure. An answer that is
+// something else throws RUNTIME_REPLY with its text.
 
+import { HeadgateError } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 import type { Load } from '../../dataplane/status.ts';
-import { integer, linesOf, unreadable } from './answer-text.ts';
 import { parseVersion, type Version } from './version.ts';
 
 export interface Info {
   readonly pid: number;
+  /** Pid and start time: no two workers have the same. */
+  readonly id: string;
   readonly version: Version;
   /** An old worker that only waits for its connections to end. */
   readonly stopping: boolean;
-  /** `description` of the global section, '' where it has none. */
+  /** `description` of the global section; '' for none. */
   readonly description: string;
+  /** A field by its name; NaN if this version does not have it. */
+  readonly number: (name: string) => number;
 }
 
 /** Of `show info`. */
 export function parseInfo(text: string): Info {
-  const what = 'info';
+  const fields = new Map(
+    text.split('\n').map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    }),
+  );
   const field = (name: string): string => {
-    const value = infoField(text, name);
-    if (value === undefined) throw unreadable(what, text, `no "${name}"`);
+    const value = fields.get(name);
+    if (value === undefined) throw unreadable('info', text, `no "${name}"`);
     return value;
   };
+  const pid = integer('info', text, field('Pid'));
+  const number = (name: string): number => Number.parseInt(fields.get(name) ?? '', 10);
   return {
-    pid: integer(what, text, field('Pid')),
+    pid,
+    id: `${pid} ${number('Start_time_sec')}`,
     version: parseVersion(field('Version')),
     stopping: field('Stopping') !== '0',
-    description: infoField(text, 'description') ?? '',
+    description: fields.get('description') ?? '',
+    number,
   };
 }
 
-/** Looked for, not picked from all that are there: this is asked every second, and of a hundred fields a few are used. */
-function infoField(text: string, name: string): string | undefined {
-  const begin = `${name}:`;
-  const at = text.startsWith(begin) ? 0 : text.indexOf(`\n${begin}`) + 1;
-  if (at === 0 && !text.startsWith(begin)) return undefined;
-  const end = text.indexOf('\n', at);
-  return text.slice(at + begin.length, end === -1 ? text.length : end).trim();
-}
-
-/** Of `show info`; 0 for what a version does not say. */
-export function parseLoad(text: string): Load {
-  const count = (name: string, otherwise = 0): number => {
-    const value = infoField(text, name) ?? '';
-    return /^\d{1,15}$/.test(value) ? Number(value) : otherwise;
-  };
+/** 0 for what this version does not report. */
+export function loadOf({ number }: Info): Load {
+  const idlePercent = number('Idle_pct');
   return {
-    connections: count('CurrConns'),
-    connectionRate: count('ConnRate'),
-    busy: 100 - count('Idle_pct', 100),
+    connections: number('CurrConns') || 0,
+    connectionRate: number('ConnRate') || 0,
+    busy: Number.isNaN(idlePercent) ? 0 : 100 - idlePercent,
   };
 }
 
-/** Of `show acl #ID`: the patterns, in order. Each line is the entry's address in memory, a blank, the pattern. */
+/** Of `show acl #ID`: the patterns, in order. A line has the entry's address in memory and the pattern. */
 export function parseAcl(text: string): readonly string[] {
-  const patterns: string[] = [];
-  for (const line of linesOf(text)) {
-    if (line === '') continue;
-    const [, pattern] = /^0x[0-9a-f]+ (.+)$/.exec(line) ?? [];
-    if (pattern === undefined) throw unreadable('ACL', line);
-    patterns.push(pattern);
-  }
-  return patterns;
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const [, pattern] = /^0x[0-9a-f]+ (.+)$/.exec(line) ?? [];
+      if (pattern === undefined) throw unreadable('ACL', line);
+      return pattern;
+    });
 }
 
 export interface AclPlace {
-  /** As `-u` in the file, or HAProxy's own. */
+  /** The number after `-u` in the file, or HAProxy's own. */
   readonly id: number;
-  /** The line of the file that it stands in. */
+  /** The ACL's line in the file. */
   readonly line: number;
 }
 
-/** Of `show acl`: where each ACL stands. One by one, as there may be thousands. */
+/** Of `show acl`: the place of each ACL. A generator, because there may be thousands. */
 export function* parseAclList(text: string): Generator<AclPlace, void, void> {
   const rows = linesOf(text);
   if (rows.next().value !== '# id (file) description') throw unreadable('ACLs', text);
@@ -82,13 +84,13 @@ export function* parseAclList(text: string): Generator<AclPlace, void, void> {
 }
 
 export interface Session {
-  /** By which HAProxy is told of it. */
+  /** HAProxy's name for the session in commands. */
   readonly pointer: string;
   readonly backend: string;
   readonly server: string;
 }
 
-/** Of `show sess`: those that have a server. One by one, as there may be very many. */
+/** Of `show sess`: the sessions that have a server. A generator, because there may be very many. */
 export function* parseSessions(text: string): Generator<Session, void, void> {
   for (const row of linesOf(text)) {
     const [, pointer, backend, server] = /^(0x[0-9a-f]{1,16}): .* be=(\S+) srv=([^\s<]\S*) /.exec(row) ?? [];
@@ -99,19 +101,19 @@ export function* parseSessions(text: string): Generator<Session, void, void> {
 
 export interface Process {
   readonly pid: number;
-  /** How many reloads it has seen. */
+  /** Reloads since it started. */
   readonly reloads: number;
 }
 
 export interface Processes {
-  /** `failed`: reloads that failed since the last one that did not. */
+  /** `failed`: failed reloads since the last successful one. */
   readonly master: Process & { readonly failed: number };
-  /** Empty on 3.1 and newer after a failed reload: then the one that serves is among `oldWorkers`. */
+  /** Empty on 3.1 and newer after a failed reload: the worker that serves is then in `oldWorkers`. */
   readonly workers: readonly Process[];
   readonly oldWorkers: readonly Process[];
 }
 
-/** Pid, type, reloads, failed; the uptime, which 2.6 lets go below zero when the clock was set back, be it by days, is only begun. */
+/** Pid, type, reloads, failed, the begin of the uptime. The uptime of 2.6 is negative after the clock was set back. */
 const PROCESS = /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +-?\d{1,10}d/;
 
 /** Of the master's `show proc`. */
@@ -135,4 +137,23 @@ export function parseShowProc(text: string): Processes {
   }
   if (master === undefined) throw unreadable('processes', text, 'no master');
   return { master, workers, oldWorkers };
+}
+
+function* linesOf(text: string): Generator<string, undefined, void> {
+  for (let from = 0; from < text.length; ) {
+    const end = text.indexOf('\n', from);
+    yield end === -1 ? text.slice(from) : text.slice(from, end);
+    if (end === -1) return;
+    from = end + 1;
+  }
+}
+
+function integer(what: string, text: string, value: string): number {
+  if (!/^-?\d{1,15}$/.test(value)) throw unreadable(what, text, `${quote(value)} is not a number`);
+  return Number(value);
+}
+
+export function unreadable(what: string, text: string, detail?: string): HeadgateError {
+  const why = detail === undefined ? '' : `: ${detail}`;
+  return new HeadgateError('RUNTIME_REPLY', `Cannot read HAProxy's ${what}${why}: ${quote(text.trim())}`);
 }

@@ -1,6 +1,5 @@
-// Judges HAProxy's reply to a command by the exact success text of that command: severity numbers and "looks fine"
-// are not to be trusted ("port changed" and "Invalid addr" both come as errors). Texts measured on 2.6.12, 3.0.11,
-// 3.2.26 and 3.4.7. Pure.
+// Judges HAProxy's reply to a command by the exact success text of this command. Severity numbers are no help: "port
+// changed" and "Invalid addr" both come as errors. The texts are those of 2.6.12, 3.0.11, 3.2.26 and 3.4.7. Pure.
 
 import type { Command } from './commands.ts';
 
@@ -13,17 +12,17 @@ export interface Done {
 export interface Failed {
   readonly ok: false;
   readonly kind: Failure;
-  /** HAProxy's own words, without line feeds at the end. */
+  /** HAProxy's own text, without line feeds at the end. */
   readonly text: string;
 }
 
 /**
- * - `gone`: what should be deleted is not there (any more);
- * - `exists`: a server of this name is there already, whatever its address;
- * - `id-taken`: a server of another name has this id;
- * - `busy`: the server still has connections; try again later;
+ * - `gone`: the server or pattern to delete does not exist;
+ * - `exists`: a server with this name exists, with any address;
+ * - `id-taken`: a server with another name has this id;
+ * - `busy`: the server still has connections; retry later;
  * - `not-removable`: the server is not in maintenance, or the configuration refers to it;
- * - `refused`: anything else, also a text that no version is known to send.
+ * - `refused`: anything else, also an unknown text.
  */
 export type Failure =
   | 'missing-backend'
@@ -36,25 +35,17 @@ export type Failure =
   | 'not-removable'
   | 'refused';
 
-/** The texts are the same on all versions so far; a version that differs goes into Capabilities. */
-const SUCCESS: { readonly [kind in Command['kind']]: string } = {
+/** '' for all other commands. The same on all versions so far; if a version differs, its text belongs in Capabilities. */
+const SUCCESS: { readonly [kind in Command['kind']]?: string } = {
   AddServer: 'New server registered.',
-  SetServerState: '',
-  EnableHealth: '',
-  AssumeHealth: '',
-  SetServerWeight: '',
-  ForgetClients: '',
-  ShutdownSessions: '',
   DeleteServer: 'Server deleted.',
-  AddCidr: '',
-  DeleteCidr: '',
 };
 
 const FAILURES: ReadonlyMap<string, Failure> = new Map([
   ['No such backend.', 'missing-backend'],
   ['No such server.', 'missing-server'],
   ['Unknown ACL identifier. Please use #<id> or <file>.', 'missing-acl'],
-  // `del acl` before 3.2 says so of an ACL too.
+  // The reply of `del acl` before 3.2.
   ['Unknown map identifier. Please use #<id> or <file>.', 'missing-acl'],
   ['Key not found.', 'gone'],
   ['Already exists a server with the same name in backend.', 'exists'],
@@ -66,13 +57,13 @@ const FAILURES: ReadonlyMap<string, Failure> = new Map([
   ],
 ]);
 
-/** Before 3.3 the id is compared before the name, so that this is also the answer to the same server added twice. */
+/** Before 3.3 HAProxy compares the id before the name, so this is also the reply if the same server is added twice. */
 const ID_TAKEN = /^'id' : custom id \d+ already used at .* \('server ([^']*)'\)\.$/;
 
-/** `text` is the whole reply without the prompt. */
+/** `text`: the whole reply without the prompt. */
 export function judgeReply(command: Command, text: string): Reply {
   const trimmed = text.replace(/\n+$/, '');
-  if (trimmed === SUCCESS[command.kind]) return DONE;
+  if (trimmed === (SUCCESS[command.kind] ?? '')) return DONE;
   return { ok: false, kind: failureOf(command, trimmed), text: trimmed };
 }
 

@@ -1,10 +1,9 @@
-// The connection to one HAProxy worker: commands in, judged replies out. HAProxy pins a connection to the worker that
-// accepted it, so its end is the end of that worker, or of this agent's use of it; it keeps an old worker alive until
-// it is closed.
+// The connection to one HAProxy worker: sends commands and judges the replies. HAProxy ties a connection to the worker
+// that accepted it: it ends with this worker, and it keeps an old worker alive until it is closed.
 
-import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import { type Serial, serial } from '../../base/serial.ts';
 import { Slice } from '../../base/slice.ts';
 import { GRACE_MS } from '../config/grace.ts';
 import { commandText } from './command-text.ts';
@@ -13,20 +12,16 @@ import { showProc } from './master.ts';
 import { type Lane, Pipeline } from './pipeline.ts';
 import { parseInfo } from './readings.ts';
 import { judgeReply, type Reply } from './reply.ts';
-import { textSocket } from './text-socket.ts';
 import { type Capabilities, capabilitiesOf, type Version } from './version.ts';
 
 export interface RuntimeOptions {
   /** The `stats socket` of level admin. */
   readonly socketPath: string;
-  /** The way round when the admin socket's file is gone: HAProxy does not bring that one back, not even by a reload. */
+  /** Leads to the worker if the admin socket's file is gone: HAProxy does not make this file again, even at a reload. */
   readonly masterSocketPath?: string | undefined;
-  /**
-   * HAProxy is being started, so the first connection is not tried that way: the master of 3.1 and newer lets those wait
-   * who want to speak to a worker that is not there yet.
-   */
+  /** The first connection does not use the master: the master of 3.1 and newer lets it wait for a worker that starts. */
   readonly isStarting?: boolean;
-  /** Milliseconds without a sign of life, while a reply is due, after which HAProxy counts as hung. */
+  /** HAProxy counts as hung if a reply is due and HAProxy sends nothing for this long. */
   readonly timeoutMs?: number;
 }
 
@@ -35,17 +30,15 @@ export interface WorkerProcess {
   readonly pid: number;
   readonly version: Version;
   readonly capabilities: Capabilities;
-  /** `description` of the global section, '' where it has none. */
+  /** `description` of the global section; '' for none. */
   readonly description: string;
   /** An old worker that only waits for its connections to end. */
   readonly stopping: boolean;
   readonly via: 'admin' | 'master';
 }
 
-/** Milliseconds until another try where the worker before has answered. */
-const AGAIN = 5;
-/** Commands whose text is written without a look at the clock: a fraction of a millisecond. */
-const AT_ONCE = 256;
+const TIMEOUT_MS = 2_000;
+const RETRY_DELAY_MS = 5;
 
 interface Link {
   readonly pipeline: Pipeline;
@@ -54,19 +47,19 @@ interface Link {
 
 export class Runtime {
   readonly worker: WorkerProcess;
-  /** Settles once, never rejects: undefined after close(), otherwise why the connection ended. */
+  /** Resolves once, never rejects: undefined after close(), otherwise why the connection ended. */
   readonly closed: Promise<HeadgateError | undefined>;
 
   readonly #options: RuntimeOptions;
   readonly #main: Pipeline;
-  /** By lane: resolves when the last of the batches whose text is not written yet has taken its place. */
-  readonly #entering = new Map<Lane, Promise<void>>();
-  /** A second connection to the same worker, made when first needed, so that a long answer holds up nothing. */
+  /** Batches enter a lane of the connection in the order in which they were given. */
+  readonly #entrances: { readonly [lane in Lane]: Serial } = { urgent: serial(), bulk: serial() };
+  /** A second connection to the same worker, made when first needed, so that a long answer delays no command. */
   #side: Promise<Pipeline> | undefined;
 
   /**
-   * Errors: RUNTIME_CONNECT where nothing listens, RUNTIME_TIMEOUT, RUNTIME_CLOSED, RUNTIME_REPLY where it is not
-   * HAProxy that answers, HAPROXY_VERSION where it is too old.
+   * Errors: RUNTIME_CONNECT, RUNTIME_TIMEOUT, RUNTIME_CLOSED; RUNTIME_REPLY if another program answers; HAPROXY_VERSION
+   * if HAProxy is too old.
    */
   static async connect(options: RuntimeOptions): Promise<Runtime> {
     const { isStarting = false, masterSocketPath } = options;
@@ -93,33 +86,29 @@ export class Runtime {
   }
 
   /**
-   * One judged reply per command, in order. Commands of the urgent lane overtake those of the bulk lane that have not
-   * been sent yet; within a lane batches keep the order in which they were given.
-   * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT when the connection is lost: what was done by then is unknown; and
-   * with what commandText() throws, before anything of the batch is sent.
+   * One judged reply per command, in order. Urgent commands overtake bulk commands that have not been sent yet; within a
+   * lane the order is kept.
+   * Rejects with RUNTIME_CLOSED or RUNTIME_TIMEOUT if the connection is lost: HAProxy may have carried out some commands;
+   * and with the errors of commandText(), before any command is sent.
    */
   async send(
     commands: readonly Command[],
     { lane = 'urgent' }: { readonly lane?: Lane } = {},
   ): Promise<readonly Reply[]> {
-    const before = this.#entering.get(lane);
-    const isAtOnce = commands.length <= AT_ONCE && before === undefined;
-    const texts = isAtOnce
-      ? await this.#main.send(this.#linesOf(commands), lane)
-      : await this.#sendAfter(before, commands, lane);
+    const texts = await this.#sendInOrder(lane, () => this.#linesOf(commands));
     return commands.map((command, at) => judgeReply(command, texts[at] ?? ''));
   }
 
   /**
    * HAProxy's answer to a question, such as `show servers state BACKEND`, without line feeds at its end. Questions of
-   * the bulk lane go over a second connection to the same worker.
+   * the bulk lane use a second connection to the same worker.
    */
   async ask(line: string, { lane = 'urgent' }: { readonly lane?: Lane } = {}): Promise<string> {
     const [text = ''] = await this.askAll([line], { lane });
     return text;
   }
 
-  /** The same of several questions, written at once: a write for each would cost more than the question. */
+  /** The answers to several questions, which are written together. */
   async askAll(
     lines: readonly string[],
     { lane = 'urgent' }: { readonly lane?: Lane } = {},
@@ -130,8 +119,10 @@ export class Runtime {
         retry: 'never',
       });
     }
-    const pipeline = lane === 'urgent' || this.#main.isClosed ? this.#main : await this.#sidePipeline();
-    const texts = await pipeline.send(lines, lane);
+    const isOnMain = lane === 'urgent' || this.#main.isClosed;
+    const texts = isOnMain
+      ? await this.#sendInOrder(lane, async () => lines)
+      : await (await this.#sidePipeline()).send(lines, lane);
     return texts.map(withoutLineFeeds);
   }
 
@@ -139,73 +130,57 @@ export class Runtime {
     this.#main.close();
   }
 
-  async #sendAfter(
-    before: Promise<void> | undefined,
-    commands: readonly Command[],
-    lane: Lane,
-  ): Promise<readonly string[]> {
-    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
-    this.#entering.set(lane, entered);
-    try {
-      const slice = new Slice();
-      const lines: string[] = [];
-      for (let at = 0; at < commands.length; at += AT_ONCE) {
-        if (slice.isOver) await slice.breathe();
-        lines.push(...this.#linesOf(commands.slice(at, at + AT_ONCE)));
-      }
-      await before;
-      return this.#main.send(lines, lane);
-    } finally {
-      if (this.#entering.get(lane) === entered) this.#entering.delete(lane);
-      enter();
-    }
+  /** A batch waits until the text of the previous batch is complete, but not for its replies. */
+  async #sendInOrder(lane: Lane, lines: () => Promise<readonly string[]>): Promise<readonly string[]> {
+    const entered = await this.#entrances[lane].run(async () => ({
+      texts: this.#main.send(await lines(), lane),
+    }));
+    return entered.texts;
   }
 
-  #linesOf(commands: readonly Command[]): readonly string[] {
-    return commands.map((command) => commandText(command, this.worker.capabilities));
+  async #linesOf(commands: readonly Command[]): Promise<readonly string[]> {
+    const slice = new Slice();
+    const lines: string[] = [];
+    for (const command of commands) {
+      if (slice.isOver) await slice.breathe();
+      lines.push(commandText(command, this.worker.capabilities));
+    }
+    return lines;
   }
 
   #sidePipeline(): Promise<Pipeline> {
-    this.#side ??= this.#openSide();
+    if (this.#side === undefined) {
+      const forget = (): void => {
+        this.#side = undefined;
+      };
+      this.#side = this.#reachAgain();
+      this.#side.then(({ closed }) => closed).then(forget, forget);
+    }
     return this.#side;
   }
 
-  async #openSide(): Promise<Pipeline> {
-    const forget = (): void => {
-      this.#side = undefined;
-    };
-    try {
-      const pipeline = await this.#reachAgain();
-      void pipeline.closed.then(forget);
-      return pipeline;
-    } catch (error) {
-      forget();
-      throw error;
-    }
-  }
-
-  /** For a moment the worker that this one has replaced takes connections as well. */
+  /** For a moment the previous worker accepts connections as well. */
   async #reachAgain(): Promise<Pipeline> {
     const own = this.worker.pid;
-    for (const until = performance.now() + 2 * GRACE_MS; ; await delay(AGAIN)) {
+    for (const until = performance.now() + 2 * GRACE_MS; ; await delay(RETRY_DELAY_MS)) {
       const { pipeline, worker } = await open(this.#options, this.worker);
       if (worker.pid === own) return pipeline;
       pipeline.close();
       if (worker.stopping && performance.now() < until) continue;
-      const message = `Worker ${own} does not take connections any more: ${worker.pid} does`;
+      const message = `Worker ${own} does not accept connections any more: worker ${worker.pid} does`;
       throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
     }
   }
 }
 
-/** Looks at the end only: a pattern would be tried at every line of a text of megabytes. */
+/** Reads the end only: a regular expression would be tried at every line of a text of megabytes. */
 function withoutLineFeeds(text: string): string {
   let end = text.length;
   while (text[end - 1] === '\n') end--;
   return text.slice(0, end);
 }
 
-/** `known`: the worker to reach where it goes through the master. */
+/** `known`: the worker to reach through the master. */
 async function open(options: RuntimeOptions, known?: WorkerProcess): Promise<Link> {
   if (known?.via === 'master') return openByMaster(options, known.pid);
   try {
@@ -217,36 +192,36 @@ async function open(options: RuntimeOptions, known?: WorkerProcess): Promise<Lin
   }
 }
 
-async function openDirectly({ socketPath, timeoutMs = 2_000 }: RuntimeOptions): Promise<Link> {
-  const pipeline = new Pipeline(await connected(socketPath), '> ', timeoutMs);
-  return introduced(pipeline, 'admin', async () => {
+async function openDirectly({ socketPath, timeoutMs = TIMEOUT_MS }: RuntimeOptions): Promise<Link> {
+  const pipeline = await Pipeline.connect(socketPath, '> ', timeoutMs);
+  return identified(pipeline, 'admin', async () => {
     const [, info = ''] = await pipeline.send(['prompt', 'show info'], 'urgent');
     return info;
   });
 }
 
 async function openByMaster(
-  { masterSocketPath = '', timeoutMs = 2_000 }: RuntimeOptions,
-  wanted?: number,
+  { masterSocketPath = '', timeoutMs = TIMEOUT_MS }: RuntimeOptions,
+  known?: number,
 ): Promise<Link> {
-  const pid = wanted ?? (await servingWorker(masterSocketPath, timeoutMs));
-  const pipeline = new Pipeline(await connected(masterSocketPath), `${pid}> `, timeoutMs);
-  return introduced(pipeline, 'master', async () => {
-    // Three lines, one reply that ends in the worker's prompt. The master's own prompt, and the worker's first, come
-    // without a line feed before them.
+  const pid = known ?? (await activeWorker(masterSocketPath, timeoutMs));
+  const pipeline = await Pipeline.connect(masterSocketPath, `${pid}> `, timeoutMs);
+  return identified(pipeline, 'master', async () => {
+    // Three lines, one reply that ends with the worker's prompt. The master's prompt and the worker's first prompt have
+    // no line feed before them.
     const [text = ''] = await pipeline.send([`prompt\n@!${pid}\nshow info`], 'urgent');
     return text.replace(/^master[^>\n]*> \d+> /, '');
   });
 }
 
-async function servingWorker(masterSocketPath: string, timeoutMs: number): Promise<number> {
+async function activeWorker(masterSocketPath: string, timeoutMs: number): Promise<number> {
   const { workers, oldWorkers } = await showProc(masterSocketPath, { timeoutMs });
   const youngest = [...workers, ...[...oldWorkers].sort((a, b) => a.reloads - b.reloads)][0];
   if (youngest !== undefined) return youngest.pid;
   throw new HeadgateError('RUNTIME_CONNECT', `The master behind "${masterSocketPath}" has no worker`);
 }
 
-async function introduced(
+async function identified(
   pipeline: Pipeline,
   via: WorkerProcess['via'],
   ask: () => Promise<string>,
@@ -259,18 +234,4 @@ async function introduced(
     pipeline.close();
     throw error;
   }
-}
-
-function connected(socketPath: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = textSocket(socketPath);
-    const refuse = (cause: Error): void => {
-      reject(new HeadgateError('RUNTIME_CONNECT', `Cannot connect to "${socketPath}"`, { cause }));
-    };
-    socket.once('error', refuse);
-    socket.once('connect', () => {
-      socket.off('error', refuse);
-      resolve(socket);
-    });
-  });
 }

@@ -1,27 +1,30 @@
-// Reads `show servers state`: what every server is told, and what HAProxy makes of it. Columns are found by the header's
-// names, never by position. An audit reads tens of thousands of rows, so they can be walked without a value for each.
-// Pure. A text that is something else throws RUNTIME_REPLY with its words.
+// Reads `show servers state`: the state and weight that each server was given, and what its checks found. Columns are
+// found by the header's names. Pure. An answer that is something else throws RUNTIME_REPLY with its text.
 
 import { parseAddress } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
-import { unreadable } from './answer-text.ts';
+import { unreadable } from './readings.ts';
 
 export interface ServerState {
   readonly backend: string;
   readonly server: string;
   readonly id: number;
-  /** '' while HAProxy has none, as for a name that does not resolve. */
+  /** '' while HAProxy has none, such as for a name that does not resolve. */
   readonly address: string;
   readonly port: number;
-  /** The one in force, 0 to 256. */
+  /** The weight in force, 0 to 256. */
   readonly weight: number;
-  /** What it was told. */
+  /** The weight in the file. */
+  readonly initialWeight: number;
+  /** The state that it was given. */
   readonly state: 'ready' | 'drain' | 'maint';
-  /** What it makes of it and of its checks. */
+  /** It still has the state that the file gave it. */
+  readonly hasInitialState: boolean;
+  /** The state by its checks. */
   readonly operational: 'down' | 'starting' | 'up' | 'stopping';
-  /** `none`: the server has no check; `off`: it has one that is not enabled; `paused`: while it is in maintenance. */
+  /** `off`: the check is not enabled; `paused`: the server is in maintenance. */
   readonly check: 'none' | 'off' | 'paused' | 'on';
-  /** What the last check has found: HCHK_STATUS_* of HAProxy's source. */
+  /** The last check's result: HCHK_STATUS_* of HAProxy's source. */
   readonly checkStatus: number;
 }
 
@@ -35,7 +38,6 @@ const CHECK_ENABLED = 0x04;
 const CHECK_PAUSED = 0x08;
 const OPERATIONAL = ['down', 'starting', 'up', 'stopping'] as const;
 
-const WHAT = 'servers state';
 const COLUMNS = [
   'be_name',
   'srv_id',
@@ -50,211 +52,110 @@ const COLUMNS = [
   'srv_port',
 ] as const;
 
+type Column = (typeof COLUMNS)[number];
+/** A row's fields, and the position of each column. */
+interface Row {
+  readonly fields: readonly string[];
+  readonly positions: Readonly<Record<Column, number>>;
+}
+
 /**
- * Of `show servers state [BACKEND]`, one by one, so that the caller may let other work pass between two rows of a
- * text of megabytes.
+ * Of `show servers state [BACKEND]`. A generator, so that the caller can pause between two rows of a text of megabytes.
+ * No rows if HAProxy does not have the backend.
  */
 export function* parseServersState(text: string): Generator<ServerState, void, void> {
-  const rows = new ServerRows(text);
-  while (rows.next()) {
-    yield {
-      backend: rows.backend,
-      server: rows.server,
-      id: rows.id,
-      address: rows.address,
-      port: rows.port,
-      weight: rows.weight,
-      state: rows.state,
-      operational: rows.operational,
-      check: rows.check,
-      checkStatus: rows.checkStatus,
-    };
-  }
+  for (const row of rowsOf(text)) yield serverState(row);
 }
 
-/** The same without a value for each row: it stands on one row at a time, whose fields are read when asked for. */
-export class ServerRows implements ServerState {
-  /** The line of the columns' names. */
-  readonly header: string;
-  readonly #text: string;
-  readonly #columns: Columns;
-  /** Where each field of the row begins, up to the last one that is of interest, and behind that. */
-  readonly #begins: number[];
-  #at = 0;
-  #end: number;
-
-  /** Before the first row: call `next`. */
-  constructor(text: string) {
-    const headerAt = text.indexOf('\n') + 1;
-    const rowsAt = headerAt === 0 ? 0 : text.indexOf('\n', headerAt) + 1;
-    this.header = text.slice(headerAt, rowsAt === 0 ? undefined : rowsAt - 1);
-    if (!text.startsWith('1\n') || this.header === '') throw unreadable(WHAT, text);
-    this.#text = text;
-    this.#columns = columnsOf(this.header);
-    this.#begins = new Array<number>(this.#columns.last + 2).fill(0);
-    this.#end = rowsAt === 0 ? text.length : rowsAt - 1;
-  }
-
-  /** False after the last row. Throws where the row has too few fields. */
-  next(): boolean {
-    const text = this.#text;
-    do {
-      this.#at = this.#end + 1;
-      if (this.#at >= text.length) return false;
-      const newline = text.indexOf('\n', this.#at);
-      this.#end = newline === -1 ? text.length : newline;
-    } while (this.#end === this.#at);
-    let begin = this.#at;
-    const { last } = this.#columns;
-    for (let column = 0; column <= last; column++) {
-      if (begin > this.#end) throw unreadable(WHAT, this.row, 'too few fields');
-      this.#begins[column] = begin;
-      const blank = text.indexOf(' ', begin);
-      begin = (blank === -1 || blank > this.#end ? this.#end : blank) + 1;
-    }
-    this.#begins[last + 1] = begin;
-    return true;
-  }
-
-  get backend(): string {
-    return this.#field(this.#columns.by.be_name);
-  }
-
-  get server(): string {
-    return this.#field(this.#columns.by.srv_name);
-  }
-
-  get id(): number {
-    return this.#integer(this.#columns.by.srv_id);
-  }
-
-  get address(): string {
-    const address = this.#field(this.#columns.by.srv_addr);
-    return address === '-' ? '' : address;
-  }
-
-  get port(): number {
-    return this.#integer(this.#columns.by.srv_port);
-  }
-
-  get weight(): number {
-    return this.#integer(this.#columns.by.srv_uweight);
-  }
-
-  get state(): ServerState['state'] {
-    const bits = this.#integer(this.#columns.by.srv_admin_state);
-    if ((bits & MAINT) !== 0) return 'maint';
-    return (bits & DRAIN) === 0 ? 'ready' : 'drain';
-  }
-
-  get operational(): ServerState['operational'] {
-    return OPERATIONAL[this.#integer(this.#columns.by.srv_op_state)] ?? 'down';
-  }
-
-  get check(): ServerState['check'] {
-    const bits = this.#integer(this.#columns.by.srv_check_state);
-    if ((bits & CHECK_CONFIGURED) === 0) return 'none';
-    if ((bits & CHECK_ENABLED) === 0) return 'off';
-    return (bits & CHECK_PAUSED) === 0 ? 'on' : 'paused';
-  }
-
-  get checkStatus(): number {
-    return this.#integer(this.#columns.by.srv_check_status);
-  }
-
-  /** Nobody has told it another state or weight than the file gave it. */
-  get isAsConfigured(): boolean {
-    const { srv_admin_state, srv_uweight, srv_iweight } = this.#columns.by;
-    return this.#integer(srv_admin_state) === 0 && this.#integer(srv_uweight) === this.#integer(srv_iweight);
-  }
-
-  /** Whether the server is at the address and port that its name says, as all of ours are. */
-  get isAtHome(): boolean {
-    const { server, address } = this;
-    const port = `:${this.port}`;
-    const isAt = (text: string): boolean =>
-      server.length === text.length + port.length && server.startsWith(text) && server.endsWith(port);
-    return isAt(address) || isAt(parseAddress(address)?.address ?? '');
-  }
-
-  /** The whole of it. */
-  get row(): string {
-    return this.#text.slice(this.#at, this.#end);
-  }
-
-  /** The same as it were if it had neither been told to drain nor given a weight. */
-  get undrained(): string {
-    const { srv_admin_state, srv_uweight, srv_iweight } = this.#columns.by;
-    const fields = this.row.split(' ');
-    fields[srv_admin_state] = '0';
-    fields[srv_uweight] = fields[srv_iweight] ?? '';
-    return fields.join(' ');
-  }
-
-  #field(column: number): string {
-    return this.#text.slice(this.#begins[column], (this.#begins[column + 1] ?? 0) - 1);
-  }
-
-  #integer(column: number): number {
-    const end = (this.#begins[column + 1] ?? 0) - 1;
-    let at = this.#begins[column] ?? 0;
-    const isNegative = this.#text.charCodeAt(at) === MINUS;
-    if (isNegative) at++;
-    let value = 0;
-    let isNumber = end > at && end - at <= MOST_DIGITS;
-    for (; isNumber && at < end; at++) {
-      const digit = this.#text.charCodeAt(at) - ZERO;
-      isNumber = digit >= 0 && digit <= 9;
-      value = value * 10 + digit;
-    }
-    if (!isNumber) throw unreadable(WHAT, this.row, `${quote(this.#field(column))} is not a number`);
-    return isNegative ? -value : value;
-  }
+/** The server's name is its address and port, as Headgate names servers. */
+export function isAtHome({ server, address, port }: ServerState): boolean {
+  return server === `${address}:${port}` || server === `${parseAddress(address)?.address}:${port}`;
 }
 
-const [MINUS, ZERO] = [0x2d, 0x30];
-const MOST_DIGITS = 15;
-
-interface Columns {
-  readonly by: { readonly [name in (typeof COLUMNS)[number]]: number };
-  /** The last one of them. */
-  readonly last: number;
+/**
+ * Of `show servers state BACKEND`, for HAProxy's next start: the header, and the rows of servers that their checks have
+ * taken down, and of servers that are up, so that one failed check does not take these down. A row also carries the
+ * address and the weight over, so servers with another address than in their name, and servers that are up with another
+ * weight or state than in the file, are left out. Draining is not carried over: it would outlast its weight in the file.
+ */
+export function keptRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
+  const kept: string[] = [];
+  let header = '';
+  for (const row of rowsOf(text)) {
+    header = row.header;
+    const server = serverState(row);
+    const isDown = server.operational === 'down' && server.state !== 'maint';
+    const isAsInFile = server.hasInitialState && server.weight === server.initialWeight;
+    const isUp = server.operational === 'up' && isAsInFile;
+    if ((isDown || isUp) && isAtHome(server)) kept.push(server.state === 'drain' ? undrained(row) : row.text);
+  }
+  return { header, rows: kept };
 }
 
-/** Of the header that was read last: one HAProxy sends the same a thousand times. */
-let known: { readonly header: string; readonly columns: Columns } = {
-  header: '',
-  columns: { by: {} as Columns['by'], last: 0 },
-};
+/** The row without draining and with the file's weight. */
+function undrained({ fields, positions: { srv_admin_state, srv_uweight, srv_iweight } }: Row): string {
+  return fields
+    .with(srv_admin_state, '0')
+    .with(srv_uweight, fields[srv_iweight] ?? '')
+    .join(' ');
+}
 
-function columnsOf(header: string): Columns {
-  if (header === known.header) return known.columns;
+function* rowsOf(text: string): Generator<Row & { readonly header: string; readonly text: string }> {
+  if (text.startsWith("Can't find backend")) return;
+  const [version, header = '', ...lines] = text.split('\n');
+  if (version !== '1' || header === '') throw unreadable('servers state', text);
+  const positions = positionsIn(header);
+  for (const line of lines) if (line !== '') yield { header, text: line, fields: line.split(' '), positions };
+}
+
+function serverState(row: Row): ServerState {
+  const admin = integer(row, 'srv_admin_state');
+  const address = field(row, 'srv_addr');
+  return {
+    backend: field(row, 'be_name'),
+    server: field(row, 'srv_name'),
+    id: integer(row, 'srv_id'),
+    address: address === '-' ? '' : address,
+    port: integer(row, 'srv_port'),
+    weight: integer(row, 'srv_uweight'),
+    initialWeight: integer(row, 'srv_iweight'),
+    state: (admin & MAINT) !== 0 ? 'maint' : (admin & DRAIN) === 0 ? 'ready' : 'drain',
+    hasInitialState: admin === 0,
+    operational: OPERATIONAL[integer(row, 'srv_op_state')] ?? 'down',
+    check: checkOf(integer(row, 'srv_check_state')),
+    checkStatus: integer(row, 'srv_check_status'),
+  };
+}
+
+function checkOf(bits: number): ServerState['check'] {
+  if ((bits & CHECK_CONFIGURED) === 0) return 'none';
+  if ((bits & CHECK_ENABLED) === 0) return 'off';
+  return (bits & CHECK_PAUSED) === 0 ? 'on' : 'paused';
+}
+
+function field({ fields, positions }: Row, column: Column): string {
+  const value = fields[positions[column]];
+  if (value === undefined) throw unreadable('servers state', fields.join(' '), 'too few fields');
+  return value;
+}
+
+function integer(row: Row, column: Column): number {
+  const value = field(row, column);
+  if (/^-?\d{1,15}$/.test(value)) return Number(value);
+  throw unreadable('servers state', row.fields.join(' '), `${quote(value)} is not a number`);
+}
+
+/** Of the last header: all answers of one HAProxy have the same. */
+let known: { readonly header: string; readonly positions: Row['positions'] } | undefined;
+
+function positionsIn(header: string): Row['positions'] {
+  if (known?.header === header) return known.positions;
   const names = header.replace(/^# /, '').split(' ');
   const positions = COLUMNS.map((name) => {
     const at = names.indexOf(name);
-    if (at === -1) throw unreadable(WHAT, names.join(' '), `no column "${name}"`);
+    if (at === -1) throw unreadable('servers state', names.join(' '), `no column "${name}"`);
     return [name, at] as const;
   });
-  const by = Object.fromEntries(positions) as Columns['by'];
-  known = { header, columns: { by, last: Math.max(...Object.values(by)) } };
-  return known.columns;
-}
-
-/**
- * Of `show servers state BACKEND`, as HAProxy reads them at its next start: the header, and the rows of servers that are
- * down although nobody has taken them out of service, and of those that are simply up: one that has no row is taken down
- * by its first failed check. A row carries the address over, too: of a server that was moved away from the address in
- * its name there is none; and a weight that it was told: of such a server that is up neither. That one drains is not
- * carried over, which would stay until somebody ends it: its weight in the file says so.
- */
-export function keptRows(text: string): { readonly header: string; readonly rows: readonly string[] } {
-  if (text.startsWith("Can't find backend")) return { header: '', rows: [] };
-  const rows = new ServerRows(text);
-  const kept: string[] = [];
-  while (rows.next()) {
-    const isDown = rows.operational === 'down' && rows.state !== 'maint';
-    const isUp = rows.operational === 'up' && rows.isAsConfigured;
-    if ((isDown || isUp) && rows.isAtHome) kept.push(rows.state === 'drain' ? rows.undrained : rows.row);
-  }
-  return { header: rows.header, rows: kept };
+  known = { header, positions: Object.fromEntries(positions) as Row['positions'] };
+  return known.positions;
 }

@@ -1,8 +1,9 @@
-// Which HAProxy answers, and what differs between 2.6 and 3.4 that this project's commands have to know. Chosen by the
-// version that answers, never by configuration. What else differs is in docs/design/haproxy-versions.md. Pure.
+// HAProxy's version, and the differences between 2.6 and 3.4 that matter to the agent's commands. Other differences are
+// in docs/design/haproxy-versions.md.
 
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
+import { runCommand } from '../../host/run-command.ts';
 
 export interface Version {
   readonly major: number;
@@ -14,17 +15,17 @@ export interface Version {
 
 export interface Capabilities {
   readonly supported: boolean;
-  /** Why not, '' where supported. */
+  /** Why it is not supported; '' if it is. */
   readonly reason: string;
   /**
-   * A server added at runtime never reuses a connection unless it says `pool-max-conn -1 pool-purge-delay 5s`, both:
-   * before 3.0 (8a31783b6 "fix dynamic servers initial settings"; measured on 2.6.12 and 2.8.0).
+   * A server added at runtime reuses connections only with `pool-max-conn -1 pool-purge-delay 5s`: before 3.0 (8a31783b6
+   * "fix dynamic servers initial settings").
    */
   readonly dynamicServerNeedsPoolKeywords: boolean;
   /**
-   * The release of its branch from which on `least-connections` is safe, '' where it is: before, a server added at
-   * runtime that goes into maintenance and comes back is queued twice, and HAProxy can hang (issue #3360: since
-   * 822ee90dc in 3.2.6 and 3.3.0, until 2a1599297 in 3.2.19, 3.3.10 and 3.4.0).
+   * The first release of its branch in which `least-connections` is safe; '' if this release is safe. In others a server
+   * added at runtime that returns from maintenance is queued twice, and HAProxy can hang (issue #3360: since 822ee90dc in
+   * 3.2.6 and 3.3.0, until 2a1599297 in 3.2.19, 3.3.10 and 3.4.0).
    */
   readonly leastConnectionsSafeFrom: string;
 }
@@ -32,7 +33,7 @@ export interface Capabilities {
 // `haproxy -v` begins with "HAProxy version " (before 2.4 "HA-Proxy version "), `show info` has a line "Version: ".
 const VERSION = /^(?:HA-?Proxy version |Version: )?((\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[^\s]{0,100})/m;
 
-/** Of the output of `haproxy -v`, of `show info`, or of the version alone. Errors: HAPROXY_VERSION, never retried. */
+/** In the output of `haproxy -v` or `show info`, or a version alone. Errors: HAPROXY_VERSION, never retried. */
 export function parseVersion(text: string): Version {
   const [, version, major, minor, patch] = VERSION.exec(text) ?? [];
   if (version === undefined) {
@@ -43,7 +44,21 @@ export function parseVersion(text: string): Version {
   return { major: Number(major), minor: Number(minor), patch: Number(patch ?? 0), text: version };
 }
 
-/** A version newer than all we know is taken for the newest we know. */
+/** Of the HAProxy program on this host. Errors: HAPROXY_MISSING if it cannot be run; HAPROXY_VERSION if it is too old. */
+export async function haproxyVersion(executable: string): Promise<Version> {
+  const result = await runCommand(executable, ['-v'], { timeout: VERSION_TIMEOUT_MS }).catch((cause) => {
+    const message = `Cannot run "${executable}": install HAProxy 2.6 or newer, or set "haproxy" to its path`;
+    throw new HeadgateError('HAPROXY_MISSING', message, { retry: 'later', cause });
+  });
+  const version = parseVersion(result.stdout);
+  const { supported, reason } = capabilitiesOf(version);
+  if (!supported) throw new HeadgateError('HAPROXY_VERSION', reason, { retry: 'never' });
+  return version;
+}
+
+const VERSION_TIMEOUT_MS = 10_000;
+
+/** A newer version than the newest known one has its capabilities. */
 export function capabilitiesOf(version: Version): Capabilities {
   const from = (major: number, minor: number): boolean =>
     version.major > major || (version.major === major && version.minor >= minor);

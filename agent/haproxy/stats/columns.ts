@@ -1,5 +1,5 @@
-// The columns of HAProxy's `show stat` that become metrics: counters, which only go up, and gauges.
-// A series keeps its numbers in this order, the counters first.
+// The numbers of HAProxy that the agent reads: columns of `show stat`, counters first, and counters of `show info`.
+// A series has its numbers in the order of the columns.
 
 export const counterColumns = [
   'stot',
@@ -28,8 +28,8 @@ export const counterColumns = [
 ] as const;
 
 const gaugeColumns = [
-  'type',
   'scur',
+  'rate',
   'slim',
   'qcur',
   'weight',
@@ -47,7 +47,10 @@ export const allColumns: readonly Column[] = [...counterColumns, ...gaugeColumns
 
 export const counterCount = counterColumns.length;
 
-/** Index of a column's number in a series. */
+/** The index of a column's number in a series. */
 export function positionOf(column: Column): number {
   return allColumns.indexOf(column);
 }
+
+/** Of a worker's process. */
+export const infoCounters = ['CumConns', 'CumReq', 'TotalBytesOut', 'DroppedLogs'] as const;

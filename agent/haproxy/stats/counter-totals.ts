@@ -1,43 +1,36 @@
-// Everything that HAProxy has counted, by series, over all of its workers. Takes in the rows of one worker after the
-// other; does not know where they come from.
+// Totals of everything that HAProxy has counted, over all of its workers: one series for each listener, pool and
+// member. Takes the rows of one worker after another.
 
 import { memoByIdentity } from '../../base/memo.ts';
 import { listenerSeries, memberSeries } from '../../dataplane/series-labels.ts';
-import type { Listener, LoadBalancer, Member } from '../../model/load-balancer.ts';
-import {
-  fallbackBackend,
-  isListener,
-  labelsOfListener,
-  listenerOfBackend,
-  ownerOfListener,
-} from '../../model/names.ts';
-import { counterCount, positionOf } from './columns.ts';
-import type { CountedSeries, Counts, WrittenCounts } from './counter-file.ts';
-import { infoCounters, type ProcessInfo } from './process-info.ts';
+import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
+import { isListener, labelsOfListener, listenerOfBackend, ownerOfListener } from '../../model/names.ts';
+import type { Info } from '../socket/readings.ts';
+import { counterCount, infoCounters } from './columns.ts';
+import type { Counts } from './counter-file.ts';
 import {
   addFallbackRow,
   addOldRow,
+  addRow,
+  fallbackKeyOf,
+  increase,
+  keyOf,
   newSeries,
-  type Reading,
   type Series,
   type SeriesKind,
-  takeRow,
+  type WorkerCounts,
 } from './series.ts';
 import type { StatRow } from './stat-rows.ts';
 
 export type SeriesByKind = Readonly<Record<SeriesKind, readonly Series[]>>;
 
-/** By the column `type`. */
-const KINDS: readonly SeriesKind[] = ['listener', 'pool', 'member'];
-const TYPE = positionOf('type');
-
 export class CounterTotals {
   readonly #series = new Map<string, Series>();
   #byKind: SeriesByKind = { listener: [], pool: [], member: [] };
-  /** By id: what each worker's process had counted when it was last read. */
-  readonly #workers = new Map<string, number[]>();
-  readonly #process = infoCounters.map(() => 0);
-  /** Counts of the agent before this one, until the first round has ended. */
+  /** By the worker's id. */
+  readonly #workers = new Map<string, WorkerCounts>();
+  #process: number[] = infoCounters.map(() => 0);
+  /** The previous agent's counts, until the first round. */
   #inherited: Counts | undefined;
   #round = 0;
   readonly #now: () => number;
@@ -47,7 +40,7 @@ export class CounterTotals {
     this.#now = now;
   }
 
-  /** Counts of the agent before this one, which the first round continues if it can. */
+  /** Counts of the previous agent, which the first round continues if it can. */
   inherit(counts: Counts | undefined): void {
     this.#inherited = counts;
   }
@@ -57,134 +50,124 @@ export class CounterTotals {
     return this.#process;
   }
 
-  /** The series of the last round that came to its end. */
+  /** The series of the last complete round. */
   get series(): SeriesByKind {
     return this.#byKind;
   }
 
-  /** Takes in the rows of the active worker. `end()`: it was read to its end, so that series without a row are gone. */
+  /** Takes the rows of the active worker. `end()`: all rows were read, and a series without a row is gone. */
   round(
-    info: ProcessInfo,
+    info: Info,
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
   ): { row(row: StatRow): void; end(): void } {
-    if (this.#round === 0 && !this.#continues(info)) this.#inherited = undefined;
-    this.#countProcess(info);
+    if (this.#inherited !== undefined) this.#continue(this.#inherited, info);
+    this.#inherited = undefined;
+    const worker = this.#countProcess(info);
     const round = ++this.#round;
-    let name = '';
-    let isOurs = false;
-    let listener: Listener | undefined;
     return {
       row: (row) => {
-        if (row.comma !== name.length || !row.key.startsWith(name)) {
-          name = row.key.slice(0, row.comma);
-          isOurs = isListener(name);
-          listener = isOurs ? listenerOf(name, loadBalancers) : undefined;
-        }
-        const kind = KINDS[row.values[TYPE] as number];
-        if (!isOurs || kind === undefined) {
-          const owner = this.#ownerOf(row);
-          if (owner?.round === round) addFallbackRow(owner, row, info.id);
+        const { proxy, name } = row;
+        if (!isListener(proxy)) {
+          const owner = this.#seriesOf(row);
+          if (owner?.round === round) addFallbackRow(owner, row, worker);
           return;
         }
-        const series = this.#series.get(row.key) ?? this.#add(row.key, kind);
+        const key = keyOf(proxy, name);
+        const series = this.#series.get(key) ?? this.#add(key);
+        const listener = listenerOf(proxy, loadBalancers);
         if (series.labels === '' || series.source !== listener) {
           series.source = listener;
-          series.labels = labelsOf(kind, name, row.key.slice(row.comma + 1), listener);
+          series.labels = labelsOf(series.kind, proxy, name, listener);
         }
         series.round = round;
-        takeRow(series, row, info.id, this.#now());
+        addRow(series, row, worker, this.#now());
       },
       end: () => {
-        this.#inherited = undefined;
         const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [] };
         for (const [key, series] of this.#series) {
           if (series.round === round) byKind[series.kind].push(series);
-          else this.#series.delete(key);
+          else this.#remove(key);
         }
         this.#byKind = byKind;
       },
     };
   }
 
-  /** Takes in the rows of a worker that was replaced: it only counts, for series that are still there. */
-  old(info: ProcessInfo): (row: StatRow) => void {
-    // Nothing has been shown yet that it could add to.
+  /** Takes the rows of a replaced worker, for series that still exist. */
+  old(info: Info): (row: StatRow) => void {
+    // Before the first round no total was shown.
     if (this.#round === 0) return () => undefined;
-    this.#countProcess(info);
+    const worker = this.#countProcess(info);
     return (row) => {
-      const own = this.#series.get(row.key);
-      const series = own ?? this.#ownerOf(row);
-      if (series !== undefined) addOldRow(series, row, info.id, own === undefined);
+      const series = this.#seriesOf(row);
+      if (series !== undefined) addOldRow(series, row, worker);
     };
   }
 
-  /** All workers but these have ended, or will not be read again. */
+  /** All other workers have ended, or will not be read again. */
   keepWorkers(pids: ReadonlySet<number>): void {
-    const gone = [...this.#workers.keys()].filter((id) => !pids.has(Number.parseInt(id, 10)));
-    if (gone.length === 0) return;
-    for (const id of gone) this.#workers.delete(id);
-    for (const series of this.#series.values())
-      series.readings = series.readings.filter(({ workerId }) => this.#workers.has(workerId));
+    for (const id of this.#workers.keys()) if (!pids.has(Number.parseInt(id, 10))) this.#workers.delete(id);
   }
 
-  /** For the file. `isClean`: nothing is shown to anyone after it. */
-  counts(isClean: boolean): WrittenCounts {
-    return { isClean, process: this.#process, workers: this.#workers, series: this.#counted() };
-  }
-
-  *#counted(): Generator<readonly [key: string, counted: CountedSeries], void, void> {
-    for (const [key, { values, readings }] of this.#series) {
-      const [own, fallback] = [false, true].map((isFallback) =>
-        readings.filter((reading) => reading.isFallback === isFallback),
-      );
-      yield [key, { totals: values.slice(0, counterCount), readings: byWorker(own) }];
-      // It has no totals of its own, but the next agent has to know what has been counted of it.
-      if (fallback?.[0] !== undefined)
-        yield [fallbackKeyOf(key), { totals: [], readings: byWorker(fallback) }];
-    }
+  /** The content of the file. `isClean`: no totals are shown after it. */
+  counts(isClean: boolean): Counts {
+    const totals = new Map(Array.from(this.#series, ([key, { values }]) => [key, values]));
+    return { isClean, process: this.#process, workers: this.#workers, totals };
   }
 
   /**
-   * Whether the counts of the agent before this one can be continued: the worker is one that they know, or nothing was
-   * shown since. Otherwise they may be less than what Prometheus has seen, and all counters begin at 0.
+   * The previous agent's counts can be continued if they include the worker, or if no totals were shown after them.
+   * Otherwise they may be less than those that Prometheus has seen, and all counters begin at 0.
    */
-  #continues({ id }: ProcessInfo): boolean {
-    const counts = this.#inherited;
-    if (counts === undefined || !(counts.isClean || counts.workers.has(id))) return false;
-    for (const [at, total] of counts.process.entries()) this.#process[at] = total;
-    for (const [worker, process] of counts.workers) this.#workers.set(worker, process);
-    return true;
-  }
-
-  #countProcess({ id, counters }: ProcessInfo): void {
-    const before = this.#workers.get(id) ?? [];
-    for (const [at, value] of counters.entries()) {
-      const counted = before[at] ?? 0;
-      (this.#process[at] as number) += value < counted ? value : value - counted;
+  #continue({ isClean, process, workers, totals }: Counts, { id }: Info): void {
+    if (!isClean && !workers.has(id)) return;
+    this.#process = [...process];
+    for (const [worker, counts] of workers) this.#workers.set(worker, counts);
+    for (const [key, own] of totals) {
+      const { values } = this.#add(key);
+      for (let at = 0; at < counterCount; at++) values[at] = own[at] ?? 0;
     }
-    this.#workers.set(id, [...counters]);
   }
 
-  #add(key: string, kind: SeriesKind): Series {
-    const series = newSeries(key, kind);
-    const own = this.#inherited?.series.get(key);
-    const fallback = this.#inherited?.series.get(fallbackKeyOf(key));
-    for (const [at, total] of own?.totals.entries() ?? []) series.values[at] = total;
-    series.readings = [...readingsOf(own, false), ...readingsOf(fallback, true)];
+  #countProcess({ id, number }: Info): WorkerCounts {
+    const worker = this.#workers.get(id) ?? { process: infoCounters.map(() => 0), rows: new Map() };
+    for (const [at, name] of infoCounters.entries()) {
+      const value = number(name) || 0;
+      (this.#process[at] as number) += increase(worker.process[at] as number, value);
+      worker.process[at] = value;
+    }
+    this.#workers.set(id, worker);
+    return worker;
+  }
+
+  #add(key: string): Series {
+    const series = newSeries(kindOf(key));
     this.#series.set(key, series);
     return series;
   }
 
-  /** Of a row of a fallback backend: the series of its pool, or of its member. */
-  #ownerOf({ key, comma }: StatRow): Series | undefined {
-    const backend = key.slice(0, comma);
-    const owner = listenerOfBackend(backend);
-    return owner === backend ? undefined : this.#series.get(`${owner}${key.slice(comma)}`);
+  #remove(key: string): void {
+    this.#series.delete(key);
+    for (const { rows } of this.#workers.values()) {
+      rows.delete(key);
+      rows.delete(fallbackKeyOf(key));
+    }
+  }
+
+  /** A row of a fallback backend belongs to the series of its pool or member. */
+  #seriesOf({ proxy, name }: StatRow): Series | undefined {
+    return this.#series.get(keyOf(listenerOfBackend(proxy), name));
   }
 }
 
+function kindOf(key: string): SeriesKind {
+  if (key.endsWith(',FRONTEND')) return 'listener';
+  return key.endsWith(',BACKEND') ? 'pool' : 'member';
+}
+
 function listenerOf(name: string, loadBalancers: ReadonlyMap<string, LoadBalancer>): Listener | undefined {
-  return loadBalancers.get(ownerOfListener(name))?.listeners.find((each) => each.name === name);
+  const owner = loadBalancers.get(ownerOfListener(name));
+  return owner && listenersByName(owner).get(name);
 }
 
 function labelsOf(kind: SeriesKind, name: string, server: string, listener: Listener | undefined): string {
@@ -194,20 +177,10 @@ function labelsOf(kind: SeriesKind, name: string, server: string, listener: List
   return memberSeries(labels, server, listener && membersByName(listener).get(server));
 }
 
-const membersByName = memoByIdentity(
-  ({ pool }: Listener): ReadonlyMap<string, Member> =>
-    new Map(pool.members.map((member) => [member.name, member])),
+const listenersByName = memoByIdentity(
+  ({ listeners }: LoadBalancer) => new Map(listeners.map((listener) => [listener.name, listener])),
 );
 
-function fallbackKeyOf(key: string): string {
-  const comma = key.indexOf(',');
-  return `${fallbackBackend(key.slice(0, comma))}${key.slice(comma)}`;
-}
-
-function byWorker(readings: readonly Reading[] = []): CountedSeries['readings'] {
-  return new Map(readings.map(({ workerId, counts }) => [workerId, counts]));
-}
-
-function readingsOf(counted: CountedSeries | undefined, isFallback: boolean): readonly Reading[] {
-  return Array.from(counted?.readings ?? [], ([workerId, counts]) => ({ workerId, isFallback, counts }));
-}
+const membersByName = memoByIdentity(
+  ({ pool }: Listener) => new Map(pool.members.map((member) => [member.name, member])),
+);

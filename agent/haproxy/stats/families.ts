@@ -1,13 +1,12 @@
-// The metrics of HAProxy: one table of names, types and meanings for its listeners, pools and members, one for its
-// process. docs/metrics.md has the same rows (a test compares). Pure.
+// The metrics of HAProxy: a table of names, types and meanings for listeners, pools and members, and one for the process.
+// docs/metrics.md has the same rows (a test compares). Pure.
 
 import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
-import { type Column, positionOf } from './columns.ts';
-import { infoCounters } from './process-info.ts';
+import { type Column, infoCounters, positionOf } from './columns.ts';
 import type { Series, SeriesKind } from './series.ts';
 import type { Sample } from './statistics.ts';
 
-/** NaN: this series has no such value. */
+/** NaN if the series has no such sample. */
 type Value = (series: Series) => number;
 
 interface Metric {
@@ -29,7 +28,7 @@ const checked = (column: Column, divisor = 1): Value => {
   const at = positionOf(column);
   return ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN);
 };
-/** HAProxy's averages over the last 1,024 sessions are in milliseconds, and 0 before the first session. */
+/** HAProxy's average over the last 1,024 sessions is in milliseconds, and 0 before the first session. */
 const average = (column: Column): Value => {
   const [at, sessions] = [positionOf(column), positionOf('stot')];
   return ({ values }) => ((values[sessions] as number) > 0 ? (values[at] as number) / 1_000 : Number.NaN);
@@ -46,63 +45,57 @@ const codes = (['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const).map(
   (code) => [`code="${code}"`, http(`hrsp_${code}`)] as const,
 );
 
-const counter = (name: string, help: string, value: Metric['value']): Metric => ({
-  name,
-  type: 'counter',
-  help,
-  value,
-});
-const gauge = (name: string, help: string, value: Metric['value']): Metric => ({
-  name,
-  type: 'gauge',
-  help,
-  value,
-});
+const counter = (name: string, help: string, value: Metric['value']): Metric => {
+  return { name, type: 'counter', help, value };
+};
+const gauge = (name: string, help: string, value: Metric['value']): Metric => {
+  return { name, type: 'gauge', help, value };
+};
 
-/** What listeners, pools and members have in common. */
+/** The metrics that listeners, pools and members have in common. */
 const common = (
   of: string,
   sessions = 'Sessions: connections, or requests in http mode',
 ): readonly Metric[] => [
-  gauge(`headgate_${of}_open_connections`, 'Connections now', raw('scur')),
+  gauge(`headgate_${of}_open_connections`, 'Open connections', raw('scur')),
   counter(`headgate_${of}_sessions_total`, sessions, raw('stot')),
   counter(`headgate_${of}_received_bytes_total`, 'Bytes from clients', raw('bin')),
   counter(`headgate_${of}_sent_bytes_total`, 'Bytes to clients', raw('bout')),
 ];
 
 const toMembers = (of: string): readonly Metric[] => [
-  counter(
-    `headgate_${of}_connection_errors_total`,
-    'Connections to a member that could not be made',
-    raw('econ'),
-  ),
-  counter(`headgate_${of}_response_errors_total`, 'Answers of a member that broke off', raw('eresp')),
-  counter(`headgate_${of}_retries_total`, 'Connections to a member that were tried again', raw('wretr')),
-  counter(`headgate_${of}_member_aborts_total`, 'Transfers that the member broke off', raw('srv_abrt')),
+  counter(`headgate_${of}_connection_errors_total`, 'Failed connection attempts to a member', raw('econ')),
+  counter(`headgate_${of}_response_errors_total`, 'Responses that a member broke off', raw('eresp')),
+  counter(`headgate_${of}_retries_total`, 'Retried connection attempts to a member', raw('wretr')),
+  counter(`headgate_${of}_member_aborts_total`, 'Transfers aborted by the member', raw('srv_abrt')),
   gauge(
     `headgate_${of}_queue_time_average_seconds`,
-    'Time in the queue, of the last 1,024 sessions',
+    'Average time in the queue over the last 1,024 sessions',
     average('qtime'),
   ),
   gauge(
     `headgate_${of}_connect_time_average_seconds`,
-    'Time to connect to the member, of the last 1,024 sessions',
+    'Average time to connect to the member over the last 1,024 sessions',
     average('ctime'),
   ),
   gauge(
     `headgate_${of}_response_time_average_seconds`,
-    'Time until the answer begins, of the last 1,024 sessions; only in http mode',
+    'Average time to the first byte of the response over the last 1,024 sessions; http mode only',
     averageInHttp('rtime'),
   ),
-  gauge(`headgate_${of}_session_time_average_seconds`, 'Length of the last 1,024 sessions', average('ttime')),
-  counter(`headgate_${of}_http_responses_total`, 'Answers in http mode', codes),
+  gauge(
+    `headgate_${of}_session_time_average_seconds`,
+    'Average duration of the last 1,024 sessions',
+    average('ttime'),
+  ),
+  counter(`headgate_${of}_http_responses_total`, 'HTTP responses; http mode only', codes),
 ];
-/** HAProxy's own word for a pool without members is UP. */
+/** HAProxy's status of a pool without members is UP. */
 const anyActive = (): Value => {
   const active = positionOf('act');
   return ({ values }) => Number((values[active] as number) > 0);
 };
-/** Only a member with a limit has a queue. */
+/** Only a member with a connection limit has a queue. */
 const queue = (): Value => {
   const [limit, waiting] = [positionOf('slim'), positionOf('qcur')];
   return ({ values }) => (Number.isNaN(values[limit]) ? Number.NaN : (values[waiting] as number));
@@ -110,43 +103,51 @@ const queue = (): Value => {
 
 const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
   listener: [
-    gauge('headgate_listener_up', 'Whether it takes connections', ({ status }) => Number(status === 'OPEN')),
-    gauge('headgate_listener_connection_limit', 'How many connections it takes', raw('slim')),
-    ...common('listener', 'Connections that were let in'),
-    counter('headgate_listener_connections_total', 'Connections', raw('conn_tot')),
+    gauge('headgate_listener_up', 'Whether the listener accepts connections', ({ status }) =>
+      Number(status === 'OPEN'),
+    ),
+    gauge('headgate_listener_connection_limit', 'Connection limit', raw('slim')),
+    ...common('listener', 'Connections that were allowed'),
+    counter(
+      'headgate_listener_connections_total',
+      'Connections, also those that were denied',
+      raw('conn_tot'),
+    ),
     counter(
       'headgate_listener_denied_connections_total',
-      'Connections that source ranges or the rate limit refused',
+      'Connections that source ranges or the rate limit denied',
       sum('dcon', 'dses'),
     ),
-    counter('headgate_listener_request_errors_total', 'Requests that could not be read', raw('ereq')),
-    counter('headgate_listener_http_requests_total', 'Requests in http mode', http('req_tot')),
-    counter('headgate_listener_http_responses_total', 'Answers in http mode', codes),
+    counter('headgate_listener_request_errors_total', 'Invalid requests', raw('ereq')),
+    counter('headgate_listener_http_requests_total', 'HTTP requests; http mode only', http('req_tot')),
+    counter('headgate_listener_http_responses_total', 'HTTP responses; http mode only', codes),
   ],
   pool: [
-    gauge('headgate_pool_up', 'Whether a member takes connections', anyActive()),
-    gauge('headgate_pool_active_members', 'Members that take connections', raw('act')),
+    gauge('headgate_pool_up', 'Whether a member accepts connections', anyActive()),
+    gauge('headgate_pool_active_members', 'Members that accept connections', raw('act')),
     ...common('pool'),
-    gauge('headgate_pool_queue', 'Connections that wait for a member', raw('qcur')),
+    gauge('headgate_pool_queue', 'Connections in the queue', raw('qcur')),
     ...toMembers('pool'),
-    counter('headgate_pool_redispatches_total', 'Connections that went to another member', raw('wredis')),
-    counter('headgate_pool_client_aborts_total', 'Transfers that the client broke off', raw('cli_abrt')),
-    counter('headgate_pool_downs_total', 'How often it had no member left', raw('chkdown')),
-    counter('headgate_pool_downtime_seconds_total', 'Time without a member', raw('downtime')),
+    counter('headgate_pool_redispatches_total', 'Connections moved to another member', raw('wredis')),
+    counter('headgate_pool_client_aborts_total', 'Transfers aborted by the client', raw('cli_abrt')),
+    counter('headgate_pool_downs_total', 'Times that the pool lost its last member', raw('chkdown')),
+    counter('headgate_pool_downtime_seconds_total', 'Time without an active member', raw('downtime')),
   ],
   member: [
-    gauge('headgate_member_up', 'Whether it takes new connections', ({ status }) => Number(isUp(status))),
-    gauge('headgate_member_draining', 'It only keeps the connections it has', ({ status }) =>
+    gauge('headgate_member_up', 'Whether the member accepts new connections', ({ status }) =>
+      Number(isUp(status)),
+    ),
+    gauge('headgate_member_draining', 'Always 1; only draining members have a sample', ({ status }) =>
       status.startsWith('DRAIN') ? 1 : Number.NaN,
     ),
-    gauge('headgate_member_weight', 'Its weight', raw('weight')),
+    gauge('headgate_member_weight', 'Weight', raw('weight')),
     ...common('member'),
-    gauge('headgate_member_queue', 'Connections that wait for it', queue()),
+    gauge('headgate_member_queue', 'Connections in the queue', queue()),
     ...toMembers('member'),
     gauge(
       'headgate_member_check_passed',
-      'Whether its last health check was passed',
-      // Before the first one, which each worker begins with, there is nothing to say.
+      'Whether the last health check passed',
+      // No sample before the worker's first check.
       ({ hasCheck, checkStatus }) =>
         hasCheck && !/^(\* )?(INI|UNK)$/.test(checkStatus)
           ? Number(/^\*? ?L\dOKC?$/.test(checkStatus))
@@ -154,12 +155,20 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
     ),
     gauge(
       'headgate_member_check_duration_seconds',
-      'Of its last health check',
+      'Duration of the last health check',
       checked('check_duration', 1_000),
     ),
-    counter('headgate_member_check_failures_total', 'Health checks that failed', checked('chkfail')),
-    counter('headgate_member_downs_total', 'How often checks took it out of service', checked('chkdown')),
-    counter('headgate_member_downtime_seconds_total', 'Time out of service', checked('downtime')),
+    counter('headgate_member_check_failures_total', 'Failed health checks', checked('chkfail')),
+    counter(
+      'headgate_member_downs_total',
+      'Times that health checks took the member out of service',
+      checked('chkdown'),
+    ),
+    counter(
+      'headgate_member_downtime_seconds_total',
+      'Time out of service by health checks',
+      checked('downtime'),
+    ),
   ],
 };
 
@@ -168,13 +177,10 @@ function isUp(status: string): boolean {
   return status.startsWith('UP') || status === 'no check';
 }
 
-/** Every metric of HAProxy; without a sample only that there is none. */
+/** Every metric of HAProxy; without a sample only headgate_haproxy_statistics_up. */
 export function haproxyFamilies(sample: Sample | undefined): readonly MetricFamily[] {
-  const read = one(
-    'headgate_haproxy_statistics_up',
-    'Whether the statistics of HAProxy could be read',
-    Number(sample !== undefined),
-  );
+  const up = 'Whether the agent could read the statistics of HAProxy';
+  const read = one('headgate_haproxy_statistics_up', up, Number(sample !== undefined));
   if (sample === undefined) return [read];
   const families = [read, ...processFamilies(sample)];
   for (const kind of ['listener', 'pool', 'member'] as const) {
@@ -194,62 +200,51 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
 const MIB = 1024 * 1024;
 
 function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): readonly MetricFamily[] {
-  const total = (name: (typeof infoCounters)[number]): number => process[infoCounters.indexOf(name)] ?? 0;
+  const total = (name: string, help: string, field: (typeof infoCounters)[number]): MetricFamily =>
+    one(name, help, process[infoCounters.indexOf(field)] ?? 0, { type: 'counter' });
   const bytes = (name: string): number => {
-    const exact = info.gauge(`${name}_bytes`);
-    return Number.isNaN(exact) ? info.gauge(`${name}_MB`) * MIB : exact;
+    const exact = info.number(`${name}_bytes`);
+    return Number.isNaN(exact) ? info.number(`${name}_MB`) * MIB : exact;
   };
+  const version = `version="${info.version.text.replaceAll(/[\\"]/g, '')}"`;
+  const duration = 'Duration of the last round that read the statistics';
+  const ageHelp = 'Age of the metrics of listeners, pools and members';
+  const sent = 'Bytes sent to clients and members';
   return [
-    {
-      name: 'headgate_haproxy_info',
-      type: 'gauge',
-      help: 'Always 1; the version is a label',
-      parts: [
-        { labels: `version="${info.version.replaceAll(/[\\"]/g, '')}"`, rows: NOTHING, value: () => 1 },
-      ],
-    },
-    one('headgate_haproxy_statistics_duration_seconds', 'Time to read the statistics', seconds),
-    {
-      name: 'headgate_haproxy_statistics_age_seconds',
-      type: 'gauge',
-      help: 'How old the numbers of listeners, pools and members are',
-      parts: [{ labels: '', rows: NOTHING, value: age }],
-      isLive: true,
-    },
-    one('headgate_haproxy_worker_start_time_seconds', 'When the worker started', info.startTime),
-    one('headgate_haproxy_old_workers', 'Replaced workers whose last connections are followed', oldWorkers),
-    one('headgate_haproxy_threads', 'Threads', info.gauge('Nbthread')),
+    one('headgate_haproxy_info', 'Always 1; the version is a label', 1, { labels: version }),
+    one('headgate_haproxy_statistics_duration_seconds', duration, seconds),
+    one('headgate_haproxy_statistics_age_seconds', ageHelp, age, { isLive: true }),
     one(
-      'headgate_haproxy_idle_ratio',
-      'Share of time without work, from 0 to 1',
-      info.gauge('Idle_pct') / 100,
+      'headgate_haproxy_worker_start_time_seconds',
+      'Start time of the worker',
+      info.number('Start_time_sec'),
     ),
-    one('headgate_haproxy_open_connections', 'Connections of clients now', info.gauge('CurrConns')),
-    one('headgate_haproxy_connection_limit', 'How many connections it takes', info.gauge('Maxconn')),
-    one('headgate_haproxy_tasks', 'Tasks', info.gauge('Tasks')),
-    one('headgate_haproxy_run_queue', 'Tasks that wait for a thread', info.gauge('Run_queue')),
-    one('headgate_haproxy_fds_limit', 'How many file descriptors it may have', info.gauge('Ulimit-n')),
-    one('headgate_haproxy_pool_allocated_bytes', "Memory in HAProxy's pools", bytes('PoolAlloc')),
-    one('headgate_haproxy_pool_used_bytes', 'The part of it in use', bytes('PoolUsed')),
-    one('headgate_haproxy_connections_total', 'Connections', total('CumConns'), 'counter'),
-    one('headgate_haproxy_requests_total', 'Requests and TCP sessions', total('CumReq'), 'counter'),
-    one(
-      'headgate_haproxy_sent_bytes_total',
-      'Bytes sent to clients and members',
-      total('TotalBytesOut'),
-      'counter',
-    ),
-    one(
-      'headgate_haproxy_dropped_logs_total',
-      'Log messages that were lost',
-      total('DroppedLogs'),
-      'counter',
-    ),
+    one('headgate_haproxy_old_workers', 'Replaced workers that still have connections', oldWorkers),
+    one('headgate_haproxy_threads', 'Threads', info.number('Nbthread')),
+    one('headgate_haproxy_idle_ratio', 'Idle share of time, from 0 to 1', info.number('Idle_pct') / 100),
+    one('headgate_haproxy_open_connections', 'Open connections of clients', info.number('CurrConns')),
+    one('headgate_haproxy_connection_limit', 'Connection limit', info.number('Maxconn')),
+    one('headgate_haproxy_tasks', 'Tasks', info.number('Tasks')),
+    one('headgate_haproxy_run_queue', 'Tasks that wait for a thread', info.number('Run_queue')),
+    one('headgate_haproxy_fds_limit', 'Limit of file descriptors', info.number('Ulimit-n')),
+    one('headgate_haproxy_pool_allocated_bytes', "Memory allocated by HAProxy's pools", bytes('PoolAlloc')),
+    one('headgate_haproxy_pool_used_bytes', "Memory in use in HAProxy's pools", bytes('PoolUsed')),
+    total('headgate_haproxy_connections_total', 'Connections', 'CumConns'),
+    total('headgate_haproxy_requests_total', 'Requests and TCP sessions', 'CumReq'),
+    total('headgate_haproxy_sent_bytes_total', sent, 'TotalBytesOut'),
+    total('headgate_haproxy_dropped_logs_total', 'Lost log messages', 'DroppedLogs'),
   ];
 }
 
-const NOTHING = [{ labels: '' }];
+const NO_LABELS = [{ labels: '' }];
 
-function one(name: string, help: string, value: number, type: MetricFamily['type'] = 'gauge'): MetricFamily {
-  return { name, type, help, parts: [{ labels: '', rows: NOTHING, value: () => value }] };
+/** A family with one sample. */
+function one(
+  name: string,
+  help: string,
+  value: number | (() => number),
+  { type = 'gauge', labels = '', isLive = false }: Partial<MetricFamily & MetricPart> = {},
+): MetricFamily {
+  const read = typeof value === 'number' ? () => value : value;
+  return { name, type, help, parts: [{ labels, rows: NO_LABELS, value: read }], isLive };
 }

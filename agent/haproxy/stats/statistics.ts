@@ -1,56 +1,55 @@
-// Reads HAProxy's statistics, a round at a time: the active worker, and each worker that was replaced until its last
-// connection has ended, so that nothing it counts is lost. Reads nothing before the first round is asked for.
-// Owns the connections to the replaced workers.
+// Reads HAProxy's statistics, one round at a time: the active worker, and each replaced worker until its last connection
+// has ended, so that its counts are not lost. Reads nothing before the first round. Owns the connections to the replaced
+// workers.
 
 import { BackgroundWrite } from '../../base/background-write.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { MetricsDetail } from '../../base/metric-family.ts';
+import { Rounds } from '../../base/rounds.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Lane } from '../socket/pipeline.ts';
+import { type Info, parseInfo } from '../socket/readings.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { CounterTotals, type SeriesByKind } from './counter-totals.ts';
-import { type ProcessInfo, readProcessInfo } from './process-info.ts';
 import type { StatRow } from './stat-rows.ts';
 import { readWorker } from './worker-reader.ts';
 
-/** What a round has read. The numbers of the series change with the next round. */
+/** The result of a round. The numbers of the series change with the next round. */
 export interface Sample {
-  readonly info: ProcessInfo;
+  readonly info: Info;
   /** In the order of `infoCounters`. */
   readonly process: readonly number[];
   readonly series: SeriesByKind;
   readonly oldWorkers: number;
-  /** How long the round took. */
+  /** The duration of the round. */
   readonly seconds: number;
   /** Seconds since the round began. */
   readonly age: () => number;
 }
 
 export interface StatisticsOptions {
-  /** Where the totals are kept. */
+  /** The path of the totals on disk. */
   readonly file: string;
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  /** The connection to the worker that takes connections now; undefined while there is none. */
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** The connection to the active worker; undefined if there is none. */
   readonly active: () => Runtime | undefined;
   readonly detail: () => MetricsDetail;
   readonly log: Log;
   readonly clock?: Clock;
 }
 
-/** As readWorker() has them. */
+/** `kinds` of readWorker(). */
 const KINDS: Readonly<Record<MetricsDetail, number>> = { listener: 1, pool: 3, member: 7 };
-/** The rest after a portion, in times of how long it took: so a round uses at most a tenth of one HAProxy thread. */
+/** The rest after a portion is this many times its duration, so a round uses at most a tenth of one HAProxy thread. */
 const REST_FACTOR = 10;
-/** While a worker is being replaced there may be none for a moment: so often one is looked for. */
-const TRIES = 10;
+/** While a worker is replaced, there may be no active worker for a moment. */
+const MAX_ATTEMPTS = 10;
 const RETRY_DELAY_MS = 100;
-/** From the replacement of a worker to the first look at its connections: clients that waited for the new one come first. */
-const SETTLE_DELAY_MS = 1_000;
-const OLD_WORKER_INTERVAL_MS = 1_000;
+const OLD_WORKERS_INTERVAL_MS = 1_000;
 const WRITE_DELAY_MS = 60_000;
 
 export class Statistics {
@@ -59,14 +58,15 @@ export class Statistics {
   readonly #totals: CounterTotals;
   readonly #file: BackgroundWrite;
   readonly #fault = new Fault();
-  /** By pid: workers that were replaced. */
+  /** Replaced workers by pid. */
   readonly #old = new Map<number, Runtime>();
+  readonly #oldRounds: Rounds;
   #reading: Promise<Sample | undefined> | undefined;
-  /** A scrape, or the end of the agent, waits for the round under way. */
+  /** A scrape, or close(), waits for the round under way. */
   #isAwaited = false;
-  /** A round was asked for, by this agent or the one before it. */
+  /** This agent or the previous one has made a round. */
   #isActive = false;
-  /** Id of the worker of the last round. */
+  /** The id of the last round's worker. */
   #lastWorker = '';
   #isClosed = false;
 
@@ -82,9 +82,15 @@ export class Statistics {
       onFault: (error) => log.warn('Cannot write the counters of HAProxy', { path: file, error }),
       clock,
     });
+    this.#oldRounds = new Rounds({
+      intervalMs: () => OLD_WORKERS_INTERVAL_MS,
+      work: () => this.#followOld(),
+      onFailed: (error) => log.error('Cannot follow old HAProxy workers', { error: messageOf(error) }),
+      clock,
+    });
   }
 
-  /** Takes over what the agent before this one had counted. */
+  /** Reads the previous agent's totals. */
   async start(): Promise<void> {
     const counts = await readCounts(this.#options.file);
     this.#totals.inherit(counts);
@@ -92,8 +98,8 @@ export class Statistics {
   }
 
   /**
-   * One round, or the one that is under way; undefined if no worker can be read. `isAwaited`: it reads as fast as
-   * HAProxy answers, without rests.
+   * A new round, or the round under way; undefined if no worker can be read. `isAwaited`: it reads as fast as HAProxy
+   * answers, without rests.
    */
   async read({ isAwaited }: { readonly isAwaited: boolean }): Promise<Sample | undefined> {
     if (this.#isClosed) return undefined;
@@ -101,21 +107,22 @@ export class Statistics {
     return this.#round(isAwaited);
   }
 
-  /** Follows a worker that was replaced until it has no connection left, and closes the connection to it. */
+  /** Takes over the connection to a replaced worker, and closes it when the worker has no other connection left. */
   retire(runtime: Runtime): void {
     const { pid } = runtime.worker;
     if (this.#isClosed || this.#old.has(pid)) {
       runtime.close();
       return;
     }
+    if (this.#old.size === 0) this.#oldRounds.start();
     this.#old.set(pid, runtime);
-    void this.#follow(runtime);
   }
 
-  /** Reads a last time and writes everything to the file. */
+  /** Reads a last time, and writes the totals to the file. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#oldRounds.close();
     if (this.#isActive) await this.#round(true);
     for (const runtime of this.#old.values()) runtime.close();
     if (this.#lastWorker !== '') this.#file.soon();
@@ -137,8 +144,8 @@ export class Statistics {
     const [info] = await Promise.all([this.#readActive(), ...others]);
     if (info === undefined) return undefined;
     this.#totals.keepWorkers(new Set([info.pid, ...this.#old.keys()]));
-    // After a kill the next agent reads the active worker again, but only if the file knows it, and no other worker.
-    // What it could not read again is in the file before it is shown.
+    // If this agent is killed, the next agent can only read the active worker again, and only if the file has its id.
+    // All other counts must be in the file before they are shown.
     if (info.id === this.#lastWorker && others.length === 0) this.#file.soon();
     else await this.#file.now();
     this.#lastWorker = info.id;
@@ -152,21 +159,21 @@ export class Statistics {
     };
   }
 
-  /** If the worker is replaced during the round, the round begins again with the new one. */
-  async #readActive(): Promise<ProcessInfo | undefined> {
-    const { active, wanted, log } = this.#options;
-    for (let tries = 1; ; tries++) {
+  /** If the worker is replaced during the round, the round begins again with the new worker. */
+  async #readActive(): Promise<Info | undefined> {
+    const { active, desired, log } = this.#options;
+    for (let attempt = 1; ; attempt++) {
       const runtime = active();
       try {
         if (runtime === undefined) throw new HeadgateError('RUNTIME_CONNECT', 'No HAProxy worker answers');
-        const info = readProcessInfo(await runtime.ask('show info', { lane: 'bulk' }));
-        const { row, end } = this.#totals.round(info, wanted);
+        const info = parseInfo(await runtime.ask('show info', { lane: 'bulk' }));
+        const { row, end } = this.#totals.round(info, desired);
         await this.#readRows(runtime, 'bulk', row);
         end();
         this.#fault.clear();
         return info;
       } catch (error) {
-        if (tries < TRIES && !this.#isClosed) {
+        if (attempt < MAX_ATTEMPTS && !this.#isClosed) {
           await this.#wait(RETRY_DELAY_MS);
           if (runtime === undefined || runtime !== active()) continue;
         }
@@ -177,9 +184,9 @@ export class Statistics {
     }
   }
 
-  /** On the connection that it has: an old worker accepts no other. */
+  /** On the existing connection: an old worker accepts no other. */
   async #readOld(runtime: Runtime): Promise<void> {
-    const info = readProcessInfo(await runtime.ask('show info'));
+    const info = parseInfo(await runtime.ask('show info'));
     await this.#readRows(runtime, 'urgent', this.#totals.old(info));
   }
 
@@ -196,26 +203,24 @@ export class Statistics {
     });
   }
 
-  async #follow(runtime: Runtime): Promise<void> {
-    const { pid } = runtime.worker;
-    await this.#wait(SETTLE_DELAY_MS);
-    try {
-      while (this.#isActive && !this.#isClosed) {
-        const info = readProcessInfo(await runtime.ask('show info'));
-        if (info.stopping && info.gauge('CurrConns') === 0) {
-          // A round may still read it as the active worker, on another connection, whose answers could be older.
+  async #followOld(): Promise<void> {
+    for (const [pid, runtime] of this.#old) {
+      try {
+        if (this.#isActive) {
+          const info = parseInfo(await runtime.ask('show info'));
+          if (!info.stopping || info.number('CurrConns') > 0) continue;
+          // A round may still read it as the active worker, on another connection, and with older answers.
           await this.#reading;
           await this.#readOld(runtime);
           await this.#file.now();
-          break;
         }
-        await this.#wait(OLD_WORKER_INTERVAL_MS);
+      } catch (error) {
+        this.#options.log.debug('An old HAProxy worker has ended', { worker: pid, error: messageOf(error) });
       }
-    } catch (error) {
-      this.#options.log.debug('An old HAProxy worker has ended', { worker: pid, error: messageOf(error) });
+      runtime.close();
+      this.#old.delete(pid);
     }
-    runtime.close();
-    this.#old.delete(pid);
+    if (this.#old.size === 0) this.#oldRounds.close();
   }
 
   #wait(milliseconds: number): Promise<void> {

@@ -9,19 +9,19 @@ import type { AclIds } from '../config/acl-ids.ts';
 import { GRACE_MS } from '../config/grace.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import type { HaproxySettings } from '../options.ts';
+import type { HaproxySettings } from '../settings.ts';
 import type { Command } from '../socket/commands.ts';
 import type { Statistics } from '../stats/statistics.ts';
 import type { BootedWorker } from '../worker.ts';
 import { OldWorkers } from './old-workers.ts';
 import { Reaper } from './reaper.ts';
 import type { Supervisor } from './supervisor.ts';
-import { handOnTables } from './table-sync.ts';
+import { keepAwakeForTables } from './table-sync.ts';
 
 export interface ActiveWorkerOptions {
   readonly masterSocket: string;
   readonly settings: () => Pick<HaproxySettings, 'haproxySupervisor' | 'drainTimeout' | 'hardStopAfter'>;
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly supervisor: Supervisor;
   readonly persister: Persister;
   readonly quarantine: Quarantine;
@@ -30,16 +30,16 @@ export interface ActiveWorkerOptions {
   readonly isReloading: () => boolean;
   readonly requestReload: (cause: 'adopted' | 'settings') => void;
   readonly replan: (keys: Iterable<string>) => void;
-  /** As of HaproxyOptions. */
+  /** See HaproxyOptions. */
   readonly onKnown: () => void;
   readonly log: Log;
 }
 
-/** A worker that ends during a reload is expected to be replaced within this time. */
+/** A worker that ends during a reload is replaced within this time. */
 const REPLACEMENT_DELAY_MS = 500;
-/** The absence of a worker is reported after this time; one that is back before was hardly away. */
+/** A shorter absence of the worker is not reported. */
 const ABSENCE_MS = 1_000;
-/** For a worker that booted from a file that is not the agent's. */
+/** For a worker that booted from an unknown file. */
 const UNKNOWN_CONNECT_TIMEOUT_MS = 1_000;
 
 export class ActiveWorker {
@@ -47,15 +47,15 @@ export class ActiveWorker {
   readonly #oldWorkers: OldWorkers;
   #worker: BootedWorker | undefined;
   #reaper: Reaper | undefined;
-  /** The worker that was replaced last, and until when it may take connections as well. */
+  /** The replaced worker, and until when it may still take connections. */
   #draining: { readonly worker: BootedWorker; readonly until: number } | undefined;
-  /** Keys whose commands a worker that is being replaced has refused: planned again after the reload. */
+  /** Keys with commands that were refused during a reload: planned again after it. */
   readonly #afterReload = new Set<string>();
-  /** Keys that were planned while a reload is under way: what its worker lacks is among them. */
-  readonly #changedMeanwhile = new Set<string>();
-  /** Set while an answer of the worker is waited for. */
+  /** Keys that were planned during a reload: the new worker lacks some of their changes. */
+  readonly #changedDuringReload = new Set<string>();
+  /** Set while unlessReplaced() waits. */
   #onReplaced: (() => void) | undefined;
-  /** The global part has changed while a worker that had booted, or was booting, was not yet taken. */
+  /** The global section changed while there was no active worker, so that the next one may lack the change. */
   #isGlobalLate = false;
   #isObtaining = false;
   #isAway = false;
@@ -69,41 +69,42 @@ export class ActiveWorker {
       masterSocket,
       drainTimeout: () => settings().drainTimeout,
       hardStopAfter: () => settings().hardStopAfter,
-      onEnded: (sessions) => log.info('Ended connections of old workers to removed members', { sessions }),
-      onError: (error) => log.debug('Cannot look after old workers now', { error }),
+      onEnded: (sessions) =>
+        log.info('Ended connections of draining workers to removed members', { sessions }),
+      onError: (error) => log.debug('Cannot check draining workers now', { error }),
     });
   }
 
-  /** undefined while there is none. */
+  /** undefined while there is no active worker. */
   get worker(): BootedWorker | undefined {
     return this.#worker;
   }
 
-  /** The worker that was replaced, while it may still take connections: it gets the same changes. */
+  /** The replaced worker while it may still take connections; it gets the same changes. */
   get draining(): BootedWorker | undefined {
     if (this.#draining !== undefined && performance.now() > this.#draining.until) this.#draining = undefined;
     return this.#draining?.worker;
   }
 
-  /** One has been looked for in vain for a second. */
+  /** There has been no worker for a second. */
   get isAway(): boolean {
     return this.#isAway;
   }
 
-  /** Members that are out of use, and still to be deleted from it. */
+  /** Removed members that are still to be deleted from the worker. */
   get serversToDelete(): number {
     return this.#reaper?.waiting ?? 0;
   }
 
-  /** Returns once there is a worker, or the first attempt to get one has failed. One at a time. */
+  /** Returns when there is a worker, or when the first attempt to get one has failed. */
   obtain(): Promise<void> {
     if (this.#isObtaining) return Promise.resolve();
     this.#isObtaining = true;
-    setTimeout(() => this.#miss(), ABSENCE_MS).unref();
+    setTimeout(() => this.#reportAbsence(), ABSENCE_MS).unref();
     const { supervisor, persister, settings } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAttempt = async (): Promise<void> => {
-      // Someone else starts HAProxy: it shall find a file to start from.
+      // Another process starts HAProxy, and needs a file to start from.
       if (settings().haproxySupervisor === 'external') await persister.now();
       resolve();
     };
@@ -117,7 +118,7 @@ export class ActiveWorker {
     return promise;
   }
 
-  /** From now on this worker is the one that counts. */
+  /** Makes this worker the active one. */
   take(next: BootedWorker): void {
     const { persister, requestReload, onKnown } = this.#options;
     const old = this.#worker;
@@ -143,7 +144,7 @@ export class ActiveWorker {
     if (next.structure !== '' && (old?.structure ?? '') === '') onKnown();
   }
 
-  /** This worker is gone, or serves no more: another is looked for, unless a reload is about to bring it. */
+  /** This worker has ended or no longer takes connections: gets another, unless a reload is about to bring it. */
   lose(worker: BootedWorker, why: string): void {
     if (worker !== this.#worker || this.#closed) return;
     const { statistics, supervisor, isReloading, log } = this.#options;
@@ -155,29 +156,29 @@ export class ActiveWorker {
       supervisor.lose(why);
       void this.obtain();
     };
-    // A worker without connections ends as soon as its successor is there: the reload is about to bring that one.
+    // A worker without connections ends when its replacement is there: the reload is about to bring it.
     if (isReloading()) setTimeout(obtain, REPLACEMENT_DELAY_MS);
     else obtain();
   }
 
-  /** Something stands in the global part that the worker may not have. */
+  /** The global section has changed. */
   globalChanged(): void {
     if (this.#worker === undefined) this.#isGlobalLate = true;
     else this.#options.requestReload('settings');
   }
 
-  /** Takes note of what `worker` has acknowledged: members that are out of use are ended in it and in older ones. */
+  /** `worker` acknowledged these commands: servers that they removed are drained in it and in older workers. */
   acknowledged(worker: BootedWorker, commands: readonly Command[]): void {
     if (worker === this.#worker) this.#reaper?.watch(commands);
     this.#oldWorkers.watch(commands);
   }
 
-  /** A reload is under way, and these are planned. */
-  changedMeanwhile(keys: Iterable<string>): void {
-    for (const key of keys) this.#changedMeanwhile.add(key);
+  /** These were planned during a reload. */
+  changedDuringReload(keys: Iterable<string>): void {
+    for (const key of keys) this.#changedDuringReload.add(key);
   }
 
-  /** What `answer` gives, or undefined if the worker is replaced before; for one answer at a time. */
+  /** The result of `answer`, or undefined if the worker is replaced first. For one answer at a time. */
   async unlessReplaced<T>(answer: Promise<T>): Promise<T | undefined> {
     const { promise: replaced, resolve } = Promise.withResolvers<undefined>();
     this.#onReplaced = () => resolve(undefined);
@@ -188,16 +189,16 @@ export class ActiveWorker {
     }
   }
 
-  /** These are planned again once the reload that is under way has come to an end. */
+  /** Plans these again after the reload. */
   planAfterReload(keys: Iterable<string>): void {
     for (const key of keys) this.#afterReload.add(key);
   }
 
-  /** A reload has come to an end, whatever has become of it. */
+  /** A reload has ended, successful or not. */
   reloadEnded(): void {
     this.#options.replan([...this.#afterReload]);
     this.#afterReload.clear();
-    this.#changedMeanwhile.clear();
+    this.#changedDuringReload.clear();
     if (this.#worker === undefined) void this.obtain();
   }
 
@@ -208,17 +209,17 @@ export class ActiveWorker {
   }
 
   #drain(old: BootedWorker): void {
-    // It was told to stop some milliseconds ago, and its timer may be late.
+    // The grace period began some milliseconds ago, but HAProxy's timer may be late.
     this.#draining = { worker: old, until: performance.now() + GRACE_MS };
-    void handOnTables(old);
+    void keepAwakeForTables(old);
     this.#options.statistics.retire(old.runtime);
   }
 
-  /** Nothing can be planned without a worker, but all is told of anew: what was served no longer counts as served. */
-  #miss(): void {
+  /** Nothing can be planned without a worker, but the observers must learn that nothing is served. */
+  #reportAbsence(): void {
     if (this.#worker !== undefined || this.#closed || this.#isAway) return;
     this.#isAway = true;
-    if (this.#hasServed) this.#options.replan(this.#options.wanted.keys());
+    if (this.#hasServed) this.#options.replan(this.#options.desired.keys());
   }
 
   #reaperOf(worker: BootedWorker): Reaper {
@@ -231,9 +232,9 @@ export class ActiveWorker {
     });
   }
 
-  /** What changed during the reload has waited for this moment, and is told before all others are looked at. */
+  /** Changes during the reload first: they have waited for the new worker. */
   #replanSoon(next: BootedWorker, old: BootedWorker): void {
-    this.#options.replan([...this.#changedMeanwhile]);
+    this.#options.replan([...this.#changedDuringReload]);
     setImmediate(() => {
       if (this.#closed) return;
       this.#replan(next, old);
@@ -242,35 +243,35 @@ export class ActiveWorker {
   }
 
   #replan(next: BootedWorker, old: BootedWorker | undefined): void {
-    const { wanted, quarantine, replan } = this.#options;
-    // What an adopted worker runs may differ everywhere from the file it booted from; one that we booted differs only
-    // in what has changed since.
+    const { desired, quarantine, replan } = this.#options;
+    // An adopted worker may differ anywhere from the file that it booted from; a worker that the agent booted differs
+    // only in what has changed since.
     const isBehind = (each: LoadBalancer): boolean =>
       next.booted.get(each.key) !== quarantine.effective(each);
-    // Nothing is left to do for these, but perhaps to be told: what was out of service is served now.
+    // These need no commands, but their observers must learn that they are served now.
     const isNew = ({ key }: LoadBalancer): boolean => next.booted.get(key) !== old?.booted.get(key);
-    if (old === undefined) replan(wanted.keys());
-    else replan([...wanted.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
-    // Gone from the worker, or still to go from it.
+    if (old === undefined) replan(desired.keys());
+    else replan([...desired.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
+    // Load balancers that were removed.
     const others = new Set([...next.booted.keys(), ...(old?.booted.keys() ?? [])]);
-    replan([...others].filter((key) => !wanted.has(key)));
+    replan([...others].filter((key) => !desired.has(key)));
   }
 
-  /** Of listeners that neither the worker has any more nor anybody wants. */
+  /** Releases the ACL ids of listeners that are neither in the worker nor desired. */
   #releaseAcls(next: BootedWorker, old: BootedWorker): void {
-    const { wanted, aclIds } = this.#options;
+    const { desired, aclIds } = this.#options;
     for (const [key, before] of old.booted) {
       const after = next.booted.get(key);
       if (after === before) continue;
       const still = new Set(
-        [after, wanted.get(key)].flatMap((each) => each?.listeners ?? []).map(({ name }) => name),
+        [after, desired.get(key)].flatMap((each) => each?.listeners ?? []).map(({ name }) => name),
       );
       for (const { name } of before.listeners) if (!still.has(name)) aclIds.release(name);
     }
   }
 }
 
-/** As in the file that the worker booted from. */
+/** Milliseconds, as in the file that the worker booted from. */
 function connectTimeout(backend: string, booted: BootedWorker['booted']): number {
   const name = listenerOfBackend(backend);
   const listener = booted.get(ownerOfListener(name))?.listeners.find((each) => each.name === name);

@@ -1,5 +1,5 @@
 // Applies plans to the active worker and, for as long as it may take connections, to the worker that it replaced.
-// Hides a reload that is under way: a worker that is being replaced refuses everything, which is no fault.
+// Hides a reload under way: the worker that is being replaced refuses all commands, which is no fault.
 
 import { HeadgateError } from '../../base/errors.ts';
 import { applyPlans, type WorkerOutcome } from '../apply.ts';
@@ -8,7 +8,7 @@ import type { BootedWorker } from '../worker.ts';
 import type { ActiveWorker } from './active-worker.ts';
 
 export interface AppliedOutcome extends WorkerOutcome {
-  /** A reload is under way, so that refusals say nothing, and its worker gets what is missing. */
+  /** A reload is under way: refusals are no fault, because its worker gets what is missing. */
   readonly isReloading: boolean;
 }
 
@@ -18,7 +18,7 @@ const REPLACED: WorkerOutcome = {
   refused: [],
   repaired: [],
   beyondRepair: [],
-  lost: new HeadgateError('RUNTIME_CLOSED', 'Another worker serves', { retry: 'now' }),
+  lost: new HeadgateError('RUNTIME_CLOSED', 'The worker was replaced before it replied', { retry: 'now' }),
 };
 
 /** undefined while there is no worker. `planFor` plans a load balancer for one worker. Never throws. */
@@ -31,7 +31,7 @@ export async function applyToWorkers(
   const { worker, draining } = active;
   if (worker === undefined) return undefined;
   const keys = plans.map(({ key }) => key);
-  if (isReloading()) active.changedMeanwhile(keys);
+  if (isReloading()) active.changedDuringReload(keys);
   if (draining !== undefined) void applyToDraining(active, draining, keys, planFor);
   const applying = applyPlans(worker, plans, (key) => planFor(worker, key));
   const outcome = await active.unlessReplaced(applying);

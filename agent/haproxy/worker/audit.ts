@@ -1,23 +1,22 @@
-// Compares what a worker says it runs with what we believe, and takes its word: the plans that follow repair what
-// differs. Reads behind everything urgent; a listener that changed meanwhile is left for the next time.
+// Compares the state of a worker with the agent's record of it and corrects the record; the plans that follow repair the
+// worker. Reads behind all urgent commands; a listener that changes during the audit is left for the next one.
 
 import { Slice } from '../../base/slice.ts';
 import { isBelieved, readAllowed, readListener, readServers, serversOf } from '../readback.ts';
-import type { RunningListener } from '../running.ts';
+import type { RunningListener, RunningServer } from '../running.ts';
 import type { Worker } from '../worker.ts';
-import { clientsInWords, serversInWords } from './drift-words.ts';
 
-/** ACLs are read a few at a time, so that an audit costs the same however many there are. */
-const LISTENERS_READ_WHOLE = 50;
+/** Listeners whose allowed clients one audit reads, so that its cost does not grow with the cluster. */
+const ALLOWED_READ_PER_AUDIT = 50;
 
 export interface AuditResult {
-  /** Listeners whose state was not what we believed, with what differed, for the log. */
+  /** Listeners that differed, with the differences for the log. */
   readonly drifted: ReadonlyMap<string, string>;
-  /** Where the next audit goes on reading whole listeners. */
+  /** The listener at which the next audit begins to read allowed clients. */
   readonly next: number;
 }
 
-/** `from` is the `next` of the audit before. Errors: those of the connection. */
+/** `from`: `next` of the last audit. Errors: those of the connection. */
 export async function audit(worker: Worker, from: number): Promise<AuditResult> {
   const { runtime, running } = worker;
   const names = [...running.names()];
@@ -25,7 +24,7 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const differs = (name: string, answer: string): boolean =>
     running.changesOf(name) === before.get(name) &&
     !isBelieved(answer, running.get(name)?.servers ?? new Map());
-  /** With what HAProxy has answered. */
+  /** Listeners that may differ, with HAProxy's answer. */
   const suspects = new Map<string, string>();
   const compare = (name: string, answer: string): void => {
     if (differs(name, answer)) suspects.set(name, answer);
@@ -39,7 +38,7 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
     drifted.set(name, serversInWords(servers, running.get(name)?.servers ?? new Map()));
     running.putServers(name, servers);
   }
-  const some = names.slice(from, from + LISTENERS_READ_WHOLE);
+  const some = names.slice(from, from + ALLOWED_READ_PER_AUDIT);
   for (const name of await withOtherClients(worker, some)) {
     const believed = running.get(name)?.allowed ?? [];
     const changes = running.changesOf(name);
@@ -50,7 +49,7 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
 }
 
-/** Listeners that let in others than we believe, or did while this was read. */
+/** Listeners whose allowed clients differ, or changed while they were read. */
 async function withOtherClients({ runtime, running }: Worker, names: readonly string[]): Promise<string[]> {
   const believed = names.map((name) => running.get(name)?.allowed ?? []);
   const ids = believed.flat().map(({ id }) => id);
@@ -63,10 +62,45 @@ async function withOtherClients({ runtime, running }: Worker, names: readonly st
 }
 
 /**
- * The answers come over another connection than the replies to commands, and may show what these have yet to say:
- * resolves when the replies to all that was under way have been taken in.
+ * Answers of the bulk lane may overtake replies to commands on the urgent lane: resolves when the replies to all commands
+ * under way have been processed.
  */
 async function settled({ runtime }: Worker): Promise<void> {
   await runtime.ask('show version');
   await new Slice().breathe();
+}
+
+/** Differences that one log line names. */
+const MAX_NAMED = 3;
+
+type Servers = ReadonlyMap<string, RunningServer>;
+
+export function serversInWords(now: Servers, believed: Servers): string {
+  const words = [...new Set([...now.keys(), ...believed.keys()])].flatMap((name) => {
+    const [is, was] = [now.get(name), believed.get(name)];
+    if (is === undefined) return `server ${name} is missing`;
+    if (was === undefined) return `server ${name} was added by another process`;
+    if (is.isMoved) return `server ${name} has another address`;
+    const other = (['state', 'weight', 'check', 'id'] as const).find((field) => is[field] !== was[field]);
+    return other === undefined ? [] : `server ${name} has ${other} ${is[other]}, not ${was[other]}`;
+  });
+  return shortened(words);
+}
+
+export function clientsInWords(
+  now: RunningListener['allowed'],
+  believed: RunningListener['allowed'],
+): string {
+  const [is, was] = [now, believed].map((lines) => new Set(lines.flatMap(({ cidrs }) => [...cidrs])));
+  const only = (some: ReadonlySet<string> = new Set(), others: ReadonlySet<string> = new Set()) =>
+    [...some].filter((cidr) => !others.has(cidr));
+  return shortened([
+    ...only(is, was).map((cidr) => `${cidr} is allowed`),
+    ...only(was, is).map((cidr) => `${cidr} is not allowed`),
+  ]);
+}
+
+function shortened(words: readonly string[]): string {
+  const more = words.length - MAX_NAMED;
+  return [...words.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }

@@ -1,121 +1,107 @@
-// Reads what HAProxy's checks have found, listener after listener, and says where that has changed. Behind everything
-// urgent, in slices, and only of listeners with a monitor: without one it does nothing.
+// Reads the results of HAProxy's health checks round by round and reports which load balancers changed. Reads only
+// listeners with a health monitor, behind all urgent commands.
 
 import { messageOf } from '../../base/errors.ts';
+import { Rounds } from '../../base/rounds.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
+import { ownerOfListener } from '../../model/names.ts';
 import { isForHaproxy } from '../config/listener-config.ts';
+import { readServers } from '../readback.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
 import type { BootedWorker } from '../worker.ts';
 
 export interface CheckWatchOptions {
   readonly worker: () => BootedWorker | undefined;
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  /** Milliseconds between the end of one reading and the beginning of the next. */
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** Milliseconds from the end of one round to the next. */
   readonly interval: () => number;
-  /** Keys of the load balancers of which a member has gone up or down. */
+  /** Keys of load balancers with a member that went up or down. */
   readonly onChanged: (keys: readonly string[]) => void;
   readonly log: Log;
 }
 
-/** Questions that are asked at a time. */
-const QUESTIONS = 64;
-const NOTHING: ReadonlyMap<string, CheckResult> = new Map();
+const MAX_FIRST_DELAY_MS = 1_000;
+const NO_RESULTS: ReadonlyMap<string, CheckResult> = new Map();
 
 export class CheckWatch {
   readonly #options: CheckWatchOptions;
-  /** Listeners with a monitor, by the key of their load balancer; those without have no entry. */
+  readonly #rounds: Rounds;
+  /** Names of listeners with a health monitor, by the key of their load balancer. */
   readonly #monitored = new Map<string, readonly string[]>();
   /** By listener, then by member. */
   #results = new Map<string, ReadonlyMap<string, CheckResult>>();
-  #timer: NodeJS.Timeout | undefined;
+  #isFirst = true;
   #isClosed = false;
 
   constructor(options: CheckWatchOptions) {
     this.#options = options;
+    this.#rounds = new Rounds({
+      intervalMs: () => Math.min(options.interval(), this.#isFirst ? MAX_FIRST_DELAY_MS : Infinity),
+      work: () => this.#round(),
+      // A lost connection is reported by the active worker.
+      onFailed: (error) =>
+        options.log.debug('Cannot read the results of health checks now', { error: messageOf(error) }),
+    });
   }
 
   start(): void {
-    this.changed(this.#options.wanted.keys());
-    this.#timer = setTimeout(() => void this.#round(), Math.min(1_000, this.#options.interval()));
+    this.changed(this.#options.desired.keys());
+    this.#rounds.start();
   }
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#rounds.close();
   }
 
-  /** The interval may be another one: nobody waits for the end of the old one. */
+  /** The interval has changed. */
   retime(): void {
-    if (this.#timer === undefined || this.#isClosed) return;
-    clearTimeout(this.#timer);
-    this.#later();
+    this.#rounds.retime();
   }
 
-  #later(): void {
-    this.#timer = setTimeout(() => void this.#round(), this.#options.interval());
-  }
-
-  /** These differ by now. Whatever has no monitor costs nothing from then on. */
+  /** These load balancers have changed. */
   changed(keys: Iterable<string>): void {
     for (const key of keys) {
-      const listeners = (this.#options.wanted.get(key)?.listeners ?? []).filter(isMonitored);
-      if (listeners.length === 0) this.#monitored.delete(key);
-      else
-        this.#monitored.set(
-          key,
-          listeners.map(({ name }) => name),
-        );
+      const listeners = (this.#options.desired.get(key)?.listeners ?? []).filter(isMonitored);
+      const names = listeners.map(({ name }) => name);
+      if (names.length === 0) this.#monitored.delete(key);
+      else this.#monitored.set(key, names);
     }
   }
 
-  /** What was read last of a listener's members, by name. */
+  /** The last results of a listener's members, by name. */
   results(listener: string): ReadonlyMap<string, CheckResult> {
-    return this.#results.get(listener) ?? NOTHING;
+    return this.#results.get(listener) ?? NO_RESULTS;
   }
 
   async #round(): Promise<void> {
-    const { log } = this.#options;
-    this.#timer = undefined;
-    try {
-      await this.#read();
-    } catch (error) {
-      // A lost connection says so itself.
-      log.debug('Cannot read the results of health checks now', { error: messageOf(error) });
-    }
-    if (!this.#isClosed) this.#later();
-  }
-
-  async #read(): Promise<void> {
-    const { worker, wanted, onChanged } = this.#options;
+    this.#isFirst = false;
+    const { worker, desired, onChanged } = this.#options;
     const serving = worker();
     if (serving === undefined || (this.#monitored.size === 0 && this.#results.size === 0)) return;
     const slice = new Slice();
-    const next = new Map<string, ReadonlyMap<string, CheckResult>>();
-    const monitored: [listener: string, key: string][] = [];
+    const listeners: string[] = [];
     for (const [key, names] of this.#monitored) {
-      // Gone while there was no worker.
-      if (!wanted.has(key)) this.#monitored.delete(key);
-      for (const name of names) monitored.push([name, key]);
+      // A load balancer that was removed while there was no worker.
+      if (!desired.has(key)) this.#monitored.delete(key);
+      listeners.push(...names);
       if (slice.isOver) await slice.breathe();
     }
-    for (let at = 0; at < monitored.length; at += QUESTIONS) {
-      const some = monitored.slice(at, at + QUESTIONS);
-      const questions = some.map(([name]) => `show servers state ${name}`);
-      const answers = await serving.runtime.askAll(questions, { lane: 'bulk' });
-      const changed = new Set<string>();
-      for (const [index, [name, key]] of some.entries()) {
-        const results = parseCheckResults(answers[index] ?? '');
-        next.set(name, results);
-        const before = this.results(name);
-        this.#results.set(name, results);
-        if (!isSame(before, results)) changed.add(key);
-        if (slice.isOver) await slice.breathe();
-      }
-      if (this.#isClosed) return;
-      if (changed.size > 0) onChanged([...changed]);
-    }
+    const next = new Map<string, ReadonlyMap<string, CheckResult>>();
+    const changed = new Set<string>();
+    const report = (): void => {
+      if (changed.size > 0 && !this.#isClosed) onChanged([...changed]);
+      changed.clear();
+    };
+    const take = (name: string, answer: string): void => {
+      const results = parseCheckResults(answer);
+      if (!isSame(this.results(name), results)) changed.add(ownerOfListener(name));
+      this.#results.set(name, results);
+      next.set(name, results);
+    };
+    await readServers(serving.runtime, listeners, take, report);
     this.#results = next;
   }
 }

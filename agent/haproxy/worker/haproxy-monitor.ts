@@ -1,9 +1,11 @@
-// Looks after HAProxy once a second: does the worker answer, is it still the one that takes connections, are the
-// files and sockets as we left them; less often: can blocked addresses be bound by now, does the worker run what we
-// believe.
+// Checks HAProxy once a second: the worker answers and is still the one that takes connections, its files and sockets
+// are unchanged, blocked addresses can be bound. Audits the worker less often.
 
 import { existsSync } from 'node:fs';
+import { backoffMs } from '../../base/backoff.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Rounds } from '../../base/rounds.ts';
 import type { Load } from '../../dataplane/status.ts';
 import { trimLog } from '../../host/daemon-output.ts';
 import type { Log } from '../../host/log.ts';
@@ -14,8 +16,9 @@ import type { ConfigFile } from '../config/config-file.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
-import type { HaproxyPaths } from '../process/process.ts';
-import { parseInfo, parseLoad } from '../socket/readings.ts';
+import type { HaproxyPaths } from '../paths.ts';
+import type { HaproxySettings } from '../settings.ts';
+import { loadOf, parseInfo } from '../socket/readings.ts';
 import type { BootedWorker } from '../worker.ts';
 import { audit } from './audit.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
@@ -27,158 +30,152 @@ export interface HaproxyMonitorOptions {
   readonly file: ConfigFile;
   readonly persister: Persister;
   readonly quarantine: Quarantine;
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly worker: () => BootedWorker | undefined;
   readonly isReloading: () => boolean;
-  /** This worker is not the one that takes connections any more. */
+  /** Another worker takes the connections now. */
   readonly onReplaced: (worker: BootedWorker) => void;
   readonly requestReload: (cause: ReloadCause) => void;
   readonly replan: (keys: Iterable<string>) => void;
   readonly onRepair: (what: Repair) => void;
-  readonly settings: () => {
-    readonly auditInterval: number;
-    readonly haproxySupervisor: 'agent' | 'external';
-    readonly netns: string;
-  };
+  readonly settings: () => Pick<HaproxySettings, 'auditInterval' | 'haproxySupervisor' | 'netns'>;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
-const EVERY = 1_000;
-/** Rounds of which it is remembered what HAProxy had to do. */
+const INTERVAL_MS = 1_000;
+/** Rounds whose load is kept. */
 const LOADS = 120;
-/** Blocked addresses that are tried in one round. */
-const PROBES = 50;
-/** Milliseconds after which an address is tried again that HAProxy could not listen on although we could. */
-const FIRST_PATIENCE = 1_000;
-const MOST_PATIENCE = 60_000;
-const TRIM_EVERY = 60;
-const LOG_SIZE = 1024 * 1024;
+/** Blocked addresses that one round tries. */
+const PROBES_PER_ROUND = 50;
+/** The wait before HAProxy is asked again for an address that it refused although the agent could bind it. */
+const BLOCKED_BACKOFF = { firstMs: 1_000, mostMs: 60_000 };
+const ROUNDS_PER_TRIM = 60;
+const MAX_LOG_BYTES = 1024 * 1024;
 
 export class HaproxyMonitor {
   readonly #options: HaproxyMonitorOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #isBusy = false;
-  #rounds = 0;
-  #lastAudit = performance.now();
+  readonly #clock: Clock;
+  readonly #rounds: Rounds;
+  #count = 0;
+  #lastAudit: number;
   #auditFrom = 0;
   #probeFrom = 0;
   #loads: readonly Load[] = [];
-  /** `address port` to when it was last freed, and how long it is left alone should HAProxy refuse it after all. */
-  readonly #freed = new Map<string, { readonly at: number; readonly patience: number }>();
+  /** By `address port`: when it was last unblocked, and how often in a row HAProxy refused it afterwards. */
+  readonly #unblocked = new Map<string, { readonly at: number; readonly failures: number }>();
 
   constructor(options: HaproxyMonitorOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#lastAudit = this.#clock.monotonic();
+    this.#rounds = new Rounds({
+      intervalMs: () => INTERVAL_MS,
+      work: () => this.#round(),
+      // A lost connection is reported by the active worker.
+      onFailed: (error) => options.log.debug('Cannot check HAProxy now', { error: messageOf(error) }),
+      clock: this.#clock,
+    });
   }
 
-  /** What HAProxy had to do at each of the last rounds, the newest last; none of those in which there was no worker. */
+  /** HAProxy's load in the last rounds that had a worker, the newest last. */
   get loads(): readonly Load[] {
     return this.#loads;
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.#round(), EVERY);
+    this.#rounds.start();
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#rounds.close();
   }
 
   async #round(): Promise<void> {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    this.#rounds++;
-    try {
-      // Without a worker, too: a HAProxy that ends at each start says why each time.
-      if (this.#rounds % TRIM_EVERY === 0) await trimLog(this.#options.paths.log, LOG_SIZE);
-      const worker = this.#options.worker();
-      if (worker === undefined) return;
-      await this.#lookAfterWorker(worker);
-      await this.#lookAfterFiles();
-      await this.#probeBlocked();
-      if (performance.now() - this.#lastAudit >= this.#options.settings().auditInterval) await this.#audit();
-    } catch (error) {
-      // A lost connection says so itself.
-      this.#options.log.debug('Cannot look after HAProxy now', { error: messageOf(error) });
-    } finally {
-      this.#isBusy = false;
-    }
+    const { paths, worker, settings } = this.#options;
+    this.#count++;
+    // Also without a worker: a HAProxy that ends at each start writes its log each time.
+    if (this.#count % ROUNDS_PER_TRIM === 0) await trimLog(paths.log, MAX_LOG_BYTES);
+    const active = worker();
+    if (active === undefined) return;
+    await this.#checkWorker(active);
+    await this.#checkFiles();
+    await this.#probeBlocked();
+    if (this.#clock.monotonic() - this.#lastAudit >= settings().auditInterval) await this.#audit();
   }
 
-  async #lookAfterWorker(worker: BootedWorker): Promise<void> {
-    const info = await worker.runtime.ask('show info');
-    this.#loads = [...this.#loads.slice(1 - LOADS), parseLoad(info)];
-    const { stopping } = parseInfo(info);
-    if (!stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
-    this.#options.log.warn('HAProxy was reloaded by someone else');
+  async #checkWorker(worker: BootedWorker): Promise<void> {
+    const info = parseInfo(await worker.runtime.ask('show info'));
+    this.#loads = [...this.#loads.slice(1 - LOADS), loadOf(info)];
+    if (!info.stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
+    this.#options.log.warn('Another process reloaded HAProxy');
     this.#options.onRepair('worker');
     this.#options.onReplaced(worker);
   }
 
-  async #lookAfterFiles(): Promise<void> {
+  async #checkFiles(): Promise<void> {
     const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
     if (isReloading()) return;
     await file.keepBeside();
     if (!file.isUntouched()) await persister.now();
     if (!existsSync(paths.masterSocket) && settings().haproxySupervisor === 'agent' && !isReloading()) {
-      log.warn("HAProxy's master socket is gone: reloading by signal to bring it back");
+      log.warn("HAProxy's master socket was removed: reloading by signal to create it again");
       onRepair('socket');
       requestReload('socket-lost');
     }
   }
 
   async #probeBlocked(): Promise<void> {
-    const { quarantine, wanted, requestReload, settings } = this.#options;
+    const { quarantine, desired, requestReload, settings } = this.#options;
     const { blocked } = quarantine;
     if (blocked.length === 0) return;
-    const places = new Set<string>();
-    for (const { listeners } of wanted.values())
-      for (const place of listeners.flatMap(bindsOf)) places.add(place);
-    const some = blocked.slice(this.#probeFrom, this.#probeFrom + PROBES);
-    this.#probeFrom = this.#probeFrom + PROBES < blocked.length ? this.#probeFrom + PROBES : 0;
+    const binds = new Set([...desired.values()].flatMap(({ listeners }) => listeners.flatMap(bindsOf)));
+    const some = blocked.slice(this.#probeFrom, this.#probeFrom + PROBES_PER_ROUND);
+    this.#probeFrom = this.#probeFrom + some.length < blocked.length ? this.#probeFrom + some.length : 0;
+    const { haproxySupervisor, netns } = settings();
     for (const { address, port } of some) {
-      const place = `${address} ${port}`;
-      const isWanted = places.has(place);
-      const ignoreAccess = settings().haproxySupervisor === 'external';
-      if (isWanted && this.#isTooSoon(place)) continue;
-      const canProbe = settings().netns === '';
-      if (isWanted && canProbe && (await probeBind(address, port, ignoreAccess)) !== undefined) continue;
-      quarantine.unblock(address, port);
-      if (!isWanted) {
-        this.#freed.delete(place);
+      const bind = `${address} ${port}`;
+      if (!binds.has(bind)) {
+        quarantine.unblock(address, port);
+        this.#unblocked.delete(bind);
         continue;
       }
-      this.#noteFreed(place);
+      if (this.#isTooSoon(bind)) continue;
+      const isRefused = async () =>
+        (await probeBind(address, port, haproxySupervisor === 'external')) !== undefined;
+      if (netns === '' && (await isRefused())) continue;
+      quarantine.unblock(address, port);
+      this.#noteUnblocked(bind);
       requestReload('unblocked');
     }
   }
 
-  /** HAProxy may lack rights that we have: what it has refused again and again it is seldom asked for. */
-  #isTooSoon(place: string): boolean {
-    const { at, patience } = this.#freed.get(place) ?? { at: 0, patience: 0 };
-    return performance.now() < at + patience;
+  /** HAProxy may lack a right that the agent has: it then refuses the address again and again. */
+  #isTooSoon(bind: string): boolean {
+    const before = this.#unblocked.get(bind);
+    return (
+      before !== undefined &&
+      this.#clock.monotonic() < before.at + backoffMs(before.failures, BLOCKED_BACKOFF)
+    );
   }
 
-  #noteFreed(place: string): void {
-    const now = performance.now();
-    for (const [each, { at }] of this.#freed) if (now - at >= 2 * MOST_PATIENCE) this.#freed.delete(each);
-    const { at, patience } = this.#freed.get(place) ?? { at: now, patience: 0 };
-    const isAgain = now - at < 2 * MOST_PATIENCE && patience > 0;
-    this.#freed.set(place, {
-      at: now,
-      patience: isAgain ? Math.min(MOST_PATIENCE, 2 * patience) : FIRST_PATIENCE,
-    });
+  #noteUnblocked(bind: string): void {
+    const now = this.#clock.monotonic();
+    for (const [each, { at }] of this.#unblocked)
+      if (now - at >= 2 * BLOCKED_BACKOFF.mostMs) this.#unblocked.delete(each);
+    this.#unblocked.set(bind, { at: now, failures: (this.#unblocked.get(bind)?.failures ?? 0) + 1 });
   }
 
   async #audit(): Promise<void> {
     const { worker, replan, onRepair, log } = this.#options;
     const audited = worker();
     if (audited === undefined) return;
-    this.#lastAudit = performance.now();
+    this.#lastAudit = this.#clock.monotonic();
     const { drifted, next } = await audit(audited, this.#auditFrom);
     this.#auditFrom = next;
     if (audited !== worker()) return;
     for (const [listener, what] of drifted) {
-      log.warn('HAProxy runs something else than it was told: repairing', { listener, what });
+      log.warn('HAProxy differs from the state that the agent gave it: repairing', { listener, what });
       onRepair('audit');
     }
     replan([...drifted.keys()].map(ownerOfListener));

@@ -1,5 +1,5 @@
-// Looks up in the kernel's list of sockets whether anything listens on an address and port, for network namespaces to
-// which the agent cannot connect: /proc of a process there shows it. Only reads; needs no right to enter the namespace.
+// Finds in the kernel's list of sockets whether a process listens on an address and port, also in a network namespace to
+// which the agent cannot connect: /proc of a process there has the list. Needs no right to enter the namespace.
 
 import { open } from 'node:fs/promises';
 import { endianness } from 'node:os';
@@ -15,12 +15,12 @@ export interface SocketAddress {
 
 /** Bytes of one read; a thousand sockets take 150,000. */
 const CHUNK_BYTES = 65_536;
-/** In a line's fourth column: TCP_LISTEN. */
+/** TCP_LISTEN, in the fourth column. */
 const LISTENS = '0A';
-/** What stands there in the first line. */
+/** The fourth column of the first line. */
 const HEADER = 'st';
 
-/** '' if it listens, or if that cannot be seen: the process has ended, or this one may open no more files. */
+/** '' if a process listens, or if that is unknown: process `pid` has ended, or the agent may open no more files. */
 export async function whyNotListening(pid: number, to: SocketAddress): Promise<string> {
   const { address, port } = to;
   const table = address.includes(':') ? 'tcp6' : 'tcp';
@@ -43,7 +43,7 @@ export function socketText({ address, port }: SocketAddress): string {
   return `${inOrder.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }
 
-/** Those that listen come first: reads no further than it has to. */
+/** Listening sockets come first in the list, so that the rest is not read. */
 async function isListed(path: string, socket: string): Promise<boolean> {
   const file = await open(path, 'r');
   try {

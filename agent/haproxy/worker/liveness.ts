@@ -1,5 +1,4 @@
-// Checks HAProxy as this host's peer or a client would find it: does it answer on its socket, and do its listeners take
-// connections.
+// Checks HAProxy from outside: whether it answers on its socket, and whether its listeners accept connections.
 
 import { connect } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
@@ -13,7 +12,7 @@ export interface HaproxyLivenessOptions {
   /** Fails if HAProxy does not answer in time. */
   readonly ask: (timeoutMs: number) => Promise<unknown>;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  /** What HAProxy serves: what is `pending` may not listen yet. */
+  /** Listeners of `pending` load balancers may not listen yet. */
   readonly facts: Pick<DataplaneFacts, 'served' | 'serves'>;
   /** The network namespace of HAProxy; '' for the agent's own. */
   readonly netns: string;
@@ -21,16 +20,16 @@ export interface HaproxyLivenessOptions {
   readonly workerPid: () => number;
 }
 
-/** One listener that fails can be its own fault; that many in a row cannot. */
+/** Listeners that must fail in a row: a single failure may be that listener's own. */
 const SAMPLES = 3;
-/** One look of so many reads the kernel's list of listeners, which costs more than a connection. */
+/** Every so many looks read the kernel's list of sockets, which costs more than a connection. */
 const LOOKS_PER_LISTING = 4;
 
 export class HaproxyLiveness {
   readonly #options: HaproxyLivenessOptions;
   #listeners: Generator<Listener, void, void> | undefined;
   #looks = 0;
-  /** What the last look at listeners found. */
+  /** The result of the last look at listeners. */
   #fault = '';
 
   constructor(options: HaproxyLivenessOptions) {
@@ -60,7 +59,7 @@ export class HaproxyLiveness {
     return whyNotListening(netns === '' ? process.pid : workerPid(), to);
   }
 
-  /** The next few listeners, until one is well; an address that cannot be bound has a problem of its own already. */
+  /** Tries the next few listeners until one accepts. */
   async #sample(
     isHere: (address: string) => boolean,
     probe: (to: SocketAddress) => Promise<string>,
@@ -75,7 +74,7 @@ export class HaproxyLiveness {
     return fault;
   }
 
-  /** In turns: each listener with all of its addresses. [] if there is none. */
+  /** The next listener with its addresses, round robin. [] if there is none. */
   #next(isHere: (address: string) => boolean): readonly SocketAddress[] {
     const { facts } = this.#options;
     for (let round = 0; round < 2; round++) {
@@ -100,9 +99,9 @@ export class HaproxyLiveness {
 }
 
 /**
- * Tries a connection: '' if it is taken in time, or if this process lacks the descriptors to try. Silence is no refusal:
- * at its limit HAProxy accepts nothing, so that the kernel's queue is full; then the kernel's list of listeners decides.
- * A HAProxy that hangs is found by its socket.
+ * Tries a connection: '' if it is taken in time, or if this process lacks the descriptors to try. A timeout is no
+ * refusal: at its connection limit HAProxy accepts nothing and the kernel's queue is full; then the kernel's list of
+ * sockets decides. A HAProxy that hangs is found by its control socket.
  */
 export function probeListener(to: SocketAddress, timeoutMs: number): Promise<string> {
   return new Promise((resolve) => {

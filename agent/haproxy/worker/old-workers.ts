@@ -1,6 +1,6 @@
-// Ends what old workers still serve although it is out of use: connections to a server that was removed, once its time
-// to drain is over, as the reaper does in the worker that serves. An old worker refuses every command about a server
-// ("Proxy is disabled."), so its sessions are listed and those of the server are ended one by one, through the master.
+// Ends the connections of draining workers to removed servers when their drain timeout is over, as the reaper does in the
+// active worker. A draining worker refuses all commands about servers ("Proxy is disabled."), so its sessions are listed
+// and ended one by one, through the master.
 
 import { messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
@@ -12,22 +12,22 @@ import type { Worker } from '../worker.ts';
 
 export interface OldWorkersOptions {
   readonly masterSocket: string;
-  /** Milliseconds a removed server's connections may go on. */
+  /** Milliseconds for which connections to a removed server may continue. */
   readonly drainTimeout: () => number;
-  /** Milliseconds after which HAProxy itself ends an old worker. */
+  /** Milliseconds after which HAProxy ends a draining worker. */
   readonly hardStopAfter: () => number;
   readonly onEnded: (sessions: number) => void;
   readonly onError: (message: string) => void;
   readonly now?: () => number;
 }
 
-/** Between two looks at least, and longer the longer a look takes: an old worker may have very many sessions. */
-const SHORTEST_WAIT = 1_000;
-const SHARE = 20;
-/** HAProxy is given this long for the list of all its sessions. */
-const LIST_TIMEOUT = 10_000;
-/** Commands in one line, each with its `@!PID`: some 5 KB. */
-const BATCH = 100;
+/** The wait between two runs: a minimum, and a multiple of the duration of a run, which grows with the sessions. */
+const MIN_WAIT_MS = 1_000;
+const WAIT_PER_WORK = 20;
+/** For the list of all sessions of a worker. */
+const LIST_TIMEOUT_MS = 10_000;
+/** Commands in one line, some 5 KB. */
+const COMMANDS_PER_LINE = 100;
 
 export class OldWorkers {
   readonly #options: OldWorkersOptions;
@@ -36,9 +36,9 @@ export class OldWorkers {
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** When the timer goes off. */
+  /** When the timer fires. */
   #wakes = Number.POSITIVE_INFINITY;
-  #isAtWork = false;
+  #isWorking = false;
   #earliest = Number.NEGATIVE_INFINITY;
   #closed = false;
 
@@ -47,12 +47,12 @@ export class OldWorkers {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** How many servers' connections are to be ended, should an old worker have some. */
+  /** Servers whose connections are still to be ended. */
   get waiting(): number {
     return this.#removed.size;
   }
 
-  /** Another worker is active. What only the one before it had is out of use from now on. */
+  /** Another worker is active: the servers that only the replaced worker had are removed. */
   replaced(next: Worker, before: Worker | undefined): void {
     this.#current = next;
     for (const backend of before?.running.names() ?? []) {
@@ -62,12 +62,12 @@ export class OldWorkers {
         if (!this.#removed.has(name)) this.#note(name);
       }
     }
-    // An agent before this one may have left some behind, of which only the old workers know.
+    // Servers that an earlier agent removed are known to the draining workers only.
     if (before === undefined) void this.#adopt();
     this.#schedule();
   }
 
-  /** Takes note of servers that these commands have put into maintenance. */
+  /** Notes the servers that these commands put into maintenance. */
   watch(acknowledged: readonly Command[]): void {
     for (const command of acknowledged)
       if (command.kind === 'SetServerState' && command.state === 'maint')
@@ -80,18 +80,17 @@ export class OldWorkers {
     clearTimeout(this.#timer);
   }
 
-  /** The latest is the last in the map. */
+  /** Keeps the map in the order of removal. */
   #note(name: string): void {
     this.#removed.delete(name);
     this.#removed.set(name, this.#now());
   }
 
   #schedule(): void {
-    if (this.#closed || this.#isAtWork || this.#removed.size === 0) return;
-    // In the order in which they were removed.
+    if (this.#closed || this.#isWorking || this.#removed.size === 0) return;
     const [first = 0] = this.#removed.values();
     const due = Math.max(first + this.#options.drainTimeout(), this.#earliest);
-    // Too early does no harm, and the first one changes with every removal of what had come back.
+    // Waking too early does no harm.
     if (due >= this.#wakes) return;
     clearTimeout(this.#timer);
     this.#wakes = due;
@@ -100,7 +99,7 @@ export class OldWorkers {
   }
 
   async #work(): Promise<void> {
-    this.#isAtWork = true;
+    this.#isWorking = true;
     this.#wakes = Number.POSITIVE_INFINITY;
     const began = this.#now();
     const due = new Set<string>();
@@ -113,19 +112,19 @@ export class OldWorkers {
       if (due.size > 0) await this.#end(due);
       for (const name of due) this.#removed.delete(name);
     } catch (error) {
-      // While the master reloads it cannot be asked: later. Until then nothing is lost but time.
+      // The master does not answer while it reloads: try again later.
       this.#options.onError(messageOf(error));
       const { drainTimeout, hardStopAfter } = this.#options;
       for (const name of due)
         if ((this.#removed.get(name) ?? 0) + drainTimeout() + hardStopAfter() < began)
           this.#removed.delete(name);
     }
-    this.#earliest = this.#now() + Math.max(SHORTEST_WAIT, SHARE * (this.#now() - began));
-    this.#isAtWork = false;
+    this.#earliest = this.#now() + Math.max(MIN_WAIT_MS, WAIT_PER_WORK * (this.#now() - began));
+    this.#isWorking = false;
     this.#schedule();
   }
 
-  /** One that came back keeps the connections that it has. */
+  /** A server that came back keeps its connections. */
   #isInUse(name: string): boolean {
     const [backend = '', server = ''] = name.split(' ');
     const state = this.#current?.running.get(backend)?.servers.get(server)?.state;
@@ -137,9 +136,9 @@ export class OldWorkers {
     const { oldWorkers } = await showProc(masterSocket);
     for (const { pid } of oldWorkers) {
       const pointers = await this.#sessions(pid, (name) => due.has(name));
-      for (let at = 0; at < pointers.length; at += BATCH) {
+      for (let at = 0; at < pointers.length; at += COMMANDS_PER_LINE) {
         const commands = pointers
-          .slice(at, at + BATCH)
+          .slice(at, at + COMMANDS_PER_LINE)
           .map((pointer) => `@!${pid} shutdown session ${pointer}`);
         await askOnce(masterSocket, `${commands.join(';')};quit`);
       }
@@ -162,10 +161,10 @@ export class OldWorkers {
     }
   }
 
-  /** Of sessions with a server those whose `backend server` is chosen. */
+  /** Pointers of the sessions whose `backend server` is chosen. */
   async #sessions(pid: number, isChosen: (name: string) => boolean): Promise<readonly string[]> {
     const slice = new Slice();
-    const options = { timeoutMs: LIST_TIMEOUT };
+    const options = { timeoutMs: LIST_TIMEOUT_MS };
     const text = await askOnce(this.#options.masterSocket, `@!${pid} show sess;quit`, options);
     const pointers: string[] = [];
     for (const { pointer, backend, server } of parseSessions(text)) {

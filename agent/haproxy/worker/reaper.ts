@@ -1,7 +1,8 @@
-// Deletes servers that are out of use, off the path of every change: not before their connections have ended, or
-// their time to drain is over, and never in a hurry: HAProxy 3.3 and newer refuse right after maintenance, and older ones
-// do not know of streams whose attempt to connect to the server has just failed (docs/design/haproxy-versions.md).
+// Deletes removed servers in the background, when their connections have ended or their drain timeout is over. Deletion
+// waits: HAProxy 3.3 and newer refuse it right after maintenance, and older versions do not count streams whose connection
+// attempt has just failed (docs/design/haproxy-versions.md).
 
+import { backoffMs } from '../../base/backoff.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Command } from '../socket/commands.ts';
 import type { Worker } from '../worker.ts';
@@ -9,56 +10,56 @@ import type { Worker } from '../worker.ts';
 interface Waiting {
   readonly backend: string;
   readonly server: string;
-  /** Milliseconds on the clock. */
+  /** When it was removed, milliseconds of the clock. */
   readonly since: number;
-  /** From when no stream can be about to try it once more. */
+  /** When no stream can retry a connection to it any more. */
   readonly deletable: number;
-  /** Of late: since its connections were told to end, where they were. */
+  /** Failed attempts to delete it, counted from the shutdown of its connections if they were shut down. */
   attempts: number;
   isShutDown: boolean;
   due: number;
 }
 
 export interface ReaperOptions {
-  /** Milliseconds a removed server's connections may go on. */
+  /** Milliseconds for which connections to a removed server may continue. */
   readonly drainTimeout: () => number;
-  /** Milliseconds that an attempt to connect to a server of this backend may take. */
+  /** The connect timeout of this backend, milliseconds. */
   readonly connectTimeout: (backend: string) => number;
   readonly onDeleted: (count: number) => void;
   readonly onError: (message: string) => void;
   readonly now?: () => number;
 }
 
-/** HAProxy waits a second after a failed attempt before it tries again (back_handle_st_cer()); and some slack. */
-const TURN_AROUND = 1_100;
-/** After an attempt to delete that failed. */
-const RETRY = 1_000;
-/** What falls due within this is deleted together: nobody waits for it, and each wake-up costs more than a deletion. */
-const TOGETHER = 1_000;
-const LONGEST_WAIT = 30_000;
-/** From when connections were told to end until they have. */
-const SHUTDOWN_WAIT = 100;
-/** Deletions stop all of HAProxy's threads for a moment: few at a time, so that an urgent change fits between. */
-const BATCH = 16;
+/** HAProxy waits a second after a failed connection attempt before it retries (back_handle_st_cer()); and a margin. */
+const CONNECT_RETRY_MS = 1_100;
+/** The first wait after a failed deletion. */
+const RETRY_DELAY_MS = 1_000;
+/** Servers that fall due within this time are deleted together, because a wake-up costs more than a deletion. */
+const COALESCE_MS = 1_000;
+const MAX_WAIT_MS = 30_000;
+/** The first wait after a shutdown of connections. */
+const SHUTDOWN_DELAY_MS = 100;
+/** A deletion stops all threads of HAProxy for a moment: small batches leave room for urgent changes. */
+const BATCH_SIZE = 16;
 
 export class Reaper {
   readonly #worker: Worker;
   readonly #options: ReaperOptions;
   readonly #now: () => number;
-  /** `backend server` to what is known of it. */
+  /** By `backend server`. */
   readonly #waiting = new Map<string, Waiting>();
   #timer: NodeJS.Timeout | undefined;
-  /** When the timer goes off. */
+  /** When the timer fires. */
   #wakes = Number.POSITIVE_INFINITY;
   #isReaping = false;
   #closed = false;
 
-  /** One worker's reaper; takes over the servers that are already in maintenance there. */
+  /** The reaper of one worker. Takes over servers that are already in maintenance there. */
   constructor(worker: Worker, options: ReaperOptions) {
     this.#worker = worker;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    // No file says maintenance.
+    // The configuration never puts a server into maintenance, so these are changes of an agent.
     for (const [backend, { servers }] of worker.running.changed())
       for (const [server, { state }] of servers) if (state === 'maint') this.#add(backend, server);
     this.#schedule();
@@ -68,7 +69,7 @@ export class Reaper {
     return this.#waiting.size;
   }
 
-  /** Takes note of servers that these commands have put into maintenance. */
+  /** Notes the servers that these commands put into maintenance. */
   watch(acknowledged: readonly Command[]): void {
     let due = Number.POSITIVE_INFINITY;
     for (const command of acknowledged) {
@@ -83,18 +84,18 @@ export class Reaper {
     clearTimeout(this.#timer);
   }
 
-  /** When it is due. */
+  /** Returns when the server is due. */
   #add(backend: string, server: string): number {
     const { drainTimeout, connectTimeout } = this.#options;
     const since = this.#now();
-    const deletable = since + connectTimeout(backend) + TURN_AROUND;
-    const due = Math.min(since + drainTimeout(), Math.ceil(deletable / TOGETHER) * TOGETHER);
+    const deletable = since + connectTimeout(backend) + CONNECT_RETRY_MS;
+    const due = Math.min(since + drainTimeout(), Math.ceil(deletable / COALESCE_MS) * COALESCE_MS);
     const name = `${backend} ${server}`;
     this.#waiting.set(name, { backend, server, since, deletable, attempts: 0, isShutDown: false, due });
     return due;
   }
 
-  /** Wakes up when the first one is due. */
+  /** Wakes when the first server is due. */
   #schedule(): void {
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) due = Math.min(due, each.due);
@@ -116,7 +117,7 @@ export class Reaper {
         await this.#delete(batch);
       }
     } catch (error) {
-      // The connection is gone: the next worker has a reaper of its own.
+      // The connection is lost: the next worker gets its own reaper.
       this.#options.onError(messageOf(error));
       this.close();
     }
@@ -124,14 +125,14 @@ export class Reaper {
     this.#schedule();
   }
 
-  /** Those that are due and still in maintenance; one that has come back into use is forgotten. */
+  /** Servers that are due and still in maintenance; servers that came back are forgotten. */
   #takeDue(): readonly Waiting[] {
     const now = this.#now();
     const due: Waiting[] = [];
     for (const [name, each] of this.#waiting) {
       if (this.#worker.running.get(each.backend)?.servers.get(each.server)?.state !== 'maint')
         this.#waiting.delete(name);
-      else if (each.due <= now && due.length < BATCH) due.push(each);
+      else if (each.due <= now && due.length < BATCH_SIZE) due.push(each);
     }
     return due;
   }
@@ -146,7 +147,7 @@ export class Reaper {
       ...overdue.map(({ backend, server }) => ({ kind: 'ShutdownSessions', backend, server }) as const),
       ...deletable.map(({ backend, server }) => ({ kind: 'DeleteServer', backend, server }) as const),
     ];
-    // From here a plan must take these for absent: an addition that follows stands behind the deletion in the queue.
+    // From now on plans treat these servers as absent: an addition follows the deletion in the queue.
     for (const { backend, server } of deletable) running.markGone(backend, server);
     const replies = await runtime.send(commands);
     let deleted = 0;
@@ -166,14 +167,14 @@ export class Reaper {
     if (deleted > 0) this.#options.onDeleted(deleted);
   }
 
-  /** Until the next attempt after one that failed: longer and longer, but never past the end of the drain timeout. */
+  /** The wait after a failed attempt: grows, but ends with the drain timeout. */
   #waitAfter(each: Waiting): number {
     const left = each.since + this.#options.drainTimeout() - this.#now();
     const isShutDown = left <= 0;
     if (isShutDown && !each.isShutDown) each.attempts = 0;
     each.isShutDown = isShutDown;
     each.attempts++;
-    if (isShutDown) return Math.min(LONGEST_WAIT, SHUTDOWN_WAIT * 2 ** each.attempts);
-    return Math.min(LONGEST_WAIT, RETRY * 2 ** each.attempts, left);
+    if (isShutDown) return backoffMs(each.attempts, { firstMs: 2 * SHUTDOWN_DELAY_MS, mostMs: MAX_WAIT_MS });
+    return Math.min(left, backoffMs(each.attempts, { firstMs: 2 * RETRY_DELAY_MS, mostMs: MAX_WAIT_MS }));
   }
 }

@@ -1,30 +1,30 @@
-// Decides when to reload: the first request at once, further ones together and spaced, spaced further where they go on
-// and on, while old workers (or their memory) pile up, and after a failure with growing patience. Never two at a time.
+// Decides when to reload: at once for the first request, later requests together and at intervals. The intervals grow
+// while reloads continue and while draining workers accumulate, and back off after a failure. One reload at a time.
 
+import { backoffMs } from '../../base/backoff.ts';
 import type { ReloadReason } from '../plan.ts';
 import { ReloadPace } from './reload-pace.ts';
 
 export type ReloadCause = ReloadReason | 'repair' | 'adopted' | 'settings' | 'socket-lost' | 'unblocked';
 
 /**
- * Whether it was done; `unneeded`: HAProxy runs what is wanted already. After false it is tried again with growing
- * patience, after `soon` without, because HAProxy was not even asked.
+ * `unneeded`: HAProxy already runs the desired state. `failed` is retried with backoff; `again` without, because HAProxy
+ * got no order.
  */
-export type ReloadResult = boolean | 'unneeded' | 'soon';
+export type ReloadResult = 'done' | 'unneeded' | 'failed' | 'again';
 
 export interface ArbiterOptions {
-  /** Milliseconds, the least from the end of a reload to the next one. */
+  /** Minimum milliseconds from the end of a reload to the begin of the next. */
   readonly interval: () => number;
-  /** Does the reload. Must not throw. */
+  /** Must not reject. */
   readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<ReloadResult>;
-  /** How many times the budget of old workers is used up: 0 within it, 1 for each worker or share above. */
+  /** 0 within the budget for draining workers, and 1 more for each worker or share of memory above it. */
   readonly pressure: () => Promise<number>;
   readonly now?: () => number;
 }
 
-const MOST_PATIENCE = 30_000;
-/** Milliseconds after a request that came to nothing. */
-const LEAST = 100;
+const MAX_BACKOFF_MS = 30_000;
+const MIN_BACKOFF_MS = 100;
 
 export class ReloadArbiter {
   readonly #options: ArbiterOptions;
@@ -55,7 +55,7 @@ export class ReloadArbiter {
     this.#schedule();
   }
 
-  /** The interval may be another one: nobody waits for the end of the old one. */
+  /** The interval has changed. */
   retime(): void {
     if (this.#timer === undefined || this.#isReloading) return;
     clearTimeout(this.#timer);
@@ -71,9 +71,9 @@ export class ReloadArbiter {
   #schedule(): void {
     if (this.#closed || this.#isReloading || this.#timer !== undefined || this.#pending.size === 0) return;
     const interval = this.#options.interval();
-    const patience =
-      this.#failures === 0 ? this.#pace.rest(this.#lastEnd, interval) : backOff(interval, this.#failures);
-    const wait = Math.max(0, this.#lastEnd + patience - this.#now());
+    const rest =
+      this.#failures === 0 ? this.#pace.rest(this.#lastEnd, interval) : backoff(interval, this.#failures);
+    const wait = Math.max(0, this.#lastEnd + rest - this.#now());
     this.#timer = setTimeout(() => void this.#fire(), wait);
   }
 
@@ -82,7 +82,7 @@ export class ReloadArbiter {
     const pressure = await this.#options.pressure();
     if (this.#closed) return;
     const interval = this.#options.interval();
-    if (pressure > 0 && this.#now() < this.#lastEnd + backOff(interval, pressure)) {
+    if (pressure > 0 && this.#now() < this.#lastEnd + backoff(interval, pressure)) {
       this.#isReloading = false;
       this.#timer = setTimeout(() => void this.#fire(), interval);
       return;
@@ -92,18 +92,18 @@ export class ReloadArbiter {
     this.#pending = new Set();
     const began = this.#now();
     const result = await this.#options.reload(causes);
-    if (result === true) this.#pace.reloaded(began, this.#now(), interval);
-    this.#failures = result === false ? this.#failures + 1 : 0;
-    const isOver = result === true || result === 'unneeded';
-    if (!isOver) for (const cause of causes) this.#pending.add(cause);
+    if (result === 'done') this.#pace.reloaded(began, this.#now(), interval);
+    this.#failures = result === 'failed' ? this.#failures + 1 : 0;
+    if (result === 'failed' || result === 'again') for (const cause of causes) this.#pending.add(cause);
     this.#isReloading = false;
-    // What cost HAProxy nothing puts nobody off, but for those that would come to nothing without a pause.
+    // A request that needed no reload does not delay the next, except that such requests must not follow without a pause.
     this.#lastEnd =
-      result === 'unneeded' ? Math.max(this.#lastEnd, this.#now() - interval + LEAST) : this.#now();
+      result === 'unneeded' ? Math.max(this.#lastEnd, this.#now() - interval + MIN_BACKOFF_MS) : this.#now();
     this.#schedule();
   }
 }
 
-function backOff(interval: number, steps: number): number {
-  return Math.min(MOST_PATIENCE, Math.max(100, interval) * 2 ** Math.min(steps, 10));
+function backoff(interval: number, failures: number): number {
+  const firstMs = 2 * Math.max(MIN_BACKOFF_MS, interval);
+  return backoffMs(failures, { firstMs, mostMs: MAX_BACKOFF_MS });
 }

@@ -1,17 +1,17 @@
-// When the next reload may begin: an interval after the last one where reloads are few, later where they go on and on,
-// because each one costs a start of HAProxy and lets new connections wait. Holds two numbers; the clock comes in.
+// When the next reload may begin: one interval after the last reload while reloads are few, later if they continue,
+// because each costs a start of HAProxy and delays new connections. Pure, except for two numbers.
 
-/** Where reloads go on and on they are so many times as far apart as one takes: docs/design/decisions.md. */
+/** The interval of continuing reloads, as a multiple of the duration of one: docs/design/decisions/0021-reload-pace.md. */
 const SPACING = 20;
-/** No further apart than so many intervals. */
-const MOST_INTERVALS = 5;
-/** Reloads that may come an interval apart after a rest, before they are spaced further. */
+/** The longest interval, as a multiple of the configured one. */
+const MAX_INTERVALS = 5;
+/** After a rest, so many reloads follow at the configured interval before it grows. */
 const BURST = 2;
 
 export class ReloadPace {
-  /** Milliseconds that the last reload took. */
-  #took = 0;
-  /** When the next reload would be due if all so far had been spaced. */
+  /** Duration of the last reload, milliseconds. */
+  #tookMs = 0;
+  /** When the next reload would be due if all so far had kept the longer interval. */
   #spacedUntil = 0;
 
   /** Milliseconds from `lastEnd`, the end of the last reload, to the next one. */
@@ -21,13 +21,13 @@ export class ReloadPace {
     return Math.min(spacing, Math.max(interval, this.#spacedUntil - ahead - lastEnd));
   }
 
-  /** A reload is done. */
+  /** A reload has ended. */
   reloaded(began: number, ended: number, interval: number): void {
-    this.#took = ended - began;
-    this.#spacedUntil = Math.max(this.#spacedUntil + this.#took, ended) + this.#spacing(interval);
+    this.#tookMs = ended - began;
+    this.#spacedUntil = Math.max(this.#spacedUntil + this.#tookMs, ended) + this.#spacing(interval);
   }
 
   #spacing(interval: number): number {
-    return Math.min(MOST_INTERVALS * interval, Math.max(interval, SPACING * this.#took));
+    return Math.min(MAX_INTERVALS * interval, Math.max(interval, SPACING * this.#tookMs));
   }
 }

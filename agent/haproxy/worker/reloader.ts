@@ -1,10 +1,11 @@
-// Carries out one reload: candidate, file, master, and the new worker seen to serve exactly that file. A refused
-// reload leaves the old worker serving and the last good file in place.
+// Carries out one reload: prepares the candidate, writes the file, orders the master to reload, and takes the new worker
+// when it serves exactly that file. After a refused reload the old worker continues, and the last good file is restored.
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { logSince, logSize } from '../../host/daemon-output.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import type { Log } from '../../host/log.ts';
@@ -13,8 +14,9 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { Persister } from '../config/persister.ts';
+import type { HaproxyPaths } from '../paths.ts';
 import { findMaster } from '../process/find-master.ts';
-import { type HaproxyPaths, residentMemory } from '../process/process.ts';
+import { residentMemory } from '../process/process.ts';
 import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
 import type { BootedWorker } from '../worker.ts';
 import type { ReloadCause, ReloadResult } from './reload-arbiter.ts';
@@ -30,21 +32,22 @@ export interface ReloaderOptions {
   readonly faults: StartFaults;
   readonly file: ConfigFile;
   readonly persister: Persister;
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly worker: () => BootedWorker | undefined;
+  /** Makes the new worker the active one. */
   readonly take: (next: BootedWorker) => void;
   readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
   readonly log: Log;
 }
 
-const HANDOVER_TIMEOUT = 10_000;
-/** Milliseconds in which the order to reload is on its way, and between two looks for the worker that follows. */
-const HEAD_START = 20;
-const LOOK = 5;
-/** Of so many looks one is for the worker itself while nothing speaks for it yet. */
-const SELDOM = 10;
+const NEW_WORKER_TIMEOUT_MS = 10_000;
+/** The new worker cannot answer earlier than this after the order to reload. */
+const FIRST_LOOK_MS = 20;
+const POLL_INTERVAL_MS = 5;
+/** Before the master has read the file, only each tenth look connects to the worker. */
+const LOOKS_PER_CONNECTION = 10;
 
-/** Reloads for these even where the file would be the same: the worker itself is what has to be replaced. */
+/** These reload even if the file is the same, because the worker itself must be replaced. */
 const FORCED: readonly ReloadCause[] = [
   'repair',
   'socket-lost',
@@ -53,79 +56,82 @@ const FORCED: readonly ReloadCause[] = [
   'server-changed',
 ];
 
-/** One worker follows another. */
-interface Succession {
+/** A reload under way. */
+interface Replacement {
   readonly candidate: Candidate;
   readonly oldPid: number;
-  /** The master's, before the order. */
+  /** The master's socket before the order. */
   readonly oldSocket: FileIdentity | undefined;
-  /** What the new one will run, once it is made. */
+  /** The state of the new worker, computed while it boots. */
   expected?: Expected;
   /** The new worker serves. */
   isTaken: boolean;
-  /** The master has said how it ended. */
+  /** The master has reported the end of the reload. */
   isOver: boolean;
 }
 
 export class Reloader {
   readonly #options: ReloaderOptions;
-  #fault = '';
+  readonly #fault = new Fault();
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
   }
 
-  /** Why the last reload failed, '' where it did not. */
+  /** Why the last reload failed; '' if it did not. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
-  /** As `ArbiterOptions.reload` says. Never rejects. */
+  /** Never rejects. */
   async reload(causes: ReadonlySet<ReloadCause>): Promise<ReloadResult> {
     const worker = this.#options.worker();
     if (worker === undefined) return this.#leave();
-    const { maker, file, persister, wanted, onReload, log } = this.#options;
+    const { maker, file, persister, desired, onReload, log } = this.#options;
     const isLost = (): boolean => this.#options.worker() !== worker;
     try {
       await tablesLearned(worker);
       await file.keepBeside();
-      const candidate = await maker.prepare(wanted, worker.booted, ({ chunks }) => file.draft(chunks));
+      const candidate = await maker.prepare(desired, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
       if (isLost()) return this.#leave();
       await file.write(candidate.chunks);
       persister.worked();
       if (isLost()) return this.#leave();
       if (candidate.structure === worker.structure && !FORCED.some((cause) => causes.has(cause))) {
-        this.#fault = '';
+        this.#fault.clear();
         maker.tried(candidate.loadBalancers, true);
         return 'unneeded';
       }
       const began = performance.now();
-      const isDone = await this.#replace(worker, candidate);
-      if (isDone) {
-        const [ms, pid] = [Math.round(performance.now() - began), this.#options.worker()?.runtime.worker.pid];
-        log.info('Reloaded HAProxy', { causes: [...causes], worker: pid, ms });
+      const result = await this.#replace(worker, candidate);
+      if (result === 'done') {
+        const ms = Math.round(performance.now() - began);
+        log.info('Reloaded HAProxy', {
+          causes: [...causes],
+          worker: this.#options.worker()?.runtime.worker.pid,
+          ms,
+        });
       }
-      onReload(causes, isDone ? 'done' : 'failed');
-      return isDone;
+      onReload(causes, result);
+      return result;
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'FILE_WRITE') {
         persister.failed(error);
-        return 'soon';
+        return 'again';
       }
       onReload(causes, 'failed');
+      const failure = { causes: [...causes], error: messageOf(error) };
       if (isLost()) {
-        log.info('Lost HAProxy during a reload', { causes: [...causes], error: messageOf(error) });
+        log.info('Lost HAProxy during a reload', failure);
         return this.#leave();
       }
-      if (this.#fault !== messageOf(error))
-        log.error('Cannot reload HAProxy', { causes: [...causes], error: messageOf(error) });
-      this.#fault = messageOf(error);
-      return false;
+      if (this.#fault.set(failure.error)) log.error('Cannot reload HAProxy', failure);
+      return 'failed';
     }
   }
 
-  /** 0 within the budget of old workers; 1 for each worker too many, and for each further share of memory. */
+  /** 0 within the budget; 1 more for each draining worker above it, and for each further share of memory (bytes). */
   async pressure({ most, memory }: { readonly most: number; readonly memory: number }): Promise<number> {
     try {
       const { oldWorkers } = await showProc(this.#options.paths.masterSocket);
@@ -137,122 +143,119 @@ export class Reloader {
     }
   }
 
-  /** Whoever gets hold of a worker next boots or adopts it by what is wanted then. */
-  #leave(): true {
-    this.#fault = '';
-    return true;
+  /** Without a worker there is nothing to reload: the next one starts with the desired state. */
+  #leave(): 'done' {
+    this.#fault.clear();
+    return 'done';
   }
 
-  async #replace(worker: BootedWorker, candidate: Candidate): Promise<boolean> {
+  async #replace(worker: BootedWorker, candidate: Candidate): Promise<'done' | 'failed'> {
     const { paths, file, maker, faults, log, persister } = this.#options;
     const from = await logSize(paths.log);
     const oldPid = worker.runtime.worker.pid;
     const oldSocket = identityOf(paths.masterSocket);
-    const succession: Succession = { candidate, oldPid, oldSocket, isTaken: false, isOver: false };
-    const early = this.#succeedEarly(succession);
+    const replacement: Replacement = { candidate, oldPid, oldSocket, isTaken: false, isOver: false };
+    const early = this.#takeEarly(replacement);
     early.catch(() => undefined);
     let result: ReloadOutcome;
     try {
-      result = await this.#withServerStates(worker, candidate, () => this.#ask(succession));
+      result = await this.#withServerStates(worker, candidate, () => this.#order(replacement));
     } finally {
-      succession.isOver = true;
+      replacement.isOver = true;
     }
     const isTaken = await early;
     if (!result.ok && !isTaken) {
-      const said = result.log || (await logSince(paths.log, from));
-      log.error('HAProxy refused to reload, the old worker serves on', { log: said.slice(-2_000) });
+      const output = result.log || (await logSince(paths.log, from));
+      log.error('HAProxy refused the reload; the old worker continues', { log: output.slice(-2_000) });
       maker.refused(worker.booted);
-      const isNamed = faults.rejectNamed(said, candidate, worker.booted);
+      const isNamed = faults.rejectNamed(output, candidate, worker.booted);
       if (!isNamed) maker.tried(candidate.loadBalancers, false);
       await file.restoreLastGood();
-      this.#fault = isNamed ? '' : 'HAProxy refused the last reload; see the log';
-      return false;
+      this.#fault.set(isNamed ? '' : 'HAProxy refused the last reload; see the log');
+      return 'failed';
     }
-    if (!isTaken) await this.#succeed(succession);
+    if (!isTaken) await this.#takeReloaded(replacement);
     maker.tried(candidate.loadBalancers, true);
-    this.#fault = '';
+    this.#fault.clear();
     await file.keepAsLastGood().catch((error: unknown) => persister.failed(error));
-    return true;
+    return 'done';
   }
 
   /**
-   * Takes the new worker as soon as it answers, which it does together with its first connection: until it is taken it
-   * lacks what has changed since its file was written. The master of 2.6 executes itself once more before it answers: up
-   * to 50 ms later where there are 10,000 servers. False where the end of the reload came first.
-   * A look is a connection to a worker that has traffic to carry, while HAProxy reads its file on another processor; the
-   * master makes its socket anew when it has read it, which costs nobody anything to see.
+   * Takes the new worker as soon as it answers, because until then it lacks the changes since its file was written; the
+   * master of 2.6 answers up to 50 ms later. False if the reload ended first. A look that connects to the worker costs it
+   * time, so most looks only check whether the master has created its socket again, which it does after it read the file.
    */
-  async #succeedEarly(succession: Succession): Promise<boolean> {
+  async #takeEarly(replacement: Replacement): Promise<boolean> {
     const { supervisor, paths } = this.#options;
-    await delay(HEAD_START);
-    // While HAProxy reads its file.
-    const expected = await supervisor.expect(succession.candidate);
-    succession.expected = expected;
+    await delay(FIRST_LOOK_MS);
+    replacement.expected = await supervisor.expect(replacement.candidate); // while HAProxy reads its file
     let isNear = false;
-    for (let looks = 1; !succession.isOver; looks++) {
-      isNear ||= !isSameFile(identityOf(paths.masterSocket), succession.oldSocket);
-      if ((isNear || looks % SELDOM === 0) && (await this.#isTaken(succession, 'starting'))) return true;
-      await delay(LOOK);
+    for (let looks = 1; !replacement.isOver; looks++) {
+      isNear ||= !isSameFile(identityOf(paths.masterSocket), replacement.oldSocket);
+      if ((isNear || looks % LOOKS_PER_CONNECTION === 0) && (await this.#isTaken(replacement, 'starting')))
+        return true;
+      await delay(POLL_INTERVAL_MS);
     }
     return false;
   }
 
-  /** A reload counts only once a new worker is seen to serve the new file. */
-  async #succeed(succession: Succession): Promise<void> {
-    const until = performance.now() + HANDOVER_TIMEOUT;
+  /** A reload counts only when a new worker serves the new file. */
+  async #takeReloaded(replacement: Replacement): Promise<void> {
+    const until = performance.now() + NEW_WORKER_TIMEOUT_MS;
     while (performance.now() < until) {
-      if (await this.#isTaken(succession, 'running')) return;
-      await delay(LOOK);
+      if (await this.#isTaken(replacement, 'running')) return;
+      await delay(POLL_INTERVAL_MS);
     }
     throw new HeadgateError(
       'HAPROXY_RELOAD',
-      'HAProxy says it has reloaded, but no worker serves the new file',
+      'HAProxy reports a successful reload, but no worker serves the new file',
     );
   }
 
-  async #isTaken(succession: Succession, phase: Phase): Promise<boolean> {
-    const { candidate, oldPid, expected } = succession;
+  async #isTaken(replacement: Replacement, phase: Phase): Promise<boolean> {
+    const { candidate, oldPid, expected } = replacement;
     const { supervisor, take } = this.#options;
     const next = await supervisor.find(candidate, phase, expected);
     if (next !== undefined && next.runtime.worker.pid !== oldPid) {
       take(next);
-      succession.isTaken = true;
+      replacement.isTaken = true;
       return true;
     }
     next?.runtime.close();
     return false;
   }
 
-  /** Members that are down stay so in the new worker; that this cannot be had is no reason not to reload. */
+  /** Members that are down stay down in the new worker; a failure here does not prevent the reload. */
   async #withServerStates<T>(
     worker: BootedWorker,
     { loadBalancers }: Candidate,
-    ask: () => Promise<T>,
+    order: () => Promise<T>,
   ): Promise<T> {
     const { paths, log } = this.#options;
     const warn = (error: unknown): void =>
-      log.warn('Members that are down may be up after the reload until checks say otherwise', {
+      log.warn('Members that are down may get traffic after the reload, until the next checks', {
         error: messageOf(error),
       });
-    // Somebody may have removed all of it.
+    // The folder may have been removed.
     await makeFolder(dirname(paths.serverState), 0o711).catch(warn);
     await keepServerStates(worker, loadBalancers, paths).catch(warn);
     try {
-      return await ask();
+      return await order();
     } finally {
       await forgetServerStates(paths).catch(warn);
     }
   }
 
-  async #ask(succession: Succession): Promise<ReloadOutcome> {
+  async #order(replacement: Replacement): Promise<ReloadOutcome> {
     const { masterSocket } = this.#options.paths;
-    const isServed = (): boolean => succession.isTaken;
+    const isServed = (): boolean => replacement.isTaken;
     if (existsSync(masterSocket)) return reload(masterSocket, { isServed });
     const pid = await findMaster(this.#options.paths);
     if (pid === undefined)
       throw new HeadgateError(
         'HAPROXY_RELOAD',
-        'HAProxy has no master socket, and its master cannot be found',
+        'HAProxy has no master socket, and its master process cannot be found',
       );
     return signalReload(pid, masterSocket, { isServed });
   }

@@ -1,9 +1,11 @@
-// Gets hold of a HAProxy worker, however long it takes: adopts the one that runs, or starts HAProxy where that is the
-// agent's task. Says of each what it booted from, as far as that can be known.
+// Gets a HAProxy worker, however long it takes: adopts a running one, or starts HAProxy if that is the agent's task.
+// Finds out what each worker booted from, as far as possible.
 
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '../../base/backoff.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
@@ -13,8 +15,9 @@ import { inFileOrder } from '../config/config-text.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import { descriptionOf, structureHash } from '../config/render.ts';
 import type { RenderContext } from '../config/render-context.ts';
+import type { HaproxyPaths } from '../paths.ts';
 import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
-import { type HaproxyPaths, startHaproxy } from '../process/process.ts';
+import { startHaproxy } from '../process/process.ts';
 import { readRunning } from '../readback.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
@@ -29,36 +32,38 @@ export interface SupervisorOptions {
   readonly faults: StartFaults;
   readonly file: ConfigFile;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
-  readonly wanted: ReadonlyMap<string, LoadBalancer>;
-  /** Whether HAProxy is started here; otherwise systemd or someone else does it. */
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** True if the agent starts HAProxy; false if systemd or another process does. */
   readonly startsHaproxy: boolean;
   readonly isReloading: () => boolean;
-  /** Resolves when nobody else is writing the file. */
+  /** Resolves when the persister is not writing the file. */
   readonly fileIdle: () => Promise<void>;
   readonly onRepair: (what: 'process' | 'socket') => void;
-  /** The file could not be written: what HAProxy starts with is older. */
+  /** The file could not be written: HAProxy starts with an older one. */
   readonly onUnwritten: (error: unknown) => void;
   readonly log: Log;
 }
 
-/** While it starts nobody is asked for it but itself. */
+/** While HAProxy starts only its own socket is tried, not the master's. */
 export type Phase = 'starting' | 'running';
 
-/** A worker but for the connection to it. */
+/** A worker without its connection. */
 export type Expected = Omit<BootedWorker, 'runtime'>;
 
-/** Before the first attempt has come to an end. */
+/** The fault before the end of the first attempt. */
 const NOT_YET = 'HAProxy has not been reached yet';
-const CONNECT_TIMEOUT = 2_000;
-const START_TIMEOUT = 30_000;
-/** Milliseconds that working out beforehand what a worker will run may hold up a change. */
-const EXPECTING = 2;
-/** Each round leaves out what the one before was refused for. */
-const START_ROUNDS = 5;
+const CONNECT_TIMEOUT_MS = 2_000;
+const START_TIMEOUT_MS = 30_000;
+/** The wait between two attempts to get a worker. */
+const BACKOFF = { firstMs: 50, mostMs: 1_000 };
+/** The computation of a new worker's state delays a change by this much at most. */
+const EXPECT_SLICE_MS = 2;
+/** Attempts to start; each leaves out the load balancers for which the last was refused. */
+const MAX_START_ATTEMPTS = 5;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  #fault = NOT_YET;
+  readonly #fault = new Fault(NOT_YET);
   #hasStarted = false;
   #isStarting = false;
   #closed = false;
@@ -67,17 +72,17 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** Why there is no worker, '' where there is one. */
+  /** Why there is no worker; '' if there is one. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
-  /** Whether a HAProxy was started here, or is about to. */
+  /** True if this agent has started HAProxy, or is about to. */
   get hasStarted(): boolean {
     return this.#hasStarted;
   }
 
-  /** HAProxy is about to read the file: another one in its place would not be recognised. */
+  /** HAProxy is about to read the file, which must not change now. */
   get isStarting(): boolean {
     return this.#isStarting;
   }
@@ -86,10 +91,7 @@ export class Supervisor {
     this.#closed = true;
   }
 
-  /**
-   * Tries until it has a worker; undefined only after close(). `onAttempt` is called after each attempt that failed.
-   * Nothing but HAProxy's absence is waited for, so that it is back as soon as it can be.
-   */
+  /** Tries until it has a worker; undefined only after close(). `onAttempt` is called after each failed attempt. */
   async obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
     const { startsHaproxy, faults, file, log, onRepair } = this.#options;
     await faults.begin();
@@ -97,31 +99,31 @@ export class Supervisor {
       try {
         const worker = (await this.adopt()) ?? (await this.#startIfDue(attempt));
         if (worker !== undefined) {
-          if (this.#fault !== NOT_YET) onRepair('process');
-          this.#fault = '';
+          if (this.#fault.text !== NOT_YET) onRepair('process');
+          this.#fault.clear();
           faults.end();
-          // Where it cannot be written the file itself cannot be either, and that is told.
+          // A failure to write shows at the file itself.
           if (worker.structure !== '') void file.keepAsFirstGood().catch(() => undefined);
           return worker;
         }
-        if (this.#fault === NOT_YET) this.#fault = 'HAProxy is not running';
-        if (!startsHaproxy) this.#fault = (await faults.heed()) || this.#fault;
+        if (this.#fault.text === NOT_YET) this.#fault.set('HAProxy is not running');
+        if (!startsHaproxy) this.#fault.set((await faults.readOutput()) || this.#fault.text);
       } catch (error) {
-        if (this.#fault !== messageOf(error)) log.error('HAProxy cannot be had', { error: messageOf(error) });
-        this.#fault = messageOf(error);
+        const reason = messageOf(error);
+        if (this.#fault.set(reason)) log.error('Cannot start or reach HAProxy', { error: reason });
       }
       await onAttempt();
-      await delay(Math.min(1_000, 50 * 2 ** attempt));
+      await delay(backoffMs(attempt + 1, BACKOFF));
     }
     return undefined;
   }
 
-  /** A worker that was there is lost: until the next one, this is the fault. */
+  /** The worker was lost; `why` is the fault until there is another. */
   lose(why: string): void {
-    this.#fault = why;
+    this.#fault.set(why);
   }
 
-  /** undefined where no HAProxy answers at our sockets, or only one on its way out. Reads only. */
+  /** undefined if no HAProxy answers at the sockets, or only one that is stopping. Reads only. */
   async adopt(phase: Phase = 'running'): Promise<BootedWorker | undefined> {
     const { maker, context, file, log } = this.#options;
     const runtime = await this.connect(phase);
@@ -134,7 +136,7 @@ export class Supervisor {
       }
       const bound = await file.placesUnder(description);
       const booted = await this.#bootedAs(description, bound);
-      log.info('Adopted the HAProxy that runs', { worker: pid, ours: booted !== undefined });
+      log.info('Adopted the running HAProxy', { worker: pid, ours: booted !== undefined });
       if (booted === undefined) {
         const running = await readRunning(runtime, [], false, context(new Map()).aclId);
         return { runtime, running, booted: new Map(), structure: '', bound };
@@ -152,41 +154,38 @@ export class Supervisor {
   }
 
   /**
-   * Starts HAProxy with all that can be served, or, where the file cannot be written, with what stands there, or, where
-   * no load balancer is at fault, with what served last.
-   * Errors: HAPROXY_MISSING; HAPROXY_START where it does not serve with that either; FILE_WRITE.
+   * Starts HAProxy with all load balancers that it accepts; with the present file if it cannot be written; with the last
+   * good file if HAProxy refuses the file and no load balancer is at fault.
+   * Errors: HAPROXY_MISSING; HAPROXY_START if it does not serve in the end; FILE_WRITE.
    */
   async start(): Promise<BootedWorker> {
-    const { maker, wanted, file, faults } = this.#options;
-    let candidate = await maker.unchecked(wanted);
-    for (let round = 1; ; round++) {
+    const { maker, desired, file, faults } = this.#options;
+    let candidate = await maker.unchecked(desired);
+    for (let attempt = 1; ; attempt++) {
       try {
         await file.write(candidate.chunks);
         return await this.#start(candidate);
       } catch (error) {
         if (error instanceof HeadgateError && error.code === 'FILE_WRITE')
-          return this.#startAsItStands(error);
-        // One that lives, however long it takes, may be there when it is looked for again.
+          return this.#startWithPresentFile(error);
+        // A HAProxy that is slow to start may be found at the next attempt.
         if (!(error instanceof HeadgateError) || error.code !== 'HAPROXY_START' || error.retry === 'now')
           throw error;
         faults.note(messageOf(error));
         const isNamed = faults.rejectNamed(error.message, candidate, new Map());
-        const next = await maker.prepare(wanted, new Map()).catch((fault: unknown) => {
+        const next = await maker.prepare(desired, new Map()).catch((fault: unknown) => {
           if (fault instanceof HeadgateError && fault.code === 'HAPROXY_REJECTED') return fault;
           throw fault;
         });
-        if (next instanceof HeadgateError) return this.#startAsItWas(candidate, next);
+        if (next instanceof HeadgateError) return this.#startWithLastGood(candidate, next);
         const isOther = isNamed || next.structure !== candidate.structure;
-        if (!isOther || round >= START_ROUNDS) return this.#startAsItWas(candidate, error);
+        if (!isOther || attempt >= MAX_START_ATTEMPTS) return this.#startWithLastGood(candidate, error);
         candidate = next;
       }
     }
   }
 
-  /**
-   * Connects to the worker behind the admin socket, or, where that is gone, through the master's, unless HAProxy is
-   * being started.
-   */
+  /** Connects to the worker by the admin socket; if that was removed and HAProxy is not starting, by the master's. */
   async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
     const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
     const isStarting = phase === 'starting';
@@ -196,7 +195,7 @@ export class Supervisor {
         socketPath,
         masterSocketPath,
         isStarting,
-        timeoutMs: CONNECT_TIMEOUT,
+        timeoutMs: CONNECT_TIMEOUT_MS,
       });
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT') return undefined;
@@ -204,19 +203,19 @@ export class Supervisor {
     }
   }
 
-  /** Whether a HAProxy answers at our sockets, started by whomever. Reads only. */
+  /** True if a HAProxy answers at the sockets, whichever process started it. Reads only. */
   async isRunning(): Promise<boolean> {
     const runtime = await this.connect().catch(() => undefined);
     runtime?.close();
     return runtime !== undefined;
   }
 
-  /** What a worker is and runs that boots from this candidate: to be made while it boots, when nobody waits for it. */
+  /** The state of a worker that boots from this candidate, to be computed while it boots. */
   async expect({ loadBalancers: booted, structure }: Candidate): Promise<Expected> {
     const { aclId } = this.#options.context(booted);
     const running = new Running();
     const bound = new Set<string>();
-    const slice = new Slice(EXPECTING);
+    const slice = new Slice(EXPECT_SLICE_MS);
     for (const loadBalancer of booted.values()) {
       running.boot(loadBalancer, aclId);
       for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
@@ -225,7 +224,7 @@ export class Supervisor {
     return { running, booted, structure, bound };
   }
 
-  /** The worker that serves exactly this candidate; undefined where the one that answers does not. */
+  /** The worker that serves exactly this candidate; undefined if the one that answers does not. */
   async find(
     candidate: Candidate,
     phase: Phase = 'running',
@@ -242,17 +241,17 @@ export class Supervisor {
   }
 
   /**
-   * What is wanted, if a worker of this description booted from it: all of it, or what is left without the addresses
-   * that cannot be bound, as the agent before this one will have found.
+   * The load balancers that a worker with this description booted from: all desired ones, or those without the addresses
+   * that cannot be bound. undefined if it booted from another file.
    */
   async #bootedAs(
     description: string,
     bound: ReadonlySet<string> | undefined,
   ): Promise<ReadonlyMap<string, LoadBalancer> | undefined> {
-    const { maker, context, wanted } = this.#options;
+    const { maker, context, desired } = this.#options;
     for (const isProbed of [false, true]) {
-      if (isProbed) await maker.probe(wanted, bound);
-      const booted = maker.effective(wanted);
+      if (isProbed) await maker.probe(desired, bound);
+      const booted = maker.effective(desired);
       if (description === descriptionOf(structureHash(context(booted), inFileOrder(booted)))) return booted;
     }
     return undefined;
@@ -261,7 +260,7 @@ export class Supervisor {
   async #startIfDue(attempt: number): Promise<BootedWorker | undefined> {
     const { startsHaproxy, fileIdle, log } = this.#options;
     if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
-    // From now on there may be one, also where nobody waits any longer until it answers.
+    // Set before the start, because HAProxy may come up after the attempt has timed out.
     this.#hasStarted = true;
     this.#isStarting = true;
     await fileIdle();
@@ -273,8 +272,8 @@ export class Supervisor {
   }
 
   /**
-   * A master that lives although its sockets are gone (someone removed them) makes its own anew at a reload.
-   * True where there is such a master: starting another HAProxy beside it would be wrong.
+   * True if a master runs although its sockets were removed: a second HAProxy must not start beside it. Reloads such a
+   * master by signal, after which it creates its socket again.
    */
   async #wake(attempt: number): Promise<boolean> {
     const { paths, isReloading, onRepair, log } = this.#options;
@@ -282,22 +281,22 @@ export class Supervisor {
     if (pid === undefined) return isBooting(paths);
     const isGone = attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket);
     if (isGone && (await hasListened(pid, paths))) {
-      log.warn('HAProxy lives but its sockets are gone: reloading it by signal', { master: pid });
+      log.warn('HAProxy runs but its sockets were removed: reloading it by signal', { master: pid });
       process.kill(pid, 'SIGUSR2');
       onRepair('socket');
     }
     return true;
   }
 
-  /** For a refusal that is no load balancer's fault: an older HAProxy serves better than none. */
-  async #startAsItWas(candidate: Candidate, why: HeadgateError): Promise<BootedWorker> {
+  /** For a refusal that is no load balancer's fault: an older configuration is better than none. */
+  async #startWithLastGood(candidate: Candidate, why: HeadgateError): Promise<BootedWorker> {
     const { maker, file } = this.#options;
     maker.tried(candidate.loadBalancers, false);
     if (!(await file.restoreLastGood())) throw why;
     return this.#startFile();
   }
 
-  async #startAsItStands(why: HeadgateError): Promise<BootedWorker> {
+  async #startWithPresentFile(why: HeadgateError): Promise<BootedWorker> {
     const { paths, onUnwritten } = this.#options;
     if (!existsSync(paths.config)) throw why;
     onUnwritten(why);
@@ -306,13 +305,13 @@ export class Supervisor {
 
   async #startFile(): Promise<BootedWorker> {
     const { executable, netns, paths, log } = this.#options;
-    log.warn('Starting HAProxy with the file that stands there', { path: paths.config });
+    log.warn('Starting HAProxy with the present file', { path: paths.config });
     let adopted: BootedWorker | undefined;
     const isServing = async (): Promise<boolean> => {
       adopted = await this.adopt('starting');
       return adopted !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT_MS, netns);
     if (adopted === undefined)
       throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     return adopted;
@@ -325,7 +324,7 @@ export class Supervisor {
       found = await this.find(candidate, 'starting');
       return found !== undefined;
     };
-    await startHaproxy(executable, paths, isServing, START_TIMEOUT, netns);
+    await startHaproxy(executable, paths, isServing, START_TIMEOUT_MS, netns);
     if (found === undefined) throw new HeadgateError('HAPROXY_START', 'HAProxy started but does not answer');
     maker.accept(candidate.loadBalancers);
     return found;

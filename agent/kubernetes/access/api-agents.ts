@@ -1,20 +1,20 @@
-// The kept-alive connections to the API server: an agent of Node's for each proxy, made anew where a certificate has
-// changed. Owns connections and close().
+// The kept-alive connections to the API server: Node's agents for each proxy on the way, replaced when a certificate has
+// changed. The only file that imports @kubernetes/client-node, and only for a SOCKS proxy: the library takes 90 MB.
+// Owns connections and close().
 
-import type { Agent } from 'node:http';
-import type { Agent as TlsAgent } from 'node:https';
+import type { Agent, RequestOptions } from 'node:https';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
-import { http, https } from '../../host/node-http.ts';
-import type { Credentials } from './credentials.ts';
-import { type Environment, proxyOf, throughProxy } from './proxy.ts';
+import { http, https, tls } from '../../host/node-http.ts';
+import type { Credentials, TlsOptions } from './credentials.ts';
+import { type Environment, isSocks, proxyOf, throughProxy } from './proxy.ts';
 
 interface Agents {
-  readonly tls: Credentials['tls'];
+  readonly tls: TlsOptions;
   readonly http: Agent;
-  readonly https: TlsAgent;
+  readonly https: Agent;
 }
 
-/** TCP's own search for a peer that is gone without a word; the kernel then asks once a second, ten times. */
+/** TCP's own probes of an idle connection begin after this time; the kernel repeats them once a second, ten times. */
 const KEEP_ALIVE_MS = 15_000;
 
 export class ApiAgents {
@@ -22,23 +22,22 @@ export class ApiAgents {
   /** By the URL of the proxy, '' for none. */
   readonly #agents = new Map<string, Agents>();
 
-  /** `env` says where there is a proxy. */
+  /** `env`: the proxies of a configuration that names none. */
   constructor(env: Environment) {
     this.#env = env;
   }
 
-  /** A new one only where a certificate has changed; requests under way over the old one end as they will. */
-  for(url: URL, { tls, proxy }: Credentials): Agent {
-    const through = proxy ?? proxyOfEnvironment(url, this.#env);
-    let agents = this.#agents.get(through ?? '');
-    if (agents === undefined || agents.tls !== tls) {
+  /** Requests under way over the agent of an old certificate end over it. Errors: API_CREDENTIALS. */
+  async for(url: URL, credentials: Credentials): Promise<RequestOptions> {
+    const proxy = credentials.proxy ?? proxyOfEnvironment(url, this.#env) ?? '';
+    let agents = this.#agents.get(proxy);
+    if (agents?.tls !== credentials.tls) {
       for (const socket of Object.values(agents?.https.freeSockets ?? {}).flat()) socket?.destroy();
-      const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, scheduling: 'lifo' } as const;
-      const options = { ...kept, ...throughProxy(through) };
-      agents = { tls, http: new http.Agent(options), https: new (https().Agent)({ ...options, ...tls }) };
-      this.#agents.set(through ?? '', agents);
+      agents = await (isSocks(proxy) ? socksAgents(proxy, credentials) : agentsThrough(proxy, credentials));
+      this.#agents.set(proxy, agents);
     }
-    return url.protocol === 'http:' ? agents.http : agents.https;
+    if (isSocks(proxy)) return { agent: agents.https, ...serverIdentity(url, credentials.tls) };
+    return { agent: url.protocol === 'http:' ? agents.http : agents.https };
   }
 
   close(): void {
@@ -49,11 +48,34 @@ export class ApiAgents {
   }
 }
 
+function agentsThrough(proxy: string, { tls }: Credentials): Agents {
+  const kept = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, scheduling: 'lifo' } as const;
+  const options = { ...kept, ...throughProxy(proxy) };
+  return { tls, http: new http.Agent(options) as Agent, https: new (https().Agent)({ ...options, ...tls }) };
+}
+
+async function socksAgents(proxyUrl: string, { server, tls }: Credentials): Promise<Agents> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  const cluster = { name: 'cluster', server, proxyUrl, skipTLSVerify: tls.rejectUnauthorized === false };
+  config.loadFromClusterAndUser(cluster, { name: 'user' });
+  const options: RequestOptions = { ...tls };
+  await config.applyToHTTPSOptions(options);
+  const agent = options.agent as Agent;
+  return { tls, http: agent, https: agent };
+}
+
+/** The SOCKS agent would check the certificate of a server without a DNS name against the name "localhost". */
+function serverIdentity({ hostname }: URL, { servername }: TlsOptions): RequestOptions {
+  const name = servername ?? hostname.replace(/^\[(.*)\]$/, '$1');
+  return { checkServerIdentity: (_, certificate) => tls().checkServerIdentity(name, certificate) };
+}
+
 function proxyOfEnvironment(url: URL, env: Environment): string | undefined {
   try {
     return proxyOf(url, env);
   } catch (error) {
-    const message = `Cannot go through the proxy of the environment: ${messageOf(error)}`;
+    const message = `Cannot use the proxy of the environment: ${messageOf(error)}`;
     throw new HeadgateError('API_CREDENTIALS', message);
   }
 }

@@ -1,17 +1,15 @@
-// Who we are to the API server, and where it is: by a kubeconfig or the service account of a pod. Reads the files again
-// as they rotate, asks credential plugins, and keeps what it has while neither can be had.
+// The API server's URL and the credentials for it, from a kubeconfig or the service account of a pod. Reads the files
+// again as they rotate, runs credential plugins, and keeps the last credentials while it cannot get new ones.
 // No error here quotes a file, a plugin's output or a token.
 
 import { readFile } from 'node:fs/promises';
-import type { Agent } from 'node:https';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { ExecPlugins, type PluginCredential } from './exec-plugin.ts';
 import { type AccessConfig, podAccess, readKubeconfig, type Source } from './kubeconfig.ts';
-import { proxyUrl } from './proxy.ts';
-import { socksAgent } from './socks-agent.ts';
+import { isSocks, proxyUrl } from './proxy.ts';
 
 export type CredentialsPlace =
   | { readonly kind: 'Kubeconfig'; readonly path: string }
@@ -20,17 +18,13 @@ export type CredentialsPlace =
 
 /** What a request needs; a new value whenever anything of it may have changed. */
 export interface Credentials {
-  /** URL of the API server, as the configuration says it. */
+  /** URL of the API server, as in the configuration. */
   readonly server: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** `name:password` of HTTP's basic authentication. */
-  readonly basic: string | undefined;
   /** The same value until something of it changes. */
   readonly tls: TlsOptions;
-  /** URL of the proxy that the configuration names; undefined: the environment says whether there is one. */
+  /** URL of the proxy in the configuration; undefined: that of the environment, if any. */
   readonly proxy: string | undefined;
-  /** For a SOCKS proxy; Node knows the others itself. */
-  readonly proxyAgent: Agent | undefined;
 }
 
 export interface TlsOptions {
@@ -41,7 +35,7 @@ export interface TlsOptions {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** Credentials are used so long before the files are read again. */
+/** From one reading of the files to the next. */
 const FRESH_MS = 30_000;
 const PLUGIN_TIMEOUT_MS = 15_000;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -51,7 +45,7 @@ export class CredentialsSource {
   readonly #now: () => number;
   readonly #plugins: ExecPlugins;
   #current: { readonly credentials: Credentials; readonly since: number } | undefined;
-  /** One at a time, for all who ask. */
+  /** Under way, for all callers. */
   #reading: Promise<Credentials> | undefined;
 
   /** `now`: a monotonic clock in milliseconds. */
@@ -61,12 +55,12 @@ export class CredentialsSource {
     now: () => number = () => performance.now(),
   ) {
     this.#place = place;
-    this.#plugins = new ExecPlugins({ timeoutMs: pluginTimeoutMs });
+    this.#plugins = new ExecPlugins(pluginTimeoutMs);
     this.#now = now;
   }
 
   /**
-   * Read again if they are older than half a minute; if that fails, the old ones stay in use.
+   * Reads them again if they are older than half a minute; if that fails, the old ones stay in use.
    * Errors: API_CREDENTIALS if there have never been any.
    */
   async current(): Promise<Credentials> {
@@ -81,7 +75,7 @@ export class CredentialsSource {
     }
   }
 
-  /** After a 401: read again, plugins asked again, unless that has happened since `refused` was given. */
+  /** After a 401: reads the files and runs the plugin again, unless that has happened since `refused` was returned. */
   async renewed(refused: Credentials): Promise<Credentials> {
     const current = this.#current?.credentials;
     if (current !== undefined && current !== refused) return current;
@@ -98,7 +92,7 @@ export class CredentialsSource {
   async #readNow(isRefused: boolean): Promise<Credentials> {
     try {
       const config = await configOf(this.#place);
-      const credentials = await this.#withProxyAgent(await this.#credentialsOf(config, isRefused));
+      const credentials = await this.#credentialsOf(config, isRefused);
       this.#current = { credentials, since: this.#now() };
       return credentials;
     } catch (error) {
@@ -107,7 +101,7 @@ export class CredentialsSource {
   }
 
   async #credentialsOf(config: AccessConfig, isRefused: boolean): Promise<Credentials> {
-    const { server, basic, impersonation, plugin, proxy } = config;
+    const { server, impersonation, plugin, proxy } = config;
     const [ca, cert, key, token] = await Promise.all(
       [config.ca, config.cert, config.key, config.token].map(contentOf),
     );
@@ -116,26 +110,15 @@ export class CredentialsSource {
     return {
       server,
       headers: { ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}), ...impersonation },
-      basic,
       tls: this.#known(tlsOf(config, { ca, cert, key }, given)),
       proxy: proxy && (isSocks(proxy) ? proxy : proxyUrl(proxy, 'its "proxy-url"')),
-      proxyAgent: undefined,
     };
   }
 
-  /** The last value as long as it says the same: connections are good for one value. */
+  /** The last value if it is equal: each value has connections of its own. */
   #known(tls: TlsOptions): TlsOptions {
     const last = this.#current?.credentials.tls;
     return last !== undefined && isDeepStrictEqual(last, tls) ? last : tls;
-  }
-
-  async #withProxyAgent(credentials: Credentials): Promise<Credentials> {
-    const { server, proxy, tls } = credentials;
-    if (proxy === undefined || !isSocks(proxy)) return credentials;
-    const last = this.#current?.credentials;
-    const isSame = last?.server === server && last.proxy === proxy && last.tls === tls;
-    const proxyAgent = (isSame ? last.proxyAgent : undefined) ?? (await socksAgent(proxy, server, tls));
-    return { ...credentials, proxyAgent };
   }
 }
 
@@ -155,11 +138,7 @@ async function contentOf(source: Source | undefined): Promise<Buffer | undefined
 
 function tlsOf(
   { serverName, skipsVerification }: AccessConfig,
-  own: {
-    readonly ca?: Buffer | undefined;
-    readonly cert?: Buffer | undefined;
-    readonly key?: Buffer | undefined;
-  },
+  own: Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>,
   given: PluginCredential | undefined,
 ): TlsOptions {
   const options = {
@@ -177,23 +156,19 @@ function clusterInfo({ server, serverName, skipsVerification, proxy }: AccessCon
   return {
     server,
     'tls-server-name': serverName,
-    'insecure-skip-tls-verify': skipsVerification,
+    'insecure-skip-tls-verify': skipsVerification ?? false,
     'certificate-authority-data': ca?.toString('base64'),
     'proxy-url': proxy,
   };
-}
-
-function isSocks(proxy: string): boolean {
-  return /^socks/i.test(proxy);
 }
 
 function nameOf(place: CredentialsPlace): string {
   return place.kind === 'Kubeconfig' ? `the kubeconfig ${quote(place.path)}` : "the pod's service account";
 }
 
-/** Our own words and the system's; others may quote what they read. */
+/** Messages of the agent and of the operating system; others may quote what they read. */
 function harmless(error: unknown): string {
   const isOfTheSystem =
     error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
-  return error instanceof HeadgateError || isOfTheSystem ? error.message : 'it cannot be read as one';
+  return error instanceof HeadgateError || isOfTheSystem ? error.message : 'it cannot be read';
 }

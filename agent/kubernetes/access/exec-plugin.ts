@@ -1,6 +1,6 @@
 // Runs the credential plugin of a kubeconfig (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/)
-// and keeps what it gave until that is over. A plugin gets no input, so that none waits for a person, and is killed with
-// all that it has started when its time is over. No error quotes its output.
+// and keeps the credential until it expires. A plugin gets no input, so that it cannot wait for a person, and is killed
+// with its child processes after a timeout. No error quotes its output.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
@@ -8,51 +8,44 @@ import { quote } from '../../base/quote.ts';
 import { object, string } from '../../base/validate.ts';
 import type { ExecPlugin } from './kubeconfig.ts';
 
-/** What a plugin gave; of a certificate both parts or neither. */
+/** A certificate has both parts or neither. */
 export interface PluginCredential {
   readonly token: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
 }
 
-export interface ExecPluginsOptions {
-  readonly timeoutMs: number;
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number;
-}
-
-interface Given {
+interface ExpiringCredential {
   readonly credential: PluginCredential;
-  /** Milliseconds since the epoch; Infinity if the plugin names no end. */
+  /** Milliseconds since the epoch; Infinity if it does not expire. */
   readonly end: number;
 }
 
-/** Credentials are used for half a minute before the kubeconfig is read again. */
+/** Credentials stay in use for half a minute before the kubeconfig is read again. */
 const RENEWAL_MARGIN_MS = 30_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 export class ExecPlugins {
-  readonly #options: ExecPluginsOptions;
-  /** Of the plugin that was run last: its words in the kubeconfig, and what it gave. */
-  #last: (Given & { readonly plugin: string }) | undefined;
+  readonly #timeoutMs: number;
+  /** The last result, and its plugin's entry in the kubeconfig as JSON. */
+  #last: (ExpiringCredential & { readonly plugin: string }) | undefined;
 
-  constructor(options: ExecPluginsOptions) {
-    this.#options = options;
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
-   * `cluster`: what the plugin may know of the cluster. `isRefused`: the API server did not take the last credential.
+   * `cluster`: for a plugin that asks for it. `isRefused`: the API server refused the last credential.
    * Errors: API_CREDENTIALS.
    */
   async credential(plugin: ExecPlugin, cluster: object, isRefused: boolean): Promise<PluginCredential> {
-    const { timeoutMs, now = Date.now } = this.#options;
-    const words = JSON.stringify(plugin);
-    const isGood = this.#last?.plugin === words && now() < this.#last.end - RENEWAL_MARGIN_MS;
+    const entry = JSON.stringify(plugin);
+    const isGood = this.#last?.plugin === entry && Date.now() < this.#last.end - RENEWAL_MARGIN_MS;
     if (this.#last !== undefined && isGood && !isRefused) return this.#last.credential;
     try {
-      const given = givenBy(await outputOf(plugin, cluster, timeoutMs), plugin.apiVersion);
-      this.#last = { ...given, plugin: words };
-      return given.credential;
+      const result = credentialIn(await outputOf(plugin, cluster, this.#timeoutMs), plugin.apiVersion);
+      this.#last = { ...result, plugin: entry };
+      return result.credential;
     } catch (error) {
       const message = `the credential plugin ${quote(plugin.command)} ${messageOf(error)}`;
       throw new HeadgateError('API_CREDENTIALS', message);
@@ -60,20 +53,20 @@ export class ExecPlugins {
   }
 }
 
-/** Rejects with what follows the plugin's name in a message. */
+/** Errors: an Error whose message follows the plugin's name. */
 async function outputOf(plugin: ExecPlugin, cluster: object, timeoutMs: number): Promise<string> {
   const { apiVersion, command, args, env, wantsCluster } = plugin;
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
-  // A group of its own, so that the deadline ends what the plugin has started, too.
+  // A process group of its own, so that the timeout ends the plugin's child processes, too.
   const child = spawn(command, args, {
     env: { ...process.env, ...env, KUBERNETES_EXEC_INFO: info },
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const end = (why: string) => {
-    reject(new Error(why));
+  const end = (reason: string) => {
+    reject(new Error(reason));
     killGroup(child);
     child.stdout.destroy();
   };
@@ -102,8 +95,8 @@ const answerSchema = object({
   }),
 });
 
-/** Throws what follows the plugin's name in a message. */
-function givenBy(output: string, apiVersion: string): Given {
+/** Errors: an Error whose message follows the plugin's name. */
+function credentialIn(output: string, apiVersion: string): ExpiringCredential {
   const answer = answerSchema.judge(jsonOf(output));
   if (!answer.success) throw new Error('printed no ExecCredential with a status');
   if (answer.data.apiVersion !== apiVersion)
@@ -112,7 +105,7 @@ function givenBy(output: string, apiVersion: string): Given {
   if (!cert !== !key) throw new Error('printed a certificate or a key, not both');
   if (!token && !cert) throw new Error('printed neither a token nor a certificate');
   const end = expirationTimestamp ? Date.parse(expirationTimestamp) : Number.POSITIVE_INFINITY;
-  if (Number.isNaN(end)) throw new Error('printed an expirationTimestamp that is no time');
+  if (Number.isNaN(end)) throw new Error('printed an expirationTimestamp that is not a time');
   return { credential: { token, cert, key }, end };
 }
 
@@ -129,6 +122,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of it has just ended.
+    // It has just ended.
   }
 }

@@ -1,5 +1,5 @@
-// Reads a kubeconfig: which API server, and what shows it who we are. Format: client-go's tools/clientcmd/api/v1.
-// What it does not read it refuses, with the entry, the field and what is allowed; no message quotes a secret. Pure.
+// Reads a kubeconfig: the API server's URL and the credentials. Format: client-go's tools/clientcmd/api/v1.
+// Refuses unsupported fields and values, with the allowed ones in the message; no message quotes a secret. Pure.
 
 import { isIPv6 } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
@@ -17,23 +17,21 @@ import {
 } from '../../base/validate.ts';
 import { parseYamlDocuments } from '../../base/yaml.ts';
 
-/** A file has precedence over what stands beside it, as kubectl has it. */
+/** A file has precedence over data in the kubeconfig, as in kubectl. */
 export interface AccessConfig {
   readonly server: string;
-  readonly ca: Source | undefined;
-  readonly cert: Source | undefined;
-  readonly key: Source | undefined;
-  readonly token: Source | undefined;
-  /** `name:password` of HTTP's basic authentication. */
-  readonly basic: string | undefined;
-  /** The program that gives a token or a certificate. */
-  readonly plugin: ExecPlugin | undefined;
-  readonly serverName: string | undefined;
-  readonly skipsVerification: boolean;
+  readonly ca?: Source | undefined;
+  readonly cert?: Source | undefined;
+  readonly key?: Source | undefined;
+  readonly token?: Source | undefined;
+  /** The program that prints a token or a certificate. */
+  readonly plugin?: ExecPlugin | undefined;
+  readonly serverName?: string | undefined;
+  readonly skipsVerification?: boolean;
   /** URL of an HTTP or a SOCKS proxy. */
-  readonly proxy: string | undefined;
-  /** Headers that say as whom the user acts. */
-  readonly impersonation: Readonly<Record<string, string | string[]>>;
+  readonly proxy?: string | undefined;
+  /** Headers of the identity that the user takes on. */
+  readonly impersonation?: Readonly<Record<string, string | string[]>>;
 }
 
 export type Source = { readonly file: string } | { readonly content: Buffer };
@@ -43,7 +41,7 @@ export interface ExecPlugin {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The plugin asks for what the kubeconfig says of the cluster. */
+  /** The plugin gets the kubeconfig's data of the cluster. */
   readonly wantsCluster: boolean;
 }
 
@@ -64,7 +62,7 @@ const execSchema = object({
   command: string(),
   args: listOf(string()).nullish(),
   env: listOf(object({ name: string(), value: string() })).nullish(),
-  // Always: the plugin asks a person, and the agent has none.
+  // `Always` is refused: such a plugin asks a person.
   interactiveMode: oneOf('Never', 'IfAvailable').nullish(),
   provideClusterInfo: boolean().nullish(),
 });
@@ -75,44 +73,43 @@ const userSchema = object({
   'client-certificate-data': optionalText,
   'client-key': optionalText,
   'client-key-data': optionalText,
-  username: optionalText,
-  password: optionalText,
   exec: execSchema.nullish(),
   as: optionalText,
   'as-uid': optionalText,
   'as-groups': listOf(string()).nullish(),
 });
 
-/** `path`: of the file, for those that it names. Errors: API_CREDENTIALS. */
+/** `path`: of the kubeconfig, to which the files in it are relative. Errors: API_CREDENTIALS. */
 export function readKubeconfig(content: string, path: string): AccessConfig {
   const root = rootOf(content);
   const context = entryOf(root, 'context', root['current-context']);
   const cluster = entryOf(root, 'cluster', context.value.cluster);
   const user = entryOf(root, 'user', context.value.user);
-  refuseProvider(user);
   const ofCluster = validated(clusterSchema, cluster);
   const ofUser = validated(userSchema, user);
-  const { username, password } = ofUser;
-  if (username && password === undefined) throw fault(`${user.name}: "username" is there without "password"`);
+  const unsupported = ['auth-provider', 'username'].find((field) => user.value[field]);
+  if (unsupported !== undefined)
+    throw fault(`${user.name}: "${unsupported}" is not supported, use a token, a certificate or "exec"`);
   const skipsVerification = ofCluster['insecure-skip-tls-verify'] ?? false;
   if (ofCluster.server === '') throw fault(`${cluster.name} names no API server`);
-  // A token in clear text is sent only to a server of which the kubeconfig says that it is meant.
+  // The agent sends a token in clear text only if the kubeconfig allows it.
   if (!/^https:/i.test(ofCluster.server) && !skipsVerification)
-    throw fault('its server has no TLS, and "insecure-skip-tls-verify" does not say that this is meant');
+    throw fault('its server has no TLS, which is allowed only with "insecure-skip-tls-verify: true"');
   const directory = dirname(path);
-  const source = (file: string | undefined, base64: string | undefined) =>
-    sourceOf(directory, file, base64 && Buffer.from(base64, 'base64'));
+  const source = (file = '', text = '', encoding: 'base64' | 'utf8' = 'base64'): Source | undefined => {
+    if (file !== '') return { file: resolve(directory, file) };
+    return text === '' ? undefined : { content: Buffer.from(text, encoding) };
+  };
   const cert = source(ofUser['client-certificate'], ofUser['client-certificate-data']);
-  const token = sourceOf(directory, ofUser.tokenFile, ofUser.token && Buffer.from(ofUser.token));
+  const token = source(ofUser.tokenFile, ofUser.token, 'utf8');
   return {
     server: ofCluster.server.replace(/\/$/, ''),
     ca: source(ofCluster['certificate-authority'], ofCluster['certificate-authority-data']),
     cert,
     key: source(ofUser['client-key'], ofUser['client-key-data']),
     token,
-    basic: username ? `${username}:${password}` : undefined,
-    // As client-go has it: a plugin is for a user who has nothing else.
-    plugin: token || cert || username ? undefined : ofUser.exec && pluginOf(ofUser.exec, directory),
+    // As in client-go, a plugin is for a user without other credentials.
+    plugin: token || cert ? undefined : ofUser.exec && pluginOf(ofUser.exec, directory),
     serverName: ofCluster['tls-server-name'] || undefined,
     skipsVerification,
     proxy: ofCluster['proxy-url'] || undefined,
@@ -120,20 +117,12 @@ export function readKubeconfig(content: string, path: string): AccessConfig {
   };
 }
 
-/** What a pod has. `directory`: of its service account. */
+/** The access of a pod. `directory`: of its service account. */
 export function podAccess(host: string, port: string, directory: string): AccessConfig {
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     ca: { file: join(directory, 'ca.crt') },
-    cert: undefined,
-    key: undefined,
     token: { file: join(directory, 'token') },
-    basic: undefined,
-    plugin: undefined,
-    serverName: undefined,
-    skipsVerification: false,
-    proxy: undefined,
-    impersonation: {},
   };
 }
 
@@ -147,13 +136,13 @@ function fault(message: string): HeadgateError {
   return new HeadgateError('API_CREDENTIALS', message);
 }
 
-/** Programs write a kubeconfig as JSON, too, which is a part of YAML. */
+/** A kubeconfig may be JSON, too, which is a part of YAML. */
 function rootOf(content: string): Readonly<Record<string, unknown>> {
   const { documents, errors } = parseYamlDocuments(content);
   const value = documents[0]?.value;
   const [error] = errors;
   if (error !== undefined) throw fault(`it is not YAML: line ${error.line}, column ${error.column}`);
-  if (documents.length !== 1 || !isMapping(value)) throw fault('it is not one mapping');
+  if (documents.length !== 1 || !isMapping(value)) throw fault('it is not one YAML mapping');
   return value;
 }
 
@@ -177,29 +166,11 @@ function validated<T>(schema: Rule<T>, { name, value }: Entry): T {
   throw fault(`${name}: ${path.join('.')} ${message}`);
 }
 
-function refuseProvider({ name, value }: Entry): void {
-  const { 'auth-provider': provider } = value;
-  if (!provider) return;
-  const kind = isMapping(provider) && typeof provider.name === 'string' ? ` ${quote(provider.name)}` : '';
-  throw fault(
-    `${name}: "auth-provider"${kind} is not read, only "token", "tokenFile", "client-certificate", "username" and "exec" are`,
-  );
-}
-
-function sourceOf(
-  directory: string,
-  file: string | undefined,
-  content: Buffer | '' | undefined,
-): Source | undefined {
-  if (file) return { file: resolve(directory, file) };
-  return content ? { content } : undefined;
-}
-
 function pluginOf(exec: Valid<typeof execSchema>, directory: string): ExecPlugin {
   const { apiVersion, command, args, env, provideClusterInfo } = exec;
   return {
     apiVersion,
-    // A path is relative to the kubeconfig, a name is looked for in PATH.
+    // A path is relative to the kubeconfig; a name is searched in PATH.
     command: command.includes('/') ? resolve(directory, command) : command,
     args: args ?? [],
     env: Object.fromEntries((env ?? []).map((each) => [each.name, each.value])),
@@ -211,7 +182,7 @@ function pluginOf(exec: Valid<typeof execSchema>, directory: string): ExecPlugin
 function impersonationOf(
   user: Valid<typeof userSchema>,
   { name, value }: Entry,
-): AccessConfig['impersonation'] {
+): Readonly<Record<string, string | string[]>> {
   const { as, 'as-uid': uid, 'as-groups': groups = [] } = user;
   const { 'as-user-extra': extra } = value;
   const headers: Record<string, string | string[]> = {};
@@ -223,8 +194,8 @@ function impersonationOf(
     if (!texts.success) throw fault(`${name}: as-user-extra.${key} is not a list of texts`);
     headers[`Impersonate-Extra-${encodeURIComponent(key)}`] = texts.data;
   }
-  // They would be ignored: the request would be the user's own.
+  // The API server would ignore them, and take the request for the user's own.
   if (Object.keys(headers).length > 0 && !as)
-    throw fault(`${name}: "as" is missing, without it nobody acts as another`);
+    throw fault(`${name}: "as" is missing, which the other fields of impersonation need`);
   return headers;
 }

@@ -1,5 +1,5 @@
-// Which HTTP proxy leads to a server by what the environment says (HTTPS_PROXY, HTTP_PROXY, NO_PROXY, also in lower
-// case), read as kubectl reads it: Go's golang.org/x/net/http/httpproxy. Pure.
+// The HTTP proxy to a server by the variables of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY, also in lower case),
+// read as kubectl reads them: Go's golang.org/x/net/http/httpproxy. Pure.
 
 import type { AgentOptions } from 'node:https';
 import { HeadgateError } from '../../base/errors.ts';
@@ -8,23 +8,27 @@ import { type AddressRange, addressNumber, parseBlock } from '../../base/ip-rang
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** URL of the proxy, undefined where there is none on the way. Errors: API_CREDENTIALS, see `proxyUrl`. */
+/** URL of the proxy; undefined if the server is reached directly. Errors: API_CREDENTIALS, see `proxyUrl`. */
 export function proxyOf(server: URL, env: Environment): string | undefined {
   const name = server.protocol === 'http:' ? 'HTTP_PROXY' : 'HTTPS_PROXY';
   const text = variable(env, name);
   return text === '' || isDirect(server, variable(env, 'NO_PROXY')) ? undefined : proxyUrl(text, name);
 }
 
-/** In full. Errors: API_CREDENTIALS where `text` is not the URL of an HTTP proxy; it may hold a password. */
+/** The complete URL. Errors: API_CREDENTIALS if `text` is not the URL of an HTTP proxy; no message shows it, as it may hold a password. */
 export function proxyUrl(text: string, name: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.href;
   throw new HeadgateError('API_CREDENTIALS', `${name} is not the URL of an HTTP proxy`);
 }
 
-/** For an agent whose connections all go through the proxy; undefined: none does, whatever Node has been told. */
-export function throughProxy(proxy: string | undefined): Pick<AgentOptions, 'proxyEnv'> {
-  return { proxyEnv: proxy === undefined ? {} : { http_proxy: proxy, https_proxy: proxy, no_proxy: '' } };
+export function isSocks(proxy: string): boolean {
+  return /^socks/i.test(proxy);
+}
+
+/** For an agent whose connections all use this proxy; '': none does, whatever Node's own settings are. */
+export function throughProxy(proxy: string): Pick<AgentOptions, 'proxyEnv'> {
+  return { proxyEnv: proxy === '' ? {} : { http_proxy: proxy, https_proxy: proxy, no_proxy: '' } };
 }
 
 function variable(env: Environment, name: string): string {
@@ -38,7 +42,7 @@ function isDirect({ hostname, port, protocol }: URL, list: string): boolean {
   return list.split(',').some((entry) => covers(entry.trim().toLowerCase(), host, ownPort));
 }
 
-/** `entry`: `*`, an address, a CIDR, a domain; but for a CIDR with a port where only that is meant. */
+/** `entry`: `*`, a CIDR, or an address or a domain, both perhaps with the one port that it covers. */
 function covers(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true;
   const range = rangeOf(entry);
@@ -48,7 +52,7 @@ function covers(entry: string, host: string, port: string): boolean {
   const address = rangeOf(name.replace(/^\[(.*)\]$/, '$1'));
   if (address !== undefined) return isWithin(host, [address]);
   const domain = name.replace(/^\*\./, '.');
-  // With a dot in front it is the subdomains only.
+  // A leading dot means the subdomains only.
   return domain !== '' && (host === domain || host.endsWith(domain.startsWith('.') ? domain : `.${domain}`));
 }
 

@@ -1,36 +1,30 @@
-// Keeps the API's objects on disk, so that an agent that starts while no API server answers serves the last good state.
+// Keeps the API's objects on disk, for an agent that starts while no API server answers.
 // Changes are written in the background, a few seconds after they came.
 
-import { BackgroundWrite } from '../../base/background-write.ts';
+import { BackgroundWrite, type BackgroundWriteOptions } from '../../base/background-write.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
 import { Slice } from '../../base/slice.ts';
 import { isMapping } from '../../base/validate.ts';
 import { type RecordChange, RecordLog } from '../../host/record-log.ts';
 import type { ObjectRef } from '../cluster.ts';
-import { ADDRESS_API_VERSION } from '../object-names.ts';
 import type { KubernetesObject } from '../objects.ts';
-import { parseObject } from '../parse-object.ts';
-
-export interface SnapshotTimes {
-  /** Milliseconds from a change until it is written. */
-  readonly delay: number;
-  /** Milliseconds to the next attempt after a failure. */
-  readonly retry: number;
-}
 
 export interface ApiSnapshotOptions {
   readonly path: string;
-  /** What has been asked of the API: a snapshot of anything else is of no use. */
+  /** The request: a snapshot of another one is not used. */
   readonly scope: string;
-  /** All that counts now. */
+  /** All objects that count now. */
   readonly objects: () => Iterable<KubernetesObject>;
   readonly onFailure: (error: HeadgateError) => void;
-  readonly times?: Partial<SnapshotTimes>;
+  readonly times?: Partial<typeof TIMES>;
 }
 
-/** The key of the record that says what the others are; those are `Kind key`. */
+/** The key of the record that describes the file; all other keys are `Kind key`. */
 const HEADER = 'header';
+/** To be raised with each change of the fields of objects: a snapshot of another format is not used. */
+const FORMAT = 1;
+const TIMES: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 30_000 };
 /** Writing takes at most an eleventh of the time. */
 const REST = 10;
 
@@ -38,7 +32,7 @@ export class ApiSnapshot {
   readonly #options: ApiSnapshotOptions;
   readonly #log: RecordLog;
   readonly #writing: BackgroundWrite;
-  /** `Kind key` → what is to be appended; undefined: the object is gone. */
+  /** `Kind key` → the object to be written; undefined: it is gone. */
   readonly #waiting = new Map<string, KubernetesObject | undefined>();
   #isStarted = false;
 
@@ -48,15 +42,19 @@ export class ApiSnapshot {
     this.#log = new RecordLog(path, () => this.#all());
     this.#writing = new BackgroundWrite({
       write: () => this.#write(),
-      delayMs: times?.delay ?? 2_000,
-      retryMs: times?.retry ?? 30_000,
+      ...TIMES,
+      ...times,
       rest: REST,
       onFault: (cause) =>
-        onFailure(new HeadgateError('FILE_WRITE', `Cannot keep the API's objects in "${path}"`, { cause })),
+        onFailure(
+          new HeadgateError('FILE_WRITE', `Cannot write the snapshot of the API server to "${path}"`, {
+            cause,
+          }),
+        ),
     });
   }
 
-  /** undefined if there is none that can be used. */
+  /** undefined if there is no usable one. */
   async load(): Promise<readonly KubernetesObject[] | undefined> {
     const objects: KubernetesObject[] = [];
     const slice = new Slice();
@@ -71,14 +69,14 @@ export class ApiSnapshot {
     return isUsable ? objects : undefined;
   }
 
-  /** From now on the objects are the API's own: the file is to become what they are. */
+  /** From now on the objects come from the API server: writes them all, and each change from then on. */
   start(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
     this.#writing.soon();
   }
 
-  /** What has changed; nothing is written before start(). */
+  /** Takes a change; ignored before `start()`. */
   note(upserted: readonly KubernetesObject[], removed: readonly ObjectRef[]): void {
     if (!this.#isStarted) return;
     for (const { kind, key } of removed) this.#waiting.set(`${kind} ${key}`, undefined);
@@ -86,7 +84,7 @@ export class ApiSnapshot {
     if (this.#waiting.size > 0) this.#writing.soon();
   }
 
-  /** Writes what waits, now. */
+  /** Writes the waiting changes now. */
   async flush(): Promise<void> {
     if (this.#isStarted) await this.#writing.now();
   }
@@ -108,11 +106,11 @@ export class ApiSnapshot {
   }
 
   #header(): string {
-    return JSON.stringify({ shape: shape(), scope: this.#options.scope });
+    return JSON.stringify({ format: FORMAT, scope: this.#options.scope });
   }
 }
 
-/** Fields without a value are kept: an object that is read again equals the one that was written. */
+/** Fields without a value become null, so that an object that is read equals the written one. */
 function jsonOf(object: KubernetesObject): string {
   return JSON.stringify(object, (_, field: unknown) => {
     if (typeof field === 'bigint') return String(field);
@@ -120,16 +118,14 @@ function jsonOf(object: KubernetesObject): string {
   });
 }
 
-/**
- * JSON has no undefined, no Infinity and no bigint; objects have no null, Infinity only as a Service's time of
- * creation, and bigints only as the blocks of a pool.
- */
+/** JSON has no undefined, Infinity (a Service's time of creation) or bigint (the blocks of a pool); objects have no null. */
 function restored(json: Readonly<Record<string, unknown>>): KubernetesObject {
   const object = withoutNulls(json) as Record<string, unknown>;
   if ('created' in object && object.created === undefined) object.created = Number.POSITIVE_INFINITY;
   if (object.kind === 'AddressPool') object.blocks = blocksOf(object.blocks);
   return object as unknown as KubernetesObject;
 }
+
 function blocksOf(blocks: unknown): readonly AddressRange[] {
   return (blocks as readonly (AddressRange & Record<'first' | 'last', string>)[]).map(
     ({ family, first, last }) => ({ family, first: BigInt(first), last: BigInt(last) }),
@@ -141,54 +137,4 @@ function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isMapping(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withoutNulls(field)]));
-}
-
-/** One of each kind with every list filled, to tell what the fields of pruned objects are in this version. */
-const SAMPLES = [
-  {
-    kind: 'Service',
-    apiVersion: 'v1',
-    metadata: { name: 'a', creationTimestamp: '2026-01-31T12:00:00Z' },
-    spec: { ports: [{ port: 1 }] },
-  },
-  {
-    kind: 'EndpointSlice',
-    apiVersion: 'discovery.k8s.io/v1',
-    metadata: { name: 'a' },
-    addressType: 'IPv4',
-    ports: [{ port: 1 }],
-    endpoints: [{ addresses: ['10.0.0.1'] }],
-  },
-  { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } },
-  {
-    kind: 'AddressPool',
-    apiVersion: ADDRESS_API_VERSION,
-    metadata: { name: 'a' },
-    spec: {
-      blocks: ['192.0.2.1'],
-      serviceAllocation: {
-        namespaces: ['a'],
-        serviceSelector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] },
-      },
-    },
-  },
-  {
-    kind: 'AddressClaim',
-    apiVersion: ADDRESS_API_VERSION,
-    metadata: { name: 'a' },
-    spec: { address: '192.0.2.1', service: 'a/b', ports: [{ protocol: 'TCP', port: 1 }] },
-  },
-];
-
-/** Objects that another version of Headgate has pruned otherwise would mislead this one. */
-let knownShape: string | undefined;
-function shape(): string {
-  knownShape ??= JSON.stringify(SAMPLES.map((sample) => fieldsOf(parseObject(sample, '').objects[0])));
-  return knownShape;
-}
-
-function fieldsOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, 1).map(fieldsOf);
-  if (!isMapping(value)) return typeof value === 'object' ? 'null' : '';
-  return Object.entries(value).map(([name, field]) => [name, fieldsOf(field)]);
 }

@@ -1,17 +1,15 @@
 // The source of objects that is the API server: Services, EndpointSlices, Nodes, AddressPools and AddressClaims, each
-// kind by a reflector of its own.
-// Reports nothing before all of them are there, then each event at once. While no API server answers it reports what
-// it last knew, from disk if it has just started, and takes nothing back.
+// kind by a reflector of its own. Reports nothing before it has all objects, then each event at once. While no API server
+// answers, the last known objects stay: those of the snapshot if the agent has just started.
 // Owns the reflectors and the snapshot.
 
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
-import type { CurrentService } from '../current-service.ts';
-import { CurrentServices } from '../current-services.ts';
+import { type CurrentService, CurrentServices } from '../current-service.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
-import { ApiSnapshot, type SnapshotTimes } from './api-snapshot.ts';
+import { ApiSnapshot } from './api-snapshot.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
 import type { ParseObject, ReflectedChange } from './reflected.ts';
 import { KINDS, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
@@ -20,52 +18,49 @@ import type { Lack, ReflectorObserver, ReflectorStatus, ReflectorTimes } from '.
 
 export interface ApiSourceOptions {
   readonly api: ApiStreams;
-  /** Default all. */
   readonly kinds?: readonly ReflectedKind[];
-  /** Empty: all. Nodes, pools and claims have none. */
+  /** Empty: all. */
   readonly namespaces: readonly string[];
-  /** Of Services, as kubectl's -l takes it; '' for all. */
+  /** A label selector of Services, as in kubectl's -l; '' for all. */
   readonly serviceSelector: string;
-  /** Where the last good objects are kept over a restart; undefined: nowhere. */
+  /** Where the objects are kept over a restart; undefined: nowhere. */
   readonly snapshotPath: string | undefined;
   readonly onChange: (change: ObjectsChange) => void;
-  /** The API has shown a Service, if only with another status or finalizer, which `onChange` does not tell. */
+  /** The API has shown a Service, perhaps with a change of status or finalizer only, which `onChange` does not report. */
   readonly onService?: (key: string) => void;
-  /** Something that harms nothing now: the snapshot cannot be written or is damaged. */
+  /** A fault without harm for now: the snapshot is damaged or cannot be written. */
   readonly onFailure: (error: HeadgateError) => void;
-  /** For metrics and the log: watches, lists, events, and what went wrong with the API server. */
   readonly observer?: ReflectorObserver;
-  /** Milliseconds after which the snapshot stands in for an API server that neither answers nor refuses to. */
-  readonly patience?: number;
+  /** After this time the snapshot is used instead of an API server that has not answered. */
+  readonly snapshotAfterMs?: number;
   readonly times?: Partial<ReflectorTimes>;
-  readonly snapshotTimes?: Partial<SnapshotTimes>;
 }
 
-/** Where the objects that are served first come from. */
+/** The origin of the first objects. */
 export type ReadyBy = 'api' | 'snapshot' | 'nothing';
 
-const PATIENCE = 2_000;
+const SNAPSHOT_AFTER_MS = 2_000;
 
 export class ApiSource {
-  /** Resolves when all objects are the API server's own. */
+  /** Resolves when all objects come from the API server. */
   readonly synced: Promise<void>;
   /**
-   * Resolves when there is something to serve, or when there is not: neither an API server that answers in time nor a
-   * snapshot. Objects of the API may still come later, as a change.
+   * Resolves when there are objects; with `nothing` if there is neither an API server that answers in time nor a
+   * snapshot: objects may then come later, as a change.
    */
   readonly ready: Promise<ReadyBy>;
   readonly #options: ApiSourceOptions;
   readonly #reflectors: readonly Reflector<KubernetesObject>[];
   readonly #snapshot: ApiSnapshot | undefined;
   readonly #currentServices = new CurrentServices();
-  /** As the annotations have it: milliseconds since the epoch. */
+  /** Milliseconds since the epoch, as in the annotations. */
   readonly #startedAt = Date.now();
   readonly #ready = Promise.withResolvers<ReadyBy>();
   #isReporting = false;
   #problems: readonly Problem[] = [];
   #problemLists: readonly (readonly Problem[])[] = [];
-  #patience: NodeJS.Timeout | undefined;
-  /** Kinds whose API server could not be reached before anything was known. */
+  #snapshotTimer: NodeJS.Timeout | undefined;
+  /** Kinds for which the API server could not be reached before the first report. */
   readonly #unreached = new Set<string>();
   #closed = false;
 
@@ -94,7 +89,6 @@ export class ApiSource {
         scope: JSON.stringify([kinds, namespaces, serviceSelector]),
         objects: () => this.#objects(),
         onFailure: options.onFailure,
-        ...(options.snapshotTimes === undefined ? {} : { times: options.snapshotTimes }),
       });
     }
     this.synced = Promise.all(this.#reflectors.map(({ synced }) => synced)).then(() => undefined);
@@ -102,11 +96,12 @@ export class ApiSource {
   }
 
   start(): void {
-    this.#patience = setTimeout(() => void this.#standIn(), this.#options.patience ?? PATIENCE);
+    const { snapshotAfterMs = SNAPSHOT_AFTER_MS } = this.#options;
+    this.#snapshotTimer = setTimeout(() => void this.#useSnapshot(), snapshotAfterMs);
     for (const reflector of this.#reflectors) reflector.start();
   }
 
-  /** Every watch is open, of the kinds that the API server knows. */
+  /** A watch is open for each kind that the API server knows. */
   get isConnected(): boolean {
     return this.#reflectors.every(
       (reflector) => reflector.lack === 'unknown' || reflector.status().connected,
@@ -117,17 +112,17 @@ export class ApiSource {
     return this.#reflectors.every(({ isSynced }) => isSynced);
   }
 
-  /** Why the API server could not be asked for some kind last, '' where it could. */
+  /** Why the last request for one of the kinds failed, '' if none did. */
   get fault(): string {
     return this.#reflectors.map((reflector) => reflector.status().fault).find(Boolean) ?? '';
   }
 
-  /** Why there is nothing of a kind although everything is synced. */
+  /** Why there are no objects of a kind although all kinds are synced. */
   lackOf(kind: ReflectedKind): Lack {
     return this.#reflectors.find((reflector) => reflector.status().kind === kind)?.lack ?? 'none';
   }
 
-  /** The Service as the API has shown it last; undefined where it has not, or has shown that it is gone. */
+  /** The Service as the API has shown it last; undefined if it has not, or if the Service is gone. */
   currentService(key: string): CurrentService | undefined {
     return this.#currentServices.get(key);
   }
@@ -136,10 +131,10 @@ export class ApiSource {
     return this.#reflectors.map((reflector) => reflector.status());
   }
 
-  /** Leaves the snapshot as the objects are. */
+  /** Writes the last changes to the snapshot. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#patience);
+    clearTimeout(this.#snapshotTimer);
     await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
     await this.#snapshot?.close();
     this.#ready.resolve('nothing');
@@ -154,16 +149,15 @@ export class ApiSource {
     else if (this.isSynced) this.#reportAll('api');
   }
 
-  /** Where nobody is to be reached there is nothing to wait for. */
+  /** If no kind can be reached, it uses the snapshot without waiting. */
   #failed(kind: string, error: HeadgateError): void {
     this.#options.observer?.onFailure?.(kind, error);
     if (this.#isReporting || error.code !== 'API_UNREACHABLE' || this.#unreached.has(kind)) return;
     this.#unreached.add(kind);
     const kinds = new Set(this.#reflectors.map((reflector) => reflector.status().kind));
-    if (this.#unreached.size === kinds.size) void this.#standIn();
+    if (this.#unreached.size === kinds.size) void this.#useSnapshot();
   }
 
-  /** Keeps beside each Service what only those read who write to it. */
   readonly #parse: ParseObject<KubernetesObject> = (json) => {
     const parsed = parseObject(json, '');
     if (parsed.objects[0]?.kind === 'Service') {
@@ -173,7 +167,7 @@ export class ApiSource {
     return parsed;
   };
 
-  async #standIn(): Promise<void> {
+  async #useSnapshot(): Promise<void> {
     const objects = this.#isReporting ? undefined : await this.#snapshot?.load();
     if (this.#isReporting || this.#closed) return;
     if (objects === undefined) {
@@ -187,7 +181,7 @@ export class ApiSource {
   }
 
   #reportAll(by: ReadyBy): void {
-    clearTimeout(this.#patience);
+    clearTimeout(this.#snapshotTimer);
     this.#isReporting = true;
     this.#report([...this.#objects()], []);
     this.#ready.resolve(by);
@@ -201,8 +195,8 @@ export class ApiSource {
   }
 
   /**
-   * As kube-proxy has it: what changed before this agent began does not count, nor does what a list tells, nor a
-   * deletion, whose annotation is that of the update before. 0 for these.
+   * As in kube-proxy, 0 for a change before the agent started, and for a deletion, whose annotation is that of the
+   * update before.
    * https://github.com/kubernetes/kubernetes/blob/master/pkg/proxy/endpointschangetracker.go
    */
   #triggerTimeOf([object]: readonly KubernetesObject[]): number {
@@ -210,7 +204,7 @@ export class ApiSource {
     return isNew ? object.triggerTime : 0;
   }
 
-  /** The same list as before unless one of them has changed. */
+  /** The same list as before unless a reflector's list has changed. */
   #allProblems(): readonly Problem[] {
     const lists = this.#reflectors.map((reflector) =>
       reflector.lack === 'forbidden' ? NOT_PERMITTED : reflector.problems,
@@ -237,12 +231,11 @@ function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): b
   );
 }
 
-/** The same list each time, and once where it is about both kinds. */
 const NOT_PERMITTED: readonly Problem[] = [
   {
     object: 'AddressPools and AddressClaims',
     reason: 'NotPermitted',
     message:
-      "The API server does not let this agent's account read them (403): apply deploy/rbac.yaml; no address of a pool is given until then",
+      "The API server does not let this agent's account read them (403): apply deploy/rbac.yaml; until then no pool gives an address",
   },
 ];

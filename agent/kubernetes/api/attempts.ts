@@ -1,20 +1,20 @@
-// How long a reflector waits before it asks again: not at all while all is well, longer with each attempt in a row that
-// failed or brought nothing, and no longer once somebody else has been answered. Owns the timer of the wait.
+// How long a reflector waits before its next request: not at all without failures, longer with each request in a row that
+// failed or brought nothing, and no longer once the API server answers another reflector. Owns the timer of the wait.
 
 import { apiBackoffMs } from './api-answer.ts';
 
-/** Milliseconds before a watch that worked is begun again after its connection broke. */
-const SOON = 100;
+/** At most, before a useful watch begins again after its connection broke. */
+const RECONNECT_DELAY_MS = 100;
 
 export class Attempts {
   /** 0 to 1. */
   readonly #random: () => number;
-  /** In a row that the API server did not answer as asked. */
+  /** Failed requests in a row. */
   #failures = 0;
-  /** Watches in a row that were opened and brought nothing. */
+  /** Watches in a row that were open and brought nothing. */
   #fruitless = 0;
   #wake: (() => void) | undefined;
-  /** Whoever answered last has asked for the wait (`Retry-After`). */
+  /** The last answer asked for the wait (`Retry-After`). */
   #isAsked = false;
 
   constructor(random: () => number) {
@@ -25,21 +25,21 @@ export class Attempts {
     this.#failures++;
   }
 
-  /** True where the attempt before had failed. */
+  /** True if the request before failed. */
   answered(): boolean {
     const hadFailed = this.#failures > 0;
     this.#failures = 0;
     return hadFailed;
   }
 
-  watched(worked: boolean): void {
-    this.#fruitless = worked ? 0 : this.#fruitless + 1;
+  watched(isUseful: boolean): void {
+    this.#fruitless = isUseful ? 0 : this.#fruitless + 1;
   }
 
-  /** Milliseconds until the next one; `asked`: at least so many, by whoever answered; `isBroken`: the connection was. */
-  pause(asked: number, isBroken: boolean): number {
-    this.#isAsked = asked > 0;
-    return Math.max(asked, this.#own(isBroken));
+  /** Milliseconds; at least `askedMs`, for which the API server asked. `isBroken`: the connection broke. */
+  pause(askedMs: number, isBroken: boolean): number {
+    this.#isAsked = askedMs > 0;
+    return Math.max(askedMs, this.#own(isBroken));
   }
 
   async wait(milliseconds: number): Promise<void> {
@@ -51,12 +51,12 @@ export class Attempts {
     clearTimeout(timer);
   }
 
-  /** The API server is there: a wait after failures ends now, unless it has asked for it. */
+  /** The API server answers: a wait after failures ends now, unless the API server asked for it. */
   nudge(): void {
     if (this.#failures > 0 && !this.#isAsked) this.wake();
   }
 
-  /** Any wait ends now. */
+  /** Ends any wait. */
   wake(): void {
     this.#wake?.();
   }
@@ -64,6 +64,6 @@ export class Attempts {
   #own(isBroken: boolean): number {
     if (this.#failures > 0) return apiBackoffMs(this.#failures, this.#random);
     if (this.#fruitless > 1) return apiBackoffMs(this.#fruitless - 1, this.#random);
-    return isBroken ? SOON * this.#random() : 0;
+    return isBroken ? RECONNECT_DELAY_MS * this.#random() : 0;
   }
 }

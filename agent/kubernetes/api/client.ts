@@ -1,41 +1,37 @@
-// Speaks HTTP with the API server: one agent of kept-alive connections, credentials that rotate, several addresses
-// of the API server tried in turn. Knows nothing of Kubernetes' objects.
-// Owns connections and close().
+// The HTTP client of the API server: kept-alive connections, credentials that rotate, several servers of one cluster
+// tried in turn. Knows nothing of Kubernetes' objects. Owns connections and close().
 
-import type { IncomingMessage, RequestOptions } from 'node:http';
-import type { ConnectionOptions } from 'node:tls';
+import type { IncomingMessage } from 'node:http';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
-import { http, https, tls } from '../../host/node-http.ts';
+import { http, https } from '../../host/node-http.ts';
 import { ApiAgents } from '../access/api-agents.ts';
 import { type Credentials, type CredentialsPlace, CredentialsSource } from '../access/credentials.ts';
 import type { Environment } from '../access/proxy.ts';
-import { bodyOf, linesOf, streamOf, textOf } from './answer-body.ts';
+import { bodyOf, streamOf } from './api-answer.ts';
 import type { ApiRequest, ApiResponse, ApiStream, ApiStreams, KubernetesApi } from './kubernetes-api.ts';
 
 export interface ApiClientOptions {
   readonly credentials: CredentialsPlace;
   /** URLs of more API servers of the same cluster, tried in turn after the one that the credentials name. */
   readonly servers?: readonly string[];
-  /** Of Headgate, for the header User-Agent. */
+  /** Headgate's, for the header User-Agent. */
   readonly version: string;
-  /** Milliseconds for a connection and its TLS. */
+  /** For a connection and its TLS. */
   readonly connectTimeoutMs?: number;
-  /** Milliseconds for a credential plugin. */
   readonly pluginTimeoutMs?: number;
-  /** Says where there is a proxy; default process.env. */
+  /** The variables that name proxies; default process.env. */
   readonly env?: Environment;
 }
 
-const TIMEOUT = 15_000;
-const CONNECT_TIMEOUT = 5_000;
-/** Bytes. */
-const LARGEST_HEADERS = 32 * 1024;
+const TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const MAX_HEADER_BYTES = 32 * 1024;
 
 export class ApiClient implements KubernetesApi, ApiStreams {
   readonly #options: ApiClientOptions;
   readonly #credentials: CredentialsSource;
-  /** The server that answered last: the first is the one that the credentials name. */
+  /** Index of the server that answered last; 0 is the one in the credentials. */
   #at = 0;
   readonly #agents: ApiAgents;
   #closed = false;
@@ -47,29 +43,20 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
-    const { signal, end } = deadline(request);
-    try {
-      const { status, headers, chunks } = await this.open({ ...request, signal });
-      const text = await textOf(chunks);
-      return { status, headers, body: bodyOf(text, headers) };
-    } finally {
-      end();
-    }
-  }
-
-  async stream(request: ApiRequest): ReturnType<KubernetesApi['stream']> {
-    const { status, headers, chunks } = await this.open(request);
-    return { status, headers, lines: linesOf(chunks) };
+    const timeout = AbortSignal.timeout(request.timeoutMs ?? TIMEOUT_MS);
+    const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
+    const stream = await this.open({ ...request, signal });
+    return { status: stream.status, headers: stream.headers, body: await bodyOf(stream) };
   }
 
   async open(request: ApiRequest): Promise<ApiStream> {
     const credentials = await this.#credentials.current();
-    const answer = await this.#ask(request, credentials);
+    const answer = await this.#tryServers(request, credentials);
     if (answer.statusCode !== 401) return streamOf(answer);
     const renewed = await this.#credentials.renewed(credentials).catch(() => undefined);
     if (renewed === undefined) return streamOf(answer);
     answer.resume();
-    return streamOf(await this.#ask(request, renewed));
+    return streamOf(await this.#tryServers(request, renewed));
   }
 
   close(): void {
@@ -78,14 +65,14 @@ export class ApiClient implements KubernetesApi, ApiStreams {
   }
 
   /** Each server once, beginning with the one that answered last. */
-  async #ask(request: ApiRequest, credentials: Credentials): Promise<IncomingMessage> {
+  async #tryServers(request: ApiRequest, credentials: Credentials): Promise<IncomingMessage> {
     const servers = [...new Set([credentials.server, ...(this.#options.servers ?? [])])];
     for (let tried = 1; ; tried++) {
       const at = this.#at % servers.length;
       const server = servers[at] ?? credentials.server;
       try {
         const answer = await this.#send(request, server, credentials);
-        // It is there, but it starts, stops or has lost etcd: the next question goes to the next.
+        // This server starts, stops or has lost etcd: the next request goes to the next one.
         if (answer.statusCode === 503 && this.#at === at) this.#at = (at + 1) % servers.length;
         return answer;
       } catch (error) {
@@ -103,30 +90,41 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     try {
       return await this.#sendOnce(request, server, credentials);
     } catch (error) {
-      // The server closed a kept connection just as we took it.
+      // The server closed a kept connection at the moment it was used again.
       const isStale = error instanceof NoAnswer && error.wasReused && request.method === 'GET';
       if (!isStale || request.signal?.aborted) throw error;
       return this.#sendOnce(request, server, credentials);
     }
   }
 
-  #sendOnce(request: ApiRequest, server: string, credentials: Credentials): Promise<IncomingMessage> {
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  async #sendOnce(request: ApiRequest, server: string, credentials: Credentials): Promise<IncomingMessage> {
     const url = urlOf(server, request);
+    const agent = await this.#agents.for(url, credentials);
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
-    const message = (url.protocol === 'http:' ? http : https()).request(
-      url,
-      this.#requestOptions(url, request, body, credentials),
-    );
+    const message = (url.protocol === 'http:' ? http : https()).request(url, {
+      ...agent,
+      method: request.method,
+      headers: {
+        ...credentials.headers,
+        accept: 'application/json',
+        'user-agent': `headgate/${this.#options.version}`,
+        ...(body !== undefined && {
+          'content-type': request.contentType ?? 'application/json',
+          'content-length': Buffer.byteLength(body),
+        }),
+      },
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
     let wasSent = false;
     const fail = (cause: unknown) => reject(new NoAnswer(cause, wasSent, message.reusedSocket));
     const connecting = setTimeout(() => {
-      message.destroy(new Error('It took too long to connect'));
-    }, this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT);
+      message.destroy(new Error('The connection took too long'));
+    }, this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
     const answering = setTimeout(() => {
-      message.destroy(new Error('It took too long to answer'));
-    }, request.timeoutMs ?? TIMEOUT);
-    const abort = () => message.destroy(new Error('The request was given up'));
+      message.destroy(new Error('The answer took too long'));
+    }, request.timeoutMs ?? TIMEOUT_MS);
+    const abort = () => message.destroy(new Error('The request was aborted'));
     const connected = () => {
       wasSent = true;
       clearTimeout(connecting);
@@ -152,41 +150,9 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     message.end(body);
     return promise;
   }
-
-  #requestOptions(
-    url: URL,
-    request: ApiRequest,
-    body: string | undefined,
-    credentials: Credentials,
-  ): RequestOptions {
-    const headers: Record<string, string | number> = {
-      ...credentials.headers,
-      accept: 'application/json',
-      'user-agent': `headgate/${this.#options.version}`,
-    };
-    if (body !== undefined) {
-      headers['content-type'] = request.contentType ?? 'application/json';
-      headers['content-length'] = Buffer.byteLength(body);
-    }
-    return {
-      method: request.method,
-      headers,
-      ...(credentials.proxyAgent === undefined
-        ? { agent: this.#agents.for(url, credentials) }
-        : { agent: credentials.proxyAgent, ...checkingName(url, credentials.tls) }),
-      maxHeaderSize: LARGEST_HEADERS,
-      ...(credentials.basic === undefined ? {} : { auth: credentials.basic }),
-    };
-  }
 }
 
-/** The agent for SOCKS checks a server that has an address in place of a name by the name "localhost". */
-function checkingName({ hostname }: URL, { servername }: Credentials['tls']): ConnectionOptions {
-  const name = typeof servername === 'string' ? servername : hostname.replace(/^\[(.*)\]$/, '$1');
-  return { checkServerIdentity: (_, certificate) => tls().checkServerIdentity(name, certificate) };
-}
-
-/** `wasSent`: the server may have got the request, and done it. */
+/** `wasSent`: the server may have received the request, and carried it out. */
 class NoAnswer extends Error {
   readonly wasSent: boolean;
   readonly wasReused: boolean;
@@ -208,26 +174,12 @@ function urlOf(server: string, { path, query }: ApiRequest): URL {
   }
 }
 
-/** Node tries all addresses of a name and gives all their errors. */
+/** Node tries all addresses of a name and returns all their errors. */
 function firstOf(cause: unknown): unknown {
   return cause instanceof AggregateError ? (cause.errors[0] ?? cause) : cause;
 }
 
-/** Without a password that someone may have put in. */
+/** Without a password in it. */
 function shown(server: string): string {
   return server.replace(/\/\/[^/]*@/, '//');
-}
-
-/** A signal for the whole of a request. */
-function deadline({ signal, timeoutMs = TIMEOUT }: ApiRequest): { signal: AbortSignal; end: () => void } {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = setTimeout(abort, timeoutMs);
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort);
-  const end = () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
-  };
-  return { signal: controller.signal, end };
 }

@@ -1,6 +1,5 @@
-// Takes a list of the API apart while it arrives: gives the JSON text of each item as soon as it is whole, and the
-// list's own fields at the end. So a list of any size needs neither its own size in memory nor one long parse that
-// would hold up everything else. Looks at each byte once.
+// Cuts a list of the API into items while it arrives: gives the JSON text of each complete item, and the list's own
+// fields at the end. So a list of any size needs neither its size in memory nor one long parse. Reads each byte once.
 
 import { isMapping } from '../../base/validate.ts';
 
@@ -18,30 +17,30 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** Bytes of a list without its items. */
-const LONGEST_SHELL = 1024 * 1024;
+/** Without the items. */
+const MAX_SHELL_BYTES = 1024 * 1024;
 
 export class ListItems {
   /** Everything but the inside of `items`. */
   #shell: Uint8Array[] = [];
   #shellLength = 0;
-  /** What has come of the item that is not whole. */
+  /** The begin of an item that is not complete. */
   #item: Uint8Array[] = [];
   /** Of braces and brackets. */
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The name last seen in the list's own object; what stands after `:` may be a value, which does no harm. */
+  /** The last string in the list's own object: a name, or a value, which does no harm. */
   #name: number[] = [];
   #lastName = '';
   #inItems = false;
 
-  /** The items that end in this chunk, to be taken one and all. Throws where the text cannot be a list. */
+  /** The items that end in this chunk; the caller must take all of them. Errors: SyntaxError if it is not a list. */
   *push(chunk: Uint8Array): Generator<string, void, void> {
-    // Where the bytes that are yet to be kept begin: of an item, or of the shell.
+    // The begin of the bytes to be kept: of an item, or of the shell.
     let from = 0;
     let at = 0;
-    // Fields are several times as slow as variables, and this is where most of the time of a list goes.
+    // Variables are faster than fields, and most of a list's time is spent here.
     let depth = this.#depth;
     let inString = this.#inString;
     let inItems = this.#inItems;
@@ -79,7 +78,7 @@ export class ListItems {
     else if (depth > 2) this.#item.push(chunk.subarray(from));
   }
 
-  /** Once all has been pushed. Throws where the list is not whole, or none. */
+  /** After the last chunk. Errors: SyntaxError if the list is not complete. */
   end(): ListMetadata {
     const list: unknown = JSON.parse(Buffer.concat(this.#shell).toString('utf8'));
     const metadata = isMapping(list) ? list.metadata : undefined;
@@ -90,7 +89,7 @@ export class ListItems {
     return { resourceVersion: metadata.resourceVersion, continue: typeof next === 'string' ? next : '' };
   }
 
-  /** Goes on inside a string, to behind its end or the chunk's. */
+  /** Continues inside a string; gives the position after its end, or after the chunk's. */
   #stringFrom(chunk: Uint8Array, start: number): number {
     let escaped = this.#escaped;
     for (let at = start; at < chunk.length; at++) {
@@ -107,11 +106,11 @@ export class ListItems {
     return chunk.length;
   }
 
-  /** The same for a string of the list's own object, which may be the name of a field. */
+  /** The same for a string of the list's own object, which may be a field's name. */
   #nameFrom(chunk: Uint8Array, start: number): number {
     const end = this.#stringFrom(chunk, start);
     const last = this.#inString ? end : end - 1;
-    // A longer one is not what we look for.
+    // A longer name is not `items`.
     if (this.#name.length < 16) this.#name.push(...chunk.subarray(start, Math.min(last, start + 16)));
     if (!this.#inString) this.#lastName = String.fromCharCode(...this.#name);
     return end;
@@ -127,7 +126,7 @@ export class ListItems {
 
   #keep(part: Uint8Array): void {
     this.#shellLength += part.length;
-    if (this.#shellLength > LONGEST_SHELL) throw new SyntaxError('The answer is no list');
+    if (this.#shellLength > MAX_SHELL_BYTES) throw new SyntaxError('The answer is not a list');
     this.#shell.push(part);
   }
 }

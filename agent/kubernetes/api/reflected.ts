@@ -1,6 +1,5 @@
-// What a reflector knows: the objects of one kind, and what each list or event makes different. An object is told
-// apart by its UID, one that is unreadable keeps its last good value, and a list that lacks most of what was there is
-// not believed until another one says the same.
+// The objects of one kind, and the difference that each list or event makes. The UID identifies an object; an unreadable
+// object keeps its last good value; a list that lacks most of the objects counts only when a second list confirms it.
 // Owns the objects; no clock, no socket.
 
 import { compactList } from '../../base/compact.ts';
@@ -9,17 +8,16 @@ import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 
-/** What every pruned object has. */
 export interface Keyed {
   readonly key: string;
   readonly uid: string;
   readonly deleting?: boolean;
 }
 
-/** First remove, then upsert: an object that was deleted and made again is in both. */
+/** First remove, then upsert: an object that was deleted and created again is in both. */
 export interface ReflectedChange<T> {
   readonly upserted: readonly T[];
-  /** As they were last. */
+  /** Their last values. */
   readonly removed: readonly T[];
 }
 
@@ -31,25 +29,25 @@ export type ParseObject<T> = (json: Readonly<Record<string, unknown>>) => {
 
 interface Entry<T> {
   readonly uid: string;
-  /** '' where it is of a snapshot. */
+  /** '' if it comes from a snapshot. */
   readonly version: string;
-  /** undefined where it has never been readable, or is nothing for us. */
+  /** undefined if it has never been readable, or is ignored. */
   readonly object: T | undefined;
   readonly problems: readonly Problem[];
 }
 
-/** Up to so many objects may all but one go at once without a question. */
-const FEW = 4;
+/** Of so few objects the loss of all but one needs no confirmation. */
+const FEW_OBJECTS = 4;
 
 export class Reflected<T extends Keyed> {
   readonly #parse: ParseObject<T>;
   readonly #weighs: (object: T) => boolean;
   #entries = new Map<string, Entry<T>>();
-  /** Keys of what the last list lacked, but what still counts. */
+  /** Keys of objects that still count although the last list lacked them. */
   #doubted = new Set<string>();
   #problems: readonly Problem[] | undefined;
 
-  /** `weighs`: objects whose loss would hurt; most of them must not go at once, either. */
+  /** `weighs`: objects that serve traffic; the loss of most of these needs a confirmation, too. */
   constructor(parse: ParseObject<T>, weighs: (object: T) => boolean = () => true) {
     this.#parse = parse;
     this.#weighs = weighs;
@@ -59,7 +57,7 @@ export class Reflected<T extends Keyed> {
     return this.#entries.size;
   }
 
-  /** How many objects still count although the last list lacked them. */
+  /** The number of objects that still count although the last list lacked them. */
   get doubted(): number {
     return this.#doubted.size;
   }
@@ -68,7 +66,7 @@ export class Reflected<T extends Keyed> {
     for (const { object } of this.#entries.values()) if (object !== undefined) yield object;
   }
 
-  /** The same list as before unless one of them has changed. */
+  /** The same list as before unless a problem has changed. */
   get problems(): readonly Problem[] {
     this.#problems ??= [...this.#entries.values()].flatMap(({ problems }) => problems);
     return this.#problems;
@@ -78,7 +76,7 @@ export class Reflected<T extends Keyed> {
     return this.#entries.get(key)?.uid;
   }
 
-  /** What a snapshot holds, where nothing is known yet. */
+  /** The objects of a snapshot; ignored if there are objects already. */
   seed(objects: Iterable<T>): void {
     if (this.#entries.size > 0) return;
     for (const object of objects) {
@@ -86,12 +84,12 @@ export class Reflected<T extends Keyed> {
     }
   }
 
-  /** undefined where nothing differs that anyone reads. */
+  /** undefined if neither the parsed object nor its problems differ. */
   put(found: ApiObject): ReflectedChange<T> | undefined {
     const before = this.#entries.get(found.key);
     const now = this.#entryOf(found, before);
     const change = changeOf(before, now, before?.problems !== now.problems);
-    // Nobody is told of a new value that equals the old one: kept, it would be a second one beside theirs.
+    // An equal value is not reported, so the old one, which the receivers have, stays.
     const isSame = change === undefined || change.upserted.length + change.removed.length === 0;
     this.#entries.set(found.key, isSame ? { ...now, object: before?.object } : now);
     this.#doubted.delete(found.key);
@@ -99,7 +97,7 @@ export class Reflected<T extends Keyed> {
     return change;
   }
 
-  /** undefined where there is no such object. */
+  /** undefined if there is no such object. */
   delete({ key }: ApiObject): ReflectedChange<T> | undefined {
     const before = this.#entries.get(key);
     if (before === undefined) return undefined;
@@ -109,19 +107,21 @@ export class Reflected<T extends Keyed> {
     return changeOf(before, undefined, before.problems.length > 0);
   }
 
-  /** Takes a list item by item; what counts changes only at its end. */
-  beginList(): ReflectedList<T> {
+  /** Takes a list item by item; the objects change only at its end. */
+  beginList() {
     const fresh = new Map<string, Entry<T>>();
     return {
-      add: (text) => {
+      /** The JSON text of an item. Errors: SyntaxError. */
+      add: (text: string): void => {
         const found = apiObjectOf(JSON.parse(text));
-        if (found === undefined) throw new SyntaxError('An item of the list is no object');
+        if (found === undefined) throw new SyntaxError('An item of the list is not an object');
         const before = this.#entries.get(found.key);
         const isSame =
           before?.uid === found.uid && before.version === found.resourceVersion && before.version !== '';
         fresh.set(found.key, isSame ? before : this.#entryOf(found, before));
       },
-      end: (mayConfirm) => this.#replace(fresh, mayConfirm),
+      /** `mayConfirm`: enough time has passed to confirm what the list before lacked, too. */
+      end: (mayConfirm: boolean) => this.#replace(fresh, mayConfirm),
     };
   }
 
@@ -152,14 +152,14 @@ export class Reflected<T extends Keyed> {
     return { upserted, removed };
   }
 
-  /** What the list lacks, but goes on counting until another list lacks it, too. */
+  /** Keys that the list lacks, but that count until a second list lacks them, too. */
   #missing(fresh: ReadonlyMap<string, unknown>, mayConfirm: boolean): Set<string> {
     const news = new Set<string>();
     const lost: T[] = [];
     const there: T[] = [];
     for (const [key, { object }] of this.#entries) {
       const isMissing = !fresh.has(key);
-      // The second list says so.
+      // This is the second list.
       if (isMissing && mayConfirm && this.#doubted.has(key)) continue;
       if (isMissing) news.add(key);
       if (object === undefined) continue;
@@ -185,17 +185,7 @@ export class Reflected<T extends Keyed> {
   }
 }
 
-export interface ReflectedList<T> {
-  /** The JSON text of an item. Throws where it is none. */
-  add(text: string): void;
-  /**
-   * `mayConfirm`: enough time has passed since the list before to believe this one where both lack the same.
-   * What is held back is in `doubted` then.
-   */
-  end(mayConfirm: boolean): Promise<ReflectedChange<T>>;
-}
-
-/** That it is being deleted is never missed: its finalizer would hold it, and its namespace, until somebody mends it. */
+/** A deletion counts even if the object is unreadable: otherwise its finalizer would block its namespace. */
 function lastGood<T extends Keyed>(
   last: T | undefined,
   json: Readonly<Record<string, unknown>>,
@@ -218,5 +208,5 @@ function changeOf<T extends Keyed>(
 }
 
 function isMost(lost: number, of: number): boolean {
-  return lost > 0 && (lost === of || (of > FEW && lost > of / 2));
+  return lost > 0 && (lost === of || (of > FEW_OBJECTS && lost > of / 2));
 }

@@ -1,9 +1,8 @@
-// What a reflector is told and what it tells: the resource, its patience, what it observes, its status. Values only.
+// The types of a reflector: its resource, times, observer and status. Values only.
 
 import type { HeadgateError } from '../../base/errors.ts';
 import type { ParseObject } from './reflected.ts';
 
-/** What is reflected. */
 export interface ReflectedResource<T> {
   readonly kind: string;
   /** `v1`, `discovery.k8s.io/v1`. */
@@ -14,14 +13,11 @@ export interface ReflectedResource<T> {
   readonly namespace: string;
   /** '' for all. */
   readonly labelSelector: string;
-  /**
-   * The API server may not know the kind (yet), or not let us read it: the others do not wait for it, and it is asked
-   * again.
-   */
+  /** The API server may not know the kind, or forbid it: the reflector repeats the request, other kinds do not wait. */
   readonly isOptional?: boolean;
-  /** Gets kind and apiVersion filled in. */
+  /** Gets JSON with kind and apiVersion. */
   readonly parse: ParseObject<T>;
-  /** Objects whose loss would hurt, see Reflected; default all. */
+  /** Objects that serve traffic, see Reflected; default all. */
   readonly weighs?: (object: T) => boolean;
 }
 
@@ -43,28 +39,27 @@ export interface ReflectorObserver {
   readonly onWatchEnd?: (kind: string, end: WatchEnd) => void;
   /** Most of the objects were missing from a list; they count until another list confirms it. */
   readonly onDoubt?: (kind: string, missing: number, of: number) => void;
-  /** Nothing is lost by it: it is tried again. */
+  /** A request failed; it is repeated. */
   readonly onFailure?: (kind: string, error: HeadgateError) => void;
 }
 
-export interface ReflectorTimes {
-  /** Milliseconds without a byte on a watch after which its connection counts as dead; a list has 30 s at most. */
-  readonly silence: number;
+export const defaultTimes = {
+  /**
+   * Milliseconds without a byte after which a watch counts as dead; at most 30 s for a list. A quiet watch has a bookmark
+   * about once a minute.
+   */
+  silence: 90_000,
   /** Milliseconds from a list that lacks most objects to the one that confirms it; up to twice as long. */
-  readonly confirm: number;
-  /** Seconds after which the API server is to end a watch; up to twice as long. */
-  readonly watch: number;
-  /** Milliseconds until an API server that gives nothing of an optional kind is asked again; up to twice as long. */
-  readonly absent: number;
-}
+  confirm: 2_000,
+  /** Seconds after which the API server ends a watch; up to twice as long. */
+  watch: 240,
+  /** Milliseconds until a missing optional kind is requested again; up to twice as long. */
+  absent: 10_000,
+};
 
-/**
- * Bookmarks come about once a minute on a quiet watch: one may be late, but not by half a minute. A connection whose
- * other end is gone is noticed by TCP's own probes after 25 s already.
- */
-export const defaultTimes: ReflectorTimes = { silence: 90_000, confirm: 2_000, watch: 240, absent: 10_000 };
+export type ReflectorTimes = Readonly<typeof defaultTimes>;
 
-/** Why there is nothing of an optional kind: the API server does not know it, or does not let this account read it. */
+/** Why there are no objects of an optional kind: the API server does not know it, or forbids this account to read it. */
 export type Lack = 'none' | 'unknown' | 'forbidden';
 
 export interface ReflectorStatus {
@@ -77,12 +72,12 @@ export interface ReflectorStatus {
   readonly objects: number;
   /** Objects that count although the last list lacked them. */
   readonly doubted: number;
-  /** Up to where events have been seen; '' before the first list. */
+  /** Of the last event; '' before the first list. */
   readonly resourceVersion: string;
-  /** Of the last event or bookmark, milliseconds since the epoch; 0 before. */
+  /** Time of the last event or bookmark, milliseconds since the epoch; 0 before the first. */
   readonly lastEvent: number;
   readonly lists: number;
   readonly watches: number;
-  /** Why the last attempt failed; '' once a watch is open again, and where the API server does not know the kind. */
+  /** Why the last request failed; '' once a watch is open, and if the API server does not know the kind. */
   readonly fault: string;
 }

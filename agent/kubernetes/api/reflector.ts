@@ -1,15 +1,10 @@
-// Keeps the objects of one kind equal to those of the API server, for months: lists, watches from there on, and after
-// whatever goes wrong it goes on from where it was, or lists again and tells the difference. Never gives up.
-// Owns a connection and timers; everything else comes in.
+// Keeps the objects of one kind equal to those of the API server, for months: lists them, watches from there, and after
+// any fault continues where it was, or lists again and reports the difference. Never gives up.
+// Owns a connection and timers.
 
 import { HeadgateError, messageOf } from '../../base/errors.ts';
-import { Lines } from '../../base/lines.ts';
-import { Slice } from '../../base/slice.ts';
 import { Attempts } from './attempts.ts';
-import { openGuarded, Refusal, Stopped, type StreamGuard } from './guarded-stream.ts';
-import type { ApiStream, ApiStreams } from './kubernetes-api.ts';
-import { ListItems, type ListMetadata } from './list-items.ts';
-import { listPages, PAGE, type PageQuery } from './list-pages.ts';
+import type { ApiStreams } from './kubernetes-api.ts';
 import { type Keyed, Reflected, type ReflectedChange } from './reflected.ts';
 import {
   defaultTimes,
@@ -21,17 +16,15 @@ import {
   type ReflectorTimes,
   type WatchEnd,
 } from './reflector-terms.ts';
-import { cannot, resourceRequest } from './resource-request.ts';
-import { apiObjectOf, isOlder, parseWatchEvent, type WatchEvent } from './watch-events.ts';
-
-export type { ReflectorObserver, ReflectorStatus } from './reflector-terms.ts';
+import { Refusal, ResourceClient, StoppedWatch } from './resource-client.ts';
+import { apiObjectOf, isOlder, type WatchEvent } from './watch-events.ts';
 
 export interface ReflectorOptions<T> {
   readonly api: ApiStreams;
   readonly resource: ReflectedResource<T>;
   /** Called for each event and for each list that differs, not before the first list. */
   readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
-  /** The API server answers again: others need not wait any longer. */
+  /** The API server answers again: other reflectors need not wait any longer. */
   readonly onConnected?: () => void;
   readonly observer?: ReflectorObserver;
   readonly times?: Partial<ReflectorTimes>;
@@ -39,12 +32,10 @@ export interface ReflectorOptions<T> {
   readonly random?: () => number;
 }
 
-/** Milliseconds without a byte on a list, where a watch has at least as many. */
-const LIST_SILENCE = 30_000;
-/** Milliseconds that make a watch one that worked, even where nothing happened. */
-const WORKED = 5_000;
-/** Milliseconds that a timer may come too early by. */
-const TIMER = 2;
+/** A watch that was open for so long was useful even without an event. */
+const USEFUL_WATCH_MS = 5_000;
+/** A timer may fire too early by so much. */
+const TIMER_ERROR_MS = 2;
 
 export class Reflector<T extends Keyed> {
   /** Resolves after the first list. */
@@ -52,22 +43,22 @@ export class Reflector<T extends Keyed> {
   readonly #options: ReflectorOptions<T>;
   readonly #times: ReflectorTimes;
   readonly #random: () => number;
+  readonly #client: ResourceClient;
   readonly #known: Reflected<T>;
   readonly #attempts: Attempts;
   readonly #firstList = Promise.withResolvers<void>();
-  /** Where to watch from; undefined: list. */
+  /** The version to watch from; undefined: list first. */
   #version: string | undefined;
   #listReason: ListReason = 'start';
   #isSynced = false;
-  /** The connection broke: the API server behind the next one may have lost its memory. */
+  /** The connection broke: the next API server may have an older store. */
   #mustVerify = false;
-  /** By performance.now(), when the confirming list is due. */
+  /** When the confirming list is due, by performance.now(); 0: none is. */
   #confirmAt = 0;
-  #connected = false;
+  #isConnected = false;
   #lack: Lack = 'none';
-  #status = { lastEvent: 0, lists: 0, watches: 0, fault: '' };
-  #give: AbortController | undefined;
-  #closed = false;
+  readonly #status = { lastEvent: 0, lists: 0, watches: 0, fault: '' };
+  #isClosed = false;
   #running: Promise<void> | undefined;
 
   constructor(options: ReflectorOptions<T>) {
@@ -75,6 +66,7 @@ export class Reflector<T extends Keyed> {
     this.#times = { ...defaultTimes, ...options.times };
     this.#random = options.random ?? Math.random;
     this.#attempts = new Attempts(this.#random);
+    this.#client = new ResourceClient(options.api, options.resource);
     const { kind, apiVersion, parse, weighs } = options.resource;
     // The items of a list lack both.
     this.#known = new Reflected((json) => parse({ ...json, kind, apiVersion }), weighs);
@@ -97,17 +89,17 @@ export class Reflector<T extends Keyed> {
     return this.#isSynced;
   }
 
-  /** Why the API server gave nothing of the kind when it was asked last, and `synced` is not to be taken for a list. */
+  /** Why the API server gave no objects of the kind at the last request; `synced` then means no list. */
   get lack(): Lack {
     return this.#lack;
   }
 
-  /** What a snapshot holds; the first list is compared with it. Nothing once that is there. */
+  /** Takes the objects of a snapshot, which the first list is compared with; ignored after that list. */
   seed(objects: Iterable<T>): void {
     if (!this.#isSynced) this.#known.seed(objects);
   }
 
-  /** The API server is there: a pause after failures ends now. */
+  /** The API server answers: a wait after failures ends now. */
   nudge(): void {
     this.#attempts.nudge();
   }
@@ -117,7 +109,7 @@ export class Reflector<T extends Keyed> {
     return {
       kind,
       namespace,
-      connected: this.#connected,
+      connected: this.#isConnected,
       synced: this.#isSynced,
       lack: this.#lack,
       objects: this.#known.size,
@@ -128,131 +120,108 @@ export class Reflector<T extends Keyed> {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#give?.abort();
+    this.#isClosed = true;
+    this.#client.abort();
     this.#attempts.wake();
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    while (!this.#closed) {
-      let asked = 0;
+    while (!this.#isClosed) {
+      let askedMs = 0;
       try {
         if (this.#version === undefined) await this.#list();
         else if (this.#mustVerify) await this.#verify();
-        if (this.#version !== undefined && !this.#closed) await this.#watchOnce(this.#version);
+        if (this.#version !== undefined && !this.#isClosed) await this.#watch(this.#version);
       } catch (error) {
-        if (this.#closed) break;
+        if (this.#isClosed) break;
         if (this.#doesWithout(error)) {
-          asked = this.#times.absent * (1 + this.#random());
+          askedMs = this.#times.absent * (1 + this.#random());
         } else {
           this.#attempts.failed();
-          asked = this.#failed(error);
+          askedMs = this.#failed(error);
         }
       }
-      const pause = this.#attempts.pause(asked, this.#mustVerify);
-      if (pause > 0 && !this.#closed) await this.#attempts.wait(pause);
+      const pauseMs = this.#attempts.pause(askedMs, this.#mustVerify);
+      if (pauseMs > 0 && !this.#isClosed) await this.#attempts.wait(pauseMs);
     }
-    this.#connected = false;
+    this.#isConnected = false;
   }
 
-  /** Milliseconds that the API server asks to wait. */
-  #failed(error: unknown): number {
-    const known =
-      error instanceof HeadgateError
-        ? error
-        : new HeadgateError('API_UNREACHABLE', 'The answer of the API server cannot be read', {
-            cause: error,
-          });
-    this.#status.fault = messageOf(known);
-    this.#options.observer?.onFailure?.(this.#options.resource.kind, known);
-    return error instanceof Refusal ? error.retryAfter : 0;
+  /** The wait that the API server asks for, in milliseconds. */
+  #failed(cause: unknown): number {
+    const message = 'Cannot read the answer of the API server';
+    const error =
+      cause instanceof HeadgateError ? cause : new HeadgateError('API_UNREACHABLE', message, { cause });
+    this.#status.fault = messageOf(error);
+    this.#options.observer?.onFailure?.(this.#options.resource.kind, error);
+    return error instanceof Refusal ? error.waitMs : 0;
   }
 
   /**
-   * Whether to go on without an optional kind, which the API server does not know or does not let us read.
-   * What was known before stays: nobody takes a whole kind away to have it forgotten.
+   * True to continue without an optional kind, which the API server does not know or does not let this agent read.
+   * Known objects stay.
    */
   #doesWithout(error: unknown): boolean {
     if (!this.#options.resource.isOptional || !(error instanceof Refusal)) return false;
     const lack = lackOf(error.status);
-    // A watch that is refused after a list was not is a failure like any other.
+    // A watch that is forbidden after a list was allowed is a failure like any other.
     if (lack === 'none' || (lack === 'forbidden' && this.#version !== undefined)) return false;
     if (this.#version !== undefined) this.#relist('expired');
     this.#answered();
     this.#status.fault = lack === 'unknown' ? '' : messageOf(error);
     if (this.#lack === lack) return true;
-    this.#lack = lack;
     if (lack === 'forbidden') this.#failed(error);
-    this.#isSynced = true;
-    this.#options.onChange({ upserted: [], removed: [] }, 'list');
-    this.#firstList.resolve();
+    this.#sync(lack, { upserted: [], removed: [] });
     return true;
   }
 
-  // Lists.
-
-  /** The first one may come from the API server's cache; a later one has to be of now, since it tells what is gone. */
+  /** The first list may come from the API server's cache; a later one decides what is gone, so it must be current. */
   async #list(): Promise<void> {
     const reason = this.#listReason;
+    const { observer, resource } = this.#options;
     const begin = performance.now();
     const mayConfirm = begin >= this.#confirmAt;
     let list = this.#known.beginList();
-    const begun: PageQuery = this.#isSynced ? { limit: PAGE } : { limit: PAGE, resourceVersion: '0' };
-    const metadata = await listPages(
-      begun,
-      (query) => this.#page(query, (item) => list.add(item)),
+    const { resourceVersion } = await this.#client.list(
+      this.#isSynced ? {} : { resourceVersion: '0' },
+      this.#times.silence,
+      (item) => list.add(item),
       () => {
         list = this.#known.beginList();
       },
     );
     const before = this.#known.size;
     const change = await list.end(mayConfirm);
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     const { doubted } = this.#known;
     if (doubted > 0) {
       if (mayConfirm) this.#confirmAt = performance.now() + this.#times.confirm * (1 + this.#random());
-      this.#options.observer?.onDoubt?.(this.#options.resource.kind, doubted, before);
+      observer?.onDoubt?.(resource.kind, doubted, before);
     } else this.#confirmAt = 0;
-    this.#version = metadata.resourceVersion;
+    this.#version = resourceVersion;
     this.#mustVerify = false;
     this.#status.lists++;
     this.#answered();
-    const { kind } = this.#options.resource;
-    this.#options.observer?.onList?.(kind, reason, this.#known.size, performance.now() - begin);
+    observer?.onList?.(resource.kind, reason, this.#known.size, performance.now() - begin);
+    this.#sync('none', change);
+  }
+
+  /** Reports an empty change, too: problems may differ. */
+  #sync(lack: Lack, change: ReflectedChange<T>): void {
+    this.#lack = lack;
     this.#isSynced = true;
-    this.#lack = 'none';
-    // Also where it is empty: problems may differ.
     this.#options.onChange(change, 'list');
     this.#firstList.resolve();
   }
 
-  /** undefined where the place to go on from has expired. */
-  async #page(query: PageQuery, add: (item: string) => void): Promise<ListMetadata | undefined> {
-    const silence = Math.min(this.#times.silence, LIST_SILENCE);
-    return this.#open('list', query, silence, async (stream, { heard }) => {
-      if (stream.status === 410) return undefined;
-      const items = new ListItems();
-      const slice = new Slice();
-      for await (const chunk of stream.chunks) {
-        heard();
-        for (const item of items.push(chunk)) {
-          add(item);
-          if (slice.isOver) await slice.breathe();
-        }
-        if (slice.isOver) await slice.breathe();
-      }
-      return items.end();
-    });
-  }
-
   /**
-   * After a connection broke: is it still the same store, and has it not gone back in time? A watch from a version
-   * that the API server has yet to reach would be silent, and lose what happens until then.
+   * After a connection broke: lists again if the API server has another store, or an older state of it. A watch from a
+   * version that it has yet to reach would be silent, and lose the events until then.
    */
   async #verify(): Promise<void> {
     const items: string[] = [];
-    const metadata = await this.#page({ limit: '1' }, (item) => items.push(item));
+    const metadata = await this.#client.page({ limit: '1' }, this.#times.silence, (item) => items.push(item));
     if (metadata === undefined) return;
     this.#mustVerify = false;
     this.#answered();
@@ -266,73 +235,46 @@ export class Reflector<T extends Keyed> {
     this.#listReason = reason;
   }
 
-  // Watches.
-
-  async #watchOnce(version: string): Promise<void> {
+  async #watch(resourceVersion: string): Promise<void> {
     const begin = performance.now();
     const eventBefore = this.#status.lastEvent;
     this.#status.watches++;
     let end: WatchEnd = 'broken';
     try {
-      end = await this.#watch(version);
+      end = await this.#client.watch({
+        resourceVersion,
+        seconds: Math.ceil(this.#times.watch * (1 + this.#random())),
+        silenceMs: this.#times.silence,
+        confirmMs: this.#confirmAt === 0 ? undefined : Math.max(0, this.#confirmAt - begin) + TIMER_ERROR_MS,
+        onOpen: () => this.#opened(),
+        onEvent: (event) => this.#take(event),
+      });
       if (end === 'expired' || end === 'backwards' || end === 'malformed') this.#relist(end);
     } catch (error) {
       if (error instanceof Refusal) end = 'refused';
-      if (error instanceof Stopped) end = error.reason as WatchEnd;
+      if (error instanceof StoppedWatch) end = error.reason;
       if (end === 'confirm') this.#relist(end);
-      if (this.#closed || !this.#connected) throw error;
-      if (error instanceof Stopped) return;
-      // It was open: this is no failed attempt yet.
+      if (this.#isClosed || !this.#isConnected) throw error;
+      if (error instanceof StoppedWatch) return;
+      // It was open, so the attempt did not fail.
       this.#failed(error);
     } finally {
-      const worked =
-        this.#connected &&
-        end !== 'malformed' &&
-        end !== 'backwards' &&
-        (this.#status.lastEvent !== eventBefore || performance.now() - begin > WORKED || end === 'confirm');
-      this.#attempts.watched(worked);
+      const hadEvent = this.#status.lastEvent !== eventBefore;
+      const isUseful = hadEvent || performance.now() - begin > USEFUL_WATCH_MS || end === 'confirm';
+      this.#attempts.watched(this.#isConnected && end !== 'malformed' && end !== 'backwards' && isUseful);
       if (end === 'broken' || end === 'silence') this.#mustVerify = true;
-      this.#connected = false;
-      if (!this.#closed) this.#options.observer?.onWatchEnd?.(this.#options.resource.kind, end);
+      this.#isConnected = false;
+      if (!this.#isClosed) this.#options.observer?.onWatchEnd?.(this.#options.resource.kind, end);
     }
   }
 
-  async #watch(version: string): Promise<WatchEnd> {
-    const seconds = Math.ceil(this.#times.watch * (1 + this.#random()));
-    const query = {
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion: version,
-      timeoutSeconds: String(seconds),
-    };
-    return this.#open('watch', query, this.#times.silence, async (stream, { heard, stop }) => {
-      if (stream.status === 410) return 'expired';
-      this.#connected = true;
-      this.#status.fault = '';
-      this.#answered();
-      const confirming =
-        this.#confirmAt === 0
-          ? undefined
-          : setTimeout(() => stop('confirm'), Math.max(0, this.#confirmAt - performance.now()) + TIMER);
-      try {
-        const lines = new Lines();
-        for await (const chunk of stream.chunks) {
-          heard();
-          const slice = new Slice();
-          for (const line of lines.push(chunk)) {
-            const end = this.#take(parseWatchEvent(line));
-            if (end !== undefined) return end;
-            if (slice.isOver) await slice.breathe();
-          }
-        }
-        return 'ended';
-      } finally {
-        clearTimeout(confirming);
-      }
-    });
+  #opened(): void {
+    this.#isConnected = true;
+    this.#status.fault = '';
+    this.#answered();
   }
 
-  /** Gives the end of the watch where the event is one. */
+  /** Gives the end of the watch if the event is one. */
   #take(event: WatchEvent): WatchEnd | undefined {
     switch (event.kind) {
       case 'Changed':
@@ -349,33 +291,9 @@ export class Reflector<T extends Keyed> {
         return undefined;
       case 'Expired':
         return 'expired';
-      case 'Malformed':
+      default:
         return 'malformed';
-      case 'Failed':
-        throw new HeadgateError(
-          'API_REFUSED',
-          `${cannot('watch', this.#options.resource)}: ${event.message}`,
-        );
     }
-  }
-
-  // Both.
-
-  #open<R>(
-    verb: 'list' | 'watch',
-    query: Readonly<Record<string, string>>,
-    silence: number,
-    use: (stream: ApiStream, guard: StreamGuard<WatchEnd>) => Promise<R>,
-  ): Promise<R> {
-    this.#give = new AbortController();
-    const { resource } = this.#options;
-    const request = resourceRequest(resource, query, Math.min(silence, LIST_SILENCE));
-    return openGuarded(
-      this.#options.api,
-      request,
-      { give: this.#give, silence, doing: cannot(verb, resource) },
-      use,
-    );
   }
 
   #answered(): void {

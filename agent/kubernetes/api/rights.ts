@@ -1,5 +1,5 @@
-// What an agent's account must be allowed to, besides listing what it reads, as deploy/rbac.yaml has it; and the question
-// whether it is, which the API server answers without keeping anything.
+// The rights that an agent's account needs besides those to list, as in deploy/rbac.yaml, and the request that checks one
+// of them (a SelfSubjectAccessReview, which the API server does not store). Pure.
 // https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/self-subject-access-review-v1/
 
 import { isMapping } from '../../base/validate.ts';
@@ -17,7 +17,7 @@ export interface Right {
   readonly name: string;
 }
 
-/** `namespaces`: those that are looked at, none for all; `hasPools`: the cluster has the definitions of deploy/crds. */
+/** `namespaces`: empty for all. `hasPools`: the cluster has the definitions of deploy/crds. */
 export function neededRights({
   namespaces,
   lease,
@@ -56,7 +56,7 @@ export function rightRequest({ verb, ...of }: Right, timeoutMs: number): ApiRequ
   };
 }
 
-/** undefined where the answer is none. */
+/** undefined if it is not an answer to `rightRequest()`. */
 export function isAllowed(answer: unknown): boolean | undefined {
   if (!isMapping(answer) || !isMapping(answer.status)) return undefined;
   const { allowed } = answer.status;

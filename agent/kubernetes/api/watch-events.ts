@@ -1,4 +1,4 @@
-// One line of a watch, as a value. Pure.
+// Parses one line of a watch. Pure.
 
 import { isMapping } from '../../base/validate.ts';
 
@@ -6,15 +6,15 @@ export type WatchEvent =
   | { readonly kind: 'Changed'; readonly type: 'ADDED' | 'MODIFIED'; readonly object: ApiObject }
   | { readonly kind: 'Deleted'; readonly type: 'DELETED'; readonly object: ApiObject }
   | { readonly kind: 'Bookmark'; readonly type: 'BOOKMARK'; readonly resourceVersion: string }
-  /** The API server no longer knows where we were: only a list helps. */
+  /** The API server no longer knows the version of the watch: only a list helps. */
   | { readonly kind: 'Expired' }
   | { readonly kind: 'Failed'; readonly message: string }
   | { readonly kind: 'Malformed' };
 
-/** What every object of the API has; the rest is for its parser. */
+/** The fields of every object of the API. */
 export interface ApiObject {
   readonly json: Readonly<Record<string, unknown>>;
-  /** `namespace/name`, or the name where there is no namespace. */
+  /** `namespace/name`, or the name if there is no namespace. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -38,7 +38,7 @@ export function parseWatchEvent(line: string): WatchEvent {
   return type === 'DELETED' ? { kind: 'Deleted', type, object: found } : { kind: 'Malformed' };
 }
 
-/** undefined where it is no object of the API. */
+/** undefined if it is not an object of the API. */
 export function apiObjectOf(json: unknown): ApiObject | undefined {
   const metadata = isMapping(json) ? json.metadata : undefined;
   if (!isMapping(json) || !isMapping(metadata)) return undefined;
@@ -49,7 +49,7 @@ export function apiObjectOf(json: unknown): ApiObject | undefined {
   return { json, key, uid, resourceVersion };
 }
 
-/** A Status (metav1.Status). A version that the API server has not reached is one that it has lost. */
+/** A metav1.Status. `Too large resource version`: the API server has lost the newer versions. */
 function errorOf(status: Readonly<Record<string, unknown>>): WatchEvent {
   const message = typeof status.message === 'string' ? status.message : 'without a message';
   const isLost = status.code === 410 || status.reason === 'Expired' || status.reason === 'Gone';
@@ -66,7 +66,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Whether one resource version is older than another: they are numbers that only grow (KEP-5504). Others cannot be compared. */
+/** Resource versions are numbers that only grow (KEP-5504); other texts cannot be compared. */
 export function isOlder(version: string, than: string | undefined): boolean {
   if (than === undefined || !/^\d{1,30}$/.test(version) || !/^\d{1,30}$/.test(than)) return false;
   return BigInt(version) < BigInt(than);

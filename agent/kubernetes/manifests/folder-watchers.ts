@@ -1,11 +1,11 @@
-// Watches folders by inotify: at most one watcher for each path, and what the kernel tells of each. Owns the watchers.
+// Watches folders by inotify, with at most one watcher per path. Owns the watchers.
 
 import { type FSWatcher, watch } from 'node:fs';
 
 export interface FolderWatchersOptions {
-  /** `name`: of the entry that has changed, or the folder's own where that was moved or removed; null: not known. */
+  /** `name`: of the changed entry, or the folder's own if that was moved or removed; null: unknown. */
   readonly onEvent: (path: string, event: string, name: string | null) => void;
-  /** The folder is not watched any more. */
+  /** The folder is no longer watched. */
   readonly onLost: (path: string, cause: unknown) => void;
 }
 
@@ -21,7 +21,7 @@ export class FolderWatchers {
     return this.#watchers.has(path);
   }
 
-  /** A watcher of the folder that is there now. Gives why there is none. */
+  /** Watches the folder that is at the path now. Gives the error if that fails. */
   watch(path: string): unknown {
     this.forget(path);
     try {

@@ -1,52 +1,69 @@
-// What is known of one file of manifests: what counts of it, and what there is to doubt.
+// The state of one manifest: the objects that count, and when an object stops counting that the file no longer has. Soon,
+// or later if so much is missing that the disk may be away, or that a program may be writing the file.
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
-import type { Loss } from './loss-policy.ts';
+import type { ManifestContent } from './file-system.ts';
 import type { Manifest } from './manifest-file.ts';
-import type { ManifestContent } from './read-manifest.ts';
 
-/** Two maps keyed by identity, as `Claimant` says. */
-export interface KnownFile {
+/** Both maps are keyed by identity: `Service default/web`. */
+export class KnownFile {
   readonly path: string;
-  /** What counts of it. */
-  readonly objects: Map<string, KubernetesObject>;
-  /** Objects that are not in it any more but still count. */
-  readonly missing: Map<string, Loss>;
-  /** undefined where no content has been good yet. */
+  /** The objects that count. */
+  readonly objects = new Map<string, KubernetesObject>();
+  /** Those of them that the file no longer has. */
+  readonly missing = new Map<string, Loss>();
+  /** undefined if the agent has not seen good content yet. */
   lastGood: 'Read' | 'Restored' | undefined;
-  /** How the last good content ended. */
-  unfinished: boolean;
-  /** The documents it knows already, `Manifest.documents`; undefined until it has been read. */
+  /** As the last good content: `Manifest.unfinished`. */
+  unfinished = false;
+  /** As the last content: `Manifest.documents`; undefined before the first. */
   documents: Manifest['documents'] | undefined;
-  /** Of the content last judged; '' where there was none. */
-  digest: string;
+  /** Of the last content that was parsed; '' for none. */
+  digest = '';
   /** Of the file when it was last read. */
-  stamp: string;
-  absent: boolean;
-  /** When a content that looks half written is judged all the same, by performance.now(). */
+  stamp = '';
+  absent = false;
+  /** When a content that looks unfinished counts all the same, by performance.now(). */
   doubtEnds: number | undefined;
-  problems: readonly Problem[];
-  /** Good content that no snapshot has been made of yet. */
+  problems: readonly Problem[] = [];
+  /** Good content without a snapshot. */
   unsaved: ManifestContent | undefined;
   timer: NodeJS.Timeout | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
 }
 
-/** Nothing has been read of it. */
-export function newFile(path: string): KnownFile {
-  return {
-    path,
-    objects: new Map(),
-    missing: new Map(),
-    lastGood: undefined,
-    unfinished: false,
-    documents: undefined,
-    digest: '',
-    stamp: '',
-    absent: false,
-    doubtEnds: undefined,
-    problems: [],
-    unsaved: undefined,
-    timer: undefined,
-  };
+/** An object that is missing but still counts. */
+export interface Loss {
+  /** By performance.now(). */
+  readonly since: number;
+  /** So much is missing that the loss is believed later. */
+  doubted: boolean;
+}
+
+/** The loss of more than half of the objects of a kind is doubted if there are so many. */
+export const MANY_OBJECTS = 10;
+const DOUBTED_FACTOR = 20;
+
+export class LossPolicy {
+  readonly delayMs: number;
+  /** When a doubted file came back last. */
+  #returned = 0;
+
+  constructor(delayMs: number) {
+    this.delayMs = delayMs;
+  }
+
+  /** When the object stops counting. The time of doubted objects begins again with each file that comes back. */
+  ends({ since, doubted }: Loss): number {
+    return doubted ? Math.max(since, this.#returned) + this.delayMs * DOUBTED_FACTOR : since + this.delayMs;
+  }
+
+  /** A doubted file is there again: a program is filling the folder. */
+  fileReturned(now: number): void {
+    this.#returned = now;
+  }
 }

@@ -1,12 +1,10 @@
-// Reads one manifest: the bytes of a YAML or JSON file, several documents perhaps, into objects and problems.
-// In a long file a document whose text has not changed is not parsed again, so that an edit costs one document.
-// Pure.
+// Parses one manifest: the bytes of a YAML or JSON file, perhaps of several documents, into objects and problems.
+// In a long file an unchanged document is not parsed again, so that an edit costs one document. Pure.
 
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
-import { splitYaml, type YamlPart } from '../../base/split-yaml.ts';
-import { parseYamlDocuments, type YamlError } from '../../base/yaml.ts';
+import { parseYamlDocuments, splitYaml, type YamlError, type YamlPart } from '../../base/yaml.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { type ParsedObjects, parseObject } from '../parse-object.ts';
@@ -15,21 +13,25 @@ export interface Manifest {
   /** `Service default/web` → the object. */
   readonly objects: ReadonlyMap<string, KubernetesObject>;
   readonly problems: readonly Problem[];
-  /** A fault that makes the whole file unfit for use, as against one that costs only its own object. */
+  /** A fault makes the whole file unusable, not only its own object. */
   readonly broken: boolean;
-  /** YAML that ends in the middle of a line: its writer may not be done. JSON shows by its brackets that it is. */
+  /** YAML ends in the middle of a line: a program may still be writing it. The brackets of JSON show its end. */
   readonly unfinished: boolean;
-  /** Digest of a document's text → what it holds; empty where the file is one document, or short and new. */
+  /** Digest of a document's text → its objects; empty if the file is one document, or short and new. */
   readonly documents: ReadonlyMap<string, ParsedObjects>;
 }
 
+const NEWLINE = 0x0a;
+/** Blank, tab, newline, carriage return. */
+const BLANKS: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d];
+/** The documents of a shorter file are remembered from its second read on, because most files are read once. */
+const LONG_FILE_BYTES = 32 * 1024;
+/** Shorter text that is not JSON may be YAML with braces, written by hand; longer text comes from a program. */
+const MAX_LOOSE_JSON_BYTES = 256 * 1024;
 /** Shared, because most files are short. */
 const noDocuments: Manifest['documents'] = new Map();
 
-/**
- * `known` is what the same file held before (`Manifest.documents`): equal documents are taken over. Of a short file they
- * are remembered from its second reading on, because most files are read once.
- */
+/** `known`: the documents of the same file before (`Manifest.documents`), whose objects are used again. */
 export function parseManifest(path: string, bytes: Buffer, known?: Manifest['documents']): Manifest {
   if (!isUtf8(bytes)) {
     const problems = [fileProblem(path, 'The text is not UTF-8')];
@@ -38,11 +40,11 @@ export function parseManifest(path: string, bytes: Buffer, known?: Manifest['doc
   const parts = splitYaml(bytes);
   const documents = new Map<string, ParsedObjects>();
   const parsed = parts.map((part) => {
-    if (parts.length === 1 || (bytes.length < LONG_BYTES && known === undefined))
+    if (parts.length === 1 || (bytes.length < LONG_FILE_BYTES && known === undefined))
       return parseDocuments(path, bytes, part);
     const digest = hash('sha256', part.bytes, 'base64');
     const now = known?.get(digest) ?? parseDocuments(path, bytes, part);
-    // Faults are not taken over: another document's edit may move their lines.
+    // A document with problems is parsed each time: an edit of another document may move their lines.
     if (now.problems.length === 0) documents.set(digest, now);
     return now;
   });
@@ -53,7 +55,7 @@ export function parseManifest(path: string, bytes: Buffer, known?: Manifest['doc
     const identity = identityOf(object);
     if (!objects.has(identity)) objects.set(identity, object);
     else {
-      const message = `${path}: ${identity} is in this file twice, the first one counts`;
+      const message = `${path}: ${identity} is in this file twice: the first one counts`;
       problems.push({ object: identity, reason: 'DuplicateObject', message });
     }
   }
@@ -62,7 +64,7 @@ export function parseManifest(path: string, bytes: Buffer, known?: Manifest['doc
   return { objects, problems, broken, unfinished, documents: documents.size === 0 ? noDocuments : documents };
 }
 
-/** Names an object among all kinds, as a message does. */
+/** `Service default/web`. */
 function identityOf({ kind, key }: Pick<KubernetesObject, 'kind' | 'key'>): string {
   return `${kind} ${key}`;
 }
@@ -71,19 +73,15 @@ export function fileProblem(path: string, message: string): Problem {
   return { object: path, reason: 'InvalidFile', message: `${path}: ${message}` };
 }
 
-/** From this size on a document that has not changed is recognized at the first change of its file. */
-const LONG_BYTES = 32 * 1024;
-
 function parseDocuments(path: string, text: Buffer, part: YamlPart): ParsedObjects {
   const { bytes, begin } = part;
   if (looksLikeJson(bytes)) {
     const parsed = parseJson(bytes.toString('utf8'));
     if ('value' in parsed) return parseObject(parsed.value, path);
-    // YAML takes what people write by hand for JSON. What machines write is long, and half of it is no YAML either.
-    if (bytes.length > LONGEST_LOOSE_JSON_BYTES) return syntaxErrors(path, text, begin, [parsed.error]);
+    if (bytes.length > MAX_LOOSE_JSON_BYTES) return syntaxError(path, text, begin, parsed.error);
   }
   const { documents, errors } = parseYamlDocuments(bytes);
-  if (errors.length > 0) return syntaxErrors(path, text, begin, errors.slice(0, 1));
+  if (errors[0] !== undefined) return syntaxError(path, text, begin, errors[0]);
   const parsed = documents.map(({ value }) => parseObject(value, path));
   return {
     objects: parsed.flatMap((each) => each.objects),
@@ -91,17 +89,11 @@ function parseDocuments(path: string, text: Buffer, part: YamlPart): ParsedObjec
   };
 }
 
-const LONGEST_LOOSE_JSON_BYTES = 256 * 1024;
-
 function looksLikeJson(text: Buffer): boolean {
   let at = 0;
   while (BLANKS.includes(text[at] ?? 0)) at++;
   return text[at] === 0x7b || text[at] === 0x5b;
 }
-
-const NEWLINE = 0x0a;
-/** Blank, tab, newline, carriage return. */
-const BLANKS: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d];
 
 function parseJson(text: string): { readonly value: unknown } | { readonly error: YamlError } {
   try {
@@ -120,17 +112,13 @@ function parseJson(text: string): { readonly value: unknown } | { readonly error
   }
 }
 
-function syntaxErrors(
-  path: string,
-  text: Buffer,
-  begin: number,
-  errors: readonly YamlError[],
-): ParsedObjects {
+function syntaxError(path: string, text: Buffer, begin: number, error: YamlError): ParsedObjects {
+  const { line, column, message } = error;
   let before = 0;
   for (let at = text.indexOf(NEWLINE); at >= 0 && at < begin; at = text.indexOf(NEWLINE, at + 1)) before++;
-  const problems = errors.map(({ line, column, message }): Problem => {
-    const place = `${path}:${before + line}:${column}`;
-    return { object: path, reason: 'InvalidFile', message: `${place}: ${message}` };
-  });
-  return { objects: [], problems };
+  const place = `${path}:${before + line}:${column}`;
+  return {
+    objects: [],
+    problems: [{ object: path, reason: 'InvalidFile', message: `${place}: ${message}` }],
+  };
 }

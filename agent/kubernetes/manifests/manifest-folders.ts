@@ -1,64 +1,67 @@
-// Watches folders of manifests, subfolders too, and names each file that may have changed: at once where the kernel
-// tells (inotify), within seconds where it does not (network file systems, mounts, symbolic links), within a minute
-// where it should have (lost events).
-// Reads directories and the times of files, never their content; all of it synchronous and cut into short slices.
+// Watches folders of manifests with their subfolders, and reports each file that may have changed: at once by inotify,
+// within seconds if inotify does not cover it (network file systems, mounts, symbolic links), within a minute after lost
+// events. Knows which folders are away: their objects still count.
+// Reads directories and the times of files, never their content, in short slices.
 
 import { basename, dirname, join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HeadgateError } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
+import { Slice } from '../../base/slice.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import {
   entriesIn,
   identityOf,
   isBare,
   isFolder,
+  isIn,
   isLocal,
   isReadable,
   stampOf,
   statOf,
-} from './folder-facts.ts';
+} from './file-system.ts';
 import { FolderWatchers } from './folder-watchers.ts';
+import { fileProblem } from './manifest-file.ts';
 
 export interface FolderReports {
-  /** The file may have changed, appeared or gone. Once a folder is gone, each of its files is named. */
+  /** The file may have changed, appeared or gone. If its folder goes, each of its files is reported. */
   onFile(path: string): void;
-  /** One of the folders given at the start is gone, or there again, or another one than before. */
-  onFolder(folder: string, state: FolderState): void;
-  /** Whether something of one of these folders counts that would not if the folder were empty. */
+  /** A root has gone, is back, or is another folder than before. */
+  onFolder(folder: string): void;
+  /** True if objects from this root count. */
   isMissed(folder: string): boolean;
-  /** A folder cannot be watched: it is looked through more often instead. */
+  /** A folder cannot be watched: it is scanned more often instead. */
   onFailure(error: HeadgateError): void;
-  /** Whether a file of this stamp (`stampOf`) has been read already. */
+  /** True if a file of this stamp (`stampOf`) has been read already. */
   isRead(path: string, stamp: string): boolean;
 }
 
-/** Empty where the folder is missed: what a mount point is while its disk is away. */
-export type FolderState = 'there' | 'gone' | 'empty';
+/** `empty`: objects from it count, so it may be a mount point whose disk is away. */
+type FolderState = 'there' | 'gone' | 'empty';
 
 export interface FolderTimes {
-  /** Milliseconds between two looks at whether the folders are the same, and at what the kernel does not tell of. */
-  readonly interval: number;
-  /** The same while some folder cannot be watched or is gone. */
-  readonly unwatchedInterval: number;
+  /** Between two scans of the folders that inotify does not cover, or that may have been replaced. */
+  readonly intervalMs: number;
+  /** The same while a folder is not watched or is gone. */
+  readonly unwatchedIntervalMs: number;
 }
 
 interface Folder {
   readonly path: string;
-  /** Tells the directory behind the path from another one that takes its place. */
+  /** Differs if another directory is at the path (`identityOf`). */
   readonly identity: string;
   readonly parent: Folder | undefined;
   readonly files: Set<string>;
   readonly subfolders: Set<string>;
-  /** The kernel tells of all that changes in it. */
-  isTold: boolean;
+  /** inotify reports each change in it. */
+  isCovered: boolean;
 }
 
-/** A look at the folders may hold up everything else for so long. */
-const SLICE_MS = 4;
-/** Of so many looks one is at everything. */
-const THOROUGH = 6;
-/** So many events at once may be more than the kernel's queue holds (16384): then look at everything. */
-const BURST = 4096;
+const DEFAULT_TIMES: FolderTimes = { intervalMs: 10_000, unwatchedIntervalMs: 1_000 };
+/** One of so many scans is complete. */
+const SCANS_PER_COMPLETE_ONE = 6;
+/** After so many events a complete scan follows: the kernel's queue (16384 events) may have overflowed. */
+const EVENTS_PER_SCAN = 4096;
+const FAULTS = { gone: 'Cannot read the folder', empty: 'The folder is empty' } as const;
 
 export class ManifestFolders {
   readonly #roots: readonly string[];
@@ -66,23 +69,19 @@ export class ManifestFolders {
   readonly #times: FolderTimes;
   readonly #folders = new Map<string, Folder>();
   readonly #watchers: FolderWatchers;
-  /** Of the folders that the roots are in: they tell of a root that is a link being swapped, or is made again. */
+  /** Of the folders above the roots: a root may be a link that is replaced, or be created again. */
   readonly #aboveRoots: FolderWatchers;
-  readonly #looks: Rounds;
-  /** Of each root, as it was when last looked at. */
+  readonly #scans: Rounds;
+  /** By root, at its last scan. */
   readonly #states = new Map<string, FolderState>();
-  /** Folders to look through, with the folder each was found in. */
+  /** Folders to scan → their parents. */
   readonly #queue = new Map<string, Folder | undefined>();
-  #scan: Promise<void> | undefined;
-  #lookCount = 0;
+  #scanning: Promise<void> | undefined;
+  #scanCount = 0;
   #events = 0;
   #isClosed = false;
 
-  constructor(
-    roots: readonly string[],
-    reports: FolderReports,
-    times: FolderTimes = { interval: 10_000, unwatchedInterval: 1_000 },
-  ) {
+  constructor(roots: readonly string[], reports: FolderReports, times: FolderTimes = DEFAULT_TIMES) {
     this.#roots = roots;
     this.#reports = reports;
     this.#times = times;
@@ -93,29 +92,28 @@ export class ManifestFolders {
     this.#aboveRoots = new FolderWatchers({
       onEvent: (above, _, name) => {
         for (const root of roots)
-          if (dirname(root) === above && basename(root) === name) this.#look(root, undefined);
+          if (dirname(root) === above && basename(root) === name) this.#scanFolder(root, undefined);
       },
-      // The next look at everything sees it, too.
       onLost: () => undefined,
     });
-    this.#looks = new Rounds({
-      intervalMs: () => (this.#isWatched() ? times.interval : times.unwatchedInterval),
-      work: () => (++this.#lookCount % THOROUGH === 0 ? this.scan() : this.#scanUntold()),
+    this.#scans = new Rounds({
+      intervalMs: () => (this.#isWatched() ? times.intervalMs : times.unwatchedIntervalMs),
+      work: () => (++this.#scanCount % SCANS_PER_COMPLETE_ONE === 0 ? this.scan() : this.#scanUncovered()),
       onFailed: (cause) => {
-        const message = 'Cannot look through the folders of manifests';
+        const message = 'Cannot scan the folders of manifests';
         reports.onFailure(new HeadgateError('FILE_READ', message, { retry: 'later', cause }));
       },
     });
   }
 
-  /** Resolves when every file has been named once. */
+  /** Resolves when each file has been reported once. */
   async open(): Promise<void> {
     for (const above of new Set(this.#roots.map((root) => dirname(root)))) this.#aboveRoots.watch(above);
     await this.scan();
-    if (!this.#isClosed) this.#looks.start();
+    if (!this.#isClosed) this.#scans.start();
   }
 
-  /** Looks through everything; resolves when done. */
+  /** A complete scan; resolves at its end. */
   scan(): Promise<void> {
     for (const root of this.#roots) this.#queue.set(root, undefined);
     return this.#drain();
@@ -123,38 +121,55 @@ export class ManifestFolders {
 
   close(): void {
     this.#isClosed = true;
-    this.#looks.close();
+    this.#scans.close();
     this.#aboveRoots.close();
     this.#watchers.close();
   }
 
-  #drain(): Promise<void> {
-    this.#scan ??= this.#lookThroughQueue().finally(() => {
-      this.#scan = undefined;
-      if (this.#queue.size > 0 && !this.#isClosed) void this.#drain();
-    });
-    return this.#scan;
+  /** The root was away when the agent started. */
+  assumeAway(root: string, state: 'gone' | 'empty'): void {
+    this.#states.set(root, state);
   }
 
-  async #lookThroughQueue(): Promise<void> {
-    let begin = performance.now();
+  isAway(root: string): boolean {
+    return (this.#states.get(root) ?? 'there') !== 'there';
+  }
+
+  /** True for a file in a root that is away. */
+  isInAway(path: string): boolean {
+    return this.#roots.some((root) => this.isAway(root) && isIn(path, root));
+  }
+
+  problems(): readonly Problem[] {
+    return [...this.#states].flatMap(([root, state]) =>
+      state === 'there' ? [] : fileProblem(root, `${FAULTS[state]}; what was in it stays in force`),
+    );
+  }
+
+  #drain(): Promise<void> {
+    this.#scanning ??= this.#scanQueue().finally(() => {
+      this.#scanning = undefined;
+      if (this.#queue.size > 0 && !this.#isClosed) void this.#drain();
+    });
+    return this.#scanning;
+  }
+
+  async #scanQueue(): Promise<void> {
+    const slice = new Slice();
     for (const [path, parent] of this.#queue) {
       this.#queue.delete(path);
-      for (const _ of this.#lookThrough(path, parent)) {
+      for (const _ of this.#entriesOf(path, parent)) {
         if (this.#isClosed) return;
-        if (performance.now() - begin < SLICE_MS) continue;
-        await nextTurn();
-        begin = performance.now();
+        if (slice.isOver) await slice.breathe();
       }
     }
   }
 
-  /** Looks through those folders in which something may have changed that nobody has told. */
-  #scanUntold(): Promise<void> {
+  #scanUncovered(): Promise<void> {
     for (const root of this.#roots) if (!this.#folders.has(root)) this.#queue.set(root, undefined);
-    for (const { path, parent, identity, isTold } of this.#folders.values()) {
+    for (const { path, parent, identity, isCovered } of this.#folders.values()) {
       const stat = statOf(path);
-      const isSame = isTold && this.#watchers.has(path) && isFolder(stat) && identityOf(stat) === identity;
+      const isSame = isCovered && this.#watchers.has(path) && isFolder(stat) && identityOf(stat) === identity;
       if (!isSame) this.#queue.set(path, parent);
     }
     return this.#drain();
@@ -165,17 +180,17 @@ export class ManifestFolders {
     return [...this.#folders.keys()].every((path) => this.#watchers.has(path));
   }
 
-  /** Yields after each entry, so that others get their turn. */
-  *#lookThrough(path: string, parent: Folder | undefined): Generator<void> {
+  /** Scans a folder; yields between its entries. */
+  *#entriesOf(path: string, parent: Folder | undefined): Generator<void> {
     const folder = this.#enter(path, parent);
     if (folder === undefined) return;
     const files = new Set<string>();
     const subfolders = new Set<string>();
-    let isTold = isLocal(path);
+    let isCovered = isLocal(path);
     for (const { name, isLink } of entriesIn(path)) {
       yield;
-      // What it leads to changes unseen.
-      if (isLink) isTold = false;
+      // inotify does not report changes behind a link.
+      if (isLink) isCovered = false;
       if (name.startsWith('.')) continue;
       const entry = join(path, name);
       const stat = statOf(entry);
@@ -187,12 +202,12 @@ export class ManifestFolders {
         if (!this.#reports.isRead(entry, stampOf(stat))) this.#reports.onFile(entry);
       }
     }
-    folder.isTold = isTold;
+    folder.isCovered = isCovered;
     for (const gone of replace(folder.files, files)) this.#reports.onFile(gone);
     for (const gone of replace(folder.subfolders, subfolders)) this.#leave(this.#folders.get(gone));
   }
 
-  /** The folder, watched; undefined where it is none (any more). */
+  /** The folder, which is watched then; undefined if there is none. */
   #enter(path: string, parent: Folder | undefined): Folder | undefined {
     const stat = statOf(path);
     const known = this.#folders.get(path);
@@ -204,7 +219,7 @@ export class ManifestFolders {
       const before = this.#states.get(path);
       const now = isEmpty ? 'empty' : 'gone';
       if (this.#roots.includes(path)) this.#states.set(path, now);
-      if (before !== undefined && before !== now) this.#reports.onFolder(path, now);
+      if (before !== undefined && before !== now) this.#reports.onFolder(path);
       return undefined;
     }
     if (known?.identity === identity && this.#watchers.has(path)) return known;
@@ -214,14 +229,14 @@ export class ManifestFolders {
       parent,
       files: known?.files ?? new Set(),
       subfolders: known?.subfolders ?? new Set(),
-      isTold: false,
+      isCovered: false,
     };
     this.#folders.set(path, folder);
     const cause = this.#watchers.watch(path);
     if (cause !== undefined) this.#reportUnwatched(path, cause);
     if (isNewRoot) {
       this.#states.set(path, 'there');
-      this.#reports.onFolder(path, 'there');
+      this.#reports.onFolder(path);
     }
     return folder;
   }
@@ -237,23 +252,23 @@ export class ManifestFolders {
   #onEvent(path: string, event: string, name: string | null): void {
     const folder = this.#folders.get(path);
     if (this.#isClosed || folder === undefined) return;
-    if (++this.#events % BURST === 0) void this.scan();
+    if (++this.#events % EVENTS_PER_SCAN === 0) void this.scan();
     if (name === null) {
-      this.#look(path, folder.parent);
+      this.#scanFolder(path, folder.parent);
     } else if (event === 'rename' && name === basename(path)) {
-      // The folder itself has been moved or removed, and its watcher with it.
+      // The folder itself was moved or removed, and its watcher with it.
       this.#watchers.forget(path);
-      this.#look(path, folder.parent);
+      this.#scanFolder(path, folder.parent);
     } else if (name.startsWith('.')) {
-      // Kubernetes swaps this link to replace all files of a mounted ConfigMap at once.
-      if (name === '..data') this.#look(path, folder.parent);
+      // Kubernetes replaces this link to replace all files of a mounted ConfigMap at once.
+      if (name === '..data') this.#scanFolder(path, folder.parent);
     } else if (isManifestName(name)) {
       const entry = join(path, name);
       folder.files.add(entry);
       this.#reports.onFile(entry);
     } else {
       const entry = join(path, name);
-      if (isFolder(statOf(entry)) || folder.subfolders.has(entry)) this.#look(path, folder.parent);
+      if (isFolder(statOf(entry)) || folder.subfolders.has(entry)) this.#scanFolder(path, folder.parent);
     }
   }
 
@@ -261,16 +276,16 @@ export class ManifestFolders {
     const folder = this.#folders.get(path);
     if (folder === undefined) return;
     this.#reportUnwatched(path, cause);
-    this.#look(path, folder.parent);
+    this.#scanFolder(path, folder.parent);
   }
 
   #reportUnwatched(path: string, cause: unknown): void {
-    const message = `Cannot watch folder "${path}", it is looked through every ${this.#times.unwatchedInterval} ms`;
+    const message = `Cannot watch folder "${path}", scanning it every ${this.#times.unwatchedIntervalMs} ms instead`;
     this.#reports.onFailure(new HeadgateError('FILE_READ', message, { retry: 'later', cause }));
-    this.#looks.retime();
+    this.#scans.retime();
   }
 
-  #look(path: string, parent: Folder | undefined): void {
+  #scanFolder(path: string, parent: Folder | undefined): void {
     if (this.#isClosed) return;
     this.#queue.set(path, parent);
     void this.#drain();
@@ -281,7 +296,7 @@ function isManifestName(name: string): boolean {
   return /\.(?:ya?ml|json)$/.test(name);
 }
 
-/** Makes `known` what `now` is; what was in it and is not any more comes back. */
+/** Makes `known` equal to `now`; gives the entries that it removed. */
 function replace(known: Set<string>, now: ReadonlySet<string>): readonly string[] {
   const gone = [...known].filter((entry) => !now.has(entry));
   for (const entry of gone) known.delete(entry);
@@ -289,7 +304,7 @@ function replace(known: Set<string>, now: ReadonlySet<string>): readonly string[
   return gone;
 }
 
-/** Follows no symbolic link that leads back to where it came from. */
+/** True for a folder above, to which a symbolic link leads back. */
 function isAbove(identity: string, folder: Folder): boolean {
   for (let above: Folder | undefined = folder; above !== undefined; above = above.parent) {
     if (above.identity === identity) return true;

@@ -1,32 +1,31 @@
-// The objects that count of all manifests: those that the files hold, and those that are missing but may come back.
-// Decides when a missing object is believed to be gone, and which file's object counts; reports what differs.
-// Owns a timer for each file that lacks something; reads nothing.
+// The objects of all manifests that count: those in the files, and those that are missing but may come back.
+// Decides when a missing object stops counting, and which file's object counts; gives the differences.
+// Owns a timer for each file with missing objects; reads no file.
 
 import { sameValue } from '../../base/same-value.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import type { KubernetesObject } from '../objects.ts';
-import { type KnownFile, newFile } from './known-file.ts';
-import { type LossPolicy, MANY } from './loss-policy.ts';
-import { ManifestClaims } from './manifest-claims.ts';
+import { FilePrecedence } from './file-precedence.ts';
+import { KnownFile, type LossPolicy, MANY_OBJECTS } from './known-file.ts';
 
 export interface ManifestObjectsOptions {
   readonly lossPolicy: LossPolicy;
-  /** The file's folder is away: nothing of it is believed to be gone. */
+  /** The file's folder is away: all of its objects count. */
   readonly isAway: (path: string) => boolean;
-  /** The patience with a file has ended: it is to be read once more, then `dropMissing()` asked. */
+  /** Time to read the file once more, and to call `dropMissing()` then. */
   readonly onDue: (file: KnownFile) => void;
-  /** Nothing of the file is missing: what counts of it is what it holds. */
+  /** Nothing of the file is missing any more. */
   readonly onSettled: (file: KnownFile) => void;
 }
 
 export class ManifestObjects {
   readonly #options: ManifestObjectsOptions;
   readonly #files = new Map<string, KnownFile>();
-  readonly #claims = new ManifestClaims();
+  readonly #precedence = new FilePrecedence();
   /** Identity → the object as it was reported last. */
   readonly #reported = new Map<string, KubernetesObject>();
-  /** Identities whose object may differ from that. */
+  /** Identities whose object may differ from the reported one. */
   readonly #touched = new Set<string>();
   #problems: readonly Problem[] = [];
   #areProblemsTouched = false;
@@ -35,11 +34,11 @@ export class ManifestObjects {
     this.#options = options;
   }
 
-  /** The file of the path, a new one if there is none yet. */
+  /** The file of the path; a new one if it is not known. */
   file(path: string): KnownFile {
     let file = this.#files.get(path);
     if (file === undefined) {
-      file = newFile(path);
+      file = new KnownFile(path);
       this.#files.set(path, file);
     }
     return file;
@@ -57,7 +56,7 @@ export class ManifestObjects {
     return this.#files.keys();
   }
 
-  /** Makes these the file's objects; those that are missing now stay for a while. */
+  /** The file has these objects now; missing ones count for a while. */
   put(file: KnownFile, objects: ReadonlyMap<string, KubernetesObject>, problems: readonly Problem[]): void {
     this.setProblems(file, problems);
     for (const [identity, object] of objects) {
@@ -67,27 +66,28 @@ export class ManifestObjects {
       if (!isSame || wasMissing) this.#touch(file, identity);
     }
     const missing = [...file.objects.keys()].filter((identity) => !objects.has(identity));
-    // A large file that is being written again (`kubectl get ... > FILE` takes its time) is empty meanwhile.
-    const isMass = !file.absent && file.objects.size >= MANY && missing.length * 2 > file.objects.size;
+    // A large file is empty for a while if a program writes it again (`kubectl get ... > FILE`).
+    const isMass =
+      !file.absent && file.objects.size >= MANY_OBJECTS && missing.length * 2 > file.objects.size;
     this.#miss(file, missing, isMass);
     if (file.missing.size > 0) this.wake(file);
     else this.#settle(file);
   }
 
-  /** The files, as they were restored, are not there any more: believed at once unless that is most of a kind. */
+  /** The restored files have gone: their objects stop counting at once, unless these are most of a kind. */
   lose(files: readonly KnownFile[]): void {
     for (const file of files) {
       file.absent = true;
       this.#miss(file, file.objects.keys(), true);
     }
-    const isMost = this.#claims.isMostMissing(1);
+    const isMost = this.#precedence.isMostMissing(1);
     for (const file of files) {
       if (isMost) this.wake(file);
       else this.dropMissing(file, Number.POSITIVE_INFINITY);
     }
   }
 
-  /** Nothing is missing any more, whatever the file says; what it lacks is missed again when it says the same again. */
+  /** Counts all objects again as if none were missing, until the file is parsed again. */
   keepAll(file: KnownFile): void {
     if (file.missing.size > 0) file.digest = '';
     for (const identity of file.missing.keys()) {
@@ -96,14 +96,14 @@ export class ManifestObjects {
     }
   }
 
-  /** Lets go of what has been missing for long enough by `now` (performance.now()). */
+  /** Removes the objects that have been missing for long enough by `now` (performance.now()). */
   dropMissing(file: KnownFile, now: number): void {
     const { lossPolicy, isAway } = this.#options;
     if (file.missing.size === 0 || isAway(file.path)) return;
     for (const [identity, loss] of file.missing) {
       if (lossPolicy.ends(loss) > now) continue;
-      // Of many files, or of all, as where a folder is made anew.
-      loss.doubted ||= this.#claims.isMostMissing(MANY);
+      // Of many files, for example if a program creates the folder again.
+      loss.doubted ||= this.#precedence.isMostMissing(MANY_OBJECTS);
       if (lossPolicy.ends(loss) > now) continue;
       file.missing.delete(identity);
       file.objects.delete(identity);
@@ -112,7 +112,7 @@ export class ManifestObjects {
     if (file.missing.size === 0) this.#settle(file);
   }
 
-  /** Calls `onDue` when the patience with the file ends. */
+  /** Calls `onDue` when the first of the file's losses may be final. */
   wake(file: KnownFile): void {
     const { lossPolicy, isAway, onDue } = this.#options;
     let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
@@ -132,18 +132,18 @@ export class ManifestObjects {
     file.problems = problems;
   }
 
-  /** Problems that are no file's may have changed. */
+  /** Problems of no single file may have changed. */
   touchProblems(): void {
     this.#areProblemsTouched = true;
   }
 
-  /** What differs since the last call; undefined if nothing does. `others`: problems that are no file's. */
+  /** The difference to the last call; undefined if there is none. `others`: problems of no single file. */
   change(others: () => readonly Problem[]): ObjectsChange | undefined {
     const upserted: KubernetesObject[] = [];
     const removed: KubernetesObject[] = [];
     for (const identity of this.#touched) {
       const before = this.#reported.get(identity);
-      const object = this.#claims.winner(identity);
+      const object = this.#precedence.first(identity);
       if (sameValue(before, object)) continue;
       if (object !== undefined) {
         this.#reported.set(identity, object);
@@ -181,13 +181,13 @@ export class ManifestObjects {
 
   #touch(file: KnownFile, identity: string): void {
     this.#touched.add(identity);
-    if (this.#claims.update(identity, file)) this.#areProblemsTouched = true;
+    if (this.#precedence.update(identity, file)) this.#areProblemsTouched = true;
   }
 
-  /** The same list as before if there is no difference. */
+  /** The same list as before if it is equal. */
   #sortedProblems(others: readonly Problem[]): readonly Problem[] {
     const files = [...this.#files.values()].flatMap(({ problems }) => problems);
-    const all = [...others, ...files, ...this.#claims.problems()];
+    const all = [...others, ...files, ...this.#precedence.problems()];
     all.sort((a, b) => (a.message < b.message ? -1 : 1));
     return sameValue(all, this.#problems) ? this.#problems : all;
   }

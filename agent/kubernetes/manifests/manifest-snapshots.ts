@@ -1,50 +1,41 @@
-// Keeps the last good text of each manifest, so that a manifest that is broken when the agent starts is no loss, and
-// which folders they were in. Written in the background, what has gathered in the meantime at once; a full disk harms
-// nothing but this.
+// Keeps the last good text of each manifest on disk, for an agent that starts while the manifest is broken, and the
+// identities of the folders. Writes in the background, changes that come together at once.
 
 import { basename, join } from 'node:path';
-import { BackgroundWrite } from '../../base/background-write.ts';
+import { BackgroundWrite, type BackgroundWriteOptions } from '../../base/background-write.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { RecordLog } from '../../host/record-log.ts';
 
-export interface SnapshotTimes {
-  /** Milliseconds from a change to its snapshot: changes of one file in between cost one write. */
-  readonly delay: number;
-  /** Milliseconds to the next attempt after a failure. */
-  readonly retry: number;
-}
-
-/** In the place of a manifest's name; those begin with no dot. */
+/** The key of a folder's identity instead of a manifest's name, which begins with no dot. */
 const FOLDER = '.folder';
-/** Kept in memory no longer than it takes to write them: a start reads all manifests within a second. */
+/** More are written at once: a start reads all manifests within a second. */
 const MAX_WAITING_CHARACTERS = 4 * 1024 * 1024;
 
 export class ManifestSnapshots {
   readonly #log: RecordLog;
   readonly #onFailure: (error: HeadgateError) => void;
   readonly #writing: BackgroundWrite;
-  /** Manifest's path → its text as JSON, to be written; undefined: the snapshot has to go. */
+  /** Manifest's path → its text as JSON; undefined: the snapshot is to be removed. */
   readonly #waiting = new Map<string, string | undefined>();
-  /** Of what was given since the last write. */
+  /** Since the last write. */
   #waitingCharacters = 0;
 
   constructor(
     directory: string,
     onFailure: (error: HeadgateError) => void,
-    times: SnapshotTimes = { delay: 2_000, retry: 10_000 },
+    times: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 10_000 },
   ) {
     this.#log = new RecordLog(join(directory, 'snapshots'));
     this.#onFailure = onFailure;
     this.#writing = new BackgroundWrite({
       write: () => this.#write(),
-      delayMs: times.delay,
-      retryMs: times.retry,
+      ...times,
       onFault: (cause) =>
         onFailure(new HeadgateError('FILE_WRITE', `Cannot keep manifests in "${directory}"`, { cause })),
     });
   }
 
-  /** undefined if there is none, or one that a crash or a disk has damaged. */
+  /** undefined if there is none, or a damaged one. */
   load(path: string): Buffer | undefined {
     const waiting = this.#waiting.get(path);
     if (waiting === undefined && this.#waiting.has(path)) return undefined;
@@ -52,19 +43,19 @@ export class ManifestSnapshots {
     return typeof text === 'string' ? Buffer.from(text) : undefined;
   }
 
-  /** Whether the snapshot on the disk says the same. */
+  /** True if the snapshot on disk is equal. */
   has(path: string, bytes: Buffer): boolean {
     return this.#log.has(path, jsonOf(bytes));
   }
 
-  /** The manifests in a folder, or below it, of which there are snapshots on the disk; `others` than these. */
+  /** The manifests below a folder that have snapshots on disk, without `others`. */
   pathsIn(folder: string, others: Iterable<string> = []): readonly string[] {
     const known = new Set(others);
     const isIn = (path: string) => path.startsWith(join(folder, '/')) && basename(path) !== FOLDER;
     return [...this.#log.keys()].filter((path) => isIn(path) && !known.has(path)).sort();
   }
 
-  /** Whether the folder was this one when it was last kept. */
+  /** True if the last folder at this path had the same identity. */
   hadFolder(folder: string, identity: string): boolean {
     return this.load(join(folder, FOLDER))?.toString() === identity;
   }
@@ -73,7 +64,7 @@ export class ManifestSnapshots {
     if (!this.hadFolder(folder, identity)) this.save(join(folder, FOLDER), Buffer.from(identity));
   }
 
-  /** `bytes`: in UTF-8; an empty manifest needs no snapshot. */
+  /** `bytes` in UTF-8; an empty manifest has no snapshot. */
   save(path: string, bytes: Buffer): void {
     const json = bytes.length === 0 ? undefined : jsonOf(bytes);
     const isKept = json !== undefined && !this.#waiting.has(path) && this.#log.has(path, json);
@@ -89,7 +80,7 @@ export class ManifestSnapshots {
     this.#writing.soon();
   }
 
-  /** Forgets the snapshots of all other manifests and folders. */
+  /** Removes the snapshots of all other manifests and folders. */
   keepOnly(paths: Iterable<string>, folders: readonly string[] = []): void {
     const { damage } = this.#log;
     if (damage !== undefined) this.#onFailure(damage);
@@ -97,7 +88,7 @@ export class ManifestSnapshots {
     for (const path of this.#log.keys()) if (!kept.has(path)) this.remove(path);
   }
 
-  /** Writes what waits; resolves when that has been tried once. */
+  /** Writes now; resolves after one attempt. */
   async flush(): Promise<void> {
     await this.#writing.now();
   }
@@ -110,7 +101,7 @@ export class ManifestSnapshots {
     this.#waitingCharacters = 0;
     const some = [...this.#waiting];
     await this.#log.write(some);
-    // Unless it has changed meanwhile.
+    // Unless it has changed in the meantime.
     for (const [path, json] of some) if (this.#waiting.get(path) === json) this.#waiting.delete(path);
   }
 }

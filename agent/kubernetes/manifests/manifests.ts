@@ -1,6 +1,6 @@
-// The source of objects that are files: reads folders of manifests, watches them, and reports what differs.
-// Additions and changes are reported within milliseconds of the write; what seems to go away, or to be half written,
-// has to stay so for a moment first. A broken file keeps its last good content; all others go on.
+// The source of objects that are files: reads folders of manifests, watches them, and reports the differences.
+// Additions and changes are reported at once; a missing object, or a file that looks unfinished, counts only after a
+// moment. A broken file keeps its last good content; the others are not affected.
 // Reads files and keeps snapshots of them; owns the watchers.
 
 import { hash } from 'node:crypto';
@@ -8,15 +8,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
-import { AwayFolders, isIn } from './away-folders.ts';
-import { folderFault, isBare, lastingIdentity } from './folder-facts.ts';
-import type { KnownFile } from './known-file.ts';
-import { LossPolicy } from './loss-policy.ts';
+import {
+  folderFault,
+  isBare,
+  isIn,
+  lastingIdentity,
+  type ManifestContent,
+  readManifest,
+} from './file-system.ts';
+import { type KnownFile, LossPolicy } from './known-file.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
-import { type FolderState, type FolderTimes, ManifestFolders } from './manifest-folders.ts';
+import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestObjects } from './manifest-objects.ts';
-import { ManifestSnapshots, type SnapshotTimes } from './manifest-snapshots.ts';
-import { type ManifestContent, readManifest } from './read-manifest.ts';
+import { ManifestSnapshots } from './manifest-snapshots.ts';
 
 export interface ManifestSourceOptions {
   /** Absolute paths. */
@@ -24,16 +28,16 @@ export interface ManifestSourceOptions {
   /** Where the last good content of each file is kept over a restart; undefined: nowhere. */
   readonly snapshotDirectory: string | undefined;
   readonly onChange: (change: ObjectsChange) => void;
-  /** Something that harms nothing now: a folder that cannot be watched, a snapshot that cannot be written. */
+  /** A fault without harm for now: a folder cannot be watched, a snapshot cannot be written. */
   readonly onFailure: (error: HeadgateError) => void;
-  /** Milliseconds that an object has to be missing, or a file to look half written, before it counts. */
-  readonly patience?: number;
+  /** From the loss of an object, or from a content that looks unfinished, until it counts. */
+  readonly lossDelayMs?: number;
   readonly folderTimes?: FolderTimes;
-  readonly snapshotTimes?: SnapshotTimes;
 }
 
-/** Reading files may hold up everything else for so long. */
+/** Reading files holds up the event loop for at most so long. */
 const SLICE_MS = 4;
+const DEFAULT_LOSS_DELAY_MS = 100;
 
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
@@ -43,34 +47,31 @@ export class ManifestSource {
   readonly #objects: ManifestObjects;
   /** Paths of files to read. */
   readonly #dirty = new Set<string>();
-  /** Files with which the patience has ended. */
+  /** Files whose losses may be final. */
   readonly #due = new Set<KnownFile>();
-  readonly #away = new AwayFolders();
   #isStarted = false;
   #isScheduled = false;
   #isClosed = false;
 
   constructor(options: ManifestSourceOptions) {
-    const { directories, snapshotDirectory, onFailure, folderTimes, snapshotTimes } = options;
+    const { directories, snapshotDirectory, onFailure, folderTimes } = options;
     this.#options = options;
-    this.#lossPolicy = new LossPolicy(options.patience ?? 100);
-    this.#snapshots =
-      snapshotDirectory === undefined
-        ? undefined
-        : new ManifestSnapshots(snapshotDirectory, onFailure, snapshotTimes);
+    this.#lossPolicy = new LossPolicy(options.lossDelayMs ?? DEFAULT_LOSS_DELAY_MS);
+    if (snapshotDirectory !== undefined)
+      this.#snapshots = new ManifestSnapshots(snapshotDirectory, onFailure);
     this.#objects = new ManifestObjects({
       lossPolicy: this.#lossPolicy,
-      isAway: (path) => this.#away.hold(path),
+      isAway: (path) => this.#folders.isInAway(path),
       onDue: (file) => {
         this.#due.add(file);
-        // After a stall timers come first: the kernel may have more to tell.
+        // After a stall timers come before events, which may say that the file is back.
         this.#schedule();
       },
       onSettled: (file) => this.#keep(file),
     });
     const reports = {
       onFile: (path: string) => this.#onFile(path),
-      onFolder: (folder: string, state: FolderState) => this.#onFolder(folder, state),
+      onFolder: (folder: string) => this.#onFolder(folder),
       isMissed: (folder: string) => this.#isMissed(folder),
       onFailure,
       isRead: (path: string, stamp: string) => this.#objects.known(path)?.stamp === stamp,
@@ -79,27 +80,31 @@ export class ManifestSource {
   }
 
   /**
-   * Resolves when everything has been read once and, unless there is nothing at all, reported in one change.
-   * Throws SETTINGS_INVALID where a folder does not exist, unless there are snapshots of what was in it.
+   * Resolves when everything has been read once and reported in one change, if there is anything.
+   * Errors: SETTINGS_INVALID if a folder does not exist and has no snapshots.
    */
   async start(): Promise<void> {
-    for (const directory of this.#options.directories) {
+    const { directories } = this.#options;
+    for (const directory of directories) {
       const fault = folderFault(directory);
       if (fault === undefined && !this.#isOtherAndBare(directory)) continue;
-      const isRestored = this.#restoreFolder(directory, fault === undefined ? 'empty' : 'gone');
-      if (fault !== undefined && !isRestored) throw fault;
+      const isRestored = this.#restoreFiles(directory).length > 0;
+      if (isRestored) this.#folders.assumeAway(directory, fault === undefined ? 'empty' : 'gone');
+      else if (fault !== undefined) throw fault;
     }
+    this.#objects.touchProblems();
     await this.#folders.open();
     while (this.#dirty.size > 0 && !this.#isClosed) {
       this.#readSome();
       await nextTurn();
     }
     if (this.#isClosed) return;
-    this.#doubtLosses();
+    const present = directories.filter((directory) => !this.#folders.isAway(directory));
+    this.#objects.lose(present.flatMap((directory) => this.#restoreFiles(directory)));
     this.#isStarted = true;
     this.#report();
-    this.#snapshots?.keepOnly(this.#objects.paths(), this.#options.directories);
-    for (const directory of this.#options.directories) this.#keepFolder(directory);
+    this.#snapshots?.keepOnly(this.#objects.paths(), directories);
+    for (const directory of directories) this.#keepFolder(directory);
   }
 
   /** Stops watching at once; resolves when the snapshots are written. */
@@ -115,9 +120,8 @@ export class ManifestSource {
     if (this.#isStarted) this.#schedule();
   }
 
-  /** While a folder is away what was in it counts on; once it is back its files get another chance to be there. */
-  #onFolder(folder: string, state: FolderState): void {
-    this.#away.set(folder, state);
+  /** While a folder is away its objects count; once it is back, the time of missing objects begins again. */
+  #onFolder(folder: string): void {
     if (this.#isStarted) this.#keepFolder(folder);
     this.#objects.touchProblems();
     for (const file of this.#objects.files()) {
@@ -128,7 +132,7 @@ export class ManifestSource {
     if (this.#isStarted) this.#schedule();
   }
 
-  /** After the events at hand, so that a file that has several of them is read once. */
+  /** After the events of this turn, so that a file with several events is read once. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -136,52 +140,44 @@ export class ManifestSource {
       this.#isScheduled = false;
       if (this.#isClosed) return;
       this.#readSome();
-      if (this.#dirty.size === 0) this.#endPatience();
+      // A loss is judged when all changed files are read: it depends on how much else is missing.
+      if (this.#dirty.size === 0) this.#endLosses();
       this.#report();
       if (this.#dirty.size > 0 || this.#due.size > 0) this.#schedule();
     });
   }
 
-  /** Only once all that has been told of is read: whether it is most of all that is missing decides what is believed. */
-  #endPatience(): void {
-    const end = performance.now() + SLICE_MS;
-    for (const file of this.#due) {
-      this.#due.delete(file);
+  #readSome(): void {
+    forOneSlice(this.#dirty, (path) => this.#read(path));
+  }
+
+  #endLosses(): void {
+    forOneSlice(this.#due, (file) => {
       this.#read(file.path);
       this.#objects.dropMissing(file, performance.now());
       this.#objects.wake(file);
-      if (performance.now() > end) return;
-    }
-  }
-
-  #readSome(): void {
-    const end = performance.now() + SLICE_MS;
-    for (const path of this.#dirty) {
-      this.#dirty.delete(path);
-      this.#read(path);
-      if (performance.now() > end) return;
-    }
+    });
   }
 
   #read(path: string): void {
-    const reading = readManifest(path);
+    const read = readManifest(path);
     const file = this.#objects.file(path);
-    file.stamp = reading.stamp;
-    const isBack = file.absent && reading.kind !== 'Absent';
+    file.stamp = read.stamp;
+    const isBack = file.absent && read.kind !== 'Absent';
     if (isBack && [...file.missing.values()].some(({ doubted }) => doubted))
       this.#lossPolicy.fileReturned(performance.now());
-    file.absent = reading.kind === 'Absent';
-    if (reading.kind === 'Content') {
-      this.#judge(file, reading);
+    file.absent = read.kind === 'Absent';
+    if (read.kind === 'Content') {
+      this.#parse(file, read);
       return;
     }
     file.digest = '';
     file.doubtEnds = undefined;
-    if (reading.kind === 'Unreadable') this.#refuse(file, [fileProblem(path, reading.message)]);
+    if (read.kind === 'Unreadable') this.#refuse(file, [fileProblem(path, read.message)]);
     else this.#objects.put(file, new Map(), []);
   }
 
-  #judge(file: KnownFile, content: ManifestContent): void {
+  #parse(file: KnownFile, content: ManifestContent): void {
     const digest = hash('sha256', content.bytes, 'base64');
     if (digest === file.digest) {
       file.doubtEnds = undefined;
@@ -189,7 +185,7 @@ export class ManifestSource {
     }
     const manifest = parseManifest(file.path, content.bytes, file.documents);
     if (this.#isDoubtful(file, manifest)) {
-      file.doubtEnds ??= performance.now() + this.#lossPolicy.short;
+      file.doubtEnds ??= performance.now() + this.#lossPolicy.delayMs;
       if (performance.now() < file.doubtEnds) {
         this.#objects.keepAll(file);
         this.#objects.wake(file);
@@ -202,7 +198,7 @@ export class ManifestSource {
       this.#refuse(file, manifest.problems);
       return;
     }
-    // Somebody may be writing it while we start.
+    // A program may be writing it while the agent starts.
     if (file.lastGood === undefined && content.bytes.length === 0) this.#restore(file);
     file.lastGood = 'Read';
     file.unfinished = manifest.unfinished;
@@ -211,13 +207,13 @@ export class ManifestSource {
     this.#objects.put(file, manifest.objects, manifest.problems);
   }
 
-  /** Whether its writer may not have come to the end. */
+  /** True if a program may still be writing the file. */
   #isDoubtful(file: KnownFile, manifest: Manifest): boolean {
     if (manifest.broken) return this.#isStarted;
     return manifest.unfinished && !file.unfinished && file.objects.size > 0;
   }
 
-  /** The last good content stays; where there has not been any since the start, that of the snapshot comes back. */
+  /** The last good content still counts: that of the snapshot if the agent has not seen any itself. */
   #refuse(file: KnownFile, problems: readonly Problem[]): void {
     this.#objects.keepAll(file);
     if (file.lastGood === undefined) this.#restore(file);
@@ -228,31 +224,16 @@ export class ManifestSource {
     );
   }
 
-  /** Emptied it would be the same folder; a mount point is another one than the root of its disk. */
+  /** An emptied folder has its old identity; a mount point has another one than the root of its disk. */
   #isOtherAndBare(directory: string): boolean {
     return isBare(directory) && !this.#snapshots?.hadFolder(directory, lastingIdentity(directory));
   }
 
   #keepFolder(directory: string): void {
-    if (!this.#away.has(directory)) this.#snapshots?.saveFolder(directory, lastingIdentity(directory));
+    if (!this.#folders.isAway(directory)) this.#snapshots?.saveFolder(directory, lastingIdentity(directory));
   }
 
-  /** As if it had gone away while we ran: a disk may come later than we do. False where nothing is known of it. */
-  #restoreFolder(directory: string, state: 'gone' | 'empty'): boolean {
-    const files = this.#restoreFiles(directory);
-    if (files.length === 0) return false;
-    this.#away.set(directory, state);
-    this.#objects.touchProblems();
-    return true;
-  }
-
-  /** What has gone from a folder since the agent before us is gone, but not at once where that is most of a kind. */
-  #doubtLosses(): void {
-    const folders = this.#options.directories.filter((directory) => !this.#away.has(directory));
-    this.#objects.lose(folders.flatMap((directory) => this.#restoreFiles(directory)));
-  }
-
-  /** Those below the folder that nothing has been read of, as they were before the start. */
+  /** The files below the folder that have a snapshot and have not been read. */
   #restoreFiles(directory: string): readonly KnownFile[] {
     return (this.#snapshots?.pathsIn(directory, this.#objects.paths()) ?? []).map((path) => {
       const file = this.#objects.file(path);
@@ -269,7 +250,6 @@ export class ManifestSource {
     this.#objects.put(file, manifest.objects, []);
   }
 
-  /** What counts of the file is what it holds, so that may be kept over a restart. */
   #keep({ path, objects, unsaved }: KnownFile): void {
     if (objects.size === 0) {
       if (this.#isStarted) this.#snapshots?.remove(path);
@@ -278,7 +258,7 @@ export class ManifestSource {
 
   #report(): void {
     if (!this.#isStarted) return;
-    const change = this.#objects.change(() => this.#away.problems());
+    const change = this.#objects.change(() => this.#folders.problems());
     if (change !== undefined) this.#options.onChange(change);
   }
 
@@ -292,3 +272,13 @@ const REMAINS = {
   Restored: 'the last good content of the file, kept from before the start, stays in force',
   Nothing: 'nothing of the file is in force',
 } as const;
+
+/** Takes items from the set until it is empty or the time is over. */
+function forOneSlice<T>(items: Set<T>, work: (item: T) => void): void {
+  const end = performance.now() + SLICE_MS;
+  for (const item of items) {
+    items.delete(item);
+    work(item);
+    if (performance.now() > end) return;
+  }
+}

@@ -1,6 +1,5 @@
-// Keeps AddressClaims in a file, on hosts without a cluster that could: a List of the manifests that the cluster would
-// hold, so that `kubectl apply` takes it. Changes that come while it is written are written together after it, and what
-// another process makes of the file does not last. Owns one file.
+// Keeps AddressClaims in a file if no cluster can: a List of manifests, so that `kubectl apply` takes it. Changes during a
+// write are written together after it; a file that another process has changed is written again. Owns one file.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -13,48 +12,49 @@ import { copyAtomically, syncFolder, writeAtomically } from '../../host/atomic-f
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { Problem } from '../../model/load-balancer.ts';
-import type { AddressClaim } from '../address-claim.ts';
-import { claimManifest } from '../address-objects.ts';
+import { type AddressClaim, claimManifest } from '../address-claim.ts';
 import { parseObject } from '../parse-object.ts';
-import type { ClaimStore, ClaimStoreOptions } from './claim-store.ts';
+import type { ClaimStoreOptions } from './claim-writer.ts';
 
 export interface ClaimFileOptions extends ClaimStoreOptions {
   readonly path: string;
-  /** All that the file is to hold. */
+  /** All claims of the file. */
   readonly claims: () => Iterable<AddressClaim>;
   /** Called once for a fault that lasts. */
   readonly onFault: (message: string) => void;
-  /** The file was written again because of what another process had made of it. */
+  /** The file was written again because another process had changed it. */
   readonly onTampered?: () => void;
-  /** Milliseconds to the next attempt after a failure. */
+  /** From a failure to the next attempt. */
   readonly retryMs?: number;
-  /** Milliseconds between two looks whether the file is as it was left. */
-  readonly lookMs?: number;
+  /** Between two checks of the file. */
+  readonly checkMs?: number;
 }
 
+/** Claims that are turned into text at once. */
+const CLAIMS_PER_CHUNK = 200;
 const RETRY_MS = 5_000;
-const LOOK_MS = 5_000;
+const CHECK_MS = 5_000;
 
-export class ClaimFile implements ClaimStore {
+export class ClaimFile {
   readonly #options: ClaimFileOptions;
   readonly #writing: BackgroundWrite;
-  readonly #looks: Rounds;
-  /** Names of claims that are not in the file as they are to be. */
+  readonly #checks: Rounds;
+  /** Names of claims that are not in the file as desired. */
   readonly #waiting = new Set<string>();
   /** undefined until this agent has written the file. */
   #written: FileIdentity | undefined;
   #isTampered = false;
 
   constructor(options: ClaimFileOptions) {
-    const { retryMs = RETRY_MS, lookMs = LOOK_MS, onFault } = options;
+    const { retryMs = RETRY_MS, checkMs = CHECK_MS, onFault } = options;
     this.#options = options;
     this.#writing = new BackgroundWrite({ write: () => this.#write(), delayMs: 0, retryMs, onFault });
-    this.#looks = new Rounds({
-      intervalMs: () => lookMs,
-      work: () => this.#look(),
+    this.#checks = new Rounds({
+      intervalMs: () => checkMs,
+      work: () => this.#check(),
       onFailed: (error) => onFault(messageOf(error)),
     });
-    this.#looks.start();
+    this.#checks.start();
   }
 
   /** Why the last write failed, '' if it did not. */
@@ -62,21 +62,22 @@ export class ClaimFile implements ClaimStore {
     return this.#writing.fault;
   }
 
+  /** As in ClaimWriter. */
   write(names: Iterable<string>): void {
     for (const name of names) this.#waiting.add(name);
     if (this.#waiting.size > 0) this.#writing.soon();
   }
 
-  /** Writes what waits. */
+  /** Writes the waiting claims. */
   async close(): Promise<void> {
-    this.#looks.close();
+    this.#checks.close();
     await this.#writing.close();
   }
 
   async #write(): Promise<void> {
-    const { path, claims, wanted, onKept, onTampered } = this.#options;
-    // The file may hold later values of some, which are written once more.
-    const names = [...this.#waiting].map((name) => [name, wanted(name)] as const);
+    const { path, claims, desired, onKept, onTampered } = this.#options;
+    // The file may get later values of some claims, which are then written once more.
+    const names = [...this.#waiting].map((name) => [name, desired(name)] as const);
     this.#waiting.clear();
     try {
       const folder = dirname(path);
@@ -86,15 +87,15 @@ export class ClaimFile implements ClaimStore {
       if (isNew) await syncFolder(dirname(folder));
     } catch (cause) {
       for (const [name] of names) this.#waiting.add(name);
-      throw new HeadgateError('FILE_WRITE', `Cannot keep claims on addresses in "${path}"`, { cause });
+      throw new HeadgateError('FILE_WRITE', `Cannot write AddressClaims to "${path}"`, { cause });
     }
     for (const [name, claim] of names) onKept(name, claim);
     if (this.#isTampered) onTampered?.();
     this.#isTampered = false;
   }
 
-  /** What is gone from the disk would be gone with the next agent, which would give other addresses. */
-  async #look(): Promise<void> {
+  /** The next agent reads the file: without a claim it would give the Service another address. */
+  async #check(): Promise<void> {
     await this.#writing.idle();
     if (this.#written === undefined || isSameFile(identityOf(this.#options.path), this.#written)) return;
     this.#isTampered = true;
@@ -102,7 +103,7 @@ export class ClaimFile implements ClaimStore {
   }
 }
 
-/** What the file holds; nothing where there is none. A claim, or a line, that is damaged costs only itself. */
+/** Nothing if there is no file. A damaged claim, or line, costs only itself. */
 export async function readClaimFile(
   path: string,
 ): Promise<{ readonly claims: readonly AddressClaim[]; readonly problems: readonly Problem[] }> {
@@ -126,20 +127,20 @@ export async function readClaimFile(
   };
 }
 
-/** Sets aside what could not be read whole, before another file takes its place. Errors: FILE_WRITE. */
+/** Copies a damaged file before it is replaced. Errors: FILE_WRITE. */
 export async function keepDamaged(path: string): Promise<string> {
   const copy = `${path}.damaged`;
   await copyAtomically(path, copy);
   return copy;
 }
 
-/** Of a file that is no JSON as a whole those lines count that are some: linesOf() gives each claim one. */
+/** If the file is not JSON, its lines that are count: each claim has one. */
 function itemsOf(text: string): { readonly items: readonly unknown[]; readonly fault: string } {
   try {
     const list: unknown = JSON.parse(text);
     const items: unknown = isMapping(list) ? list.items : undefined;
     if (Array.isArray(items)) return { items, fault: '' };
-    return { items: [], fault: 'It is no list of claims' };
+    return { items: [], fault: 'It is not a list of AddressClaims' };
   } catch (error) {
     const items = text.split('\n').flatMap(itemOf);
     const readable = items.length === 1 ? '1 line' : `${items.length} lines`;
@@ -159,13 +160,12 @@ function itemOf(line: string): unknown[] {
 function* linesOf(claims: readonly AddressClaim[]): Generator<string, void, void> {
   yield '{"apiVersion":"v1","kind":"List","items":[';
   let separator = '\n';
-  for (let from = 0; from < claims.length; from += AT_ONCE) {
-    const lines = claims.slice(from, from + AT_ONCE).map((claim) => JSON.stringify(claimManifest(claim)));
+  for (let from = 0; from < claims.length; from += CLAIMS_PER_CHUNK) {
+    const lines = claims
+      .slice(from, from + CLAIMS_PER_CHUNK)
+      .map((claim) => JSON.stringify(claimManifest(claim)));
     yield separator + lines.join(',\n');
     separator = ',\n';
   }
   yield '\n]}\n';
 }
-
-/** Claims handed to the disk at once. */
-const AT_ONCE = 200;

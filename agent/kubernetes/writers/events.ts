@@ -1,17 +1,15 @@
-// Tells the authors of objects by Events (events.k8s.io/v1) what became of them. The same once more is counted in the
-// Event that is there; nothing is sent faster than the limits allow, per object and in all; what fails is dropped.
-// Owns a queue with its timer and a small memory; talks only through KubernetesApi; nothing of it ever throws.
+// Reports to the authors of objects by Events (events.k8s.io/v1). A repetition is counted in the Event that exists;
+// requests are limited per object and in all; an Event that fails is dropped.
+// Owns a queue with its timer and a small memory; uses the network only through KubernetesApi; never throws.
 
 import { hash } from 'node:crypto';
-import { type Clock, microTime } from '../../base/clock.ts';
+import { microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import { Fault } from '../../base/fault.ts';
 import { isMapping } from '../../base/validate.ts';
-import type { Log } from '../../host/log.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiRequest, ApiResponse } from '../api/kubernetes-api.ts';
 import type { EventText } from './service-events.ts';
-import { type WriteOutcome, WriteQueue } from './write-queue.ts';
+import { type WriteOutcome, WriteQueue, type WriterOptions } from './write-queue.ts';
 
 /** The object that an Event is about. */
 export interface EventSubject {
@@ -23,55 +21,52 @@ export interface EventSubject {
   readonly uid: string;
 }
 
-export interface EventRecorderOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** This agent, to 128 characters. */
+/** Only the agent that leads sends Events; another one forgets what it records. */
+export interface EventRecorderOptions extends WriterOptions {
+  /** This agent, cut to 128 characters. */
   readonly instance: string;
-  /** Whether this agent is the one that tells; what is recorded otherwise is forgotten. */
-  readonly isLeader: () => boolean;
-  /** Requests a second in all, and at once. */
+  /** Requests per second in all, and at once. */
   readonly rate?: number;
   readonly burst?: number;
   readonly metrics?: { eventSent(result: 'done' | 'dropped'): void };
 }
 
-/** New Events of one object: so many at once, and one more every so many milliseconds. */
+/** New Events of one object: so many at once, and then one per interval. */
 const OBJECT_BURST = 10;
-const OBJECT_INTERVAL = 60_000;
-/** Milliseconds: a repetition is counted at most so often, and is a new Event after so long a silence. */
-const SERIES_INTERVAL = 30_000;
-const SERIES_END = 10 * 60_000;
-/** Objects and Events that are remembered. */
-const MEMORY = 4096;
-/** More than so many Events that wait are not worth the wait. */
-const LONGEST_QUEUE = 1000;
-/** Bytes. */
-const LONGEST_NOTE = 1024;
+const OBJECT_INTERVAL_MS = 60_000;
+/** Between two requests that count repetitions of one Event. */
+const SERIES_INTERVAL_MS = 30_000;
+/** After so long without a repetition the next one is a new Event. */
+const SERIES_END_MS = 10 * 60_000;
+/** Objects, and Events, in memory. */
+const MAX_REMEMBERED = 4096;
+/** Events beyond these are dropped, so that memory is bounded. */
+const MAX_WAITING = 1000;
+const MAX_NOTE_BYTES = 1024;
+const MAX_INSTANCE_BYTES = 128;
 const CONTROLLER = 'headgate.io/agent';
 
-/** What is yet to be sent. */
-interface News {
+interface Content {
   readonly subject: EventSubject;
   readonly text: EventText;
 }
 
-interface Told {
-  /** undefined once it is sent: who says it again brings it along, and thousands are remembered. */
-  news: News | undefined;
-  /** It may have been told before, by who led then. */
+interface RecordedEvent {
+  /** To be sent; undefined once it is, because thousands of Events are remembered. */
+  unsent: Content | undefined;
+  /** Another agent that led before may have sent it. */
   readonly isStanding: boolean;
-  /** One of the name that it would have by what it says was there from some time ago. */
-  isAnew: boolean;
+  /** An older Event has its name: it needs another one. */
+  needsOwnName: boolean;
+  /** Milliseconds since the epoch, of the first and the last occurrence. */
   readonly first: number;
-  /** Occurrences so far, and when the last was, as time of day and by the monotonic clock. */
-  count: number;
   last: number;
+  count: number;
+  /** The last occurrence by the monotonic clock. */
   lastSeen: number;
   isCreated: boolean;
-  /** No request before this. */
-  quietUntil: number;
+  /** No request before this time of the monotonic clock. */
+  notBefore: number;
 }
 
 interface Allowance {
@@ -82,157 +77,136 @@ interface Allowance {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #queue: WriteQueue;
-  /** What an Event says, as a hash, which is its name, too → the Event; the longest silent first. */
-  readonly #told = new Map<string, Told>();
-  /** UID of an object → what it may still say. */
+  /** Hash of the content, which is also in the Event's name → the Event; the longest silent first. */
+  readonly #events = new Map<string, RecordedEvent>();
+  /** UID of an object → how many new Events it may have. */
   readonly #allowances = new Map<string, Allowance>();
-  readonly #fault = new Fault();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    const { clock, rate = 10, burst = 50 } = options;
+    const { clock, rate = 10, metrics } = options;
     this.#queue = new WriteQueue({
-      write: (name) => this.#send(name),
-      check: (name) => Math.max(0, (this.#told.get(name)?.quietUntil ?? 0) - clock.monotonic()),
-      clock,
+      ...options,
+      write: (key) => this.#send(key),
+      check: (key) => Math.max(0, (this.#events.get(key)?.notBefore ?? 0) - clock.monotonic()),
+      faultTitle: 'Cannot send an Event',
+      onResult: (result) => metrics?.eventSent(result === 'done' ? 'done' : 'dropped'),
       rate,
-      burst,
     });
     this.#queue.resume();
   }
 
-  /** Events that wait, or are being sent. */
+  /** The number of Events that wait or are being sent. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** Why the API server did not take the last one, '' where it did. */
+  /** Why the last Event was not sent, '' if it was. */
   get fault(): string {
-    return this.#fault.text;
+    return this.#queue.fault;
   }
 
-  /** `isStanding`: it is no news, and is told only where no Event of it is there. */
-  record(subject: EventSubject, text: EventText, { isStanding = false } = {}): void {
-    const { clock, isLeader } = this.#options;
+  /** `isStanding`: the state is not new; the Event is sent only if the API server has none of the same content. */
+  record(subject: EventSubject, { note, ...text }: EventText, { isStanding = false } = {}): void {
+    const { clock, isLeader, metrics } = this.#options;
     if (!isLeader()) return;
-    const now = clock.monotonic();
-    const note = cut(text.note, LONGEST_NOTE);
-    const key = keyOf(subject, { ...text, note });
-    const known = this.#told.get(key);
-    if (known !== undefined && now - known.lastSeen < SERIES_END) {
+    const content: Content = { subject, text: { ...text, note: cut(note, MAX_NOTE_BYTES) } };
+    const key = keyOf(content);
+    const lastSeen = clock.monotonic();
+    const last = clock.wall();
+    let event = this.#events.get(key);
+    if (event !== undefined && lastSeen - event.lastSeen < SERIES_END_MS) {
       if (isStanding) return;
-      known.count++;
-      known.news = { subject, text: { ...text, note } };
-      known.last = clock.wall();
-      known.lastSeen = now;
-      this.#told.delete(key);
-      this.#told.set(key, known);
-      this.#queue.add(key);
-      return;
+      Object.assign(event, { count: event.count + 1, unsent: content, last, lastSeen });
+    } else {
+      if (this.#queue.size >= MAX_WAITING || !this.#isAllowed(subject.uid, lastSeen)) {
+        metrics?.eventSent('dropped');
+        this.#logDropped(subject, 'there are too many of them');
+        return;
+      }
+      const state = { isStanding, needsOwnName: false, isCreated: false, notBefore: 0 };
+      event = { ...state, unsent: content, first: last, last, lastSeen, count: 1 };
     }
-    if (this.#queue.size >= LONGEST_QUEUE || !this.#isAllowed(subject.uid, now)) {
-      this.#drop(subject, 'there are too many of them');
-      return;
-    }
-    const wall = clock.wall();
-    this.#told.delete(key);
-    this.#told.set(key, {
-      news: { subject, text: { ...text, note } },
-      isStanding,
-      isAnew: false,
-      first: wall,
-      count: 1,
-      last: wall,
-      lastSeen: now,
-      isCreated: false,
-      quietUntil: 0,
-    });
-    bound(this.#told);
+    setLast(this.#events, key, event);
     this.#queue.add(key);
   }
 
-  /** Sends nothing more; resolves when what is under way has ended. */
+  /** Sends nothing more; resolves when the requests under way have ended. */
   async close(): Promise<void> {
     await this.#queue.close();
   }
 
   async #send(key: string): Promise<WriteOutcome> {
-    const told = this.#told.get(key);
-    const news = told?.news;
-    if (told === undefined || news === undefined) return 'done';
-    const { api, clock, isLeader, instance } = this.#options;
+    const event = this.#events.get(key);
+    const content = event?.unsent;
+    if (event === undefined || content === undefined) return { result: 'unchanged' };
+    const { clock, isLeader } = this.#options;
     if (!isLeader()) {
-      // Who leads now tells it.
-      this.#told.delete(key);
-      return 'done';
+      this.#events.delete(key);
+      return { result: 'unchanged' };
     }
-    try {
-      told.quietUntil = clock.monotonic() + SERIES_INTERVAL;
-      const { count } = told;
-      let response = told.isCreated ? await api.request(patchOf(key, news, told)) : undefined;
-      // Events are deleted after an hour or so.
-      if (response === undefined || response.status === 404)
-        response = await api.request(createOf(key, news, told, instance));
-      if (isThere(response)) {
-        if (told.isStanding) {
-          this.#told.delete(key);
-          return 'done';
-        }
-        told.isAnew = true;
-        response = await api.request(createOf(key, news, told, instance));
-      }
-      this.#note(response.status >= 300 ? refusalText(response) : '');
-      if (response.status >= 300) {
-        this.#told.delete(key);
-        this.#drop(news.subject, refusalText(response));
-        return 'done';
-      }
-      told.isCreated = true;
-      this.#options.metrics?.eventSent('done');
-      if (told.count > count) this.#queue.add(key);
-      else told.news = undefined;
-    } catch (error) {
-      this.#told.delete(key);
-      this.#drop(news.subject, messageOf(error));
+    event.notBefore = clock.monotonic() + SERIES_INTERVAL_MS;
+    const { count } = event;
+    const refusal = await this.#request(key, content, event).catch(messageOf);
+    if (refusal === undefined) {
+      this.#events.delete(key);
+      return { result: 'unchanged' };
     }
-    return 'done';
+    if (refusal !== '') {
+      this.#events.delete(key);
+      this.#logDropped(content.subject, refusal);
+      return { result: 'dropped', fault: refusal };
+    }
+    event.isCreated = true;
+    if (event.count > count) this.#queue.add(key);
+    else event.unsent = undefined;
+    return { result: 'done' };
+  }
+
+  /** Gives why the API server refuses the Event, '' if it has it; undefined if it had the standing one already. */
+  async #request(key: string, content: Content, event: RecordedEvent): Promise<string | undefined> {
+    const { api, instance } = this.#options;
+    let response = event.isCreated ? await api.request(patchOf(key, content, event)) : undefined;
+    // The API server deletes Events after an hour or so.
+    if (response === undefined || response.status === 404)
+      response = await api.request(createOf(key, content, event, instance));
+    if (isThere(response)) {
+      if (event.isStanding) return undefined;
+      event.needsOwnName = true;
+      response = await api.request(createOf(key, content, event, instance));
+    }
+    return response.status >= 300 ? refusalText(response) : '';
   }
 
   #isAllowed(uid: string, now: number): boolean {
     const before = this.#allowances.get(uid) ?? { tokens: OBJECT_BURST, at: now };
-    const tokens = Math.min(OBJECT_BURST, before.tokens + (now - before.at) / OBJECT_INTERVAL);
-    this.#allowances.delete(uid);
-    this.#allowances.set(uid, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
-    bound(this.#allowances);
+    const tokens = Math.min(OBJECT_BURST, before.tokens + (now - before.at) / OBJECT_INTERVAL_MS);
+    setLast(this.#allowances, uid, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
     return tokens >= 1;
   }
 
-  #note(fault: string): void {
-    if (this.#fault.set(fault) && fault !== '') this.#options.log.warn(`Cannot tell an Event: ${fault}`);
-  }
-
-  #drop({ kind, namespace, name }: EventSubject, why: string): void {
-    this.#options.metrics?.eventSent('dropped');
-    this.#options.log.debug(`Dropped an Event: ${why}`, { about: `${kind} ${namespace}/${name}` });
+  #logDropped({ kind, namespace, name }: EventSubject, reason: string): void {
+    this.#options.log.debug(`Dropped an Event: ${reason}`, { about: `${kind} ${namespace}/${name}` });
   }
 }
 
-function createOf(key: string, { subject, text }: News, told: Told, instance: string): Request {
-  const { apiVersion, kind, namespace, uid } = subject;
-  const { first, count, last } = told;
+function createOf(key: string, content: Content, event: RecordedEvent, instance: string): ApiRequest {
+  const { subject, text } = content;
+  const { apiVersion, kind, namespace, name, uid } = subject;
+  const { first, count, last } = event;
   return {
     method: 'POST',
     path: eventsPath(subject),
     body: {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name: eventName(key, subject, told), namespace: namespace || 'default' },
+      metadata: { name: eventName(key, subject, event), namespace: namespace || 'default' },
       eventTime: microTime(first),
       reportingController: CONTROLLER,
-      reportingInstance: cut(instance, 128),
+      reportingInstance: cut(instance, MAX_INSTANCE_BYTES),
       action: text.action,
       reason: text.reason,
-      regarding: { apiVersion, kind, name: subject.name, uid, ...(namespace === '' ? {} : { namespace }) },
+      regarding: { apiVersion, kind, name, uid, ...(namespace === '' ? {} : { namespace }) },
       note: text.note,
       type: text.type,
       ...(count > 1 ? { series: seriesOf(count, last) } : {}),
@@ -240,14 +214,12 @@ function createOf(key: string, { subject, text }: News, told: Told, instance: st
   };
 }
 
-type Request = Parameters<KubernetesApi['request']>[0];
-
-function patchOf(key: string, { subject }: News, told: Told): Request {
+function patchOf(key: string, { subject }: Content, event: RecordedEvent): ApiRequest {
   return {
     method: 'PATCH',
-    path: `${eventsPath(subject)}/${encodeURIComponent(eventName(key, subject, told))}`,
+    path: `${eventsPath(subject)}/${encodeURIComponent(eventName(key, subject, event))}`,
     contentType: 'application/merge-patch+json',
-    body: { series: seriesOf(told.count, told.last) },
+    body: { series: seriesOf(event.count, event.last) },
   };
 }
 
@@ -259,28 +231,30 @@ function eventsPath({ namespace }: EventSubject): string {
   return `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespace || 'default')}/events`;
 }
 
-/** An Event of this name says the same, of some time ago. */
+/** The API server has an older Event of this name, with the same content. */
 function isThere({ status, body }: ApiResponse): boolean {
   return status === 409 && isMapping(body) && body.reason === 'AlreadyExists';
 }
 
-/** By what it says, so that any agent knows whether it has been said. */
-function keyOf({ kind, uid, namespace, name }: EventSubject, { type, reason, note }: EventText): string {
+/** From the content, so that every agent finds an Event that another one has sent. */
+function keyOf({ subject, text }: Content): string {
+  const { kind, uid, namespace, name } = subject;
+  const { type, reason, note } = text;
   return shortHash(hash('sha256', JSON.stringify([kind, uid, namespace, name, type, reason, note])));
 }
 
 /** `web.1a2b3c4d5e6f7a8b`. */
-function eventName(key: string, { name }: EventSubject, { isAnew, first }: Told): string {
-  const end = isAnew ? shortHash(`${key} ${first}`) : key;
+function eventName(key: string, { name }: EventSubject, { needsOwnName, first }: RecordedEvent): string {
+  const end = needsOwnName ? shortHash(`${key} ${first}`) : key;
   return [name.slice(0, 200).replace(/[^a-z0-9]+$/, ''), end].join('.');
 }
 
-/** Sixteen digits, not a part of a longer text, which would be kept as well. */
+/** Sixteen digits in a string of their own: a slice would keep the whole text in memory. */
 function shortHash(text: string): string {
   return hash('sha256', text, 'buffer').toString('hex', 0, 8);
 }
 
-/** To so many bytes of UTF-8, on a character's edge. */
+/** At most so many bytes of UTF-8, cut between two characters. */
 function cut(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text;
   const head = Buffer.from(text)
@@ -290,7 +264,10 @@ function cut(text: string, bytes: number): string {
   return `${head}…`;
 }
 
-function bound(map: Map<string, unknown>): void {
-  const [oldest] = map.keys();
-  if (map.size > MEMORY && oldest !== undefined) map.delete(oldest);
+/** Moves the key to the end of the map, and removes the first one if there are too many. */
+function setLast<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const [first] = map.keys();
+  if (map.size > MAX_REMEMBERED && first !== undefined) map.delete(first);
 }

@@ -1,5 +1,5 @@
-// Who this host is among the agents of a cluster: its name, and a mark of its own that it keeps in the state folder.
-// Hosts made from one image often have one name, and two that think they are the same would both hold the Lease.
+// The identity of this host among the agents of a cluster: its name, and random digits that it keeps in the state folder.
+// Hosts from one image often have one name, and two hosts of one identity would both hold the Lease.
 
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { makeFolder } from '../../host/make-directory.ts';
 
 const MARK = /^[0-9a-f]{12}$/;
 
-/** The same after a restart; where the mark cannot be kept it is another one at each start, which costs only time. */
+/** The same after a restart. If the digits cannot be kept, each start has others, which only delays the leader election. */
 export async function hostIdentity(hostname: string, stateDir: string): Promise<string> {
   const path = join(stateDir, 'identity');
   const kept = (await readFile(path, 'utf8').catch(() => '')).trim();

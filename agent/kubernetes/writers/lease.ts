@@ -1,71 +1,67 @@
-// Leader election over a Lease (coordination.k8s.io/v1): one agent of many writes to the cluster.
-// Every write is guarded by resourceVersion; a Lease has expired when its record has not changed for its duration on our
-// own monotonic clock, so that no two clocks are ever compared. Owns its timers; talks only through KubernetesApi.
+// Leader election with a Lease (coordination.k8s.io/v1): one agent of many writes to the cluster.
+// Each write is guarded by resourceVersion. A Lease has expired when it has not changed for its duration by this host's
+// monotonic clock, so that the clocks of two hosts are never compared.
+// Owns its timers; uses the network only through KubernetesApi.
 
-import { type Clock, microTime } from '../../base/clock.ts';
+import { microTime } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
-import type { Log } from '../../host/log.ts';
 import { accept } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import type { ApiResponse } from '../api/kubernetes-api.ts';
+import type { WriterOptions } from './write-queue.ts';
 
-/** Its name; deploy/rbac.yaml has it. */
+/** The name of the Lease, as in deploy/rbac.yaml. */
 export const LEASE = 'headgate';
 
 /** Forbidden; no such namespace. */
-const BARRED = [403, 404];
+const BARRED_STATUSES = [403, 404];
 
-export interface LeaseOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface LeaseOptions extends Omit<WriterOptions, 'isLeader'> {
   readonly namespace: string;
   readonly name: string;
-  /** Who we are, the same after a restart and different on every host. */
+  /** The same after a restart, and different on every host. */
   readonly identity: string;
-  /** Milliseconds, whole seconds: others wait so long after the last renewal before they take over. */
-  readonly duration?: number;
-  /** Milliseconds, less than `duration`: so long after the last confirmed renewal we still count as the leader. */
-  readonly renewDeadline?: number;
-  /** Milliseconds between two attempts. */
-  readonly retry?: number;
+  /** Whole seconds: another agent takes over so long after the last renewal. */
+  readonly durationMs?: number;
+  /** Less than `durationMs`: this agent leads for so long after its last confirmed renewal. */
+  readonly renewDeadlineMs?: number;
+  /** Between two attempts. */
+  readonly retryMs?: number;
   /**
-   * Whether this agent can tell how Services are served, default true. While it cannot it gives the Lease to others, and
-   * takes it only where nobody else wants it.
+   * True if this agent knows which Services are served, as by default. Otherwise it releases the Lease, and takes it only
+   * if no other agent does.
    */
   readonly isFit?: () => boolean;
-  /** Called at each change, beginning with the first true. */
+  /** Called at each change, the first time with true. */
   readonly onLeader: (isLeader: boolean) => void;
-  /** `isBarred` is another one. */
+  /** `isBarred` has changed. */
   readonly onBarred?: () => void;
-  readonly random?: () => number;
 }
 
-/** What the last answer said about the Lease. */
-interface Seen {
+/** The Lease in the last answer. */
+interface SeenLease {
   readonly resourceVersion: string;
-  /** '' where it is free. */
+  /** '' if it is free. */
   readonly holder: string;
-  /** Milliseconds. */
-  readonly duration: number;
+  readonly durationMs: number;
   readonly acquireTime: string;
   readonly transitions: number;
-  /** When this resourceVersion was seen first, by the monotonic clock. */
-  readonly at: number;
+  /** When this resourceVersion was first seen, by the monotonic clock. */
+  readonly since: number;
 }
 
 export class Lease {
   readonly #options: Required<LeaseOptions>;
   readonly #path: string;
-  #seen: Seen | undefined;
-  /** When the renewal that was confirmed last was sent; what others saw of it, they saw later. */
+  #seen: SeenLease | undefined;
+  /** When the last confirmed renewal was sent; other agents have seen it later. */
   #confirmed = Number.NEGATIVE_INFINITY;
-  #told = false;
-  /** It was so at an attempt since the Lease was offered to others last. */
+  #wasLeader = false;
+  /** The agent was fit at an attempt since it last offered the Lease to other agents. */
   #wasFit = false;
   readonly #fault = new Fault();
   #isBarred = false;
-  /** Of the last answer, 0 before any. */
+  /** Of the last answer; 0 if there was none. */
   #status = 0;
   #isClosed = false;
   #attempting: Promise<void> = Promise.resolve();
@@ -74,9 +70,9 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = {
-      duration: 15_000,
-      renewDeadline: 10_000,
-      retry: 2_000,
+      durationMs: 15_000,
+      renewDeadlineMs: 10_000,
+      retryMs: 2_000,
       isFit: () => true,
       onBarred: () => undefined,
       random: Math.random,
@@ -90,34 +86,34 @@ export class Lease {
     this.#next(0);
   }
 
-  /** By the clock, not by what was told: also true to the millisecond after the event loop was held up. */
+  /** By the clock, so that it is exact even if the event loop was blocked. */
   get isLeader(): boolean {
-    const { clock, renewDeadline } = this.#options;
-    return !this.#isClosed && clock.monotonic() < this.#confirmed + renewDeadline;
+    const { clock, renewDeadlineMs } = this.#options;
+    return !this.#isClosed && clock.monotonic() < this.#confirmed + renewDeadlineMs;
   }
 
-  /** Who held it when it was last seen; '' for nobody or not known. */
+  /** The last known holder's identity; '' if there is none, or it is unknown. */
   get holder(): string {
     return this.#seen?.holder ?? '';
   }
 
-  /** What keeps us from taking part, '' where nothing does. */
+  /** Why the last attempt failed, '' if it did not. */
   get fault(): string {
     return this.#fault.text;
   }
 
-  /** The API server does not let us take part, and so no agent with our rights. */
+  /** The API server refuses the Lease to this agent, and so to all agents with the same rights. */
   get isBarred(): boolean {
     return this.#isBarred;
   }
 
-  /** Stops, and frees the Lease if it is ours, so that another need not wait for it to expire. */
+  /** Stops, and releases the Lease if this agent holds it, so that another one need not wait for its expiry. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#cancelAttempt();
     this.#cancelDeadline();
-    this.#tell();
+    this.#report();
     await this.#attempting;
     try {
       await this.#release();
@@ -141,90 +137,80 @@ export class Lease {
     } catch (error) {
       this.#note(messageOf(error));
     }
-    this.#tell();
-    this.#tellBarred();
-    const { retry, random } = this.#options;
-    // Those who only wait for it do not all come at once.
-    this.#next(wait ?? (this.isLeader ? retry : retry * (1 + random() * 0.2)));
+    this.#report();
+    this.#reportBarred();
+    const { retryMs, random } = this.#options;
+    // Agents that wait for the Lease do not all try at once.
+    this.#next(wait ?? (this.isLeader ? retryMs : retryMs * (1 + random() * 0.2)));
   }
 
-  /** Renews or takes the Lease if that may be; gives the time until the next attempt where it is not the usual one. */
+  /** Renews or takes the Lease if it may; gives the time until the next attempt, undefined for the usual one. */
   async #attempt(): Promise<number | undefined> {
     if (this.#options.isFit()) this.#wasFit = true;
     else if (this.#wasFit && this.isLeader) return this.#offer();
     if (this.#seen?.holder === this.#options.identity && this.isLeader) {
-      const isRenewed = await this.#put(this.#seen);
-      if (isRenewed) return undefined;
+      if (await this.#put(this.#seen)) return undefined;
     }
     const response = await this.#request('GET');
     if (response.status === 404) {
-      await this.#create();
+      await this.#put();
       return undefined;
     }
     const seen = this.#see(accept(response));
     if (seen.holder !== this.#options.identity) this.#confirmed = Number.NEGATIVE_INFINITY;
     if (this.#isClosed || !this.#mayTake(seen)) return undefined;
-    const isTaken = await this.#put(seen);
-    return isTaken ? undefined : this.#options.retry * this.#options.random();
+    return (await this.#put(seen)) ? undefined : this.#options.retryMs * this.#options.random();
   }
 
-  /** Others are asked once: where nobody wants the Lease there is nobody to ask again. */
+  /** Releases the Lease once: if no other agent takes it, this one does again. */
   async #offer(): Promise<undefined> {
     this.#wasFit = false;
     this.#confirmed = Number.NEGATIVE_INFINITY;
-    this.#tell();
+    this.#report();
     await this.#release();
   }
 
-  #mayTake({ holder, duration, at }: Seen): boolean {
+  #mayTake({ holder, durationMs, since }: SeenLease): boolean {
     const { identity, clock, isFit } = this.#options;
-    if (!isFit()) return clock.monotonic() >= at + Math.max(duration, this.#options.duration);
-    return holder === '' || holder === identity || clock.monotonic() >= at + duration;
+    if (!isFit()) return clock.monotonic() >= since + Math.max(durationMs, this.#options.durationMs);
+    return holder === '' || holder === identity || clock.monotonic() >= since + durationMs;
   }
 
-  /** Remembers an answer; a record that we know keeps the time when it was first seen. */
-  #see(body: unknown): Seen {
+  /** Remembers an answer; a known version keeps the time when it was first seen. */
+  #see(body: unknown): SeenLease {
     const { metadata = {}, spec = {} } = body as LeaseJson;
     const { resourceVersion = '' } = metadata;
-    const at =
-      this.#seen?.resourceVersion === resourceVersion ? this.#seen.at : this.#options.clock.monotonic();
+    const isKnown = this.#seen?.resourceVersion === resourceVersion;
+    const since = (isKnown ? this.#seen?.since : undefined) ?? this.#options.clock.monotonic();
     this.#seen = {
       resourceVersion,
       holder: spec?.holderIdentity ?? '',
-      duration: (spec?.leaseDurationSeconds ?? 0) * 1000,
+      durationMs: (spec?.leaseDurationSeconds ?? 0) * 1000,
       acquireTime: spec?.acquireTime ?? '',
       transitions: spec?.leaseTransitions ?? 0,
-      at,
+      since,
     };
     return this.#seen;
   }
 
-  async #create(): Promise<void> {
-    const now = microTime(this.#options.clock.wall());
-    await this.#write('POST', { name: this.#options.name }, this.#spec(now, now, 0));
-  }
-
-  /** Writes ourselves into it; false where somebody was faster. */
-  async #put(seen: Seen): Promise<boolean> {
-    const { identity, name, clock } = this.#options;
+  /** Creates, takes or renews the Lease; false if another agent was faster. */
+  async #put(seen?: SeenLease): Promise<boolean> {
+    const { identity, name, clock, durationMs } = this.#options;
     const now = microTime(clock.wall());
-    const isOurs = seen.holder === identity;
-    const acquired = isOurs && seen.acquireTime !== '' ? seen.acquireTime : now;
-    const spec = this.#spec(acquired, now, seen.transitions + (isOurs ? 0 : 1));
-    return this.#write('PUT', { name, resourceVersion: seen.resourceVersion }, spec);
-  }
-
-  #spec(acquireTime: string, renewTime: string, leaseTransitions: number): LeaseSpecJson {
-    const { identity, duration } = this.#options;
-    const leaseDurationSeconds = Math.max(1, Math.ceil(duration / 1000));
-    return { holderIdentity: identity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions };
-  }
-
-  async #write(method: 'POST' | 'PUT', metadata: object, spec: LeaseSpecJson): Promise<boolean> {
-    const sent = this.#options.clock.monotonic();
-    const response = await this.#request(method, body(metadata, spec));
-    // To make one there is no namespace: that must be said.
-    if (response.status === 409 || (response.status === 404 && method === 'PUT')) return false;
+    const isHolder = seen?.holder === identity;
+    const sent = clock.monotonic();
+    const spec: LeaseSpecJson = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.max(1, Math.ceil(durationMs / 1000)),
+      acquireTime: isHolder && seen.acquireTime !== '' ? seen.acquireTime : now,
+      renewTime: now,
+      leaseTransitions: seen === undefined ? 0 : seen.transitions + (isHolder ? 0 : 1),
+    };
+    const metadata = seen === undefined ? { name } : { name, resourceVersion: seen.resourceVersion };
+    const response = await this.#request(seen === undefined ? 'POST' : 'PUT', body(metadata, spec));
+    const { status } = response;
+    // A 404 to a POST means that there is no namespace, which is a fault.
+    if (status === 409 || (status === 404 && seen !== undefined)) return false;
     this.#see(accept(response));
     this.#confirmed = sent;
     return true;
@@ -233,7 +219,7 @@ export class Lease {
   async #release(): Promise<void> {
     const { identity, name, clock } = this.#options;
     for (let attempt = 0; attempt < 2; attempt++) {
-      // A renewal of which no answer came may have been carried out: the version that we know may be old.
+      // A renewal without an answer may have changed the version.
       if (attempt > 0) this.#see(accept(await this.#request('GET')));
       const seen = this.#seen;
       if (seen?.holder !== identity) return;
@@ -246,37 +232,39 @@ export class Lease {
   }
 
   async #request(method: 'GET' | 'POST' | 'PUT', json?: unknown): Promise<ApiResponse> {
-    const { api, name, renewDeadline } = this.#options;
+    const { api, name, renewDeadlineMs } = this.#options;
     const path = method === 'POST' ? this.#path : `${this.#path}/${encodeURIComponent(name)}`;
     this.#status = 0;
     const response = await api.request({
       method,
       path,
-      timeoutMs: renewDeadline / 2,
+      timeoutMs: renewDeadlineMs / 2,
       ...(json ? { body: json } : {}),
     });
     this.#status = response.status;
     return response;
   }
 
-  /** Tells of a change, and sees to it that the end of our time is told without any answer. */
-  #tell(): void {
+  /** Reports a change of `isLeader`, and sets a timer that reports its end without any answer. */
+  #report(): void {
     const { isLeader } = this;
     this.#cancelDeadline();
     if (isLeader) {
-      const { clock, renewDeadline } = this.#options;
-      const left = this.#confirmed + renewDeadline - clock.monotonic();
-      this.#cancelDeadline = clock.after(Math.ceil(left), () => this.#tell());
+      const { clock, renewDeadlineMs } = this.#options;
+      const left = this.#confirmed + renewDeadlineMs - clock.monotonic();
+      this.#cancelDeadline = clock.after(Math.ceil(left), () => this.#report());
     }
-    if (isLeader === this.#told) return;
-    this.#told = isLeader;
-    this.#options.log.info(isLeader ? 'This agent writes to the cluster now' : 'This agent writes no more');
+    if (isLeader === this.#wasLeader) return;
+    this.#wasLeader = isLeader;
+    this.#options.log.info(
+      isLeader ? 'This agent writes to the cluster now' : 'This agent no longer writes to the cluster',
+    );
     this.#options.onLeader(isLeader);
   }
 
-  /** No answer, or one that says to come again, says nothing of it. */
-  #tellBarred(): void {
-    const isBarred = this.#fault.text !== '' && (BARRED.includes(this.#status) || this.#isBarred);
+  /** A missing answer, or one that asks for a retry, changes nothing. */
+  #reportBarred(): void {
+    const isBarred = this.#fault.text !== '' && (BARRED_STATUSES.includes(this.#status) || this.#isBarred);
     if (isBarred === this.#isBarred) return;
     this.#isBarred = isBarred;
     this.#options.onBarred();
@@ -284,7 +272,7 @@ export class Lease {
 
   #note(fault: string): void {
     if (this.#fault.set(fault) && fault !== '')
-      this.#options.log.warn(`Cannot take part in the election: ${fault}`);
+      this.#options.log.warn(`Cannot take part in the leader election: ${fault}`);
   }
 }
 

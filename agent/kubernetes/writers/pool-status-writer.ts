@@ -1,73 +1,59 @@
-// Says in the status of each AddressPool of the cluster how many of its addresses are free, used, held and conflicting.
-// Takes names at any time; writes while this agent leads, only what differs, each pool once in a few seconds.
-// Owns a queue with its timer; talks only through KubernetesApi.
+// Writes into the status of each AddressPool of the cluster how many of its addresses are free, used, held and
+// conflicting. `write()` returns at once; the agent that leads writes each difference, each pool once in a few seconds.
+// Owns a queue with its timer; uses the network only through KubernetesApi.
 
-import type { Clock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
-import { Fault } from '../../base/fault.ts';
-import type { Log } from '../../host/log.ts';
-import { refusalText, waitAsked } from '../api/api-answer.ts';
-import type { KubernetesApi } from '../api/kubernetes-api.ts';
 import { ADDRESS_API_VERSION } from '../object-names.ts';
-import { type WriteOutcome, WriteQueue } from './write-queue.ts';
+import { failedBy, type WriteOutcome, WriteQueue, type WriterOptions } from './write-queue.ts';
 
-export interface PoolStatusWriterOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isLeader: () => boolean;
-  /** What poolStatusManifest() gives; undefined where the cluster has no such pool. */
-  readonly wanted: (name: string) => object | undefined;
-  /** Milliseconds between two writes of one pool. */
-  readonly spacing?: number;
-  readonly random?: () => number;
+export interface PoolStatusWriterOptions extends WriterOptions {
+  /** The value of poolStatusManifest(); undefined if the cluster has no such pool. */
+  readonly desired: (name: string) => object | undefined;
 }
 
-/** Writes a second, and at once. */
+/** Writes per second, and at once. */
 const RATE = 2;
 const BURST = 10;
-const SPACING = 5_000;
+/** Between two writes of one pool. */
+const SPACING_MS = 5_000;
 
 export class PoolStatusWriter {
   readonly #options: PoolStatusWriterOptions;
   readonly #queue: WriteQueue;
-  /** Name → what was written last. */
+  /** Name → the JSON text of the last write. */
   readonly #written = new Map<string, string>();
-  readonly #fault = new Fault();
 
   constructor(options: PoolStatusWriterOptions) {
     this.#options = options;
-    const { clock, spacing = SPACING, random = Math.random } = options;
+    const { desired } = options;
     this.#queue = new WriteQueue({
+      ...options,
       write: (name) => this.#write(name),
-      check: (name) => (this.#textOf(name) === this.#written.get(name) ? Number.POSITIVE_INFINITY : 0),
-      clock,
-      random,
-      spacing,
+      check: (name) =>
+        JSON.stringify(desired(name)) === this.#written.get(name) ? Number.POSITIVE_INFINITY : 0,
+      faultTitle: 'Cannot write the status of an AddressPool',
+      spacingMs: SPACING_MS,
       rate: RATE,
       burst: BURST,
     });
   }
 
-  /** Why the last write failed, '' where it did not. */
+  /** Why the last write failed, '' if it did not. */
   get fault(): string {
-    return this.#fault.text;
+    return this.#queue.fault;
   }
 
-  /** Something about these pools has changed. */
+  /** The desired status of these pools may have changed. */
   write(names: Iterable<string>): void {
     for (const name of names) {
-      // One that is made anew has no status, even where it is to have the same.
-      if (this.#options.wanted(name) === undefined) this.#written.delete(name);
+      // A pool that is deleted and created again has no status, even if it is to have the same.
+      if (this.#options.desired(name) === undefined) this.#written.delete(name);
       this.#queue.add(name);
     }
   }
 
-  /** This agent begins or ceases to lead. */
+  /** This agent begins or ceases to lead; another agent may have written in the meantime. */
   lead(isLeader: boolean): void {
-    // Another may have written meanwhile.
     this.#written.clear();
-    this.#fault.clear();
     if (isLeader) this.#queue.resume();
     else this.#queue.pause();
   }
@@ -77,45 +63,24 @@ export class PoolStatusWriter {
   }
 
   async #write(name: string): Promise<WriteOutcome> {
-    const { api, isLeader, wanted } = this.#options;
-    const body = wanted(name);
+    const { api, isLeader, desired } = this.#options;
+    const body = desired(name);
     if (body === undefined) this.#written.delete(name);
-    if (body === undefined || !isLeader()) return 'done';
-    const text = JSON.stringify(body);
-    try {
-      const response = await api.request({
-        method: 'PATCH',
-        path: `/apis/${ADDRESS_API_VERSION}/addresspools/${encodeURIComponent(name)}/status`,
-        query: { fieldManager: 'headgate', force: 'true' },
-        contentType: 'application/apply-patch+yaml',
-        body,
-      });
-      if (response.status === 200) {
-        this.#written.set(name, text);
-        this.#note('');
-        return 'done';
-      }
-      // It is gone: server-side apply must not make it again, and does not below /status.
-      if (response.status === 404) {
-        this.#written.delete(name);
-        return 'done';
-      }
-      this.#note(refusalText(response));
-      const wait = waitAsked(response);
-      return { later: true, ...(wait === undefined ? {} : { wait }) };
-    } catch (error) {
-      this.#note(messageOf(error));
-      return { later: true };
+    if (body === undefined || !isLeader()) return { result: 'unchanged' };
+    const response = await api.request({
+      method: 'PATCH',
+      path: `/apis/${ADDRESS_API_VERSION}/addresspools/${encodeURIComponent(name)}/status`,
+      query: { fieldManager: 'headgate', force: 'true' },
+      contentType: 'application/apply-patch+yaml',
+      body,
+    });
+    // The pool is gone; a server-side apply of a status creates no object.
+    if (response.status === 404) {
+      this.#written.delete(name);
+      return { result: 'unchanged' };
     }
-  }
-
-  #textOf(name: string): string | undefined {
-    const body = this.#options.wanted(name);
-    return body && JSON.stringify(body);
-  }
-
-  #note(fault: string): void {
-    if (this.#fault.set(fault) && fault !== '')
-      this.#options.log.warn(`Cannot write the status of an AddressPool: ${fault}`);
+    if (response.status !== 200) return failedBy(response);
+    this.#written.set(name, JSON.stringify(body));
+    return { result: 'done' };
   }
 }

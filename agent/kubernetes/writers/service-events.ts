@@ -1,40 +1,40 @@
-// What is worth an Event: a condition that has changed, a problem that has come. Pure: from before and after.
+// The Events of a Service: for a condition that has changed, and for a new problem. Pure: from before and after.
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { Condition, CurrentService } from '../current-service.ts';
-import { allocatedAddresses, IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
+import { allocatedAddresses } from './service-patch.ts';
+import { IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
+
+type Conditions = Pick<CurrentService, 'conditions'>;
 
 export interface EventText {
   readonly type: 'Normal' | 'Warning';
   /** CamelCase. */
   readonly reason: string;
-  /** What was being done, CamelCase. */
+  /** The agent's action, CamelCase. */
   readonly action: string;
-  /** For people. */
   readonly note: string;
 }
 
 /**
- * Of a status that was written: an address came or went, traffic flows or no more. So a restart of the agent repeats
- * nothing. What makes a condition false has its own Event as a problem.
+ * The Events of a written status: only what it changed, so that a restart of the agent repeats none. What makes a
+ * condition false has its own Event as a problem.
  */
-export function writtenEvents(
-  before: Pick<CurrentService, 'conditions'>,
-  after: Pick<CurrentService, 'conditions'>,
-): readonly EventText[] {
+export function writtenEvents(before: Conditions, after: Conditions): readonly EventText[] {
   const events: EventText[] = [];
-  const [oldIp, newIp] = bothOf(IP_ALLOCATED, before, after);
-  const [old, now] = [oldIp, newIp].map((condition) => allocatedAddresses(condition).join(', '));
-  if (now !== '' && now !== old) events.push(normal('Allocated', 'Allocate', `Its addresses are ${now}`));
+  const [old = '', now = ''] = [before, after].map((service) =>
+    allocatedAddresses(conditionOf(service, IP_ALLOCATED)).join(', '),
+  );
+  if (now !== '' && now !== old)
+    events.push(normal('Allocated', 'Allocate', `The Service has the addresses ${now}`));
   if (old !== '' && now === '')
-    events.push(normal('Released', 'Allocate', `It no longer has the addresses ${old}`));
-  const [oldProgrammed, newProgrammed] = bothOf(PROGRAMMED, before, after);
-  if (newProgrammed?.status === 'True' && oldProgrammed?.status !== 'True')
-    events.push(normal('Programmed', 'Program', 'All its ports are served'));
+    events.push(normal('Released', 'Allocate', `The Service no longer has the addresses ${old}`));
+  const [was, is] = [before, after].map((service) => conditionOf(service, PROGRAMMED)?.status === 'True');
+  if (is && !was) events.push(normal('Programmed', 'Program', 'All ports of the Service are served'));
   return events;
 }
 
-/** Each problem that was not there before. */
+/** One for each new problem. */
 export function problemEvents(before: readonly Problem[], after: readonly Problem[]): readonly EventText[] {
   const known = new Set(before.map(identityOf));
   return after
@@ -42,13 +42,8 @@ export function problemEvents(before: readonly Problem[], after: readonly Proble
     .map(({ reason, message }) => ({ type: 'Warning', reason, action: actionOf(reason), note: message }));
 }
 
-function bothOf(
-  type: string,
-  before: Pick<CurrentService, 'conditions'>,
-  after: Pick<CurrentService, 'conditions'>,
-): readonly [Condition | undefined, Condition | undefined] {
-  const of = ({ conditions }: typeof before) => conditions.find((each) => each.type === type);
-  return [of(before), of(after)];
+function conditionOf({ conditions }: Conditions, type: string): Condition | undefined {
+  return conditions.find((each) => each.type === type);
 }
 
 function normal(reason: string, action: string, note: string): EventText {

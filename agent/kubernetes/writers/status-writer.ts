@@ -1,349 +1,281 @@
-// Brings Services in the API to what is wanted of them: status, conditions, finalizer. Takes wishes at any time and
-// returns at once; writes while this agent leads, only what differs, each Service for itself, slowly enough.
-// Owns a queue with its timer; talks only through KubernetesApi.
+// Brings Services in the API to their desired state: status, conditions, finalizer. `set()` returns at once; the agent
+// that leads writes each difference, in a limited number of requests per second.
+// Owns a queue with its timer; uses the network only through KubernetesApi.
 
-import { type Clock, secondTime } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
-import { Fault } from '../../base/fault.ts';
+import { secondTime } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { Log } from '../../host/log.ts';
-import { refusalText, waitAsked } from '../api/api-answer.ts';
-import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
+import { refusalText } from '../api/api-answer.ts';
+import type { ApiResponse } from '../api/kubernetes-api.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
-import { type DesiredService, FINALIZER, servicePatch } from './service-patch.ts';
-import { type WriteOutcome, WriteQueue } from './write-queue.ts';
+import { FinalizerRequests } from './finalizer-requests.ts';
+import { LatestObjects } from './latest-objects.ts';
+import { type DesiredService, type ServicePatch, servicePatch } from './service-patch.ts';
+import {
+  failedBy,
+  type WriteOutcome,
+  WriteQueue,
+  type WriteResult,
+  type WriterOptions,
+} from './write-queue.ts';
 
-export interface StatusWriterOptions {
-  readonly api: KubernetesApi;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Asked at each write, besides lead(): by the clock, so that no write goes out late. */
-  readonly isLeader: () => boolean;
-  /** The Service as the watch shows it, for comparing without a question; without it each write begins with a GET. */
-  readonly currentService?: (key: string) => CurrentService | undefined;
-  /** Whether to add the finalizer; default true. Where it is, it is removed after the teardown in any case. */
+export interface StatusWriterOptions extends WriterOptions {
+  /** The Service as the watch shows it; undefined if it does not: the writer reads it then. */
+  readonly currentService: (key: string) => CurrentService | undefined;
+  /** Whether to add the finalizer; default true. It is removed after the teardown in any case. */
   readonly addFinalizer?: boolean;
-  /** Milliseconds that a teardown may take before the finalizer goes all the same. */
-  readonly escapeAfter?: number;
-  /** Milliseconds that the dataplane has to make up its mind before its silence is written. */
-  readonly patience?: number;
-  /** Writes a second, and at once. */
+  /** After this time the finalizer is removed although the dataplane has not confirmed the teardown. */
+  readonly teardownLimitMs?: number;
+  /** The dataplane's time to confirm; after it the status reports that it has not. */
+  readonly confirmationMs?: number;
+  /** Writes per second, and at once. */
   readonly rate?: number;
   readonly burst?: number;
-  readonly random?: () => number;
-  /** After each write: for Events and for whoever waits. */
+  /** After each write. */
   readonly onWritten?: (before: CurrentService, after: CurrentService) => void;
   readonly metrics?: StatusWriterMetrics;
 }
 
 export interface StatusWriterMetrics {
-  /** `dropped`: the Service is gone, or the API server refuses what we want of it. */
-  statusWritten(result: 'done' | 'conflict' | 'failed' | 'dropped'): void;
+  /** `dropped`: the Service is gone, or the API server refuses its desired status. */
+  statusWritten(result: WriteResult): void;
 }
 
-/** Milliseconds between two writes of one Service: what wants to flap, or fights with us, gets no faster. */
-const SPACING = 250;
+/** Between two writes of one Service, so that a status that flaps, or a second writer, costs few requests. */
+const SPACING_MS = 250;
 
-interface Wish {
-  readonly wish: DesiredService;
-  /** When what it waits for began (silence of the dataplane, a teardown), by the monotonic clock. */
+interface Entry {
+  readonly desired: DesiredService;
+  /** When the wait for the dataplane or for a teardown began, by the monotonic clock. */
   readonly since: number;
-  /** The API server has it so, or will not have it: without a watch nothing is asked until something moves. */
+  /** The API server has it, or refuses it: no request until something changes. */
   isSettled: boolean;
-}
-
-/** What we wrote, until the watch shows it. */
-interface Written {
-  readonly service: CurrentService;
-  /** The version that the watch showed when we wrote. */
-  readonly shown: string | undefined;
-}
-
-interface Waiting {
-  readonly uid: string;
-  readonly promise: Promise<boolean>;
-  readonly resolve: (isClaimed: boolean) => void;
 }
 
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #queue: WriteQueue;
-  /** Service key → what is wanted of it. */
-  readonly #wishes = new Map<string, Wish>();
-  readonly #written = new Map<string, Written>();
-  /** Keys whose cached Service has proved old. */
+  /** By the Service's key. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #services: LatestObjects<CurrentService>;
+  /** Keys of Services that have to be read, because a write proved the known version old. */
   readonly #stale = new Set<string>();
-  readonly #waiting = new Map<string, Waiting[]>();
-  readonly #fault = new Fault();
+  readonly #finalizerRequests = new FinalizerRequests();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    const { clock, rate = 20, burst = 50, random = Math.random } = options;
+    this.#services = new LatestObjects(options.currentService);
     this.#queue = new WriteQueue({
+      ...options,
       write: (key) => this.#write(key),
-      check: (key) => this.#wait(key),
-      clock,
-      rate,
-      burst,
-      random,
-      spacing: SPACING,
+      check: (key) => this.#waitMs(key),
+      faultTitle: 'Cannot write the status of a Service',
+      onResult: (result) => options.metrics?.statusWritten(result),
+      spacingMs: SPACING_MS,
     });
   }
 
-  /** Services that are yet to be written, as far as it is known. */
+  /** The number of Services that may have to be written. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** Why the last write failed, '' where it did not. */
+  /** Why the last write failed, '' if it did not. */
   get fault(): string {
-    return this.#fault.text;
+    return this.#queue.fault;
   }
 
-  /** What is wanted of a Service from now on; undefined: nothing, it is gone or was never ours. */
-  set(key: string, wish: DesiredService | undefined): void {
-    if (wish === undefined) {
+  /** The desired Service from now on; undefined: it is gone, or was never this agent's. */
+  set(key: string, desired: DesiredService | undefined): void {
+    if (desired === undefined) {
       this.#forget(key);
       return;
     }
-    const before = this.#wishes.get(key);
-    const isStillWaiting = before !== undefined && isTentative(before.wish) && sameWait(before.wish, wish);
+    const before = this.#entries.get(key);
+    const isStillWaiting =
+      before !== undefined && isTentative(before.desired) && isSameWait(before.desired, desired);
     const since = isStillWaiting ? before.since : this.#options.clock.monotonic();
-    const isSettled = before?.isSettled === true && sameValue(before.wish, wish);
-    this.#wishes.set(key, { wish, since, isSettled });
-    if (wish.kind === 'release') this.#answer(key, undefined);
+    const isSettled = before?.isSettled === true && sameValue(before.desired, desired);
+    this.#entries.set(key, { desired, since, isSettled });
+    if (desired.kind === 'release') this.#finalizerRequests.answer(key, undefined);
     if (!isSettled) this.#queue.add(key);
   }
 
-  /** Of the Service of which something is wanted. */
+  /** The UID in the desired Service. */
   uidOf(key: string): string | undefined {
-    return this.#wishes.get(key)?.wish.uid;
+    return this.#entries.get(key)?.desired.uid;
   }
 
-  /** The Service has changed: if that was somebody else and concerns what is ours, it is written again. */
+  /** The Service has changed: if it differs from the desired one now, it is written again. */
   observed(key: string): void {
-    const entry = this.#wishes.get(key);
+    const entry = this.#entries.get(key);
     if (entry === undefined) return;
     entry.isSettled = false;
     this.#queue.add(key);
   }
 
   /**
-   * True once the Service is known to carry our finalizer (or is not to), so that something outside may be done for
-   * it; false where it is gone, another one by now, being deleted or released, or where this agent does not lead.
+   * True once the Service has the finalizer, or needs none: then something outside the cluster may be done for it.
+   * False if it is gone, replaced, being deleted or released, or if this agent does not lead.
    */
   requestFinalizer(key: string, uid: string): Promise<boolean> {
     if (!this.#options.isLeader()) return Promise.resolve(false);
     if (this.#options.addFinalizer === false) return Promise.resolve(true);
-    const waiting = this.#waiting.get(key) ?? [];
-    // Whoever asks again, having lost patience, waits for the same answer.
-    const known = waiting.find((each) => each.uid === uid);
-    if (known !== undefined) {
-      this.observed(key);
-      return known.promise;
-    }
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#waiting.set(key, [...waiting, { uid, promise, resolve }]);
-    const before = this.#wishes.get(key)?.wish;
-    if (before?.uid === uid && before.kind !== 'release') this.observed(key);
+    const isKnown = this.#finalizerRequests.has(key, uid);
+    const answer = this.#finalizerRequests.add(key, uid);
+    const desired = this.#entries.get(key)?.desired;
+    if (isKnown || (desired?.uid === uid && desired.kind !== 'release')) this.observed(key);
     else this.set(key, { kind: 'finalizer', uid });
-    return promise;
+    return answer;
   }
 
-  /** This agent begins or ceases to lead. All wishes are looked at again: another may have written meanwhile. */
+  /** This agent begins or ceases to lead. It checks all Services, because another agent may have written them. */
   lead(isLeader: boolean): void {
-    this.#fault.clear();
     if (!isLeader) {
       this.#queue.pause();
-      for (const key of [...this.#waiting.keys()]) this.#answer(key, undefined);
+      this.#finalizerRequests.refuseAll();
       return;
     }
-    this.#written.clear();
-    for (const key of this.#wishes.keys()) this.observed(key);
+    this.#services.clear();
+    for (const key of this.#entries.keys()) this.observed(key);
     this.#queue.resume();
   }
 
   async close(): Promise<void> {
     await this.#queue.close();
-    for (const key of [...this.#waiting.keys()]) this.#answer(key, undefined);
+    this.#finalizerRequests.refuseAll();
   }
 
-  /** Milliseconds until it is time for this key, Infinity where there is nothing to write. */
-  #wait(key: string): number {
-    const entry = this.#wishes.get(key);
+  /** Milliseconds to wait with this key; Infinity if there is nothing to write. */
+  #waitMs(key: string): number {
+    const entry = this.#entries.get(key);
     if (entry === undefined) return Number.POSITIVE_INFINITY;
-    const current = this.#stale.has(key) ? undefined : this.#current(key);
-    if (
-      current !== undefined &&
-      current.uid === entry.wish.uid &&
-      this.#patch(current, entry.wish) === undefined
-    ) {
-      entry.isSettled = true;
-      this.#answer(key, current);
+    const { desired, since } = entry;
+    const current = this.#known(key);
+    if (current?.uid === desired.uid && this.#patch(current, desired) === undefined) {
+      this.#settle(key, desired, current);
       return Number.POSITIVE_INFINITY;
     }
-    const { patience = 2_000, escapeAfter = 120_000, clock } = this.#options;
-    if (!isTentative(entry.wish) || this.#waiting.has(key)) return 0;
-    const limit = entry.wish.kind === 'release' ? escapeAfter : patience;
-    return Math.max(0, entry.since + limit - clock.monotonic());
+    const { confirmationMs = 2_000, teardownLimitMs = 120_000, clock } = this.#options;
+    if (!isTentative(desired) || this.#finalizerRequests.has(key)) return 0;
+    const limitMs = desired.kind === 'release' ? teardownLimitMs : confirmationMs;
+    return Math.max(0, since + limitMs - clock.monotonic());
   }
 
-  /** Reads what is there, unless the watch shows it, and writes the difference. */
   async #write(key: string): Promise<WriteOutcome> {
     const { isLeader } = this.#options;
-    if (!isLeader()) return 'done';
-    try {
-      const current = (this.#stale.has(key) ? undefined : this.#current(key)) ?? (await this.#get(key));
-      // Asked for after the answer: what is wanted may have changed meanwhile.
-      const wish = this.#wishes.get(key)?.wish;
-      if (wish === undefined || !isLeader()) return 'done';
-      if (current === undefined || current.uid !== wish.uid) {
-        // What the watch shows may be the one before.
-        if (current !== undefined && !this.#stale.has(key) && this.#options.currentService !== undefined)
-          return this.#refresh(key);
-        this.#note('dropped', '');
-        this.#forget(key);
-        return 'done';
-      }
-      // Such as to a release, which has time until the teardown is done.
-      const wait = this.#wait(key);
-      if (wait > 0) {
-        if (wait < Number.POSITIVE_INFINITY) this.#queue.add(key, wait);
-        return 'done';
-      }
-      return await this.#send(key, current, wish);
-    } catch (error) {
-      this.#note('failed', messageOf(error));
-      return { later: true };
+    if (!isLeader()) return { result: 'unchanged' };
+    const known = this.#known(key);
+    const current = known ?? (await this.#read(key));
+    // Read after the answer: it may have changed in the meantime.
+    const desired = this.#entries.get(key)?.desired;
+    if (desired === undefined || !isLeader()) return { result: 'unchanged' };
+    if (current?.uid !== desired.uid) {
+      // The watch may still show the Service that this one replaced.
+      if (known !== undefined) return this.#refresh(key, 'again');
+      this.#forget(key);
+      return { result: 'dropped' };
     }
+    // It may have become a release, which has time until the teardown is done.
+    const waitMs = this.#waitMs(key);
+    if (waitMs === 0) return this.#send(key, current, desired);
+    if (waitMs < Number.POSITIVE_INFINITY) this.#queue.add(key, waitMs);
+    return { result: 'unchanged' };
   }
 
-  async #send(key: string, current: CurrentService, wish: DesiredService): Promise<WriteOutcome> {
-    const body = this.#patch(current, wish);
+  async #send(key: string, current: CurrentService, desired: DesiredService): Promise<WriteOutcome> {
+    const body = this.#patch(current, desired);
     if (body === undefined) {
       this.#stale.delete(key);
-      this.#settled(key, wish);
-      this.#answer(key, current);
-      return 'done';
+      this.#settle(key, desired, current);
+      return { result: 'unchanged' };
     }
-    if (wish.kind === 'release' && !wish.isTornDown)
-      this.#options.log.warn('The teardown was not confirmed in time; the Service is let go', {
-        service: key,
-      });
-    const shown = this.#options.currentService?.(key)?.resourceVersion;
-    const response = await this.#options.api.request({
+    const { api, log } = this.#options;
+    if (desired.kind === 'release' && !desired.isTornDown)
+      log.warn('The dataplane did not confirm the teardown in time; releasing the Service', { service: key });
+    const shownVersion = this.#services.shownVersion(key);
+    const response = await api.request({
       method: 'PATCH',
       path: `${pathOf(key)}/status`,
       query: { fieldManager: 'headgate' },
       contentType: 'application/merge-patch+json',
       body,
     });
-    return this.#settle(key, current, wish, response, shown);
+    const { status } = response;
+    if (status === 200) return this.#written(key, current, desired, response, shownVersion);
+    if (status === 409 || status === 404) return this.#refresh(key, 'conflict');
+    if (status === 400 || status === 422) {
+      this.#settle(key, desired, undefined);
+      return { result: 'dropped', fault: refusalText(response) };
+    }
+    return failedBy(response);
   }
 
-  #settle(
+  #written(
     key: string,
     before: CurrentService,
-    wish: DesiredService,
-    response: ApiResponse,
-    shown: string | undefined,
+    desired: DesiredService,
+    { body }: ApiResponse,
+    shownVersion: string | undefined,
   ): WriteOutcome {
-    const { status } = response;
-    if (status === 200) {
-      this.#note('done', '');
-      this.#stale.delete(key);
-      this.#settled(key, wish);
-      const after = readCurrentService(response.body);
-      if (after === undefined) return 'done';
-      const isOver = wish.kind === 'release' && this.#wishes.get(key)?.wish === wish;
-      if (isOver || !this.#wishes.has(key)) this.#forget(key);
-      else if (this.#options.currentService !== undefined) this.#written.set(key, { service: after, shown });
-      this.#answer(key, after);
-      this.#options.onWritten?.(before, after);
-      return 'done';
-    }
-    if (status === 409 || status === 404) {
-      this.#note('conflict', '');
-      return this.#refresh(key);
-    }
-    if (status === 400 || status === 422) {
-      // Trying again would not help; the next wish, or a change of the Service, may.
-      this.#note('dropped', refusalText(response));
-      this.#settled(key, wish);
-      this.#answer(key, undefined);
-      return 'done';
-    }
-    this.#note('failed', refusalText(response));
-    const wait = waitAsked(response);
-    return { later: true, ...(wait === undefined ? {} : { wait }) };
+    this.#stale.delete(key);
+    const after = readCurrentService(body);
+    this.#settle(key, desired, after);
+    if (after === undefined) return { result: 'done' };
+    const entry = this.#entries.get(key);
+    if (entry === undefined || (desired.kind === 'release' && entry.desired === desired)) this.#forget(key);
+    else this.#services.set(key, after, shownVersion);
+    this.#options.onWritten?.(before, after);
+    return { result: 'done' };
   }
 
-  #refresh(key: string): WriteOutcome {
-    // Forgotten while the answer was on its way.
-    if (!this.#wishes.has(key)) return 'done';
+  #refresh(key: string, result: 'again' | 'conflict'): WriteOutcome {
+    // `set()` may have removed it in the meantime.
+    if (!this.#entries.has(key)) return { result: 'unchanged' };
     this.#stale.add(key);
-    this.#written.delete(key);
-    return 'again';
+    this.#services.delete(key);
+    return { result };
   }
 
-  async #get(key: string): Promise<CurrentService | undefined> {
+  async #read(key: string): Promise<CurrentService | undefined> {
     const response = await this.#options.api.request({ method: 'GET', path: pathOf(key) });
     if (response.status === 404) return undefined;
     if (response.status !== 200) throw new Error(refusalText(response));
     return readCurrentService(response.body);
   }
 
-  /** The newest that is known without asking. */
-  #current(key: string): CurrentService | undefined {
-    const shown = this.#options.currentService?.(key);
-    const written = this.#written.get(key);
-    if (written === undefined) return shown;
-    if (shown?.resourceVersion === written.shown) return written.service;
-    this.#written.delete(key);
-    return shown;
+  /** undefined if it has to be read. */
+  #known(key: string): CurrentService | undefined {
+    return this.#stale.has(key) ? undefined : this.#services.get(key);
   }
 
-  #patch(current: CurrentService, wish: DesiredService): ReturnType<typeof servicePatch> {
+  #patch(current: CurrentService, desired: DesiredService): ServicePatch | undefined {
     const { clock, addFinalizer = true } = this.#options;
-    return servicePatch(current, wish, { now: secondTime(clock.wall()), addFinalizer });
+    return servicePatch(current, desired, { now: secondTime(clock.wall()), addFinalizer });
   }
 
-  #settled(key: string, wish: DesiredService): void {
-    const entry = this.#wishes.get(key);
-    if (entry?.wish === wish) entry.isSettled = true;
+  #settle(key: string, desired: DesiredService, service: CurrentService | undefined): void {
+    const entry = this.#entries.get(key);
+    if (entry?.desired === desired) entry.isSettled = true;
+    this.#finalizerRequests.answer(key, service);
   }
 
   #forget(key: string): void {
-    this.#wishes.delete(key);
-    this.#written.delete(key);
+    this.#entries.delete(key);
+    this.#services.delete(key);
     this.#stale.delete(key);
     this.#queue.delete(key);
-    this.#answer(key, undefined);
-  }
-
-  #answer(key: string, service: CurrentService | undefined): void {
-    const waiting = this.#waiting.get(key);
-    if (waiting === undefined) return;
-    this.#waiting.delete(key);
-    for (const { uid, resolve } of waiting)
-      resolve(service?.uid === uid && !service.isDeleting && service.finalizers.includes(FINALIZER));
-  }
-
-  #note(result: 'done' | 'conflict' | 'failed' | 'dropped', fault: string): void {
-    this.#options.metrics?.statusWritten(result);
-    if (result !== 'conflict' && this.#fault.set(fault) && fault !== '')
-      this.#options.log.warn(`Cannot write the status of a Service: ${fault}`);
+    this.#finalizerRequests.answer(key, undefined);
   }
 }
 
-/** It may look different in a moment, so there is no hurry. */
-function isTentative(wish: DesiredService): boolean {
-  if (wish.kind === 'serve') return !wish.status.isSettled;
-  return wish.kind === 'release' && !wish.isTornDown;
+/** It may change in a moment: the dataplane has yet to confirm something. */
+function isTentative(desired: DesiredService): boolean {
+  if (desired.kind === 'serve') return !desired.status.isSettled;
+  return desired.kind === 'release' && !desired.isTornDown;
 }
 
-function sameWait(before: DesiredService, wish: DesiredService): boolean {
-  return before.kind === wish.kind && before.uid === wish.uid;
+function isSameWait(before: DesiredService, desired: DesiredService): boolean {
+  return before.kind === desired.kind && before.uid === desired.uid;
 }
 
 function pathOf(key: string): string {

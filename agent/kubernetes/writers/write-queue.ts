@@ -1,39 +1,63 @@
-// Decides when to write about which key: each key once however often it was added, never two writes of one key at a
-// time, at most so many a second in all, later and later after failures. Nothing is written while it is paused.
-// Owns one timer; what a write is, and what it takes to write it, comes in as a function.
+// Decides when which object is written to the cluster: each key once however often it was added, never two writes of one
+// key at a time, a limited number of writes per second, and longer and longer waits after failures. Writes nothing while
+// it is paused. Logs each new fault once. Owns one timer.
 
 import type { Clock } from '../../base/clock.ts';
-import { apiBackoffMs } from '../api/api-answer.ts';
+import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
+import type { Log } from '../../host/log.ts';
+import { apiBackoffMs, refusalText, waitAsked } from '../api/api-answer.ts';
+import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 
-/** `done`; `again`: at once, something moved meanwhile; `later`: it failed, after `wait` milliseconds or a back-off. */
-export type WriteOutcome = 'done' | 'again' | { readonly later: true; readonly wait?: number };
+/** What metrics count. `dropped`: a retry would not help. */
+export type WriteResult = 'done' | 'conflict' | 'failed' | 'dropped';
 
-export interface WriteQueueOptions {
-  /** One that throws counts as `later`. */
-  readonly write: (key: string) => Promise<WriteOutcome>;
-  /** Asked before a key takes its turn: milliseconds to wait with it, 0 to write it now, Infinity for nothing to do. */
-  readonly check?: (key: string) => number;
+export interface WriteOutcome {
+  /** `again`: the object has changed; `conflict`: the API server said so. Both are written again at once. */
+  readonly result: WriteResult | 'unchanged' | 'again';
+  /** Why the API server has not taken it; default ''. */
+  readonly fault?: string;
+  /** Until the retry after a failure; default a backoff. */
+  readonly waitMs?: number | undefined;
+}
+
+/** What every writer needs. */
+export interface WriterOptions {
+  readonly api: KubernetesApi;
   readonly clock: Clock;
-  /** Writes a second in the long run, and how many may come at once after a quiet time. */
+  readonly log: Log;
+  /** Read at each write, besides lead(): by the clock, so that no write is sent too late. */
+  readonly isLeader: () => boolean;
+  /** 0 to 1, so that two agents that failed together do not retry together. */
+  readonly random?: () => number;
+}
+
+export interface WriteQueueOptions extends Pick<WriterOptions, 'clock' | 'log' | 'random'> {
+  /** Whatever it throws is a failure. */
+  readonly write: (key: string) => Promise<WriteOutcome>;
+  /** Called before a write: milliseconds to wait with the key, 0 to write it now, Infinity if there is nothing to write. */
+  readonly check?: (key: string) => number;
+  /** What the log says before the reason of a fault: `Cannot write the status of a Service`. */
+  readonly faultTitle: string;
+  readonly onResult?: (result: WriteResult) => void;
+  /** Writes per second in the long run, and how many at once after a quiet time. */
   readonly rate?: number;
   readonly burst?: number;
   /** Writes under way at one time. */
   readonly concurrency?: number;
-  /** Milliseconds between two writes of one key. */
-  readonly spacing?: number;
-  /** From 0 to 1, so that two agents that failed together do not come back together. */
-  readonly random?: () => number;
+  /** Between two writes of one key. */
+  readonly spacingMs?: number;
 }
 
-/** As many `again` in a row are taken at once; what comes after them is a failure. */
-const AGAIN = 5;
-/** So many keys are checked in one go; then others have their turn. */
-const CHECKS = 64;
+/** So many `again` in a row are written at once; more are failures. */
+const MAX_AGAIN = 5;
+/** So many keys are checked in one turn of the event loop. */
+const MAX_CHECKS = 64;
 
 interface Entry {
   /** When it may be written, by the monotonic clock. */
   due: number;
-  /** Added while it was being written: what was written is old. */
+  /** Added during its write, which is out of date. */
   addedSince: boolean;
   isWriting: boolean;
   failures: number;
@@ -43,7 +67,11 @@ interface Entry {
 }
 
 export class WriteQueue {
-  readonly #options: Required<WriteQueueOptions>;
+  readonly #options: WriteQueueOptions;
+  readonly #rate: number;
+  readonly #burst: number;
+  readonly #spacingMs: number;
+  readonly #fault = new Fault();
   /** Keys that wait or are being written. */
   readonly #entries = new Map<string, Entry>();
   /** Key → when the spacing after its last write is over. */
@@ -56,19 +84,14 @@ export class WriteQueue {
   #cancelTimer: (() => void) | undefined;
   #idle: (() => void)[] = [];
 
-  /** Paused until resume(). */
+  /** Paused until `resume()`. */
   constructor(options: WriteQueueOptions) {
-    this.#options = {
-      check: () => 0,
-      rate: 20,
-      burst: 50,
-      concurrency: 4,
-      spacing: 0,
-      random: Math.random,
-      ...options,
-    };
-    this.#tokens = this.#options.burst;
-    this.#tokensAt = options.clock.monotonic();
+    this.#options = options;
+    this.#rate = options.rate ?? 20;
+    this.#burst = options.burst ?? 50;
+    this.#spacingMs = options.spacingMs ?? 0;
+    this.#tokens = this.#burst;
+    this.#tokensAt = this.#now();
   }
 
   /** Keys that wait or are being written. */
@@ -76,10 +99,15 @@ export class WriteQueue {
     return this.#entries.size;
   }
 
-  /** Writes the key as soon as may be, or after `delay` milliseconds; the earlier of two times counts. */
-  add(key: string, delay = 0): void {
+  /** Why the last write failed, '' if it did not. */
+  get fault(): string {
+    return this.#fault.text;
+  }
+
+  /** Writes the key as soon as possible, or after `delayMs`; the earlier of two times counts. */
+  add(key: string, delayMs = 0): void {
     if (this.#isClosed) return;
-    const due = this.#now() + delay;
+    const due = this.#now() + delayMs;
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       const notBefore = this.#spaced.get(key) ?? 0;
@@ -93,7 +121,7 @@ export class WriteQueue {
     this.#turn();
   }
 
-  /** Forgets the key; a write that is under way ends by itself. */
+  /** Removes the key; a write that is under way continues. */
   delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry?.isWriting) entry.addedSince = false;
@@ -101,12 +129,14 @@ export class WriteQueue {
   }
 
   pause(): void {
+    this.#fault.clear();
     this.#isPaused = true;
     this.#cancelTimer?.();
   }
 
-  /** Failures that were before the pause no longer count. */
+  /** Failures before the pause no longer count. */
   resume(): void {
+    this.#fault.clear();
     this.#isPaused = false;
     for (const entry of this.#entries.values()) {
       entry.failures = 0;
@@ -115,7 +145,7 @@ export class WriteQueue {
     this.#turn();
   }
 
-  /** Writes nothing more; resolves when what is under way has ended. */
+  /** Begins no more writes; resolves when those under way have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer?.();
@@ -127,27 +157,29 @@ export class WriteQueue {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (this.#isPaused || this.#isClosed) return;
+    const { check, concurrency = 4, clock } = this.#options;
     const now = this.#now();
-    this.#refill(now);
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#tokensAt) * this.#rate) / 1000);
+    this.#tokensAt = now;
     let next = Number.POSITIVE_INFINITY;
     let checks = 0;
     for (const [key, entry] of this.#entries) {
-      if (this.#writing >= this.#options.concurrency) return;
+      if (this.#writing >= concurrency) return;
       if (entry.isWriting) continue;
       const at = Math.max(entry.due, entry.notBefore);
       if (at > now) {
         next = Math.min(next, at);
         continue;
       }
-      if (this.#tokens < 1 || checks === CHECKS) {
-        next = this.#tokens < 1 ? now + ((1 - this.#tokens) * 1000) / this.#options.rate : now;
+      if (this.#tokens < 1 || checks === MAX_CHECKS) {
+        next = this.#tokens < 1 ? now + ((1 - this.#tokens) * 1000) / this.#rate : now;
         break;
       }
       checks++;
-      const wait = this.#options.check(key);
-      if (wait === Number.POSITIVE_INFINITY) this.#entries.delete(key);
-      else if (wait > 0) {
-        entry.due = now + wait;
+      const waitMs = check?.(key) ?? 0;
+      if (waitMs === Number.POSITIVE_INFINITY) this.#entries.delete(key);
+      else if (waitMs > 0) {
+        entry.due = now + waitMs;
         next = Math.min(next, entry.due);
       } else {
         this.#tokens -= 1;
@@ -155,13 +187,7 @@ export class WriteQueue {
       }
     }
     if (next < Number.POSITIVE_INFINITY)
-      this.#cancelTimer = this.#options.clock.after(Math.ceil(next - now), () => this.#turn());
-  }
-
-  #refill(now: number): void {
-    const { rate, burst } = this.#options;
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#tokensAt) * rate) / 1000);
-    this.#tokensAt = now;
+      this.#cancelTimer = clock.after(Math.ceil(next - now), () => this.#turn());
   }
 
   async #write(key: string, entry: Entry): Promise<void> {
@@ -171,39 +197,44 @@ export class WriteQueue {
     let outcome: WriteOutcome;
     try {
       outcome = await this.#options.write(key);
-    } catch {
-      outcome = { later: true };
+    } catch (error) {
+      outcome = { result: 'failed', fault: messageOf(error) };
     }
     this.#writing--;
     entry.isWriting = false;
+    this.#report(outcome);
     this.#settle(key, entry, outcome);
     if (this.#writing === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.#turn();
   }
 
-  #settle(key: string, entry: Entry, outcome: WriteOutcome): void {
+  #report({ result, fault = '' }: WriteOutcome): void {
+    const { faultTitle, log, onResult } = this.#options;
+    if (result === 'unchanged' || result === 'again') return;
+    onResult?.(result);
+    if (result !== 'conflict' && this.#fault.set(fault) && fault !== '') log.warn(`${faultTitle}: ${fault}`);
+  }
+
+  #settle(key: string, entry: Entry, { result, waitMs }: WriteOutcome): void {
     const now = this.#now();
-    if (outcome === 'done') {
+    const isAgain = result === 'again' || result === 'conflict';
+    entry.again = isAgain ? entry.again + 1 : 0;
+    if (isAgain && entry.again <= MAX_AGAIN) {
+      entry.due = now;
+    } else if (isAgain || result === 'failed') {
+      entry.failures++;
+      entry.due = now;
+      entry.notBefore = now + (waitMs ?? apiBackoffMs(entry.failures, this.#options.random ?? Math.random));
+    } else {
       entry.failures = 0;
-      entry.again = 0;
-      entry.notBefore = now + this.#options.spacing;
+      entry.notBefore = now + this.#spacingMs;
       this.#space(key, entry.notBefore, now);
       if (!entry.addedSince) this.#entries.delete(key);
-      return;
     }
-    entry.again = outcome === 'again' ? entry.again + 1 : 0;
-    if (outcome === 'again' && entry.again <= AGAIN) {
-      entry.due = now;
-      return;
-    }
-    const wait = outcome === 'again' ? undefined : outcome.wait;
-    entry.failures++;
-    entry.due = now;
-    entry.notBefore = now + (wait ?? apiBackoffMs(entry.failures, this.#options.random));
   }
 
   #space(key: string, until: number, now: number): void {
-    if (this.#options.spacing === 0) return;
+    if (this.#spacingMs === 0) return;
     this.#spaced.delete(key);
     this.#spaced.set(key, until);
     for (const [old, end] of this.#spaced) {
@@ -215,4 +246,9 @@ export class WriteQueue {
   #now(): number {
     return this.#options.clock.monotonic();
   }
+}
+
+/** The outcome of an answer that is neither success nor conflict. */
+export function failedBy(response: ApiResponse): WriteOutcome {
+  return { result: 'failed', fault: refusalText(response), waitMs: waitAsked(response) };
 }

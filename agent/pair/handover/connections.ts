@@ -1,4 +1,4 @@
-// The connections of clients to VIPs, as `ss` lists them. Pure.
+// The connections of clients to VIPs: the arguments of `ss` that list them, and its output as values. Pure.
 
 import { parseAddress } from '../../base/ip.ts';
 
@@ -9,15 +9,15 @@ export interface Connection {
   readonly port: number;
 }
 
-/** Numbers in place of names, no header; without sockets that listen, and those that only remember. */
-export const CONNECTIONS: readonly string[] = [
+/** For numbers instead of names and no header; without listening sockets and those in TIME-WAIT. */
+export const SS_ARGUMENTS: readonly string[] = [
   '-Htn',
   'state',
   'all',
   ...['listening', 'closed', 'time-wait'].flatMap((state) => ['exclude', state]),
 ];
 
-/** From what `ss` says with these words. A line: state, two queues, the own address and port, the other one's. */
+/** From the output of `ss`. A line: state, two queues, the own address and port, the client's address and port. */
 export function connectionsIn(text: string, vips: ReadonlySet<string>): readonly Connection[] {
   const found: Connection[] = [];
   for (const [, own = '', port, other = '', clientPort] of text.matchAll(LINE)) {

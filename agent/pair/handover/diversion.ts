@@ -1,12 +1,11 @@
-// The nftables rules of a host that takes VIPs over: connections that are made with it from now on are its own, and so
-// are those that it has already; all others are passed on to its peer. Pure: from values to texts for `nft -f`.
+// The nftables rules of a host that takes over VIPs: its own connections and new ones stay here, all others are passed on
+// to its peer. Pure: from values to texts for `nft -f`.
 //
-// They stand at the ingress of the interface, where a frame is given another destination and the packet stays as it is:
-// the peer answers the client itself. What the peer passes on is never passed back. The VIPs in the rules time out, so
-// that what they do ends by itself.
+// At the ingress of the interface the frame gets another destination and the packet stays unchanged, so that the peer
+// answers the client itself. Frames from the peer are never passed back. The VIPs in the rules time out.
 
 import { loadTemplate } from '../../base/template.ts';
-import type { Link } from '../peers/handover-report.ts';
+import type { Link } from '../peers/report.ts';
 import type { Connection } from './connections.ts';
 
 export interface Diversion {
@@ -14,30 +13,30 @@ export interface Diversion {
   readonly device: string;
   readonly peer: Link;
   readonly vips: readonly string[];
-  /** What this host has already. */
+  /** The connections of this host. */
   readonly own: readonly Connection[];
-  /** For which the VIPs stand in it. */
+  /** Until the VIPs time out. */
   readonly seconds: number;
 }
 
 const template = loadTemplate('pair/diversion');
 
-/** Connections that a host can know as its own, per family; what is new beyond them the peer goes on serving. */
-const MOST = 262_144;
+/** Per family: a host that has more connections passes the newest on to the peer as well. */
+const MAX_CONNECTIONS = 262_144;
 
 const FAMILIES = [
   { family: 'v4', ip: 'ip', type: 'ipv4_addr' },
   { family: 'v6', ip: 'ip6', type: 'ipv6_addr' },
 ] as const;
 
-/** Replaces a table that is there. A family in which the peer has no address is left out. */
+/** Replaces the table if there is one. A family in which the peer has no address is left out. */
 export function renderDiversion({ table, device, peer, vips, own, seconds }: Diversion): string {
   const families = FAMILIES.filter(({ family }) => peer[family] !== '').map(({ family, ...words }) => {
     const isOf = (address: string): boolean => address.includes(':') === (family === 'v6');
     const vipsOf = vips.filter(isOf).map((vip) => `${vip} timeout ${seconds}s`);
     const ownOf = own
       .filter(({ vip }) => isOf(vip))
-      .slice(0, MOST)
+      .slice(0, MAX_CONNECTIONS)
       .map(({ client, clientPort, vip, port }) => `${client} . ${clientPort} . ${vip} . ${port}`);
     return {
       ...words,
@@ -45,8 +44,8 @@ export function renderDiversion({ table, device, peer, vips, own, seconds }: Div
       family,
       device,
       peer: peer[family],
-      most: MOST,
-      // A connection that is the host's own is so for as long as its VIP is here.
+      most: MAX_CONNECTIONS,
+      // A connection counts as the host's own for as long as its VIP is in the rules.
       memory: seconds * 2,
       hasVips: vipsOf.length > 0,
       vips: vipsOf,
@@ -57,7 +56,7 @@ export function renderDiversion({ table, device, peer, vips, own, seconds }: Div
   return template({ table, device, ether: peer.ether, families });
 }
 
-/** Whether the table is there or not. */
+/** Also if there is no table. */
 export function renderRemoval(table: string): string {
   return `table netdev ${table}\ndelete table netdev ${table}\n`;
 }

@@ -1,5 +1,5 @@
-// What a planned failover asks of the kernel, by `ip`, `nft` and `ss`: addresses on the loopback interface that end by
-// themselves, the rules that pass connections on, and how many there are. Fails with COMMAND_FAILED throughout.
+// The kernel's part of a planned failover, by `ip`, `nft` and `ss`: addresses on the loopback interface that time out,
+// the rules that pass connections on, and the list of connections. Errors of every method: COMMAND_FAILED.
 
 import { unlink, writeFile } from 'node:fs/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
@@ -7,26 +7,25 @@ import { parseAddress } from '../../base/ip.ts';
 import { boolean, listOf, number, object, string } from '../../base/validate.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
-import type { Link } from '../peers/handover-report.ts';
-import { CONNECTIONS, type Connection, connectionsIn } from './connections.ts';
+import type { Link } from '../peers/report.ts';
+import { type Connection, connectionsIn, SS_ARGUMENTS } from './connections.ts';
 import { type Diversion, renderDiversion, renderRemoval } from './diversion.ts';
 
 export interface KernelSettings {
   /** A network namespace by its name in /run/netns; '' for the agent's own. */
   readonly netns: string;
-  /** The interface of the VIPs, and this host's own address on it, as they are now. */
+  /** The interface of the VIPs and this host's own address on it, now. */
   readonly place: () => { readonly interface: string; readonly address: string };
-  /** The name of the table that is this agent's alone. */
+  /** The name of the table, which only this agent uses. */
   readonly table: string;
-  /** A folder for files that are there for a moment. */
+  /** A folder for temporary files. */
   readonly scratch: string;
 }
 
 /** A Diversion of this host. */
 export type OwnDiversion = Omit<Diversion, 'table' | 'device'>;
 
-/** Milliseconds. */
-const PATIENCE = 10_000;
+const COMMAND_TIMEOUT_MS = 10_000;
 
 export class HandoverKernel {
   readonly #settings: KernelSettings;
@@ -35,37 +34,34 @@ export class HandoverKernel {
     this.#settings = settings;
   }
 
-  /** What keeps this host from serving VIPs that the peer has, '' where nothing does. */
-  whyNotLend(): Promise<string> {
+  /** Why this host cannot serve VIPs that the peer has, '' if it can. */
+  async whyNotLend(): Promise<string> {
     const { device } = this.#place;
-    return faultOf(async () => {
-      const values = await Promise.all(
-        ['all', device].map((name) => this.#run('cat', [`/proc/sys/net/ipv4/conf/${name}/arp_ignore`])),
-      );
-      const ignore = Math.max(...values.map(Number));
+    const read = (name: string) => this.#run('cat', [`/proc/sys/net/ipv4/conf/${name}/arp_ignore`]);
+    try {
+      const ignore = Math.max(...(await Promise.all(['all', device].map(read))).map(Number));
       if (ignore === 1 || ignore === 2) return '';
       return `It would answer ARP for them: set net/ipv4/conf/${device}/arp_ignore to 1, it is ${ignore}`;
-    });
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 
-  /** What keeps this host from passing connections on, '' where nothing does. */
-  whyNotDivert(): Promise<string> {
+  /** Why this host cannot pass connections on, '' if it can. */
+  async whyNotDivert(): Promise<string> {
     const peer = { ether: '02:00:00:00:00:01', v4: '192.0.2.1', v6: 'fe80::1' };
     const sample = { peer, vips: [], own: [], seconds: 1, ...this.#place };
-    return faultOf(async () => {
-      await this.#nft(renderDiversion(sample), ['-c']);
-      return '';
-    });
+    return this.#nft(renderDiversion(sample), ['-c']).then(() => '', messageOf);
   }
 
-  /** Where this host is on the network of the VIPs. */
+  /** The place of this host on the network of the VIPs. */
   async link(): Promise<Link> {
     const { interface: device, address } = this.#settings.place();
     const shown = await this.#run('ip', ['-j', 'address', 'show', 'dev', device]);
     return parseLink(shown, address);
   }
 
-  /** Has this host take packets to these addresses, and send from them, for so many seconds, whoever holds them. */
+  /** Lets this host receive packets to these addresses and send from them for so many seconds, also if the peer has them. */
   async lend(vips: readonly string[], seconds: number): Promise<void> {
     const others = permanentIn(await this.#run('ip', ['-j', 'address', 'show', 'dev', 'lo']));
     const lines = vips
@@ -74,14 +70,14 @@ export class HandoverKernel {
     await this.#ip(lines);
   }
 
-  /** Ends that; those that have ended already are no fault. */
+  /** Ends lend(); an address that has timed out is no fault. */
   async takeBack(vips: readonly string[]): Promise<void> {
     const lent = lentIn(await this.#run('ip', ['-j', 'address', 'show', 'dev', 'lo']));
     const lines = vips.filter((vip) => lent.has(vip)).map((vip) => `address del ${single(vip)}\n`);
     if (lines.length > 0) await this.#ip(lines);
   }
 
-  /** Replaces the rules that there are. */
+  /** Passes connections on; replaces the rules if there are any. */
   divert(diversion: OwnDiversion): Promise<void> {
     return this.#nft(renderDiversion({ ...diversion, ...this.#place }));
   }
@@ -90,9 +86,9 @@ export class HandoverKernel {
     return this.#nft(renderRemoval(this.#settings.table));
   }
 
-  /** Of clients to these addresses, without those that have ended. */
+  /** The open connections of clients to these addresses. */
   async connections(vips: readonly string[]): Promise<readonly Connection[]> {
-    return connectionsIn(await this.#run('ss', CONNECTIONS), new Set(vips));
+    return connectionsIn(await this.#run('ss', SS_ARGUMENTS), new Set(vips));
   }
 
   get #place(): { readonly table: string; readonly device: string } {
@@ -114,24 +110,18 @@ export class HandoverKernel {
     await use(path).finally(() => unlink(path));
   }
 
-  /** Its output. */
+  /** Gives the standard output. */
   async #run(program: string, words: readonly string[]): Promise<string> {
     const [outer, args] = inNamespace(this.#settings.netns, program, words);
-    const { exitCode, stdout, stderr } = await runCommand(outer, args, { timeout: PATIENCE });
+    const { exitCode, stdout, stderr } = await runCommand(outer, args, { timeout: COMMAND_TIMEOUT_MS });
     if (exitCode === 0) return stdout;
-    const said = stderr.trim().split('\n')[0]?.slice(0, 200);
-    throw new HeadgateError(
-      'COMMAND_FAILED',
-      `Program "${program}" failed: ${said || `exit status ${exitCode}`}`,
-    );
+    const [firstLine = ''] = stderr.trim().split('\n');
+    const why = firstLine.slice(0, 200) || `exit status ${exitCode}`;
+    throw new HeadgateError('COMMAND_FAILED', `Program "${program}" failed: ${why}`);
   }
 }
 
-async function faultOf(look: () => Promise<string>): Promise<string> {
-  return look().catch(messageOf);
-}
-
-/** v4 with the scope of the host, so that nobody takes it for an address to connect from. */
+/** IPv4 with the scope `host`, so that the kernel does not choose it as a source address. */
 function single(vip: string): string {
   return vip.includes(':') ? `${vip}/128 dev lo nodad` : `${vip}/32 dev lo scope host`;
 }
@@ -150,7 +140,7 @@ const shownInterfaces = listOf(
   }),
 );
 
-/** From `ip -j address show`: the one of VRRP, and of the other family one that no host could share. */
+/** From `ip -j address show`: the address of VRRP, and one of the other family that is not a VIP. */
 export function parseLink(json: string, own: string): Link {
   const [{ address: ether = '', addr_info = [] } = {}] = shownInterfaces.parse(JSON.parse(json));
   const found = addr_info.map(({ local = '', ...rest }) => ({ ...rest, ...parseAddress(local) }));
@@ -164,7 +154,7 @@ export function parseLink(json: string, own: string): Link {
   };
 }
 
-/** From `ip -j address show dev lo`: what ends by itself. */
+/** From `ip -j address show dev lo`: the addresses that time out. */
 export function lentIn(json: string): ReadonlySet<string> {
   return addressesIn(json, true);
 }
@@ -175,6 +165,6 @@ function permanentIn(json: string): ReadonlySet<string> {
 
 function addressesIn(json: string, isLent: boolean): ReadonlySet<string> {
   const all = shownInterfaces.parse(JSON.parse(json)).flatMap(({ addr_info = [] }) => addr_info);
-  const wanted = all.filter(({ dynamic = false }) => dynamic === isLent);
-  return new Set(wanted.map(({ local = '' }) => parseAddress(local)?.address ?? ''));
+  const matching = all.filter(({ dynamic = false }) => dynamic === isLent);
+  return new Set(matching.map(({ local = '' }) => parseAddress(local)?.address ?? ''));
 }

@@ -1,28 +1,58 @@
-// Remembers on disk that this host is locked, so that an agent that starts anew leaves it locked.
+// The operator's lock of this host, kept in a file so that the next agent does not unlock the host. Owns the file.
 
 import { stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
+import { serial } from '../../base/serial.ts';
 import { syncFolder, writeAtomically } from '../../host/atomic-file.ts';
 
 export class MaintenanceFile {
   readonly #path: string;
+  readonly #turns = serial();
+  #isLocked = false;
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** A file that cannot be looked at counts as there: a host is not unlocked by a fault. */
-  isThere(): Promise<boolean> {
+  /** The last lock or unlock that was written, or read by read(). */
+  get isLocked(): boolean {
+    return this.#isLocked;
+  }
+
+  /** Whether an agent before this one has locked the host. */
+  async read(): Promise<boolean> {
+    this.#isLocked = await this.#exists();
+    return this.#isLocked;
+  }
+
+  /** In the order of the calls. Errors: FILE_WRITE; then nothing has changed. */
+  set(isLocked: boolean): Promise<void> {
+    return this.#turns.run(async () => {
+      await this.#write(isLocked);
+      this.#isLocked = isLocked;
+    });
+  }
+
+  /** Writes a lock again that another process has removed. True if it did. Errors: FILE_WRITE. */
+  restore(): Promise<boolean> {
+    return this.#turns.run(async () => {
+      if (!this.#isLocked || (await this.#exists())) return false;
+      await this.#write(true);
+      return true;
+    });
+  }
+
+  /** An unreadable path counts as a lock: a fault must not unlock the host. */
+  #exists(): Promise<boolean> {
     return stat(this.#path).then(
       () => true,
       (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
     );
   }
 
-  /** Does nothing where it is so already. Errors: FILE_WRITE. */
-  async put(isLocked: boolean): Promise<void> {
-    if (isLocked === (await this.isThere())) return;
+  async #write(isLocked: boolean): Promise<void> {
+    if (isLocked === (await this.#exists())) return;
     if (isLocked) {
       await writeAtomically(this.#path, ['This host is locked: headgate maintenance off unlocks it.\n']);
       return;

@@ -1,5 +1,5 @@
-// What an operator orders: hand over once, or stay out until told otherwise. Each is as good said twice as once, and
-// returns when the traffic has moved, or says why it has not.
+// An operator's orders: hand over once, or lock this host until it is unlocked. Each order may be repeated, and returns
+// when the traffic has moved, or with the reason why it has not.
 
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -9,59 +9,67 @@ import type { MaintenanceFile } from './maintenance-file.ts';
 export interface OrdersOptions {
   readonly file: MaintenanceFile;
   readonly roles: () => Roles;
-  /** Of the peer; undefined while it is not heard. */
-  readonly peerRoles: () => Roles | undefined;
-  /** Whether anything lowers the peer. */
-  readonly isPeerLowered: () => boolean;
-  /** Why the peer could not take over now, '' where it could. */
+  /** undefined without a recent report. */
+  readonly peer: () => PeerState | undefined;
+  /** Why the peer could not take over now, '' if it could. */
   readonly whyNotReady: () => string;
-  /** Whether VIPs of the peer are about to come to this host. */
+  /** VIPs of the peer are about to come to this host. */
   readonly takes: () => boolean;
-  /** Milliseconds between two advertisements of VRRP, which moves within four. */
+  /** Milliseconds between two VRRP advertisements. */
   readonly advertInterval: () => number;
-  /** Before this host gives way, and when it has, or has not. Neither rejects. */
+  /** Before this host gives way. Must not reject. */
   readonly prepare: () => Promise<void>;
+  /** This host has given way, or has not. */
   readonly done: () => void;
-  /** An order has changed how this host stands. */
+  /** An order has changed what lowers this host. */
   readonly onChanged: () => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What became of an order. */
+/** What an order needs of the peer's report. */
+export interface PeerState {
+  readonly roles: Roles;
+  /** What lowers the peer. */
+  readonly lowered: readonly string[];
+}
+
 export interface OrderOutcome {
-  /** Whether it is as it was ordered. */
+  /** The order is carried out. */
   readonly ok: boolean;
-  /** Who has the traffic now. */
+  /** Which host has the traffic now. */
   readonly active: 'this host' | 'peer' | 'both' | 'unknown';
-  /** Milliseconds that it took to move; 0 where nothing moved. */
+  /** Until the traffic had moved, milliseconds; 0 if nothing moved. */
   readonly tookMs: number;
   readonly message: string;
 }
 
-/** Milliseconds in which traffic moves, or does not, beside those that VRRP takes. */
-const MOVE = 5_000;
-const ADVERTS = 4;
-/** Milliseconds in which both hosts are prepared for VIPs that come to this one. */
-const PREPARE = 10_000;
-/** Milliseconds for which a peer may be behind, as it always is for a moment after a change. */
-const SETTLE = 1_000;
-/** Milliseconds between two looks whether it has. */
-const LOOK = 10;
-/** Milliseconds, the longest that the setting vrrp takes. */
-const LONGEST_ADVERT_INTERVAL = 10_000;
-/** Milliseconds after which whoever has given an order need not wait any more: an order never takes so long. */
-export const ORDER_PATIENCE = 5_000 + SETTLE + PREPARE + MOVE + ADVERTS * LONGEST_ADVERT_INTERVAL + SETTLE;
+/** For the traffic to move, besides the time that VRRP needs. */
+const MOVE_TIMEOUT_MS = 5_000;
+/** VRRP moves a VIP within so many advertisements. */
+const MOVE_ADVERTISEMENTS = 4;
+/** For both hosts to prepare for VIPs that come to this host. */
+const PREPARE_TIMEOUT_MS = 10_000;
+/** A peer may be behind for so long: it always is for a moment after a change. */
+const SETTLE_TIMEOUT_MS = 1_000;
+const POLL_INTERVAL_MS = 10;
+/** The highest value of the setting `vrrp`. */
+const MAX_ADVERT_INTERVAL_MS = 10_000;
+/** No order takes longer: a client need not wait any more. */
+export const ORDER_TIMEOUT_MS =
+  5_000 +
+  2 * SETTLE_TIMEOUT_MS +
+  PREPARE_TIMEOUT_MS +
+  MOVE_TIMEOUT_MS +
+  MOVE_ADVERTISEMENTS * MAX_ADVERT_INTERVAL_MS;
 
 export class Orders {
   readonly #options: OrdersOptions;
+  /** False also while a lock is being prepared. */
   #isLocked = false;
-  /** What the file says, which a lock that is being prepared for is not yet. */
-  #isOrdered = false;
-  #written: Promise<void> = Promise.resolve();
   #handover: 'none' | 'moving' | 'moved' = 'none';
-  #underWay: Promise<OrderOutcome> | undefined;
-  /** Whether anybody wants the failover under way, ready or not. */
+  #failingOver: Promise<OrderOutcome> | undefined;
+  /** One of the orders for the failover under way does not require a peer that is ready. */
   #isForced = false;
   #closed = false;
 
@@ -69,12 +77,11 @@ export class Orders {
     this.#options = options;
   }
 
-  /** Takes up what was ordered before the agent started. */
+  /** Restores the lock of an agent before this one. */
   async start(): Promise<void> {
-    this.#isLocked = await this.#options.file.isThere();
-    this.#isOrdered = this.#isLocked;
-    if (this.#isLocked)
-      this.#options.log.warn('This host is in maintenance: headgate maintenance off ends it');
+    const { file, log } = this.#options;
+    this.#isLocked = await file.read();
+    if (this.#isLocked) log.warn('This host is in maintenance: headgate maintenance off ends it');
   }
 
   get isLocked(): boolean {
@@ -82,97 +89,75 @@ export class Orders {
   }
 
   /**
-   * Whether this host hands over, or has. It stands back for as long as its peer is master and well, so that nothing
-   * swings back where this host has the higher priority.
+   * This host hands over, or has handed over and the peer is still master and well. Until then a host with the higher
+   * priority does not take the traffic back.
    */
   get handsOver(): boolean {
-    if (this.#handover === 'moved' && this.#isOver) this.#handover = 'none';
+    if (this.#handover === 'moved' && this.#hasPeerLost) this.#handover = 'none';
     return this.#handover !== 'none';
   }
 
   /**
-   * Whether the peer has lost what it was given. Its keepalived may well go on where its agent is silent, or has just
-   * started and does not know yet; if not, VRRP makes this host master, however it stands.
+   * The peer no longer has what it was given. While its agent is silent or has just started, its keepalived may well
+   * continue; if not, VRRP makes this host master whatever lowers it.
    */
-  get #isOver(): boolean {
-    const { roles, peerRoles, isPeerLowered } = this.#options;
-    const peer = peerRoles();
-    if (peer !== undefined && isActive(peer)) return isPeerLowered();
-    const isKnown = peer !== undefined && !Object.values(peer).includes('unknown');
-    return isKnown || isActive(roles());
+  get #hasPeerLost(): boolean {
+    const peer = this.#options.peer();
+    if (peer !== undefined && isActive(peer.roles)) return peer.lowered.length > 0;
+    const isKnown = peer !== undefined && !Object.values(peer.roles).includes('unknown');
+    return isKnown || isActive(this.#options.roles());
   }
 
-  /** `force`: whether the peer is ready or not; also where one that is under way waits for the peer. */
+  /** `force`: even if the peer is not ready; also ends the wait of a failover under way. */
   failover(force: boolean): Promise<OrderOutcome> {
     this.#isForced ||= force;
-    this.#underWay ??= this.#failover().finally(() => {
-      this.#underWay = undefined;
+    this.#failingOver ??= this.#failover().finally(() => {
+      this.#failingOver = undefined;
       this.#isForced = false;
       this.#options.onChanged();
     });
-    return this.#underWay;
+    return this.#failingOver;
   }
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async lock(): Promise<OrderOutcome> {
-    const { log, onChanged, roles, peerRoles, whyNotReady, prepare, done } = this.#options;
+    const { file, log, onChanged, roles, peer, whyNotReady, prepare, done } = this.#options;
     const wasActive = isActive(roles());
     const whyNot = whyNotReady();
-    await this.#write(true);
-    // One that is behind takes over all the same.
-    if (wasActive && peerRoles() !== undefined) await prepare();
-    if (this.#isOrdered && !this.#isLocked) log.info('This host is locked');
-    this.#isLocked = this.#isOrdered;
+    await file.set(true);
+    // A peer that is behind takes over all the same.
+    if (wasActive && peer() !== undefined) await prepare();
+    if (file.isLocked && !this.#isLocked) log.info('This host is locked');
+    this.#isLocked = file.isLocked;
     onChanged();
     const tookMs = this.#isLocked ? await this.#untilAway() : undefined;
     done();
-    if (!this.#isOrdered) return this.#outcome(false, 0, 'This host has been unlocked meanwhile');
-    if (tookMs === undefined)
-      return this.#outcome(
-        false,
-        0,
-        `This host is locked, but still active: ${whyNot || 'nobody has taken over'}`,
-      );
-    return this.#outcome(true, wasActive ? tookMs : 0, 'This host is locked and not active');
+    if (!file.isLocked) return this.#outcome(false, 0, 'This host has been unlocked in the meantime');
+    if (tookMs !== undefined)
+      return this.#outcome(true, wasActive ? tookMs : 0, 'This host is locked and not active');
+    const why = whyNot || 'the peer has not taken over';
+    return this.#outcome(false, 0, `This host is locked, but still active: ${why}`);
   }
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async unlock(): Promise<OrderOutcome> {
-    const { log, onChanged } = this.#options;
-    await this.#write(false);
+    const { file, log, onChanged } = this.#options;
+    await file.set(false);
     if (this.#isLocked) log.info('This host is unlocked');
     this.#isLocked = false;
     onChanged();
-    const tookMs = await this.#untilHere();
-    if (this.#isOrdered) return this.#outcome(false, 0, 'This host has been locked meanwhile');
+    const tookMs = await this.#untilBack();
+    if (file.isLocked) return this.#outcome(false, 0, 'This host has been locked in the meantime');
     if (tookMs === undefined)
       return this.#outcome(true, 0, 'This host is not locked, but its VIPs have not come back yet');
     return this.#outcome(true, tookMs, 'This host is not locked');
   }
 
-  /** One order after the other, so that the file says what the last of them did. Errors: FILE_WRITE. */
-  async #write(isLocked: boolean): Promise<void> {
-    this.#written = this.#written.catch(() => undefined).then(() => this.#options.file.put(isLocked));
-    await this.#written;
-    this.#isOrdered = isLocked;
-  }
-
-  /**
-   * Puts a lock back on disk that somebody has removed there, so that the next agent knows of it. To be called from time
-   * to time; never rejects.
-   */
-  async keep(): Promise<void> {
-    if (!this.#isOrdered) return;
-    const kept = this.#written
-      .catch(() => undefined)
-      .then(async () => {
-        const { file, log } = this.#options;
-        if (!this.#isOrdered || (await file.isThere())) return;
-        await file.put(true);
-        log.warn('The lock of this host was removed from disk: written again');
-      });
-    this.#written = kept;
-    await kept.catch(() => undefined);
+  /** Restores a lock that another process has removed from disk. Called at intervals; never rejects. */
+  async restoreLock(): Promise<void> {
+    const { file, log } = this.#options;
+    const hasRestored = await file.restore().catch(() => false);
+    if (hasRestored) log.warn('The lock of this host was removed from disk: written again');
   }
 
   close(): void {
@@ -185,12 +170,12 @@ export class Orders {
       return this.#outcome(false, 0, 'It is not known which host is active: VRRP does not run here');
     if (!isActive(roles()))
       return this.#outcome(true, 0, 'This host is not active: it has nothing to hand over');
-    // Under constant change the two are alike only between one change and the next.
-    await this.#until(() => this.#isForced || whyNotReady() === '', SETTLE);
+    // During constant change the two hosts are equal only between two changes.
+    await this.#until(() => this.#isForced || whyNotReady() === '', SETTLE_TIMEOUT_MS);
     const [force, whyNot] = [this.#isForced, whyNotReady()];
     if (whyNot !== '' && !force)
       return this.#outcome(false, 0, `Refused: ${whyNot}; --force hands over all the same`);
-    log.info('Handing over to the peer', { force, whyNotReady: whyNot });
+    log.info('This host hands over to the peer', { force, whyNotReady: whyNot });
     await prepare();
     this.#handover = 'moving';
     onChanged();
@@ -201,51 +186,53 @@ export class Orders {
       return this.#outcome(true, tookMs, 'The peer has taken over');
     }
     this.#handover = 'none';
-    const most = Math.round(this.#move / 100) / 10;
-    const why = whyNotReady();
-    const words = `The peer has not taken over within ${most} s: this host goes on`;
-    return this.#outcome(false, 0, why === '' ? words : `${words}; ${why}`);
+    const seconds = Math.round(this.#moveTimeoutMs / 100) / 10;
+    const failure = `The peer has not taken over within ${seconds} s: this host continues`;
+    return this.#outcome(false, 0, [failure, whyNotReady()].filter(Boolean).join('; '));
   }
 
-  get #move(): number {
-    return MOVE + ADVERTS * this.#options.advertInterval();
+  get #moveTimeoutMs(): number {
+    return MOVE_TIMEOUT_MS + MOVE_ADVERTISEMENTS * this.#options.advertInterval();
   }
 
-  /** The milliseconds that it took for VIPs to come back, 0 where none do; undefined where they have not. */
-  async #untilHere(): Promise<number | undefined> {
-    const { takes, roles, peerRoles, clock } = this.#options;
+  /** Until VIPs have come back, milliseconds; 0 if none are about to; undefined if they have not come in time. */
+  async #untilBack(): Promise<number | undefined> {
+    const { takes, roles, peer, clock } = this.#options;
     if (!takes()) return 0;
     const began = clock.monotonic();
-    if (!(await this.#until(() => !takes(), PREPARE + this.#move))) return undefined;
+    if (!(await this.#until(() => !takes(), PREPARE_TIMEOUT_MS + this.#moveTimeoutMs))) return undefined;
     const tookMs = Math.round(clock.monotonic() - began);
-    await this.#until(() => contested(roles(), peerRoles() ?? {}).length === 0, SETTLE);
+    await this.#until(() => contested(roles(), peer()?.roles ?? {}).length === 0, SETTLE_TIMEOUT_MS);
     return tookMs;
   }
 
-  /** The milliseconds that it took; undefined where traffic is still here. */
+  /** Until no traffic comes here any more, milliseconds; undefined if it still does. */
   async #untilAway(): Promise<number | undefined> {
-    const { clock } = this.#options;
+    const { roles, peer, clock } = this.#options;
     const began = clock.monotonic();
-    const isAway = await this.#until(() => !isActive(this.#options.roles()), this.#move);
-    if (!isAway) return undefined;
+    if (!(await this.#until(() => !isActive(roles()), this.#moveTimeoutMs))) return undefined;
     const tookMs = Math.round(clock.monotonic() - began);
-    // VRRP knows before the peer has said it.
-    await this.#until(() => isActive(this.#options.peerRoles() ?? { gone: 'master' }), SETTLE);
+    // The peer's report comes after the advertisement.
+    await this.#until(() => {
+      const theirs = peer();
+      return theirs === undefined || isActive(theirs.roles);
+    }, SETTLE_TIMEOUT_MS);
     return tookMs;
   }
 
-  /** Whether it came to hold in time. */
-  async #until(condition: () => boolean, most: number): Promise<boolean> {
+  /** Whether the condition became true in time. */
+  async #until(condition: () => boolean, timeoutMs: number): Promise<boolean> {
     const { clock } = this.#options;
-    for (const end = clock.monotonic() + most; !condition(); ) {
+    for (const end = clock.monotonic() + timeoutMs; !condition(); ) {
       if (this.#closed || clock.monotonic() > end) return false;
-      await new Promise<void>((resolve) => clock.after(LOOK, resolve));
+      await new Promise<void>((resolve) => clock.after(POLL_INTERVAL_MS, resolve));
     }
     return true;
   }
 
   #outcome(ok: boolean, tookMs: number, message: string): OrderOutcome {
-    const [here, there] = [isActive(this.#options.roles()), isActive(this.#options.peerRoles() ?? {})];
+    const { roles, peer } = this.#options;
+    const [here, there] = [isActive(roles()), isActive(peer()?.roles ?? {})];
     const active = here && there ? 'both' : here ? 'this host' : there ? 'peer' : 'unknown';
     return { ok, active, tookMs, message };
   }

@@ -1,29 +1,34 @@
-// By what the two hosts of a pair know each other: one PEM file with a private key, this host's certificate, and the
-// certificates that are trusted beside it. Reads the file and judges it; nothing of it is ever logged.
+// The credentials of a pair: one PEM file with a private key, this host's certificate, and other trusted certificates.
+// Reads and checks the file; its content is never logged.
 
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 
 export interface PairCredentials {
-  /** The private key and the certificate that belongs to it, PEM. */
+  /** The private key and its certificate, PEM. */
   readonly identity: string;
-  /** All certificates of the file, PEM: whoever shows one of them, or one that they have signed, is the peer. */
+  /** All certificates of the file, PEM: the peer shows one of them, or one that they have signed. */
   readonly trusted: string;
-  /** When the first of them ends, milliseconds since the epoch. */
+  /** The end of this host's certificate, milliseconds since the epoch. */
   readonly expires: number;
-  /** Tells one content from another; says nothing about the key. */
+  /** Differs for other certificates; reveals nothing about the key. */
   readonly fingerprint: string;
 }
 
-/** Group members may read it (HAProxy's group, where it has another user); nobody else may do anything. */
-const FORBIDDEN = 0o037;
-const LONGEST = 256 * 1024;
+/** The group may read it, because HAProxy may run as another user; others must have no rights. */
+const FORBIDDEN_MODE = 0o037;
+const MAX_FILE_BYTES = 256 * 1024;
 
-/** Errors: PAIR_CREDENTIALS, retry later, that name the file and what to do. */
+/** For connections in both directions. */
+export function tlsOptions({ identity, trusted }: PairCredentials) {
+  return { key: identity, cert: identity, ca: trusted, minVersion: 'TLSv1.3' } as const;
+}
+
+/** Errors: PAIR_CREDENTIALS, retry later, with the path and the reason. */
 export async function readCredentials(path: string, now = Date.now()): Promise<PairCredentials> {
   try {
-    return judge(await readPrivate(path), now);
+    return credentialsIn(await readPrivate(path), now);
   } catch (cause) {
     const message = `Cannot use the credentials of the pair in "${path}"`;
     throw new HeadgateError('PAIR_CREDENTIALS', message, { cause: new Error(messageOf(cause)) });
@@ -35,16 +40,16 @@ async function readPrivate(path: string): Promise<string> {
   try {
     const { mode, size } = await file.stat();
     const rights = (mode & 0o777).toString(8).padStart(4, '0');
-    if ((mode & FORBIDDEN) !== 0)
+    if ((mode & FORBIDDEN_MODE) !== 0)
       throw new Error(`Its mode is ${rights}: others could use the key in it, make it 0600`);
-    if (size > LONGEST) throw new Error(`It is ${size} bytes long: ${LONGEST} are allowed`);
+    if (size > MAX_FILE_BYTES) throw new Error(`It is ${size} bytes long: ${MAX_FILE_BYTES} are allowed`);
     return await file.readFile('utf8');
   } finally {
     await file.close();
   }
 }
 
-function judge(text: string, now: number): PairCredentials {
+function credentialsIn(text: string, now: number): PairCredentials {
   const keys = blocksOf(text, '(?:[A-Z]+ )?PRIVATE KEY');
   const certificates = blocksOf(text, 'CERTIFICATE').map((pem) => ({ pem, parsed: parsed(pem) }));
   const [own] = certificates;
@@ -76,7 +81,7 @@ function parsed(pem: string): X509Certificate {
   }
 }
 
-/** OpenSSL's own message could quote from the file. */
+/** The error of OpenSSL could quote from the file. */
 function privateKey(pem: string): ReturnType<typeof createPrivateKey> {
   try {
     return createPrivateKey(pem);

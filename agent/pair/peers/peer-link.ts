@@ -1,53 +1,52 @@
-// The two directions between the agents of a pair as one: what is heard, what is told, and the credentials of both.
+// The connection between the two agents of a pair: the listener for the peer's reports, the sender of this host's, and
+// the credentials of both.
 
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import { type PairCredentials, readCredentials } from './credentials.ts';
-import { PeerEar, type Refusal } from './peer-listener.ts';
-import { PeerMouth } from './peer-sender.ts';
+import { PeerListener, type Refusal } from './peer-listener.ts';
+import { PeerSender } from './peer-sender.ts';
 import type { PairReport } from './report.ts';
 
 export interface PeerLinkOptions {
   readonly addresses: () => PairAddresses;
   /** The same on both hosts. */
   readonly port: number;
-  /** The file. */
+  /** Path of the file. */
   readonly credentials: string;
   readonly report: () => PairReport;
-  /** Something else is known of the peer, or nothing any more. */
-  readonly onHeard: () => void;
-  /** Where the HAProxies of the two hosts share their tables, in any words: others name another place. */
+  /** The peer's report has changed, or is too old. */
+  readonly onPeer: () => void;
+  /** Where the HAProxies of the two hosts share their tables, as any text that differs for another place. */
   readonly tables: () => string;
   /**
-   * These credentials can be used, and this host's address is known to be its own: told once, and again when there are
-   * other credentials, other addresses or another place for the tables.
+   * The credentials are usable and the address is this host's own. Called once, and again after a change of the
+   * credentials, the addresses or the place of the tables.
    */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
 }
 
-/** This host's and its peer's, by which the agents talk. */
+/** The addresses of this host and of its peer, between which the agents connect. */
 export interface PairAddresses {
   readonly own: string;
   readonly peer: string;
 }
 
-/** Milliseconds between two reports, and without one after which the peer counts as unknown. */
-const BEAT = 500;
-const PATIENCE = 2_000;
-/** Milliseconds for a peer whose host is there, but which has hardly any processor. */
-const LONG_PATIENCE = 10_000;
+const REPORT_INTERVAL_MS = 500;
+const REPORT_TIMEOUT_MS = 2_000;
+/** For a peer that is reachable, but has hardly any processor time. */
+const BUSY_PEER_TIMEOUT_MS = 10_000;
 
 export class PeerLink {
   readonly #options: PeerLinkOptions;
   #addresses: PairAddresses;
   #credentials: PairCredentials | undefined;
-  /** As it was when the credentials were last used. */
+  /** The place of the tables when the credentials were last used. */
   #tables = '';
   #credentialsFault = '';
-  #ear: PeerEar | undefined;
-  #mouth: PeerMouth | undefined;
+  #connection: { readonly listener: PeerListener; readonly sender: PeerSender } | undefined;
   #closed = false;
 
   constructor(options: PeerLinkOptions) {
@@ -56,16 +55,16 @@ export class PeerLink {
   }
 
   /**
-   * Reads the credentials, at the start and again later; those that cannot be used change nothing but the fault. Where
-   * the addresses are others than before, begins anew with these.
+   * Reads the credentials, at the start and again later; unusable ones change nothing but the fault. If the addresses
+   * have changed, connects again with the new ones.
    */
   async renew(): Promise<void> {
-    const { credentials: path, log } = this.#options;
-    this.#move(this.#options.addresses());
+    const { credentials: path, tables: placeOfTables, addresses, log } = this.#options;
+    this.#move(addresses());
     try {
       const credentials = await readCredentials(path);
       this.#credentialsFault = '';
-      const tables = this.#options.tables();
+      const tables = placeOfTables();
       const isSame = credentials.fingerprint === this.#credentials?.fingerprint && tables === this.#tables;
       if (this.#closed || isSame) return;
       [this.#credentials, this.#tables] = [credentials, tables];
@@ -76,83 +75,87 @@ export class PeerLink {
     }
   }
 
-  /** Something has changed that the peer should know. */
-  tell(): void {
-    this.#mouth?.tell();
+  /** The report of this host has changed. */
+  send(): void {
+    this.#connection?.sender.send();
   }
 
   get peer(): PairReport | undefined {
-    return this.#ear?.peer;
+    return this.#connection?.listener.peer;
   }
 
-  /** When the credentials end, milliseconds since the epoch; 0 where there are none. */
+  /** The end of the credentials, milliseconds since the epoch; 0 if there are none. */
   get expires(): number {
     return this.#credentials?.expires ?? 0;
   }
 
-  /** '' where both directions work. */
+  /** '' if both directions work. */
   get fault(): string {
     if (this.#credentialsFault !== '') return this.#credentialsFault;
-    if (this.#ear === undefined || this.#mouth === undefined)
-      return 'The credentials of the pair are not read yet';
-    if (this.#ear.fault !== '') return this.#ear.fault;
+    if (this.#connection === undefined) return 'The credentials of the pair are not read yet';
+    const { listener, sender } = this.#connection;
+    if (listener.fault !== '') return listener.fault;
     if (this.peer === undefined) return `The peer ${this.#addresses.peer} is not heard`;
-    return this.#mouth.fault && `The peer does not hear this host: ${this.#mouth.fault}`;
+    return sender.fault && `The peer does not hear this host: ${sender.fault}`;
   }
 
   close(): void {
     this.#closed = true;
-    this.#ear?.close();
-    this.#mouth?.close();
+    this.#disconnect();
   }
 
   #move(addresses: PairAddresses): void {
     const { own, peer } = this.#addresses;
     if (addresses.own === own && addresses.peer === peer) return;
     this.#addresses = addresses;
-    this.#ear?.close();
-    this.#mouth?.close();
-    this.#ear = undefined;
-    this.#mouth = undefined;
-    // Whatever is read next is used.
+    this.#disconnect();
+    // The next credentials are used even if they are the same.
     this.#credentials = undefined;
-    this.#options.onHeard();
+    this.#options.onPeer();
+  }
+
+  #disconnect(): void {
+    this.#connection?.listener.close();
+    this.#connection?.sender.close();
+    this.#connection = undefined;
   }
 
   async #use(credentials: PairCredentials): Promise<void> {
-    const { port, report, onHeard, onProved, onRefused, log } = this.#options;
+    const { port, report, onPeer, onProved, onRefused, log } = this.#options;
     const { own, peer } = this.#addresses;
-    if (this.#ear !== undefined) {
-      this.#ear.renew(credentials);
-      this.#mouth?.renew(credentials);
-      if (this.#ear.isListening) await onProved(credentials);
+    if (this.#connection !== undefined) {
+      const { listener, sender } = this.#connection;
+      listener.renew(credentials);
+      sender.renew(credentials);
+      if (listener.isListening) await onProved(credentials);
       return;
     }
-    this.#ear = new PeerEar({
-      own: { address: own, port },
-      peerAddress: peer,
-      credentials,
-      patience: PATIENCE,
-      silencePatience: LONG_PATIENCE,
-      onListening: () => onProved(this.#credentials ?? credentials),
-      onHeard: () => {
-        this.#mouth?.hurry();
-        onHeard();
-      },
-      onRefused,
-      log,
-    });
-    this.#mouth = new PeerMouth({
+    const sender = new PeerSender({
       ownAddress: own,
       peer: { address: peer, port },
       credentials,
       report,
-      beat: BEAT,
-      patience: PATIENCE,
-      handshakePatience: LONG_PATIENCE,
+      intervalMs: REPORT_INTERVAL_MS,
+      timeoutMs: REPORT_TIMEOUT_MS,
+      handshakeTimeoutMs: BUSY_PEER_TIMEOUT_MS,
     });
-    const listening = this.#ear.start();
-    this.#mouth.start();
+    const listener = new PeerListener({
+      own: { address: own, port },
+      peerAddress: peer,
+      credentials,
+      reportTimeoutMs: REPORT_TIMEOUT_MS,
+      connectionTimeoutMs: BUSY_PEER_TIMEOUT_MS,
+      onListening: () => onProved(this.#credentials ?? credentials),
+      onPeer: () => {
+        sender.hurry();
+        onPeer();
+      },
+      onRefused,
+      log,
+    });
+    this.#connection = { listener, sender };
+    const listening = listener.start();
+    sender.start();
     await listening;
   }
 }

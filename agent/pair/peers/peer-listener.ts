@@ -1,164 +1,160 @@
-// Hears the other agent of the pair: listens on this host's address, lets in who comes from the peer's address and
-// shows a certificate that is trusted (TLS 1.3, both sides), and keeps what was told last, until it is too old.
+// Receives the reports of the other agent of the pair: listens on this host's address, accepts a connection from the
+// peer's address with a trusted certificate (TLS 1.3, both sides), and keeps the last report until it is too old.
 
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import type { Log } from '../../host/log.ts';
 import { tls } from '../../host/node-http.ts';
-import type { PairCredentials } from './credentials.ts';
+import { type PairCredentials, tlsOptions } from './credentials.ts';
 import type { PairReport } from './report.ts';
-import { ReportReader } from './report-reader.ts';
+import { ReportReader } from './report.ts';
 
 export interface EndPoint {
   readonly address: string;
   readonly port: number;
 }
 
-/** Why somebody was not listened to. */
+/** Why a connection was refused or ended. */
 export type Refusal = 'address' | 'handshake' | 'message' | 'silence';
 
-export interface PeerEarOptions {
+export interface PeerListenerOptions {
   readonly own: EndPoint;
   readonly peerAddress: string;
   readonly credentials: PairCredentials;
-  /** Milliseconds without a report after which the peer counts as unknown. */
-  readonly patience: number;
-  /** Milliseconds for a handshake, and without a report after which a connection is ended: its host may be very busy. */
-  readonly silencePatience: number;
+  /** Without a report for so long the peer counts as unknown. */
+  readonly reportTimeoutMs: number;
+  /** For a handshake, and without a report until the connection is ended: the peer's host may be very busy. */
+  readonly connectionTimeoutMs: number;
   /** It listens: the address is this host's. */
   readonly onListening: () => Promise<void>;
-  /** Something else is known of the peer, or nothing any more. */
-  readonly onHeard: () => void;
+  /** A report has come, or the last one is too old. */
+  readonly onPeer: () => void;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
 }
 
-/** Milliseconds between two attempts to listen. */
-const AGAIN = 1_000;
-/** One that counts, one that takes its place, and some that are still shaking hands. */
-const MOST_CONNECTIONS = 4;
+const LISTEN_RETRY_DELAY_MS = 1_000;
+/** One that counts, one that replaces it, and some that are still in their handshake. */
+const MAX_CONNECTIONS = 4;
 
-export class PeerEar {
-  readonly #options: PeerEarOptions;
+export class PeerListener {
+  readonly #options: PeerListenerOptions;
   readonly #sockets = new Set<Socket>();
-  /** Lets in by address; the other one shakes hands with those who were let in. */
+  /** Accepts connections by their address, and passes them to the TLS server. */
   #server: Server | undefined;
-  readonly #handshakes: TlsServer;
+  readonly #tlsServer: TlsServer;
   readonly #tooOld = new ReadFirstTimeout(() => {
     this.#report = undefined;
-    this.#options.onHeard();
+    this.#options.onPeer();
   });
-  /** The connection whose reports count: the last one that was let in. */
-  #counting: TLSSocket | undefined;
+  /** The connection whose reports count: the last one that was accepted. */
+  #current: TLSSocket | undefined;
   #report: PairReport | undefined;
-  #again: NodeJS.Timeout | undefined;
-  #fault = '';
+  #retry: NodeJS.Timeout | undefined;
+  readonly #fault = new Fault();
   #closed = false;
 
-  constructor(options: PeerEarOptions) {
+  constructor(options: PeerListenerOptions) {
     this.#options = options;
-    this.#handshakes = this.#handshakeServer(options.credentials);
+    this.#tlsServer = this.#newTlsServer(options.credentials);
   }
 
   get isListening(): boolean {
     return this.#server !== undefined;
   }
 
-  /** What the peer last told, while that is not too old. */
+  /** The last report of the peer; undefined if it is too old. */
   get peer(): PairReport | undefined {
     return this.#report;
   }
 
-  /** Why nobody can be heard, '' where somebody could. */
+  /** Why no peer can connect; '' if it can. */
   get fault(): string {
-    return this.#fault;
+    return this.#fault.text;
   }
 
-  /** Returns after the first attempt to listen; where that fails, it goes on trying. */
+  /** Resolves after the first attempt to listen; if it fails, more follow. */
   async start(): Promise<void> {
     const { own, log } = this.#options;
-    const server = this.#doorServer();
+    const server = this.#newServer();
     const error = await listening(server, own);
     if (this.#closed) {
       server.close();
       return;
     }
     if (error !== undefined) {
-      const fault = `Cannot listen on ${own.address} port ${own.port}: ${messageOf(error)}`;
-      if (this.#fault !== fault) log.error(fault);
-      this.#fault = fault;
-      this.#again = setTimeout(() => void this.start(), AGAIN);
+      const isNews = this.#fault.set(`Cannot listen on ${own.address} port ${own.port}: ${messageOf(error)}`);
+      if (isNews) log.error(this.#fault.text);
+      this.#retry = setTimeout(() => void this.start(), LISTEN_RETRY_DELAY_MS);
       return;
     }
-    this.#fault = '';
+    this.#fault.clear();
     this.#server = server;
     await this.#options.onListening();
   }
 
-  /** From now on these count; connections that there are stay until they end. */
-  renew({ identity, trusted }: PairCredentials): void {
-    this.#handshakes.setSecureContext({ key: identity, cert: identity, ca: trusted, minVersion: 'TLSv1.3' });
+  /** For new connections; open ones stay until they end. */
+  renew(credentials: PairCredentials): void {
+    this.#tlsServer.setSecureContext(tlsOptions(credentials));
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#again);
+    clearTimeout(this.#retry);
     this.#tooOld.end();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #doorServer(): Server {
+  #newServer(): Server {
     const server = createServer((socket) => {
       this.#sockets.add(socket);
       socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
       if (socket.remoteAddress === this.#options.peerAddress) {
-        this.#handshakes.emit('connection', socket);
+        this.#tlsServer.emit('connection', socket);
         return;
       }
       this.#refuse('address', `from ${socket.remoteAddress}`);
       socket.destroy();
     });
-    server.maxConnections = MOST_CONNECTIONS;
+    server.maxConnections = MAX_CONNECTIONS;
     return server;
   }
 
-  #handshakeServer({ identity, trusted }: PairCredentials): TlsServer {
+  #newTlsServer(credentials: PairCredentials): TlsServer {
     const server = tls().createServer({
-      key: identity,
-      cert: identity,
-      ca: trusted,
-      minVersion: 'TLSv1.3',
+      ...tlsOptions(credentials),
       requestCert: true,
       rejectUnauthorized: true,
-      handshakeTimeout: this.#options.silencePatience,
+      handshakeTimeout: this.#options.connectionTimeoutMs,
     });
     server.on('tlsClientError', (error, socket) => {
       this.#refuse('handshake', messageOf(error));
       socket.destroy();
     });
-    server.on('secureConnection', (socket) => this.#listenTo(socket));
+    server.on('secureConnection', (socket) => this.#readFrom(socket));
     return server;
   }
 
-  #listenTo(socket: TLSSocket): void {
+  #readFrom(socket: TLSSocket): void {
     const reader = new ReportReader();
-    this.#counting?.destroy();
-    this.#counting = socket;
-    const { silencePatience } = this.#options;
+    this.#current?.destroy();
+    this.#current = socket;
+    const { connectionTimeoutMs } = this.#options;
     const silence = new ReadFirstTimeout(() => {
-      this.#refuse('silence', 'nothing was told in time');
+      this.#refuse('silence', 'no report came in time');
       socket.destroy();
     });
-    silence.wait(silencePatience);
+    silence.wait(connectionTimeoutMs);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
-      silence.wait(silencePatience);
+      silence.wait(connectionTimeoutMs);
       try {
-        for (const report of reader.push(chunk)) if (socket === this.#counting) this.#take(report);
-        // The peer sees by any answer that it is heard.
+        for (const report of reader.push(chunk)) if (socket === this.#current) this.#receive(report);
+        // Any answer confirms the report to the peer.
         if (!socket.writableNeedDrain) socket.write('\n');
       } catch (error) {
         this.#refuse('message', messageOf(error));
@@ -167,14 +163,14 @@ export class PeerEar {
     });
     socket.once('close', () => {
       silence.end();
-      if (socket === this.#counting) this.#counting = undefined;
+      if (socket === this.#current) this.#current = undefined;
     });
   }
 
-  #take(report: PairReport): void {
-    this.#tooOld.wait(this.#options.patience);
+  #receive(report: PairReport): void {
+    this.#tooOld.wait(this.#options.reportTimeoutMs);
     this.#report = report;
-    this.#options.onHeard();
+    this.#options.onPeer();
   }
 
   #refuse(why: Refusal, detail: string): void {

@@ -1,101 +1,161 @@
-// What the agents of a pair tell each other, one line of JSON each time. Pure: to text, and back from text that
-// somebody else has written, field by field.
+// The report that each agent of a pair sends to the other: one line of JSON. To text, and back from bytes of the peer,
+// which are checked field by field.
 
-import type { Priorities, Roles, VrrpRole } from '../roles.ts';
-import { type HandoverReport, parseHandover } from './handover-report.ts';
-
-export interface PairReport {
-  /** Of the agent that tells; `unknown` where it does not say. */
-  readonly version: string;
-  /** Another one each time an agent starts: 16 hex digits. */
-  readonly instance: string;
-  readonly roles: Roles;
-  /** As VRRP has them now; empty where they are not told. */
-  readonly priorities: Priorities;
-  /** Why this host's standing is lowered; empty where it is not. */
-  readonly lowered: readonly string[];
-  /** Whether all sources have been read. */
-  readonly synced: boolean;
-  readonly loadBalancers: number;
-  /** How many load balancers HAProxy does not yet serve as it should. */
-  readonly pending: number;
-  /** Digest of all that is desired: 32 hex digits; '' where it is not told. */
-  readonly model: string;
-  /** Digest of all that HAProxy is proved to serve, equal to `model` where that is everything; '' where it does not answer. */
-  readonly running: string;
-  readonly handover: HandoverReport;
-}
+import { parseAddress } from '../../base/ip.ts';
+import { Lines } from '../../base/lines.ts';
+import {
+  boolean,
+  isMapping,
+  listOf,
+  object,
+  oneOf,
+  Rule,
+  textRule,
+  type Valid,
+  wholeNumber,
+} from '../../base/validate.ts';
+import type { Family } from '../../model/load-balancer.ts';
+import type { Roles } from '../roles.ts';
 
 /** Bytes of one report with its line feed; no report comes near it. */
-export const LONGEST_REPORT = 2048;
+export const MAX_REPORT_BYTES = 2048;
+/** More virtual routers than any pair has, and more reasons for a lower priority than there are. */
+const MAX_ENTRIES = 16;
+
+const token = text(/^([0-9a-f]{16})?$/);
+const digest = text(/^([0-9a-f]{32})?$/);
+const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const reasons: Rule<readonly string[]> = listOf(text(/^[a-z-]{1,40}$/)).refine((list, refuse) => {
+  if (list.length > MAX_ENTRIES) refuse([], 'is too long');
+});
+
+const linkSchema = object({
+  /** Of its interface; '' if unknown. */
+  ether: text(/^(([0-9a-f]{2}:){5}[0-9a-f]{2})?$/).default(''),
+  /** Its own addresses there, canonical; '' if it has none. */
+  v4: address('v4').default(''),
+  v6: address('v6').default(''),
+});
+
+/** The place of a host on the network of the VIPs. */
+export type Link = Readonly<Valid<typeof linkSchema>>;
+
+export const noLink: Link = { ether: '', v4: '', v6: '' };
+
+const handoverSchema = object({
+  /** This host can take over VIPs without cutting the peer's connections. */
+  can: boolean().default(false),
+  /** This host can hand over VIPs without cutting its own connections. */
+  gives: boolean().default(false),
+  link: linkSchema.default(noLink),
+  /** The order to hand over that this host carries out: 16 hex digits, '' for none. */
+  asks: token.default(''),
+  /** The peer's order for which this host is prepared. */
+  ready: token.default(''),
+  /** The request of this host for VIPs that the peer has: 16 hex digits, '' for none. */
+  wants: token.default(''),
+  /** How many connections to VIPs that it has handed over continue here; -1 if not counted yet. */
+  left: wholeNumber(-1, Number.MAX_SAFE_INTEGER).default(0),
+});
+
+/** The part of a report that a planned failover needs. */
+export type HandoverReport = Readonly<Valid<typeof handoverSchema>>;
+
+export const noHandover: HandoverReport = handoverSchema.parse({});
+
+/**
+ * A field without a default must be there. The default of a field that an agent of another version does not send is
+ * what makes the peer the least ready.
+ */
+const reportSchema = object({
+  /** Of the agent that sends the report. */
+  version: text(/^[0-9A-Za-z.+-]{1,64}$/).default('unknown'),
+  /** A different one each time an agent starts: 16 hex digits. */
+  instance: text(/^[0-9a-f]{16}$/),
+  roles: byInstance(oneOf('master', 'backup', 'fault', 'unknown')),
+  /** The current VRRP priorities. */
+  priorities: byInstance(wholeNumber(0, 255)).default({}),
+  /** Why this host's priority is lowered; empty if it is not. */
+  lowered: reasons.default([]),
+  /** All sources have been read. */
+  synced: boolean().default(false),
+  loadBalancers: count.default(0),
+  /** How many load balancers HAProxy does not serve as desired yet. */
+  pending: count.default(0),
+  /** Digest of the desired state: 32 hex digits; '' if unknown. */
+  model: digest.default(''),
+  /** Digest of what HAProxy is proved to serve, equal to `model` if that is everything; '' if HAProxy does not answer. */
+  running: digest.default(''),
+  handover: handoverSchema.default(noHandover),
+});
+
+export type PairReport = Readonly<Valid<typeof reportSchema>>;
+
+/** What the parts of a pair read of both hosts. */
+export interface BothHosts {
+  /** Of this host. */
+  readonly roles: () => Roles;
+  /** undefined without a recent report. */
+  readonly peer: () => PairReport | undefined;
+}
 
 /** With its line feed. */
 export function reportText(report: PairReport): string {
   return `${JSON.stringify(report)}\n`;
 }
 
-const ROLES: readonly unknown[] = ['master', 'backup', 'fault', 'unknown'] satisfies VrrpRole[];
-/** No pair has more virtual routers. */
-const MOST_ROLES = 16;
-const DIGEST = /^[0-9a-f]{32}$/;
+/** Cuts the bytes of the peer into reports. */
+export class ReportReader {
+  readonly #lines = new Lines(
+    MAX_REPORT_BYTES,
+    () => new Error(`The report is longer than ${MAX_REPORT_BYTES} bytes`),
+  );
 
-/**
- * The report in a line, or a sentence that says what is wrong with it. Fields that this version does not know are left
- * out, so that a newer agent may tell more; those that are not told, because the other agent is of another version, are
- * taken for what makes the peer the least ready. Only who tells and what VRRP says of it must be there.
- */
+  /** The reports that end in this chunk. Throws if a line is too long or is not a report; read no further then. */
+  *push(chunk: Uint8Array): Generator<PairReport, void, void> {
+    for (const line of this.#lines.push(chunk)) {
+      const report = parseReport(line);
+      if (typeof report === 'string') throw new Error(`The line is not a report: ${report}`);
+      yield report;
+    }
+  }
+}
+
+/** The report in a line, or a sentence that says what is wrong with it. Unknown fields are left out. */
 export function parseReport(line: string): PairReport | string {
-  let value: Readonly<Record<string, unknown>>;
+  let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
     return 'It is not JSON';
   }
-  if (typeof value !== 'object' || value === null) return 'It is not an object';
-  const { version = 'unknown', instance, roles, priorities = {}, lowered = [], synced = false } = value;
-  const { loadBalancers = 0, pending = 0, model = '', running = '' } = value;
-  if (!isText(version, /^[0-9A-Za-z.+-]{1,64}$/)) return wrong('version', version);
-  if (!isText(instance, /^[0-9a-f]{16}$/)) return wrong('instance', instance);
-  if (!areRoles(roles)) return wrong('roles', roles);
-  if (!arePriorities(priorities)) return wrong('priorities', priorities);
-  if (!Array.isArray(lowered) || lowered.length > 16) return wrong('lowered', lowered);
-  if (!lowered.every((one) => isText(one, /^[a-z-]{1,40}$/))) return wrong('lowered', lowered);
-  if (typeof synced !== 'boolean') return wrong('synced', synced);
-  if (!isCount(loadBalancers)) return wrong('loadBalancers', loadBalancers);
-  if (!isCount(pending)) return wrong('pending', pending);
-  if (model !== '' && !isText(model, DIGEST)) return wrong('model', model);
-  if (running !== '' && !isText(running, DIGEST)) return wrong('running', running);
-  const handover = parseHandover(value.handover);
-  if (handover === undefined) return wrong('handover', value.handover);
-  const ofVrrp = { roles, priorities };
-  return { version, instance, ...ofVrrp, lowered, synced, loadBalancers, pending, model, running, handover };
+  if (!isMapping(value)) return 'It is not an object';
+  const judgement = reportSchema.judge(value);
+  if (judgement.success) return judgement.data;
+  const field = String(judgement.faults[0]?.path[0]);
+  return `Its ${field} cannot be ${(JSON.stringify(value[field]) ?? 'absent').slice(0, 80)}`;
 }
 
-function areRoles(value: unknown): value is Roles {
-  return isByInstance(value, (role) => ROLES.includes(role));
+function text(pattern: RegExp): Rule<string> {
+  return textRule((value) => pattern.test(value), `is not a text like ${pattern.source}`);
 }
 
-function arePriorities(value: unknown): value is Priorities {
-  return isByInstance(value, (priority) => isCount(priority) && priority <= 255);
+function address(family: Family): Rule<string> {
+  const isAddress = (value: string): boolean => {
+    const parsed = parseAddress(value);
+    return value === '' || (parsed?.family === family && parsed.address === value);
+  };
+  return textRule(isAddress, `is not a canonical IP${family} address`);
 }
 
-function isByInstance(value: unknown, isOne: (value: unknown) => boolean): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const entries = Object.entries(value);
-  return (
-    entries.length <= MOST_ROLES &&
-    entries.every(([name, one]) => /^[a-z0-9-]{1,32}$/.test(name) && isOne(one))
-  );
-}
-
-function isText(value: unknown, pattern: RegExp): value is string {
-  return typeof value === 'string' && pattern.test(value);
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function wrong(field: string, value: unknown): string {
-  return `Its ${field} cannot be ${(JSON.stringify(value) ?? 'absent').slice(0, 80)}`;
+/** A mapping from the name of a VRRP instance. */
+function byInstance<T>(rule: Rule<T>): Rule<Readonly<Record<string, T>>> {
+  const isEntry = ([name, one]: readonly [string, unknown]): boolean =>
+    /^[a-z0-9-]{1,32}$/.test(name) && rule.judge(one).success;
+  return new Rule((value, faults) => {
+    const entries = isMapping(value) ? Object.entries(value) : undefined;
+    if (entries === undefined || entries.length > MAX_ENTRIES || !entries.every(isEntry))
+      faults.push({ path: [], message: 'is not a value for each VRRP instance' });
+    return value as Readonly<Record<string, T>>;
+  });
 }

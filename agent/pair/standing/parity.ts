@@ -1,14 +1,15 @@
-// Digests of what is desired and of what HAProxy is proved to serve, to be compared with those of the other host.
-// Each is a sum over all load balancers, so that a change costs as much as the load balancers that it changes.
+// Digests of the desired state and of what HAProxy is proved to serve, to be compared with those of the peer.
+// Each is a sum over all load balancers, so that the work is proportional to the change.
 
 import { hash } from 'node:crypto';
-import { Slice } from '../../base/slice.ts';
+import { memoByIdentity } from '../../base/memo.ts';
+import { handleInSlices } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 
 export interface ParityOptions {
   /** The desired state by key. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  /** What HAProxy serves of a load balancer, `undefined` for nothing; `pending` where something is still to be done. */
+  /** What HAProxy serves of a load balancer; undefined for nothing; `pending` during a change. */
   readonly served: (key: string) => LoadBalancer | 'pending' | undefined;
 }
 
@@ -18,26 +19,26 @@ export class Parity {
   readonly #running = new DigestSum();
   readonly #marked = new Set<string>();
   readonly #pending = new Set<string>();
-  #settling: Promise<void> | undefined;
+  readonly #settle: () => Promise<void>;
 
   constructor(options: ParityOptions) {
     this.#options = options;
+    this.#settle = handleInSlices(this.#marked, (key) => this.#update(key));
   }
 
-  /** Something may have changed in these load balancers, or in what HAProxy serves of them. */
+  /** These load balancers may have changed, or what HAProxy serves of them. */
   mark(keys: Iterable<string>): void {
     for (const key of keys) this.#marked.add(key);
   }
 
-  /** Whether the digests say how it is now. */
+  /** The digests are up to date. */
   get isSettled(): boolean {
     return this.#marked.size === 0;
   }
 
-  /** Brings the digests to how it is now, in slices. */
+  /** Brings the digests up to date, in slices. */
   settle(): Promise<void> {
-    this.#settling ??= this.#settle();
-    return this.#settling;
+    return this.#settle();
   }
 
   /** 32 hex digits. */
@@ -45,38 +46,31 @@ export class Parity {
     return this.#model.text;
   }
 
-  /** Equal to `model` where HAProxy serves everything as it is desired. */
+  /** Equal to `model` if HAProxy serves everything as desired. */
   get running(): string {
     return this.#running.text;
   }
 
-  /** How many load balancers HAProxy does not serve as it should yet. */
+  /** How many load balancers HAProxy does not serve as desired yet. */
   get pending(): number {
     return this.#pending.size;
   }
 
-  async #settle(): Promise<void> {
+  #update(key: string): void {
     const { desired, served } = this.#options;
-    const slice = new Slice();
-    await slice.breathe();
-    for (const key of this.#marked) {
-      this.#marked.delete(key);
-      this.#model.put(key, desired.get(key));
-      const now = served(key);
-      // What is only half done counts as it was before.
-      if (now === 'pending') {
-        this.#pending.add(key);
-      } else {
-        this.#pending.delete(key);
-        this.#running.put(key, now);
-      }
-      if (slice.isOver) await slice.breathe();
+    this.#model.put(key, desired.get(key));
+    const now = served(key);
+    // During a change the load balancer counts as it was before.
+    if (now === 'pending') {
+      this.#pending.add(key);
+      return;
     }
-    this.#settling = undefined;
+    this.#pending.delete(key);
+    this.#running.put(key, now);
   }
 }
 
-/** A sum of digests does not depend on the order in which its terms came. Modulo 2 to the power of 128. */
+/** The sum of the digests, modulo 2 to the power of 128: it does not depend on their order. */
 class DigestSum {
   readonly #terms = new Map<string, LoadBalancer>();
   #sum = 0n;
@@ -99,16 +93,8 @@ class DigestSum {
   }
 }
 
-const digests = new WeakMap<LoadBalancer, bigint>();
-
 /** Problems are left out: they do not change what is served. */
-function digestOf(loadBalancer: LoadBalancer): bigint {
-  let digest = digests.get(loadBalancer);
-  if (digest === undefined) {
-    const { key, vips, listeners } = loadBalancer;
-    const addresses = vips.map(({ address }) => address);
-    digest = BigInt(`0x${hash('sha256', JSON.stringify([key, addresses, listeners])).slice(0, 32)}`);
-    digests.set(loadBalancer, digest);
-  }
-  return digest;
-}
+const digestOf = memoByIdentity(({ key, vips, listeners }: LoadBalancer): bigint => {
+  const addresses = vips.map(({ address }) => address);
+  return BigInt(`0x${hash('sha256', JSON.stringify([key, addresses, listeners])).slice(0, 32)}`);
+});

@@ -1,137 +1,133 @@
-// How this host stands, as VRRP is told. A host that rises above a peer that is master takes its VIPs; that shall cost
-// no connection, so both hosts are prepared before. To fall is never waited for, nor for a peer that does not serve.
+// Sets what lowers this host in VRRP. Before the priority rises above that of a master, both hosts are prepared, so that
+// the VIPs move without a lost connection. A lower priority never waits, nor does a peer that does not serve.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { StandingReason } from '../../vips/announcer.ts';
-import type { PairReport } from '../peers/report.ts';
+import type { BothHosts, PairReport } from '../peers/report.ts';
 import { isActive, type Priorities, type Roles } from '../roles.ts';
 
-export interface RiseOptions {
-  readonly roles: () => Roles;
-  /** undefined while it is not heard. */
-  readonly peer: () => PairReport | undefined;
-  /** With what lowers a host. */
+export interface PromotionOptions extends BothHosts {
+  /** The priorities of a host that these reasons lower. */
   readonly priorities: (reasons: readonly StandingReason[]) => Priorities;
-  /** Tells VRRP. */
-  readonly stand: (reasons: readonly StandingReason[]) => void;
+  /** Sets what lowers this host in VRRP. */
+  readonly setStanding: (reasons: readonly StandingReason[]) => void;
   /** Prepare both hosts for VIPs that come, or go. Neither rejects, nor takes more than some seconds. */
-  readonly prepare: () => Promise<void>;
-  readonly give: () => Promise<void>;
+  readonly prepareToTake: () => Promise<void>;
+  readonly prepareToGive: () => Promise<void>;
   readonly log: Log;
   readonly clock?: Clock;
 }
 
 /**
- * Milliseconds for a peer to be heard, and for one of both to be known as master, before this host rises; where the
- * peer is dead VRRP does not wait for that.
+ * A rise waits so long for the first report of the peer, and for one of the hosts to become master. VRRP replaces a dead
+ * peer without this wait.
  */
-export const HEAR = 3_000;
+export const PEER_WAIT_MS = 3_000;
 
-export class Rise {
-  readonly #options: RiseOptions;
+export class Promotion {
+  readonly #options: PromotionOptions;
   readonly #clock: Clock;
-  #wanted: readonly StandingReason[] | undefined;
-  /** As VRRP has been told; undefined: an agent before this one has, or nobody. */
-  #stands: readonly StandingReason[] | undefined;
+  #desired: readonly StandingReason[] | undefined;
+  /** What VRRP has; undefined: what an agent before this one has set. */
+  #set: readonly StandingReason[] | undefined;
   #isPreparing = false;
-  #cancelHearing: (() => void) | undefined;
+  #cancelWait: (() => void) | undefined;
   #closed = false;
 
-  constructor(options: RiseOptions) {
+  constructor(options: PromotionOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** What lowers this host from now on. */
-  stand(reasons: readonly StandingReason[]): void {
-    this.#wanted = reasons;
-    this.look();
+  /** What lowers this host changes to this. */
+  promote(reasons: readonly StandingReason[]): void {
+    this.#desired = reasons;
+    this.review();
   }
 
-  /** Something else may be known of either host. */
-  look(): void {
-    if (this.#wanted === undefined || this.#wanted === this.#stands || this.#closed) return;
-    const [now, then] = [this.priorities, this.#options.priorities(this.#wanted)];
-    const isRising = Object.keys(then).some((name) => (then[name] ?? 0) > (now[name] ?? 0));
-    const peer = this.#options.peer();
-    const isUnheard = peer === undefined && !isActive(this.#options.roles());
-    const { gains, open } = movesOf(now, then, this.#options.roles(), peer);
-    // Where VRRP has not been told anything yet this host has just started, and has not given anything away.
-    const isOpen = open.length > 0 && this.#stands !== undefined;
-    if (isRising && (isUnheard || isOpen)) {
-      this.#cancelHearing ??= this.#clock.after(HEAR, () => this.#tell());
+  /** Called after a change of the roles or of the peer's report. */
+  review(): void {
+    if (this.#desired === undefined || this.#desired === this.#set || this.#closed) return;
+    const { roles, peer: peerNow, priorities } = this.#options;
+    const [before, after] = [this.priorities, priorities(this.#desired)];
+    const isRising = Object.keys(after).some((name) => (after[name] ?? 0) > (before[name] ?? 0));
+    const peer = peerNow();
+    const isUnknown = peer === undefined && !isActive(roles());
+    const { gains, open } = movesOf(before, after, roles(), peer);
+    // A host that has just started has not handed over anything.
+    const isOpen = open.length > 0 && this.#set !== undefined;
+    if (isRising && (isUnknown || isOpen)) {
+      this.#cancelWait ??= this.#clock.after(PEER_WAIT_MS, () => this.#apply());
       return;
     }
-    this.#hear();
-    if (gains.length === 0) this.#tell();
+    this.#endWait();
+    if (gains.length === 0) this.#apply();
     else if (!this.#isPreparing) void this.#prepare();
   }
 
-  /** As VRRP has them of this host. */
+  /** Those of this host that VRRP has now. */
   get priorities(): Priorities {
     return this.#options.priorities(this.#reasons);
   }
 
   /**
-   * Before VRRP has others because the settings are others: nobody is in a hurry, whether VIPs come by that or go. Where
-   * some come and others go, only those that come are prepared for.
+   * Called before new settings change the priorities. Prepares both hosts if VIPs move, in either direction; if some
+   * come and others go, only for those that come.
    */
-  async beforePriorities(next: RiseOptions['priorities']): Promise<void> {
-    const { roles, peer, prepare, give, log } = this.#options;
-    const changes = [this.priorities, next(this.#reasons), roles(), peer()] as const;
-    const { gains, losses } = movesOf(...changes);
+  async beforePriorities(next: PromotionOptions['priorities']): Promise<void> {
+    const { roles, peer, prepareToTake, prepareToGive, log } = this.#options;
+    const { gains, losses } = movesOf(this.priorities, next(this.#reasons), roles(), peer());
     if (gains.length + losses.length === 0) return;
-    log.info('Other priorities are taken when both hosts are prepared', { gains, losses });
-    await (gains.length > 0 ? prepare() : give());
+    log.info('The priorities of the settings wait until both hosts are prepared', { gains, losses });
+    await (gains.length > 0 ? prepareToTake() : prepareToGive());
   }
 
-  /** Whether VIPs of the peer are about to come to this host because it stands as it does, or is going to. */
+  /** VIPs of the peer are about to come to this host. */
   get takes(): boolean {
-    if (this.#wanted === undefined) return false;
+    if (this.#desired === undefined) return false;
     const { priorities, roles, peer } = this.#options;
-    const { gains, open } = movesOf({}, priorities(this.#wanted), roles(), peer());
+    const { gains, open } = movesOf({}, priorities(this.#desired), roles(), peer());
     return gains.length + open.length > 0;
   }
 
   close(): void {
     this.#closed = true;
-    this.#hear();
+    this.#endWait();
   }
 
-  /** What lowers this host, as VRRP has been told. */
+  /** What lowers this host in VRRP now. */
   get #reasons(): readonly StandingReason[] {
-    return this.#stands ?? (isActive(this.#options.roles()) ? [] : ['haproxy']);
+    return this.#set ?? (isActive(this.#options.roles()) ? [] : ['haproxy']);
   }
 
   async #prepare(): Promise<void> {
+    const { prepareToTake, log } = this.#options;
     this.#isPreparing = true;
-    this.#options.log.info(
-      'This host is about to take over from its peer, which goes on until both are prepared',
-    );
-    await this.#options.prepare();
+    log.info('This host takes over from its peer as soon as both hosts are prepared');
+    await prepareToTake();
     this.#isPreparing = false;
-    this.#tell();
+    this.#apply();
   }
 
-  #tell(): void {
-    this.#hear();
-    if (this.#wanted === undefined || this.#wanted === this.#stands || this.#closed) return;
-    this.#stands = this.#wanted;
-    this.#options.stand(this.#wanted);
+  #apply(): void {
+    this.#endWait();
+    if (this.#desired === undefined || this.#desired === this.#set || this.#closed) return;
+    this.#set = this.#desired;
+    this.#options.setStanding(this.#desired);
   }
 
-  #hear(): void {
-    this.#cancelHearing?.();
-    this.#cancelHearing = undefined;
+  #endWait(): void {
+    this.#cancelWait?.();
+    this.#cancelWait = undefined;
   }
 }
 
 type Rival = Pick<PairReport, 'roles' | 'priorities' | 'lowered' | 'running'>;
 
 /**
- * The instances that change hands between this host and a peer that serves, when its priorities change from these to
- * those. `open`: those that would come to this host were they the peer's, but it is not known yet who has them.
+ * The instances that move between this host and a peer that serves when this host's priorities change. `open`: would
+ * come to this host if the peer is their master, which is not known yet.
  */
 export function movesOf(
   before: Priorities,
@@ -142,9 +138,10 @@ export function movesOf(
   const gains: string[] = [];
   const losses: string[] = [];
   const open: string[] = [];
-  for (const [name, is] of Object.entries(peer !== undefined && serves(peer) ? after : {})) {
-    const [was, theirs] = [before[name] ?? 0, peer?.priorities[name]];
-    const [isOurs, isTheirs] = [own[name] === 'master', peer?.roles[name] === 'master'];
+  if (peer === undefined || !serves(peer)) return { gains, losses, open };
+  for (const [name, is] of Object.entries(after)) {
+    const [was, theirs] = [before[name] ?? 0, peer.priorities[name]];
+    const [isOurs, isTheirs] = [own[name] === 'master', peer.roles[name] === 'master'];
     if (theirs === undefined || (isOurs && isTheirs)) continue;
     if (!isOurs && was <= theirs && is > theirs) (isTheirs ? gains : open).push(name);
     if (isOurs && was >= theirs && is < theirs) losses.push(name);

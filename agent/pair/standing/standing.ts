@@ -1,28 +1,21 @@
-// Decides how this host stands beside its peer: what lowers it. What can flap has to be bad for a while before it
-// counts, and well for longer before it counts no more. Whether the API server answers is no part of this.
-// Pure: from the standing before, what is seen now and the time to the standing after.
+// Decides what lowers this host in the pair. A reason that can flap counts after it has lasted for a while, and until
+// it has been gone for longer. An API server that does not answer is no reason. Pure.
 
 import { type StandingReason, standingReasons } from '../../vips/announcer.ts';
+import type { StandingSettings } from '../pair-settings.ts';
 
-/** What is seen of this host; a text says what is wrong, '' that nothing is. */
+/** What the agent has found on this host; a text says what is wrong, '' that nothing is. */
 export interface Signs {
   /** HAProxy does not answer on its socket. */
   readonly haproxy: string;
-  /** HAProxy answers, but what it should listen on does not take connections. */
+  /** HAProxy answers, but a listener accepts no connections. */
   readonly listeners: string;
   /** An operator has locked this host. */
   readonly maintenance: boolean;
   /** This host is handing over to its peer. */
   readonly failover: boolean;
-  /** This host has not been at desired since the agent started. */
+  /** This host has not reached its desired state since the agent started. */
   readonly catchingUp: string;
-}
-
-export interface StandingSettings {
-  /** Milliseconds that HAProxy or its listeners must be bad without a break. */
-  readonly lowerAfter: number;
-  /** Milliseconds that they must then be well without a break. */
-  readonly raiseAfter: number;
 }
 
 export interface Lowering {
@@ -33,7 +26,7 @@ export interface Lowering {
 export interface Standing {
   /** What lowers the host now, heaviest first. */
   readonly lowered: readonly Lowering[];
-  /** Since when a reason has been bad while it does not count, or well while it counts, milliseconds. */
+  /** When a reason appeared that does not count yet, or disappeared while it still counts, milliseconds. */
   readonly turning: Readonly<Partial<Record<StandingReason, number>>>;
 }
 
@@ -41,12 +34,12 @@ export const fullStanding: Standing = { lowered: [], turning: {} };
 
 const CAN_FLAP: ReadonlySet<StandingReason> = new Set(['haproxy', 'listeners']);
 
-/** `now` in milliseconds that never go back. */
+/** `now` in milliseconds of a monotonic clock. */
 export function nextStanding(
   before: Standing,
   signs: Signs,
   now: number,
-  { lowerAfter, raiseAfter }: StandingSettings,
+  { pairLowerAfter, pairRaiseAfter }: StandingSettings,
 ): Standing {
   const messages = messagesOf(signs);
   const lowered: Lowering[] = [];
@@ -56,8 +49,8 @@ export function nextStanding(
     const counted = before.lowered.find((one) => one.reason === reason);
     const isTurning = (message !== '') !== (counted !== undefined);
     const since = before.turning[reason] ?? now;
-    const patience = !CAN_FLAP.has(reason) ? 0 : counted === undefined ? lowerAfter : raiseAfter;
-    const hasTurned = isTurning && now - since >= patience;
+    const delayMs = counted === undefined ? pairLowerAfter : pairRaiseAfter;
+    const hasTurned = isTurning && (!CAN_FLAP.has(reason) || now - since >= delayMs);
     if (isTurning && !hasTurned) turning[reason] = since;
     if (hasTurned ? counted !== undefined : counted === undefined) continue;
     lowered.push({ reason, message: message || (counted?.message ?? '') });

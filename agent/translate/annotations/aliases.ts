@@ -1,6 +1,6 @@
-// Annotations of the OpenStack cloud provider that mean the same as one of ours, and how their values become ours:
-// its documentation is expose-applications-using-loadbalancer-type-service.md of kubernetes/cloud-provider-openstack,
-// its source pkg/openstack/loadbalancer.go. Pure.
+// Annotations of the OpenStack cloud provider that correspond to one of Headgate's, and the translation of their values.
+// Source: kubernetes/cloud-provider-openstack, expose-applications-using-loadbalancer-type-service.md and
+// pkg/openstack/loadbalancer.go. Pure.
 
 import { type Limits, MILLISECOND, oneOf, SECOND } from './kinds.ts';
 
@@ -8,19 +8,19 @@ export const ALIAS_PREFIX = 'loadbalancer.openstack.org/';
 
 const NONE: Limits = [0, 0];
 
-/** Another provider's annotation of the same meaning, with that provider's notation. */
+/** Another provider's annotation with the same meaning, in that provider's notation. */
 export interface Alias {
   /** With its prefix. */
   readonly name: string;
-  /** What is allowed, to go after `is not`; `limits` are those of our kind. */
+  /** Completes `is not`; `limits` are those of Headgate's annotation. */
   words(limits: Limits | undefined): string;
-  /** How the values correspond, for the documentation; '' where `words` says it. */
+  /** How the values correspond, for the documentation; '' if `words` is enough. */
   readonly notation: string;
-  /** Our own text for theirs, to be judged by our kind; undefined where there is none. */
+  /** The text of Headgate's annotation, which its kind then validates; undefined if there is none. */
   translate(text: string): string | undefined;
 }
 
-/** The other provider's words for ours. */
+/** `ours`: Headgate's value by the other provider's. */
 export function spelled(name: string, ours: Readonly<Record<string, string>>): Alias {
   const pairs = Object.entries(ours);
   return {
@@ -42,18 +42,18 @@ export function seconds(name: string): Alias {
 export function counted(name: string): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: ([least, most] = NONE) => `a whole number from ${least} to ${most}`,
+    words: ([min, max] = NONE) => `a whole number from ${min} to ${max}`,
     notation: '',
     translate: (text) => text,
   };
 }
 
-/** As Octavia has its limits: -1 is none, 0 is not allowed. */
+/** Octavia's limits: -1 is no limit, 0 is not allowed. */
 export function minusOneForNone(name: string): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: ([, most] = NONE) => `-1 or a whole number from 1 to ${most}`,
-    notation: 'a whole number above 0, or `-1` for our `0`',
+    words: ([, max] = NONE) => `-1 or a whole number from 1 to ${max}`,
+    notation: 'a whole number above 0, or `-1` for `0`',
     translate: (text) => (text === '-1' ? '0' : /^0*$/.test(text) ? undefined : text),
   };
 }
@@ -61,8 +61,8 @@ export function minusOneForNone(name: string): Alias {
 function inUnit(name: string, plural: string, unit: number): Alias {
   return {
     name: `${ALIAS_PREFIX}${name}`,
-    words: ([least, most] = NONE) =>
-      `a whole number of ${plural} from ${Math.ceil(least / unit)} to ${Math.floor(most / unit)}`,
+    words: ([min, max] = NONE) =>
+      `a whole number of ${plural} from ${Math.ceil(min / unit)} to ${Math.floor(max / unit)}`,
     notation: '',
     translate: (text) => (/^\d{1,10}$/.test(text) ? `${Number(text) * unit}ms` : undefined),
   };

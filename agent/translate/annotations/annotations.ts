@@ -1,5 +1,5 @@
-// Reads the annotations of one Service, and the defaults that the settings give for them, by the one table.
-// Pure: a value that is not allowed becomes a Problem and the default is used in its place.
+// Reads the annotations of a Service, and the defaults for them in the settings, by the table of annotations.
+// Pure: an invalid value becomes a Problem, and the default is used instead.
 
 import { nearestHint } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
@@ -15,64 +15,78 @@ export interface ReadAnnotations {
   readonly problems: readonly Problem[];
 }
 
-/** What holds where neither the Service nor the settings say anything. */
+/** The values if neither the Service nor the settings have any. */
 export const ANNOTATION_DEFAULTS: AnnotationValues = Object.freeze(
   Object.fromEntries(FIELDS.map((field) => [field, ANNOTATIONS[field].default])),
 ) as unknown as AnnotationValues;
 
-/** Longer values are refused unread, so that reading takes no time to speak of. */
-const LONGEST_VALUE = 512;
-/** Unknown annotations that get a Problem of their own; the rest share one. */
-const UNKNOWN_NAMED = 8;
-
-/** The last answer for an `annotations` value with any of ours, which is the same one as long as the Service is. */
-const answers = new WeakMap<
-  object,
-  { object: string; defaults: AnnotationValues; answer: ReadAnnotations }
->();
+/** A longer value is refused without being parsed. */
+const MAX_VALUE_CHARACTERS = 512;
+/** Unknown annotations that get a Problem each; the others share one. */
+const MAX_UNKNOWN = 8;
 
 /**
- * `annotations` as the Service has them; `object` names it in Problems (`Service default/web`); `defaults` are those of
- * readAnnotationDefaults(). Problems come in the order of the table. Never throws. A later call with the same three
- * returns the same value, so `annotations` must not be changed in place.
+ * `object` names the Service in Problems (`Service default/web`); `defaults` are those of readAnnotationDefaults().
+ * Problems are in the order of the table.
  */
 export function readAnnotations(
   annotations: Readonly<Record<string, string>>,
   object: string,
   defaults: AnnotationValues = ANNOTATION_DEFAULTS,
 ): ReadAnnotations {
-  if (!Object.keys(annotations).some(isForUs)) return plainAnswer(defaults);
-  const last = answers.get(annotations);
-  if (last?.object === object && last.defaults === defaults) return last.answer;
-  const { values, refusals } = read(annotations, defaults);
+  const { given, unknown } = collect(annotations);
+  const values: Draft = { ...defaults };
+  const refusals: string[] = [];
+  /** Titles of the annotations that are in force. */
+  const inForce = new Map<Field, string>();
+  for (const field of FIELDS) {
+    const annotation = given.get(field);
+    if (annotation === undefined) continue;
+    const refusal = assign(values, field, annotation);
+    if (refusal === undefined) inForce.set(field, annotation.title);
+    else refusals.push(refusal);
+  }
+  for (const [field, title] of inForce) {
+    const { monitors } = ANNOTATIONS[field];
+    const monitor = values.healthMonitor;
+    if (monitors === undefined || monitors.some((each) => each === monitor)) continue;
+    reset(values, field, defaults);
+    inForce.delete(field);
+    const isMonitorRefused = given.has('healthMonitor') && !inForce.has('healthMonitor');
+    if (isMonitorRefused) continue;
+    const needed = `it needs annotation "${PREFIX}health-monitor" to be ${oneOf(monitors)}`;
+    refusals.push(`Cannot use ${title}: ${needed}`);
+  }
+  for (const field of ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'] as const) {
+    const title = inForce.get(field);
+    if (title === undefined || values.healthMonitorMethod !== 'HEAD') continue;
+    reset(values, field, defaults);
+    refusals.push(`Cannot use ${title}: the answer to HEAD has no body`);
+  }
+  const { healthMonitorInterval: interval, healthMonitorTimeout: timeout } = values;
+  if (timeout > interval) {
+    // A timeout of the Service is a mistake; a default yields to the interval.
+    const title = inForce.get('healthMonitorTimeout');
+    const { format } = ANNOTATIONS.healthMonitorTimeout.kind;
+    if (title !== undefined)
+      refusals.push(
+        `Cannot use ${title}: ${format(timeout)} is longer than the interval of ${format(interval)}`,
+      );
+    values.healthMonitorTimeout = interval;
+  }
+  refusals.push(...unknownRefusals(unknown));
   const problems = refusals.map((message): Problem => ({ object, reason: 'InvalidAnnotation', message }));
-  const answer = { values, problems };
-  answers.set(annotations, { object, defaults, answer });
-  return answer;
+  return { values, problems };
 }
 
-/** By what the defaults are: the answer for the many Services that have no annotation of ours. */
-const plainAnswers = new WeakMap<AnnotationValues, ReadAnnotations>();
-
-function plainAnswer(defaults: AnnotationValues): ReadAnnotations {
-  const known = plainAnswers.get(defaults);
-  if (known !== undefined) return known;
-  const answer = { values: withinInterval(defaults), problems: [] };
-  plainAnswers.set(defaults, answer);
-  return answer;
-}
-
-/** Whether somebody has written this annotation, or one that means the same, on the Service itself. */
+/** True if the Service itself has this annotation or an alias of it. */
 export function isAnnotated(annotations: Readonly<Record<string, string>>, field: Field): boolean {
-  const { name, aliases } = ANNOTATIONS[field];
-  return [`${PREFIX}${name}`, ...aliases.map((alias) => alias.name)].some((each) =>
-    Object.hasOwn(annotations, each),
-  );
+  return namesOf(field).some(({ fullName }) => Object.hasOwn(annotations, fullName));
 }
 
 /**
- * `record` is keyed by names without the prefix; `values` are complete, even where there are errors.
- * The rules between annotations are for Services: a default path is no mistake where no default monitor asks for it.
+ * `record` is keyed by names without the prefix; `values` are complete, also if there are errors. The rules between
+ * annotations are not applied: a default path is no mistake if no default monitor uses it.
  */
 export function readAnnotationDefaults(record: Readonly<Record<string, string>>): {
   readonly values: AnnotationValues;
@@ -81,103 +95,74 @@ export function readAnnotationDefaults(record: Readonly<Record<string, string>>)
   const values: Draft = { ...ANNOTATION_DEFAULTS };
   const errors: string[] = [];
   for (const [name, text] of Object.entries(record)) {
-    const error = takeDefault(values, name, text);
+    const title = `annotation default ${quote(name)}`;
+    const field = FIELDS.find((each) => ANNOTATIONS[each].name === name);
+    let error: string | undefined;
+    if (field === undefined) error = unknownRefusal(title, name, '');
+    else if (ANNOTATIONS[field].perService) error = `Cannot use ${title}: it is for a single Service only`;
+    else error = assign(values, field, { title, text, alias: undefined });
     if (error !== undefined) errors.push(error);
   }
   return { values, errors };
 }
 
-function takeDefault(values: Draft, name: string, text: string): string | undefined {
-  const title = `annotation default ${quote(name)}`;
-  const field = FIELDS.find((each) => ANNOTATIONS[each].name === name);
-  if (field === undefined) return unknown(title, name, '');
-  if (ANNOTATIONS[field].perService) return `Cannot use ${title}: it is for a single Service only`;
-  return take(values, field, { title, text, alias: undefined });
-}
-
 type Draft = { -readonly [K in Field]: AnnotationValues[K] };
 
-/** An annotation as somebody wrote it. */
-interface Written {
+interface GivenAnnotation {
   /** `annotation "headgate.io/mode"`. */
   readonly title: string;
   readonly text: string;
   readonly alias: Alias | undefined;
 }
 
-const names = FIELDS.map((field) => ANNOTATIONS[field].name);
-
-/** By full name: our own and the aliases. */
-const byName = new Map<string, { field: Field; alias: Alias | undefined }>(
-  FIELDS.flatMap((field) => [
-    [`${PREFIX}${ANNOTATIONS[field].name}`, { field, alias: undefined }] as const,
-    ...ANNOTATIONS[field].aliases.map((alias) => [alias.name, { field, alias }] as const),
-  ]),
-);
-
-function read(
-  annotations: Readonly<Record<string, string>>,
-  defaults: AnnotationValues,
-): { values: AnnotationValues; refusals: readonly string[] } {
-  const { written, strangers } = collect(annotations);
-  const values: Draft = { ...defaults };
-  const refusals: string[] = [];
-  /** Titles of those that hold. */
-  const taken = new Map<Field, string>();
-  for (const field of FIELDS) {
-    const one = written.get(field);
-    if (one === undefined) continue;
-    const refusal = take(values, field, one);
-    if (refusal === undefined) taken.set(field, one.title);
-    else refusals.push(refusal);
-  }
-  for (const [field, title] of taken) {
-    const { needs } = ANNOTATIONS[field];
-    if (needs === undefined || needs.values.includes(String(values[needs.field]))) continue;
-    reset(values, field, defaults);
-    taken.delete(field);
-    const isRefused = written.has(needs.field) && !taken.has(needs.field);
-    if (!isRefused) refusals.push(`Cannot use ${title}: ${needsWords(needs)}`);
-  }
-  for (const field of ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'] as const) {
-    const title = taken.get(field);
-    if (title === undefined || values.healthMonitorMethod !== 'HEAD') continue;
-    reset(values, field, defaults);
-    refusals.push(`Cannot use ${title}: the answer to HEAD has no body`);
-  }
-  refusals.push(...aboutTimeout(values, taken.get('healthMonitorTimeout')), ...aboutStrangers(strangers));
-  return { values: withinInterval(values), refusals };
+interface FullName {
+  readonly fullName: string;
+  readonly field: Field;
+  readonly alias: Alias | undefined;
 }
 
-function isForUs(name: string): boolean {
-  return name.startsWith(PREFIX) || name.startsWith(ALIAS_PREFIX);
+function namesOf(field: Field): readonly FullName[] {
+  const { name, aliases = [] } = ANNOTATIONS[field];
+  return [
+    { fullName: `${PREFIX}${name}`, field, alias: undefined },
+    ...aliases.map((alias) => ({ fullName: alias.name, field, alias })),
+  ];
 }
 
-/** An annotation of ours wins over its alias, wherever it stands. */
+const NAMES = FIELDS.map((field) => ANNOTATIONS[field].name);
+const BY_FULL_NAME = new Map(FIELDS.flatMap(namesOf).map((name) => [name.fullName, name]));
+
+/** A Headgate annotation has precedence over its alias. `unknown`: names with Headgate's prefix. */
 function collect(annotations: Readonly<Record<string, string>>): {
-  written: ReadonlyMap<Field, Written>;
-  strangers: readonly string[];
+  given: ReadonlyMap<Field, GivenAnnotation>;
+  unknown: readonly string[];
 } {
-  const written = new Map<Field, Written>();
-  const strangers: string[] = [];
-  for (const name of Object.keys(annotations).filter(isForUs)) {
-    const isOurs = name.startsWith(PREFIX);
-    const known = byName.get(name);
+  const given = new Map<Field, GivenAnnotation>();
+  const unknown: string[] = [];
+  for (const name of Object.keys(annotations)) {
+    const isOwn = name.startsWith(PREFIX);
+    if (!isOwn && !name.startsWith(ALIAS_PREFIX)) continue;
+    const known = BY_FULL_NAME.get(name);
     if (known === undefined) {
-      if (isOurs) strangers.push(name);
-    } else if (isOurs || !written.has(known.field)) {
+      if (isOwn) unknown.push(name);
+    } else if (isOwn || !given.has(known.field)) {
       const text = annotations[name] ?? '';
-      written.set(known.field, { title: `annotation "${name}"`, text, alias: known.alias });
+      given.set(known.field, { title: `annotation "${name}"`, text, alias: known.alias });
     }
   }
-  return { written, strangers };
+  return { given, unknown };
 }
 
-/** Puts the value into `values`, or returns why it cannot. */
-function take<K extends Field>(values: Draft, field: K, { title, text, alias }: Written): string | undefined {
+/** Puts the value into `values`, or returns the reason why it is invalid. */
+function assign<K extends Field>(
+  values: Draft,
+  field: K,
+  { title, text, alias }: GivenAnnotation,
+): string | undefined {
   const { kind }: Annotation<AnnotationValues[K]> = ANNOTATIONS[field];
   const refusal = `Cannot use ${title}: ${quote(text)}`;
-  if (text.length > LONGEST_VALUE) return `${refusal} is longer than ${LONGEST_VALUE} characters`;
+  if (text.length > MAX_VALUE_CHARACTERS)
+    return `${refusal} is longer than ${MAX_VALUE_CHARACTERS} characters`;
   const own = alias === undefined ? text.trim() : alias.translate(text.trim());
   const value = own === undefined ? undefined : kind.parse(own);
   if (value === undefined) return `${refusal} is not ${alias?.words(kind.limits) ?? kind.words}`;
@@ -189,40 +174,14 @@ function reset<K extends Field>(values: Draft, field: K, defaults: AnnotationVal
   values[field] = defaults[field];
 }
 
-/** `it needs annotation "headgate.io/health-monitor" to be http or https`. */
-function needsWords({
-  field,
-  values,
-}: {
-  readonly field: Field;
-  readonly values: readonly string[];
-}): string {
-  return `it needs annotation "${PREFIX}${ANNOTATIONS[field].name}" to be ${oneOf(values)}`;
+function unknownRefusals(unknown: readonly string[]): readonly string[] {
+  const refusals = unknown
+    .slice(0, MAX_UNKNOWN)
+    .map((name) => unknownRefusal(`annotation ${quote(name)}`, name.slice(PREFIX.length), PREFIX));
+  const more = unknown.length - refusals.length;
+  return more > 0 ? [...refusals, `Cannot use ${more} more annotations: their names are unknown`] : refusals;
 }
 
-/** A probe ends before the next one begins: a timeout by default gives way, one that was asked for is a mistake. */
-function aboutTimeout(values: AnnotationValues, title: string | undefined): readonly string[] {
-  const { healthMonitorInterval: interval, healthMonitorTimeout: timeout } = values;
-  if (title === undefined || timeout <= interval) return [];
-  const { format } = ANNOTATIONS.healthMonitorTimeout.kind;
-  return [`Cannot use ${title}: ${format(timeout)} is longer than the interval of ${format(interval)}`];
-}
-
-function withinInterval(values: AnnotationValues): AnnotationValues {
-  const { healthMonitorInterval: interval, healthMonitorTimeout: timeout } = values;
-  return timeout <= interval ? values : { ...values, healthMonitorTimeout: interval };
-}
-
-function aboutStrangers(strangers: readonly string[]): readonly string[] {
-  const refusals = strangers
-    .slice(0, UNKNOWN_NAMED)
-    .map((name) => unknown(`annotation ${quote(name)}`, name.slice(PREFIX.length), PREFIX));
-  const more = strangers.length - refusals.length;
-  return more > 0
-    ? [...refusals, `Cannot use ${more} more annotations: there are none of their names`]
-    : refusals;
-}
-
-function unknown(title: string, name: string, prefix: string): string {
-  return `Cannot use ${title}: there is none of this name${nearestHint(name, names, prefix)}`;
+function unknownRefusal(title: string, name: string, prefix: string): string {
+  return `Cannot use ${title}: the name is unknown${nearestHint(name, NAMES, prefix)}`;
 }

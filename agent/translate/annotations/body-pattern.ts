@@ -1,25 +1,24 @@
-// Which regular expressions may judge the body of a probe's answer: those that HAProxy can never spend long on. Pure.
-// The author of a Service gives the pattern and, by the members, the text as well, so a pattern that backtracks would
-// be a way to stop the load balancer for everybody. What is allowed means the same to PCRE, PCRE2 and POSIX.
+// Which regular expressions may match the body of a health check: those that HAProxy always matches fast, because the
+// author of a Service controls both the pattern and, through the members, the text.
+// An allowed pattern means the same to PCRE, PCRE2 and POSIX. Pure.
 
-const LONGEST = 200;
-/** Of one count. */
-const MOST = 64;
-/** Ways in which the counts of one pattern can be shared out: what a match costs at most at one place of the text. */
-const MOST_WAYS = 256;
+const MAX_CHARACTERS = 200;
+const MAX_COUNT = 64;
+/** The ways to match the counts and alternatives of a pattern at one position: the worst cost of backtracking there. */
+const MAX_WAYS = 256;
 
-// A class holds no backslash and no opening bracket, which POSIX and PCRE read differently.
+// Classes without backslash and opening bracket, which POSIX and PCRE read differently.
 const CLASS = String.raw`\[\^?[ -&(-Z^-~]+\]`;
 const ESCAPED = String.raw`\\[.^$*+?()[\]{}|/-]`;
 const PLAIN = String.raw`[ -#%&,-Z_\x60a-z~](?<!\?)`;
 const ATOM = new RegExp(`^(?:${ESCAPED}|${CLASS}|${PLAIN})`);
-/** An alternative without anything in it. */
+/** An empty alternative. */
 const EMPTY = /^\||\|$|\(\)|\(\||\|\||\|\)/;
 const COUNT = /^(?:\?|\{(\d{1,2})(?:,(\d{1,2}))?\})/;
 
-/** One level of groups, counts behind single characters and classes only, none without a limit. */
+/** Allows one level of groups, and limited counts after single characters and classes. */
 export function isHarmlessPattern(pattern: string): boolean {
-  if (pattern.length > LONGEST || !/^[ -&(-~]+$/.test(pattern) || EMPTY.test(pattern)) return false;
+  if (pattern.length > MAX_CHARACTERS || !/^[ -&(-~]+$/.test(pattern) || EMPTY.test(pattern)) return false;
   let isInGroup = false;
   let ways = 1;
   for (let rest = pattern; rest !== ''; ) {
@@ -35,19 +34,19 @@ export function isHarmlessPattern(pattern: string): boolean {
       const [atom] = ATOM.exec(rest) ?? [];
       if (atom === undefined || !isOrdered(atom)) return false;
       rest = rest.slice(atom.length);
-      const [count = '', least = '0', most = least] = COUNT.exec(rest) ?? [];
-      const [from, to] = count === '?' ? [0, 1] : [Number(least), Number(most)];
-      if (from > to || to > MOST) return false;
+      const [count = '', min = '0', max = min] = COUNT.exec(rest) ?? [];
+      const [from, to] = count === '?' ? [0, 1] : [Number(min), Number(max)];
+      if (from > to || to > MAX_COUNT) return false;
       if (count !== '') ways *= to - from + 1;
       rest = rest.slice(count.length);
     }
-    // A count behind a group, an anchor or another count; `(?`, an extension of PCRE.
+    // Not allowed: a count after a group, an anchor or another count, and PCRE's extensions `(?`.
     if (/^[?*+{]/.test(rest)) return false;
   }
-  return !isInGroup && ways <= MOST_WAYS;
+  return !isInGroup && ways <= MAX_WAYS;
 }
 
-/** A range that runs backwards, such as `[z-a]`, is no pattern; neither is a name of POSIX such as `[:alpha:]`. */
+/** False for a class with a reversed range, such as `[z-a]`. */
 function isOrdered(atom: string): boolean {
   if (!atom.startsWith('[')) return true;
   const inner = atom.slice(atom.startsWith('[^') ? 2 : 1, -1);

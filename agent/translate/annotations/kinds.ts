@@ -1,21 +1,20 @@
-// The kinds of value that an annotation can have: what is allowed, in words, and the function that reads it.
-// Whatever comes out of `parse` can stand as one bare word in an HAProxy line or command: no kind lets through a
-// blank, a quote, a backslash, `#`, `$`, `%`, `;` or anything outside ASCII; only those of a body do, which can stand
-// between single quotes in the file. Pure.
+// The kinds of value that an annotation can have: a function that parses the value, and the allowed values in words.
+// The result of `parse` is safe as a bare word in HAProxy's configuration and commands: no blank, quote, backslash, `#`,
+// `$`, `%`, `;` and only ASCII. The kinds for a body are safe between single quotes. Pure.
 
 import { parseAddress } from '../../base/ip.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
 
-export type Limits = readonly [least: number, most: number];
+export type Limits = readonly [min: number, max: number];
 
 export interface Kind<T> {
-  /** One word or two for the table in the documentation. */
+  /** A word or two for the table in the documentation. */
   readonly type: string;
-  /** What is allowed, to go after `is not`. */
+  /** The allowed values; completes `is not`. */
   readonly words: string;
-  /** Where there are such; those of a duration in milliseconds. */
+  /** For numbers and durations; in milliseconds for durations. */
   readonly limits?: Limits;
-  /** undefined: not allowed. Takes time in proportion to the text at most. */
+  /** undefined if the value is not allowed. The time is at most proportional to the text. */
   parse(text: string): T | undefined;
   /** The text that parses to this value. */
   format(value: T): string;
@@ -37,12 +36,12 @@ export const bool: Kind<boolean> = {
   format: String,
 };
 
-export function wholeNumber(least: number, most: number): Kind<number> {
+export function wholeNumber(min: number, max: number): Kind<number> {
   return {
     type: 'number',
-    words: `a whole number from ${least} to ${most}`,
-    limits: [least, most],
-    parse: (text) => (/^\d{1,10}$/.test(text) ? within(Number(text), least, most) : undefined),
+    words: `a whole number from ${min} to ${max}`,
+    limits: [min, max],
+    parse: (text) => (/^\d{1,10}$/.test(text) ? within(Number(text), min, max) : undefined),
     format: String,
   };
 }
@@ -56,18 +55,17 @@ export const DAY = 24 * HOUR;
 const UNITS: Readonly<Record<string, number>> = { d: DAY, h: HOUR, m: MINUTE, s: SECOND, ms: MILLISECOND };
 
 /**
- * Milliseconds, written as one whole number with its unit.
- * A bare number is refused: it would be milliseconds to who knows HAProxy or Octavia, and seconds to who knows
- * Kubernetes' probes.
+ * One whole number with its unit; gives milliseconds. A number without a unit is refused, because HAProxy and Octavia
+ * would read it as milliseconds, Kubernetes' probes as seconds.
  */
-export function duration(least: number, most: number): Kind<number> {
+export function duration(min: number, max: number): Kind<number> {
   return {
     type: 'duration',
-    words: `a duration with its unit (ms, s, m, h or d) from ${formatDuration(least)} to ${formatDuration(most)}`,
-    limits: [least, most],
+    words: `a duration with its unit (ms, s, m, h or d) from ${formatDuration(min)} to ${formatDuration(max)}`,
+    limits: [min, max],
     parse: (text) => {
       const [, digits, unit] = /^(\d{1,10})(ms|s|m|h|d)$/.exec(text) ?? [];
-      return digits && unit ? within(Number(digits) * (UNITS[unit] ?? 0), least, most) : undefined;
+      return digits && unit ? within(Number(digits) * (UNITS[unit] ?? 0), min, max) : undefined;
     },
     format: formatDuration,
   };
@@ -75,23 +73,26 @@ export function duration(least: number, most: number): Kind<number> {
 
 const OFF = /^0(?:ms|s|m|h|d)?$/;
 
-/** A duration that can also be switched off, by `0`, with a unit or without. */
-export function durationOrOff(least: number, most: number): Kind<number> {
-  const on = duration(least, most);
+/** A duration, or `0` with or without a unit for off. */
+export function durationOrOff(min: number, max: number): Kind<number> {
+  const on = duration(min, max);
   return { ...on, words: `0 or ${on.words}`, parse: (text) => (OFF.test(text) ? 0 : on.parse(text)) };
 }
 
-/** HAProxy takes such a path unquoted and unescaped, and sends it as it is. */
-const PATH = /^\/[A-Za-z0-9\-._~/?&=:@+]{0,255}$/;
+/** A text that stays as it is. */
+function textKind(type: string, words: string, isAllowed: (text: string) => boolean): Kind<string> {
+  const parse = (text: string) => (isAllowed(text) ? text : undefined);
+  return { type, words, parse, format: (value) => value };
+}
 
-export const path: Kind<string> = {
-  type: 'path',
-  words: 'a path that begins with / and has at most 256 letters, digits and characters of -._~/?&=:@+',
-  parse: (text) => (PATH.test(text) ? text : undefined),
-  format: (value) => value,
-};
+/** A path that HAProxy accepts without quotes and sends unchanged. */
+export const path = textKind(
+  'path',
+  'a path that begins with / and has at most 256 letters, digits and characters of -._~/?&=:@+',
+  (text) => /^\/[A-Za-z0-9\-._~/?&=:@+]{0,255}$/.test(text),
+);
 
-/** Codes and ranges, sorted and merged, so that two spellings of one set are one text. */
+/** Codes and ranges, sorted and merged, so that equal sets are equal texts. */
 export const statusCodes: Kind<string> = {
   type: 'status codes',
   words: 'a list of status codes from 100 to 599 and ranges of them, such as 200,204 or 200-399',
@@ -99,7 +100,7 @@ export const statusCodes: Kind<string> = {
   format: (value) => value,
 };
 
-/** Canonical addresses in the order they were written. */
+/** Canonical addresses in their given order. */
 export const addressPerFamily: Kind<readonly string[]> = {
   type: 'addresses',
   words: 'one IPv4 address, one IPv6 address, or one of each with a comma between them',
@@ -113,70 +114,59 @@ export const addressPerFamily: Kind<readonly string[]> = {
 };
 
 /** The name of an object in Kubernetes (RFC 1123). */
-export const objectName: Kind<string> = {
-  type: 'name',
-  words: 'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
-  parse: (text) =>
-    text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text)
-      ? text
-      : undefined,
-  format: (value) => value,
-};
+export const objectName = textKind(
+  'name',
+  'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
+  (text) =>
+    text.length <= 253 &&
+    /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text),
+);
 
-/** What can be the value of a label in Kubernetes, and not empty. */
-export const word: Kind<string> = {
-  type: 'word',
-  words: 'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
-  parse: (text) => (/^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text) ? text : undefined),
-  format: (value) => value,
-};
+/** A non-empty value of a Kubernetes label. */
+export const word = textKind(
+  'word',
+  'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
+  (text) => /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text),
+);
 
 const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 const HOST = new RegExp(String.raw`^${NAME}(?:\.${NAME})*$`);
 const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
 
-export const hostName: Kind<string> = {
-  type: 'host name',
-  words: 'a host name of at most 253 characters (letters, digits, - and .), or nothing',
-  parse: (text) => (text === '' || isHost(text) ? text : undefined),
-  format: (value) => value,
-};
+export const hostName = textKind(
+  'host name',
+  'a host name of at most 253 characters (letters, digits, - and .), or nothing',
+  (text) => text === '' || isHost(text),
+);
 
-export const hostAndPort: Kind<string> = {
-  type: 'host',
-  words:
-    'a host name of at most 253 characters (letters, digits, - and .), perhaps with a port, as in example.com:8443, or nothing',
-  parse: (text) => {
+export const hostAndPort = textKind(
+  'host',
+  'a host name of at most 253 characters (letters, digits, - and .), with an optional port, as in example.com:8443, or nothing',
+  (text) => {
     const [, host = '', port = '1'] = /^([^:]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
-    return text === '' || (isHost(host) && Number(port) <= 65_535) ? text : undefined;
+    return text === '' || (isHost(host) && Number(port) <= 65_535);
   },
-  format: (value) => value,
-};
+);
 
-export const grpcServiceName: Kind<string> = {
-  type: 'name',
-  words:
-    'a name of at most 100 letters, digits, -, _, / and . that begins with a letter, digit or _, or nothing',
-  parse: (text) => (/^(?:[A-Za-z0-9_][-A-Za-z0-9_./]{0,99})?$/.test(text) ? text : undefined),
-  format: (value) => value,
-};
+export const grpcServiceName = textKind(
+  'name',
+  'a name of at most 100 letters, digits, -, _, / and . that begins with a letter, digit or _, or nothing',
+  (text) => /^(?:[A-Za-z0-9_][-A-Za-z0-9_./]{0,99})?$/.test(text),
+);
 
-/** For a place between single quotes, where HAProxy takes everything else as it is. */
-export const bodyText: Kind<string> = {
-  type: 'text',
-  words: "a text of at most 200 printable ASCII characters other than ' and \\",
-  parse: (text) => (/^[ -&(-[\]-~]{0,200}$/.test(text) ? text : undefined),
-  format: (value) => value,
-};
+/** A text for a place between single quotes, where HAProxy reads all other characters literally. */
+export const bodyText = textKind(
+  'text',
+  "a text of at most 200 printable ASCII characters other than ' and \\",
+  (text) => /^[ -&(-[\]-~]{0,200}$/.test(text),
+);
 
-/** Likewise. */
-export const bodyPattern: Kind<string> = {
-  type: 'pattern',
-  words:
-    "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} behind single characters and classes only",
-  parse: (text) => (text === '' || isHarmlessPattern(text) ? text : undefined),
-  format: (value) => value,
-};
+/** A pattern for a place between single quotes. */
+export const bodyPattern = textKind(
+  'pattern',
+  "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} only after single characters and classes",
+  (text) => text === '' || isHarmlessPattern(text),
+);
 
 /** `a`, `a or b`, `one of a, b or c`. */
 export function oneOf(words: readonly string[]): string {
@@ -184,8 +174,8 @@ export function oneOf(words: readonly string[]): string {
   return `one of ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
-function within(value: number, least: number, most: number): number | undefined {
-  return value >= least && value <= most ? value : undefined;
+function within(value: number, min: number, max: number): number | undefined {
+  return value >= min && value <= max ? value : undefined;
 }
 
 function formatDuration(milliseconds: number): string {

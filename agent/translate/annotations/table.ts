@@ -1,7 +1,8 @@
-// The one table of the annotations that a Service can carry: it drives reading, refusing, the texts of refusals and
-// docs/annotations.md. A new annotation is one field of AnnotationValues and one entry of ANNOTATIONS. Values only.
+// The table of the annotations that a Service can have: reading, validation, error messages and docs/annotations.md use
+// it. A new annotation is one row. Values only.
 
-import type { Algorithm, HealthMonitor, Pool } from '../../model/load-balancer.ts';
+import { kebabCase } from '../../base/kebab-case.ts';
+import type { HealthMonitor } from '../../model/load-balancer.ts';
 import { type Alias, counted, milliseconds, minusOneForNone, seconds, spelled } from './aliases.ts';
 import {
   addressPerFamily,
@@ -28,92 +29,37 @@ import {
 
 export const PREFIX = 'headgate.io/';
 
-/** One field per annotation; durations in milliseconds, 0 where it says so: none, or no limit. */
-export interface AnnotationValues {
-  readonly algorithm: Algorithm;
-  readonly mode: 'tcp' | 'http';
-  readonly healthMonitor: 'none' | HealthMonitor['type'] | 'kube-proxy';
-  readonly healthMonitorPath: string;
-  readonly healthMonitorMethod: 'GET' | 'HEAD' | 'OPTIONS';
-  /** Sorted and merged. */
-  readonly healthMonitorExpectedCodes: string;
-  /** '' where the body does not matter; so for the next one. */
-  readonly healthMonitorExpectedBody: string;
-  readonly healthMonitorExpectedBodyPattern: string;
-  /** '': none. */
-  readonly healthMonitorHost: string;
-  /** '': the name in healthMonitorHost. */
-  readonly healthMonitorSni: string;
-  /** '': the whole server. */
-  readonly healthMonitorGrpcService: string;
-  readonly healthMonitorInterval: number;
-  /** At most the interval. */
-  readonly healthMonitorTimeout: number;
-  readonly healthMonitorRise: number;
-  readonly healthMonitorFall: number;
-  /** 0: the member's own. */
-  readonly healthMonitorPort: number;
-  readonly proxyProtocol: Pool['proxyProtocol'];
-  readonly acceptProxyProtocol: boolean;
-  readonly timeoutConnect: number;
-  readonly timeoutClient: number;
-  readonly timeoutServer: number;
-  /** 0: not set. */
-  readonly timeoutTunnel: number;
-  readonly timeoutQueue: number;
-  /** 0: no limit. */
-  readonly connectionLimit: number;
-  /** 0: no limit. */
-  readonly rateLimit: number;
-  /** 0: no limit. */
-  readonly memberConnectionLimit: number;
-  /** undefined: as the settings say. */
-  readonly members: 'pods' | 'nodes' | undefined;
-  readonly whenEmpty: Pool['whenEmpty'];
-  readonly whenAllDown: Pool['whenAllDown'];
-  /** Canonical, at most one per family, in the order written. */
-  readonly loadBalancerIps: readonly string[];
-  /** undefined: whichever is for the Service. */
-  readonly addressPool: string | undefined;
-  /** undefined: a whole address. */
-  readonly addressSharingKey: string | undefined;
-}
-
-export type Field = keyof AnnotationValues;
-
+/** A row of the table; `T` is the type of its values. */
 export interface Annotation<T> {
   /** Without the prefix. */
   readonly name: string;
   readonly kind: Kind<NonNullable<T>>;
   readonly default: T;
-  /** The default in words, where the value does not say it. */
+  /** The default in words, if the value is not clear enough. */
   readonly defaultWords?: string;
-  /** What it does: sentences, one per line in the documentation. */
+  /** Sentences, one per line in the documentation. */
   readonly doc: readonly string[];
   readonly example: string;
-  readonly aliases: readonly Alias[];
-  /** The annotation does nothing unless that field has one of those values. */
-  readonly needs?: { readonly field: Field; readonly values: readonly string[] };
-  /** Means something for one Service only, so that settings cannot give a default. */
+  readonly aliases?: readonly Alias[];
+  /** The annotation has an effect only with one of these values of `health-monitor`. */
+  readonly monitors?: readonly Monitor[];
+  /** Makes sense for a single Service only, so that the settings have no default for it. */
   readonly perService?: true;
 }
 
-const monitoredBy = <const T extends readonly AnnotationValues['healthMonitor'][]>(...values: T) =>
-  ({ field: 'healthMonitor', values }) as const;
-const monitored = monitoredBy('tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy');
-const monitoredByHttp = monitoredBy('http', 'https');
-const monitoredByGrpc = monitoredBy('grpc', 'grpcs');
+type Monitor = HealthMonitor['type'] | 'kube-proxy';
+
+const monitored: readonly Monitor[] = ['tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'];
+const monitoredByHttp: readonly Monitor[] = ['http', 'https'];
 const idle = [500 * MILLISECOND, 24 * DAY] as const;
 
-export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K]> } = {
-  algorithm: {
-    name: 'algorithm',
-    kind: choice('round-robin', 'least-connections', 'source-hash', 'random'),
+const TABLE = {
+  algorithm: annotation(choice('round-robin', 'least-connections', 'source-hash', 'random'), {
     default: 'round-robin',
     doc: [
       'How a member is chosen for a new connection.',
-      '`round-robin` takes one after the other, `least-connections` the one with the fewest connections, `random` any.',
-      '`source-hash` sends a client address to the same member as long as the members stay the same, and moves few clients when they change; both hosts of a pair choose alike.',
+      '`round-robin` takes the members in turn, `least-connections` the one with the fewest connections, `random` any.',
+      '`source-hash` sends a client address to the same member while the members stay the same, and moves few clients when they change; both hosts of a pair choose the same member.',
     ],
     example: 'least-connections',
     aliases: [
@@ -123,360 +69,302 @@ export const ANNOTATIONS: { readonly [K in Field]: Annotation<AnnotationValues[K
         SOURCE_IP: 'source-hash',
       }),
     ],
-  },
-  mode: {
-    name: 'mode',
-    kind: choice('tcp', 'http'),
+  }),
+  mode: annotation(choice('tcp', 'http'), {
     default: 'tcp',
     doc: [
-      'What the load balancer understands of the traffic on the TCP ports.',
-      '`tcp` passes bytes on, whatever they are.',
-      '`http` balances request by request and tells members the client address in `X-Forwarded-For`; it serves plain HTTP only, so leave ports with TLS in `tcp`.',
+      'The protocol that the load balancer reads on the TCP ports.',
+      '`tcp` forwards bytes of any protocol.',
+      '`http` balances each request and sends the client address to members in `X-Forwarded-For`; it serves plain HTTP only, so use `tcp` for ports with TLS.',
     ],
     example: 'http',
     aliases: [spelled('x-forwarded-for', { true: 'http', false: 'tcp' })],
-  },
-  healthMonitor: {
-    name: 'health-monitor',
-    kind: choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
+  }),
+  healthMonitor: annotation(choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'), {
     default: 'none',
     doc: [
-      'Whether and how the load balancer itself probes the members: see [health monitors](health-monitors.md).',
-      'Kubernetes already takes pods that are not ready out of the pool, so this is for what Kubernetes cannot see, such as a broken network between this load balancer and a member; each probe costs time on both sides.',
-      '`tcp` connects, `tls` makes a TLS handshake, `http` and `https` send a request and judge the status code, `grpc` and `grpcs` ask by the health checking protocol of gRPC; certificates are not verified.',
-      "`kube-proxy` asks the node's kube-proxy, and is for members that are nodes: at `spec.healthCheckNodePort` with `externalTrafficPolicy: Local`, otherwise at port 10256.",
+      'How the load balancer itself probes the members: see [health monitors](health-monitors.md).',
+      'Kubernetes already removes pods that are not ready, so this is for faults that Kubernetes cannot see, such as a broken network between this load balancer and a member; each probe costs time on both sides.',
+      '`tcp` connects, `tls` makes a TLS handshake, `http` and `https` send a request and check the status code, `grpc` and `grpcs` use the health checking protocol of gRPC; certificates are not verified.',
+      "`kube-proxy` is for members that are nodes and probes the node's kube-proxy: at `spec.healthCheckNodePort` with `externalTrafficPolicy: Local`, otherwise at port 10256.",
     ],
     example: 'http',
     aliases: [spelled('enable-health-monitor', { true: 'tcp', false: 'none' })],
-  },
-  healthMonitorPath: {
-    name: 'health-monitor-path',
-    kind: path,
+  }),
+  healthMonitorPath: annotation(path, {
     default: '/',
-    doc: ['The path that the probe asks for, with its query if it has one.'],
+    doc: ['The path of the probe, with an optional query.'],
     example: '/healthz?full=1',
-    aliases: [],
-    needs: monitoredByHttp,
-  },
-  healthMonitorMethod: {
-    name: 'health-monitor-method',
-    kind: choice('GET', 'HEAD', 'OPTIONS'),
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorMethod: annotation(choice('GET', 'HEAD', 'OPTIONS'), {
     default: 'GET',
     doc: ['The method of the probe.'],
     example: 'HEAD',
-    aliases: [],
-    needs: monitoredByHttp,
-  },
-  healthMonitorExpectedCodes: {
-    name: 'health-monitor-expected-codes',
-    kind: statusCodes,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorExpectedCodes: annotation(statusCodes, {
     default: '200-399',
     doc: ['The status codes of a healthy member, separated by commas.'],
     example: '200,204,300-308',
-    aliases: [],
-    needs: monitoredByHttp,
-  },
-  healthMonitorExpectedBody: {
-    name: 'health-monitor-expected-body',
-    kind: bodyText,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorExpectedBody: annotation(bodyText, {
     default: '',
-    defaultWords: 'none: the body does not matter',
+    defaultWords: 'none: any body',
     doc: [
-      "A text that the body of a healthy member's answer holds, within its first 15 kB.",
-      'It is compared byte by byte, upper and lower case being different.',
+      "A text that the body of a healthy member's answer contains, within its first 15 kB.",
+      'The comparison is byte by byte, so upper and lower case differ.',
     ],
     example: '"status":"UP"',
-    aliases: [],
-    needs: monitoredByHttp,
-  },
-  healthMonitorExpectedBodyPattern: {
-    name: 'health-monitor-expected-body-pattern',
-    kind: bodyPattern,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorExpectedBodyPattern: annotation(bodyPattern, {
     default: '',
-    defaultWords: 'none: the body does not matter',
+    defaultWords: 'none: any body',
     doc: [
       "A regular expression that matches somewhere in the body of a healthy member's answer.",
-      'It is of a kind that can never take long, whatever a member answers, because it runs where the traffic does: characters, `.`, classes such as `[a-z0-9]`, alternatives in a group such as `(UP|OK)`, `^`, `$`, and the counts `?`, `{2}` and `{0,20}` behind a single character or class; `*` and `+`, which have no limit, are not allowed.',
+      'Only patterns that always match fast are allowed, because HAProxy matches them beside the traffic: characters, `.`, classes such as `[a-z0-9]`, alternatives in a group such as `(UP|OK)`, `^`, `$`, and the counts `?`, `{2}` and `{0,20}` after a single character or class; `*` and `+`, which have no limit, are not allowed.',
     ],
     example: '"status" {0,4}: {0,4}"(UP|OK)"',
-    aliases: [],
-    needs: monitoredByHttp,
-  },
-  healthMonitorHost: {
-    name: 'health-monitor-host',
-    kind: hostAndPort,
+    monitors: monitoredByHttp,
+  }),
+  healthMonitorHost: annotation(hostAndPort, {
     default: '',
     defaultWords: 'none',
     doc: [
-      'The host that the probe names, for members that serve several: in the header `Host` of HTTP/1.1, in `:authority` of gRPC.',
-      'Without it HTTP probes are of version 1.0 and have no such header.',
+      'The host name of the probe, for members that serve several hosts: in the header `Host` of HTTP/1.1, in `:authority` of gRPC.',
+      'Without it HTTP probes use version 1.0 and have no `Host` header.',
     ],
     example: 'www.example.com',
-    aliases: [],
-    needs: monitoredBy('http', 'https', 'grpc', 'grpcs'),
-  },
-  healthMonitorSni: {
-    name: 'health-monitor-sni',
-    kind: hostName,
+    monitors: ['http', 'https', 'grpc', 'grpcs'],
+  }),
+  healthMonitorSni: annotation(hostName, {
     default: '',
     defaultWords: 'the name in `health-monitor-host`, if there is one',
-    doc: ['The name that the probe asks for in the TLS handshake (SNI).'],
+    doc: ['The server name in the TLS handshake of the probe (SNI).'],
     example: 'www.example.com',
-    aliases: [],
-    needs: monitoredBy('https', 'tls', 'grpcs'),
-  },
-  healthMonitorGrpcService: {
-    name: 'health-monitor-grpc-service',
-    kind: grpcServiceName,
+    monitors: ['https', 'tls', 'grpcs'],
+  }),
+  healthMonitorGrpcService: annotation(grpcServiceName, {
     default: '',
     defaultWords: 'none: the server as a whole',
-    doc: ['The service that a gRPC server is asked about, as its health service knows it.'],
+    doc: [
+      'The service whose health the gRPC probe requests, by its name in the health service of the server.',
+    ],
     example: 'shop.v1.Orders',
-    aliases: [],
-    needs: monitoredByGrpc,
-  },
-  healthMonitorInterval: {
-    name: 'health-monitor-interval',
-    kind: duration(500 * MILLISECOND, 5 * MINUTE),
+    monitors: ['grpc', 'grpcs'],
+  }),
+  healthMonitorInterval: annotation(duration(500 * MILLISECOND, 5 * MINUTE), {
     default: 5 * SECOND,
     doc: ['The time from one probe of a member to the next.'],
     example: '10s',
     aliases: [seconds('health-monitor-delay')],
-    needs: monitored,
-  },
-  healthMonitorTimeout: {
-    name: 'health-monitor-timeout',
-    kind: duration(100 * MILLISECOND, MINUTE),
+    monitors: monitored,
+  }),
+  healthMonitorTimeout: annotation(duration(100 * MILLISECOND, MINUTE), {
     default: 3 * SECOND,
-    defaultWords: '`3s`, or the interval where that is shorter',
+    defaultWords: '`3s`, or the interval if it is shorter',
     doc: [
       'How long a probe may wait for an answer before it counts as failed.',
-      'It must not exceed the interval.',
-      'To connect it has `timeout-connect` besides, or the interval where that is shorter; a `tcp` probe does nothing else.',
+      'It must not be longer than the interval.',
+      'The connection has its own limit, `timeout-connect`, or the interval if it is shorter; a `tcp` probe only connects.',
     ],
     example: '2s',
     aliases: [seconds('health-monitor-timeout')],
-    needs: monitored,
-  },
-  healthMonitorRise: {
-    name: 'health-monitor-rise',
-    kind: wholeNumber(1, 50),
+    monitors: monitored,
+  }),
+  healthMonitorRise: annotation(wholeNumber(1, 50), {
     default: 2,
     doc: ['How many probes in a row must succeed before a failed member gets traffic again.'],
     example: '3',
     aliases: [counted('health-monitor-max-retries')],
-    needs: monitored,
-  },
-  healthMonitorFall: {
-    name: 'health-monitor-fall',
-    kind: wholeNumber(1, 50),
+    monitors: monitored,
+  }),
+  healthMonitorFall: annotation(wholeNumber(1, 50), {
     default: 3,
     doc: ['How many probes in a row must fail before a member gets no more traffic.'],
     example: '2',
     aliases: [counted('health-monitor-max-retries-down')],
-    needs: monitored,
-  },
-  healthMonitorPort: {
-    name: 'health-monitor-port',
-    kind: wholeNumber(1, 65535),
+    monitors: monitored,
+  }),
+  healthMonitorPort: annotation(wholeNumber(1, 65535), {
     default: 0,
-    defaultWords: "the member's own port, or that of kube-proxy",
-    doc: ['The port that is probed, on the address of the member.'],
+    defaultWords: "the member's own port, or kube-proxy's",
+    doc: ['The port of the probe, on the address of the member.'],
     example: '8081',
-    aliases: [],
-    needs: monitored,
-  },
-  proxyProtocol: {
-    name: 'proxy-protocol',
-    kind: choice('none', 'v1', 'v2'),
+    monitors: monitored,
+  }),
+  proxyProtocol: annotation(choice('none', 'v1', 'v2'), {
     default: 'none',
     doc: [
-      'Which version of the PROXY protocol tells members the client address at the start of each connection.',
-      'The members must expect it: one that does not takes the header for a broken request.',
+      'The version of the PROXY protocol that sends the client address to members at the start of each connection.',
+      'The members must expect it: other members read the header as an invalid request.',
     ],
     example: 'v2',
     aliases: [spelled('proxy-protocol', { true: 'v1', v1: 'v1', v2: 'v2', false: 'none' })],
-  },
-  acceptProxyProtocol: {
-    name: 'accept-proxy-protocol',
-    kind: bool,
+  }),
+  acceptProxyProtocol: annotation(bool, {
     default: false,
     doc: [
-      'Whether clients are themselves proxies that begin each connection with a PROXY protocol header of either version.',
+      'Set it if the clients are proxies that begin each connection with a PROXY protocol header of either version.',
       'Connections without the header are then refused.',
-      'Whoever can connect can then claim any client address, also before `spec.loadBalancerSourceRanges` and `rate-limit`: use it only where nobody but the proxies reaches this address.',
+      'Every client that can connect can then pretend to have any address, also for `spec.loadBalancerSourceRanges` and `rate-limit`: use it only if no client except the proxies can reach this address.',
     ],
     example: 'true',
-    aliases: [],
-  },
-  timeoutConnect: {
-    name: 'timeout-connect',
-    kind: duration(10 * MILLISECOND, 5 * MINUTE),
+  }),
+  timeoutConnect: annotation(duration(10 * MILLISECOND, 5 * MINUTE), {
     default: SECOND,
     doc: [
       'How long a member may take to accept a connection before the next member is tried.',
-      'It is short because it is what a client waits when a member has vanished without a word; members in one data centre accept within a millisecond.',
+      'It is short because a client waits for it when a member disappears without notice; members in one data centre accept within a millisecond.',
     ],
     example: '3s',
     aliases: [milliseconds('timeout-member-connect')],
-  },
-  timeoutClient: {
-    name: 'timeout-client',
-    kind: duration(...idle),
+  }),
+  timeoutClient: annotation(duration(...idle), {
     default: 10 * MINUTE,
     doc: [
-      'How long a client may send nothing, while it is its turn, before its connection is closed.',
-      "The default lets database pools, WebSockets and gRPC idle as they are used to: gRPC servers allow a keep-alive ping only every 5 minutes, and Octavia's 50 seconds would cut all of them.",
-      'In TCP mode the shorter one of `timeout-client` and `timeout-server` ends an idle connection, so change both.',
+      'How long a client that must send may send nothing before its connection is closed.',
+      "The default lets database pools, WebSockets and gRPC idle as usual: gRPC servers allow a keep-alive ping only every 5 minutes, and Octavia's 50 seconds would close all of them.",
+      'In TCP mode the shorter one of `timeout-client` and `timeout-server` closes an idle connection, so change both.',
     ],
     example: '1h',
     aliases: [milliseconds('timeout-client-data')],
-  },
-  timeoutServer: {
-    name: 'timeout-server',
-    kind: duration(...idle),
+  }),
+  timeoutServer: annotation(duration(...idle), {
     default: 10 * MINUTE,
     doc: [
-      'How long a member may send nothing, while it is its turn, before its connection is closed; in HTTP mode, how long it may take to answer.',
-      'The default is that of `timeout-client`, for the same reasons.',
+      'How long a member that must send may send nothing before its connection is closed; in HTTP mode, how long it may take to answer.',
+      'The default is that of `timeout-client`, for the same reason.',
     ],
     example: '1h',
     aliases: [milliseconds('timeout-member-data')],
-  },
-  timeoutTunnel: {
-    name: 'timeout-tunnel',
-    kind: durationOrOff(500 * MILLISECOND, 24 * DAY),
+  }),
+  timeoutTunnel: annotation(durationOrOff(500 * MILLISECOND, 24 * DAY), {
     default: 0,
-    defaultWords: '`0`: `timeout-client` and `timeout-server` hold',
+    defaultWords: '`0`: `timeout-client` and `timeout-server` apply',
     doc: [
-      'How long a connection may be silent in both directions, in place of `timeout-client` and `timeout-server`: in TCP mode once it is established, in HTTP mode once it has become a WebSocket or another tunnel.',
+      'How long a connection may be silent in both directions, instead of `timeout-client` and `timeout-server`: in TCP mode after it is established, in HTTP mode after it has become a WebSocket or another tunnel.',
     ],
     example: '12h',
-    aliases: [],
-  },
-  timeoutQueue: {
-    name: 'timeout-queue',
-    kind: duration(10 * MILLISECOND, 10 * MINUTE),
+  }),
+  timeoutQueue: annotation(duration(10 * MILLISECOND, 10 * MINUTE), {
     default: 5 * SECOND,
     doc: [
-      'How long a connection waits when every member is at its `member-connection-limit`, before it is refused.',
+      'How long a connection waits before it is refused if every member is at its `member-connection-limit`.',
     ],
     example: '30s',
-    aliases: [],
-  },
-  connectionLimit: {
-    name: 'connection-limit',
-    kind: wholeNumber(0, 1_000_000),
+  }),
+  connectionLimit: annotation(wholeNumber(0, 1_000_000), {
     default: 0,
     defaultWords: '`0`: no limit',
     doc: [
-      'How many connections each port of the Service carries at the same time, for each address family.',
-      'Further clients wait in the listening socket until one ends.',
+      'The number of concurrent connections of each port of the Service, for each address family.',
+      'Further clients wait in the listening socket until a connection ends.',
     ],
     example: '2000',
     aliases: [minusOneForNone('connection-limit')],
-  },
-  rateLimit: {
-    name: 'rate-limit',
-    kind: wholeNumber(0, 1_000_000),
+  }),
+  rateLimit: annotation(wholeNumber(0, 1_000_000), {
     default: 0,
     defaultWords: '`0`: no limit',
     doc: [
       'How many new connections one client address may make per second on each port of the Service.',
-      'Those above it are refused at once, and do not count: a client that asks too often still gets so many per second.',
+      'Further connections are refused at once and do not count, so such a client still gets this many per second.',
     ],
     example: '100',
-    aliases: [],
-  },
-  memberConnectionLimit: {
-    name: 'member-connection-limit',
-    kind: wholeNumber(0, 1_000_000),
+  }),
+  memberConnectionLimit: annotation(wholeNumber(0, 1_000_000), {
     default: 0,
     defaultWords: '`0`: no limit',
     doc: [
-      'How many connections one member gets at the same time from one load-balancer host.',
-      'Further ones go to other members, or wait for at most `timeout-queue`.',
+      'The number of concurrent connections of one member from one load-balancer host.',
+      'Further connections go to other members, or wait for at most `timeout-queue`.',
     ],
     example: '200',
-    aliases: [],
-  },
-  members: {
-    name: 'members',
-    kind: choice('pods', 'nodes'),
+  }),
+  members: annotation(choice('pods', 'nodes'), {
     default: undefined,
-    defaultWords: 'as the settings say',
+    defaultWords: 'the setting `members`',
     doc: [
       'Where traffic is sent.',
-      '`pods` sends it straight to the endpoint addresses, which needs a route to the pods.',
+      '`pods` sends it to the endpoint addresses, which needs a route to the pods.',
       '`nodes` sends it to the node port on the nodes.',
-      'A Service with `allocateLoadBalancerNodePorts: false` is always sent to its pods.',
+      'A Service with `allocateLoadBalancerNodePorts: false` always uses its pods.',
     ],
     example: 'pods',
-    aliases: [],
-  },
-  whenEmpty: {
-    name: 'when-empty',
-    kind: choice('reject', 'keep-last'),
+  }),
+  whenEmpty: annotation(choice('reject', 'keep-last'), {
     default: 'reject',
     doc: [
       'What happens when no member is ready.',
-      '`reject` refuses new connections, so that clients know at once.',
-      '`keep-last` goes on sending to the last members there were, for applications whose readiness is known to lie.',
-      'They are kept in a file as well, so that an agent that starts anew knows them.',
+      '`reject` refuses new connections, so that clients fail at once.',
+      '`keep-last` continues to send to the last members, for applications whose readiness is unreliable.',
+      'The agent also keeps them in a file for its next start.',
     ],
     example: 'keep-last',
-    aliases: [],
-  },
-  whenAllDown: {
-    name: 'when-all-down',
-    kind: choice('serve', 'reject'),
+  }),
+  whenAllDown: annotation(choice('serve', 'reject'), {
     default: 'serve',
     doc: [
-      'What happens when the health monitor finds every ready member down, be it the only one.',
-      '`serve` sends to all of them as if they were up, because it is likelier that the probe is wrong, or that all share one trouble, than that refusing every client helps; the Service gets an Event with the reason `AllMembersDown`.',
+      'What happens when the health monitor finds all ready members down, also if there is only one.',
+      '`serve` sends to all of them as if they were up, because a wrong probe, or one fault that all share, is more likely than all members being down; the Service gets an Event with the reason `AllMembersDown`.',
       '`reject` refuses new connections until a probe succeeds.',
     ],
     example: 'reject',
-    aliases: [],
-    needs: monitored,
-  },
-  loadBalancerIps: {
-    name: 'load-balancer-ips',
-    kind: addressPerFamily,
+    monitors: monitored,
+  }),
+  loadBalancerIps: annotation(addressPerFamily, {
     default: [],
-    defaultWords: 'none: `spec.loadBalancerIP` holds',
+    defaultWords: 'none: `spec.loadBalancerIP` applies',
     doc: [
-      'The addresses that the Service asks for, in place of `spec.loadBalancerIP`, which knows one family only.',
+      'The addresses of the Service, instead of `spec.loadBalancerIP`, which has room for one family only.',
       "Each must be of one of the Service's `spec.ipFamilies`.",
     ],
     example: '192.0.2.10,2001:db8::10',
-    aliases: [],
     perService: true,
-  },
-  addressPool: {
-    name: 'address-pool',
-    kind: objectName,
+  }),
+  addressPool: annotation(objectName, {
     default: undefined,
-    defaultWords: 'the first pool that is for the Service and has an address free',
+    defaultWords: 'the first pool that is for the Service and has a free address',
     doc: [
-      'The [pool](addresses.md) that the Service gets its addresses from.',
-      'An address that it has already stays, even if it is of another pool.',
+      'The [pool](addresses.md) from which the Service gets its addresses.',
+      'An address that it already has stays, even if it belongs to another pool.',
     ],
     example: 'internal',
-    aliases: [],
-  },
-  addressSharingKey: {
-    name: 'address-sharing-key',
-    kind: word,
+  }),
+  addressSharingKey: annotation(word, {
     default: undefined,
     defaultWords: 'none: the Service gets whole addresses',
     doc: [
-      'Services with the same key share [addresses](addresses.md#its-ports-on-any-address), as long as no two of them have a port of the same protocol in common.',
-      'They have to be of one namespace, unless the pool says otherwise.',
+      'Services with the same key share [addresses](addresses.md#its-ports-on-any-address) if no two of them have the same port and protocol.',
+      'They must be in one namespace, unless the pool allows others.',
     ],
     example: 'front',
-    aliases: [],
-  },
+  }),
 };
 
-export const FIELDS = Object.keys(ANNOTATIONS) as readonly Field[];
+export type Field = keyof typeof TABLE;
+export const FIELDS = Object.keys(TABLE) as readonly Field[];
+
+/** One field per annotation; durations in milliseconds. */
+export type AnnotationValues = {
+  readonly [K in Field]: (typeof TABLE)[K]['default'];
+};
+
+/** The table with the names of the annotations: `healthMonitorPath` is `health-monitor-path`. */
+export const ANNOTATIONS = Object.fromEntries(
+  FIELDS.map((field) => [field, { name: kebabCase(field), ...TABLE[field] }]),
+) as unknown as { readonly [K in Field]: Annotation<AnnotationValues[K]> };
+
+type Row<T> = Omit<Annotation<T>, 'name'>;
+
+type Rest<T> = Omit<Row<T>, 'kind' | 'default'>;
+
+/** A row; its default is undefined if nothing stands for an absent annotation. */
+function annotation<T>(kind: Kind<T>, row: Rest<T> & { readonly default: NoInfer<T> }): Row<T>;
+function annotation<T>(kind: Kind<T>, row: Rest<T> & { readonly default: undefined }): Row<T | undefined>;
+function annotation(kind: Kind<unknown>, row: Rest<unknown> & { readonly default: unknown }): Row<unknown> {
+  return { kind: kind as Kind<NonNullable<unknown>>, ...row };
+}

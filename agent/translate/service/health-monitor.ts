@@ -1,31 +1,31 @@
-// The health monitor that a Service asks for: the annotations', or kube-proxy's own answers where members are nodes.
-// Pure. Sources: pkg/proxy/healthcheck of Kubernetes, KEP-3836 (kube-proxy's /healthz and nodes that go away).
+// The health monitor of a Service, from its annotations. Pure.
+// Sources for kube-proxy's health checks: pkg/proxy/healthcheck of Kubernetes, KEP-3836.
 
 import type { Service } from '../../kubernetes/objects.ts';
 import type { HealthMonitor, Problem } from '../../model/load-balancer.ts';
 import { type AnnotationValues, isAnnotated } from '../annotations/annotations.ts';
 
-/** `--healthz-bind-address` of kube-proxy, as nearly every cluster leaves it. */
+/** The default of kube-proxy's `--healthz-bind-address`. */
 const KUBE_PROXY_PORT = 10_256;
 
-/** undefined where nobody asks for one, or where what is asked for is not for these members. */
+/** undefined if the Service has no monitor, or if the type does not fit its members. */
 export function healthMonitor(
   service: Service,
   values: AnnotationValues,
-  onNodes: boolean,
+  isOnNodes: boolean,
   problems: Problem[],
 ): HealthMonitor | undefined {
   const { healthMonitor: type } = values;
   if (type === 'none') return undefined;
   if (type !== 'kube-proxy') return ofMembers(type, values);
-  if (onNodes) return ofKubeProxy(service, values);
-  // As a default for all Services it is for those that it fits.
+  if (isOnNodes) return ofKubeProxy(service, values);
+  // A default of the settings applies only to the Services that it fits.
   if (isAnnotated(service.annotations, 'healthMonitor')) problems.push(notForPods(service));
   return undefined;
 }
 
-/** What a type that does not ask for it has. */
-const nothing = {
+/** The fields that a type does not use. */
+const UNUSED = {
   path: '',
   method: '',
   expectedCodes: '',
@@ -36,7 +36,7 @@ const nothing = {
   grpcService: '',
 } as const;
 
-/** 0 where nobody names one. A default for all Services is kube-proxy's only where the default monitor is. */
+/** 0 if there is none. A default of the settings applies only if the monitor is a default, too. */
 function portOfKubeProxy(service: Service, { healthMonitorPort }: AnnotationValues): number {
   const { annotations, externalTrafficPolicy, healthCheckNodePort } = service;
   if (isAnnotated(annotations, 'healthMonitorPort')) return healthMonitorPort;
@@ -46,13 +46,13 @@ function portOfKubeProxy(service: Service, { healthMonitorPort }: AnnotationValu
 
 function ofKubeProxy(service: Service, values: AnnotationValues): HealthMonitor {
   return {
-    ...nothing,
+    ...UNUSED,
     type: 'http',
     path: '/healthz',
     method: 'GET',
     expectedCodes: '200',
     port: portOfKubeProxy(service, values) || KUBE_PROXY_PORT,
-    ...patience(values),
+    ...timing(values),
   };
 }
 
@@ -61,10 +61,10 @@ function ofMembers(type: HealthMonitor['type'], values: AnnotationValues): Healt
   const speaksGrpc = type === 'grpc' || type === 'grpcs';
   const speaksTls = type === 'https' || type === 'tls' || type === 'grpcs';
   const host = speaksHttp || speaksGrpc ? values.healthMonitorHost : '';
-  // An answer to HEAD has no body that a default could ask for.
+  // The answer to HEAD has no body, which a default might require.
   const hasBody = speaksHttp && values.healthMonitorMethod !== 'HEAD';
   return {
-    ...nothing,
+    ...UNUSED,
     type,
     ...(speaksHttp && {
       path: values.healthMonitorPath,
@@ -79,11 +79,11 @@ function ofMembers(type: HealthMonitor['type'], values: AnnotationValues): Healt
     sni: speaksTls ? values.healthMonitorSni || host.replace(/:\d+$/, '') : '',
     grpcService: speaksGrpc ? values.healthMonitorGrpcService : '',
     port: values.healthMonitorPort,
-    ...patience(values),
+    ...timing(values),
   };
 }
 
-function patience(values: AnnotationValues): Pick<HealthMonitor, 'interval' | 'timeout' | 'rise' | 'fall'> {
+function timing(values: AnnotationValues): Pick<HealthMonitor, 'interval' | 'timeout' | 'rise' | 'fall'> {
   return {
     interval: values.healthMonitorInterval,
     timeout: values.healthMonitorTimeout,

@@ -1,4 +1,4 @@
-// One listener from one port of a Service: what its annotations ask for, and the members that were found. Pure.
+// Makes a listener from one port of a Service, its annotations and its members. Pure.
 
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Engine, Family, HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
@@ -10,7 +10,7 @@ export interface ListenerParts {
   readonly service: Service;
   readonly port: ServicePort;
   readonly family: Family;
-  /** Those that it may listen on. */
+  /** The addresses to bind. */
   readonly addresses: readonly string[];
   readonly values: AnnotationValues;
   readonly ranges: SourceRanges;

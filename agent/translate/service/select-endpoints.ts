@@ -1,29 +1,28 @@
-// Which endpoints of a Service port get traffic, by kube-proxy's rules (pkg/proxy/topology.go, KEP-1669):
-// the ready ones, narrowed by zone hints; where none is ready, those that terminate but still serve.
-// Pure: slices in, endpoints out.
+// Selects the endpoints of a Service port that get traffic, by kube-proxy's rules (pkg/proxy/topology.go, KEP-1669):
+// the ready ones, narrowed by zone hints; if none is ready, those that terminate but still serve. Pure.
 
 import type { Endpoint, EndpointPort, EndpointSlice, ServicePort } from '../../kubernetes/objects.ts';
 import type { Family } from '../../model/load-balancer.ts';
 
-/** An endpoint with the port that its own slice gives for the Service port. */
+/** An endpoint with the port that its EndpointSlice has for the Service port. */
 export interface Candidate {
   readonly endpoint: Endpoint;
   readonly port: number;
 }
 
 export interface Selection {
-  /** Get new connections. */
+  /** These get new connections. */
   readonly use: readonly Candidate[];
-  /** Terminate but still serve while others are ready: keep their connections, get no new ones. */
+  /** These terminate but still serve while others are ready: they keep their connections and get no new ones. */
   readonly drain: readonly Candidate[];
-  /** Neither; only counted, for `why`. */
+  /** The number of the others, for `why`. */
   readonly notReady: number;
 }
 
 /**
- * Joins by port name and protocol, because target ports may differ from slice to slice.
- * The same address and port in two slices (legal while the slice controller moves it) counts once, at its best.
- * `zone` is the host's own zone, '' where it has none.
+ * Matches slices by the name and protocol of the port, because target ports may differ between slices. The same address
+ * and port in two slices, as when the slice controller moves an endpoint, counts once, in its best state.
+ * `zone`: the zone of this host, '' if it has none.
  */
 export function selectEndpoints(
   slices: readonly EndpointSlice[],
@@ -68,14 +67,14 @@ function isSamePort(port: EndpointPort, servicePort: Pick<ServicePort, 'name' | 
   return port.name === servicePort.name && port.protocol === servicePort.protocol;
 }
 
-/** Ready beats serving beats neither. */
+/** Ready before serving before neither. */
 function rank(endpoint: Endpoint): number {
   return endpoint.ready ? 2 : endpoint.serving ? 1 : 0;
 }
 
 /**
- * Hints count only when every ready endpoint has one and at least one names our zone.
- * Same-node hints never do: a load balancer off the cluster is no node of it.
+ * Hints apply only if every ready endpoint has one and at least one names this host's zone. Hints for nodes never apply,
+ * because a load balancer outside the cluster is not one of its nodes.
  */
 function narrowByZone(ready: readonly Candidate[], zone: string): readonly Candidate[] {
   if (zone === '' || !ready.every(({ endpoint }) => endpoint.forZones !== undefined)) return ready;

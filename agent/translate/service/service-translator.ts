@@ -1,11 +1,10 @@
-// Translates Services: one load balancer from one Service, its endpoints and the nodes.
-// Pure: reads the store of objects, the settings, and which owner has which port. Rules: the Kubernetes API reference
-// and kube-proxy, named where they are applied.
+// Translates Services: one load balancer from one Service, its endpoints and the nodes. The rules are those of the
+// Kubernetes API reference and of kube-proxy; the comments name them.
+// Pure: reads the store of objects, the settings, and the index of port owners.
 
 import { compactList } from '../../base/compact.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from '../../kubernetes/objects.ts';
-import type { Dependency } from '../../model/dependencies.ts';
-import type { DesiredState } from '../../model/desired-state.ts';
+import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type {
   Family,
   Listener,
@@ -17,9 +16,9 @@ import type {
 } from '../../model/load-balancer.ts';
 import { objectInWords } from '../../model/names.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
-import { type AnnotationValues, readAnnotations } from '../annotations/annotations.ts';
+import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
+import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
-import type { PortWishes, Translation, Translator } from '../translator.ts';
 import { healthMonitor } from './health-monitor.ts';
 import { engineOf, listenerOf, serviceListenerName } from './listener.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
@@ -27,43 +26,43 @@ import { selectEndpoints } from './select-endpoints.ts';
 import { type AddressesView, hasPort, serviceVips, whyNotOurs } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
 
-/** What translation reads of the cluster. */
+/** The part of the store of objects that translation reads. */
 export interface ClusterView {
   service(key: string): Service | undefined;
-  /** Whether it is the operator of this host who gives this Service, in a folder of manifests. */
+  /** True if this Service comes from a folder of manifests of this host. */
   isOfFolder(key: string): boolean;
   /** The Service of the API in whose place it is served. */
-  eclipsed(key: string): Service | undefined;
+  shadowed(key: string): Service | undefined;
   slices(key: string): readonly EndpointSlice[];
   nodes(): readonly Node[];
 }
 
 export interface ServiceTranslatorOptions {
   readonly cluster: ClusterView;
-  /** As they are now. */
+  /** The settings in force. */
   readonly settings: () => TranslateSettings;
-  /** What a Service has of the address pools. */
+  /** The addresses that a Service has from address pools. */
   readonly ofPools: AddressesView;
   readonly desired: Pick<DesiredState, 'portOwners' | 'remembered'>;
 }
 
 export class ServiceTranslator implements Translator {
-  readonly kind = 'Service';
   readonly #options: ServiceTranslatorOptions;
 
   constructor(options: ServiceTranslatorOptions) {
     this.#options = options;
   }
 
-  ports(key: OwnerKey): PortWishes {
-    const { cluster, settings, ofPools } = this.#options;
+  ports(key: OwnerKey): RequestedPorts {
+    const { cluster, ofPools } = this.#options;
+    const settings = this.#options.settings();
     const service = cluster.service(key);
-    if (service === undefined || whyNotOurs(service, settings()) !== undefined) return NO_PORTS;
-    const { values } = annotationsOf(service, settings());
+    if (service === undefined || whyNotOurs(service, settings) !== undefined) return NO_PORTS;
+    const { values } = annotationsOf(service, settings);
     const isOfFolder = cluster.isOfFolder(key);
     const pools = ofPools(key);
     const ports: PortRequest[] = [];
-    for (const vip of serviceVips(service, values.loadBalancerIps, settings(), pools).vips) {
+    for (const vip of serviceVips(service, values.loadBalancerIps, settings, pools).vips) {
       const { address } = vip;
       const rank = isOfFolder ? RANKS.folder : RANKS[isGiven(vip, service) ? 'given' : 'named'];
       for (const { protocol, port } of service.ports)
@@ -73,51 +72,51 @@ export class ServiceTranslator implements Translator {
   }
 
   translate(key: OwnerKey, before: LoadBalancer | undefined): Translation {
-    const { cluster } = this.#options;
     const settings = this.#options.settings();
-    const service = cluster.service(key);
+    const service = this.#options.cluster.service(key);
     const itself: Dependency = `service ${key}`;
     if (service === undefined) return { result: undefined, reads: [] };
     const reason = whyNotOurs(service, settings);
     if (reason !== undefined) return { result: { kind: 'Ignored', key, reason }, reads: [itself] };
-    const { values } = annotationsOf(service, settings);
-    const membersBy = values.members ?? settings.members;
+    const annotations = annotationsOf(service, settings);
+    const membersBy = annotations.values.members ?? settings.members;
+    const isOnNodes = membersBy === 'nodes' && service.allocateLoadBalancerNodePorts;
     const reads: Dependency[] = [itself, `endpoints ${key}`];
-    if (membersBy === 'nodes') reads.push('nodes');
-    return { result: this.#loadBalancer(service, settings, membersBy, before), reads };
+    if (isOnNodes) reads.push('nodes');
+    return { result: this.#loadBalancer(service, settings, annotations, isOnNodes, before), reads };
   }
 
   #loadBalancer(
     service: Service,
     settings: TranslateSettings,
-    membersBy: 'pods' | 'nodes',
+    { values, problems: annotationProblems }: ReadAnnotations,
+    isOnNodes: boolean,
     previous: LoadBalancer | undefined,
   ): LoadBalancer {
     const { cluster, desired, ofPools } = this.#options;
     const { key, namespace, name } = service;
     const pools = ofPools(key);
-    const { values, problems: annotationProblems } = annotationsOf(service, settings);
     const ranges = sourceRanges(service);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
-    const eclipsed = cluster.eclipsed(key);
-    if (eclipsed !== undefined && whyNotOurs(eclipsed, settings) === undefined) problems.push(duplicate(key));
-    if (vips.length === 0 && !pools?.problems.length) problems.push(pending(service));
+    const shadowed = cluster.shadowed(key);
+    if (shadowed !== undefined && whyNotOurs(shadowed, settings) === undefined) problems.push(duplicate(key));
+    if (vips.length === 0 && !pools?.problems.length) problems.push(pending(key));
 
-    const monitor = healthMonitor(service, values, isOnNodes(service, membersBy), problems);
+    const monitor = healthMonitor(service, values, isOnNodes, problems);
     const listeners: Listener[] = [];
     for (const port of service.ports) {
-      if (engineOf(port) === 'kernel') problems.push(notServed(service, port));
+      if (engineOf(port) === 'kernel') problems.push(notServed(key, port));
       for (const family of ['v4', 'v6'] as const) {
-        const own = vips.filter((vip) => vip.family === family);
-        if (own.length === 0) continue;
+        const ofFamily = vips.filter((vip) => vip.family === family);
+        if (ofFamily.length === 0) continue;
         const listener = serviceListenerName(service, port, family);
         const before = previous?.listeners.find((each) => each.name === listener);
-        const found = membersOf(service, port, family, membersBy, cluster, settings, problems);
         const last = before?.pool.members ?? desired.remembered.get(key)?.get(listener) ?? [];
+        const found = this.#members(service, port, family, settings.zone, isOnNodes, problems);
         const members = keepLast(values, found, last);
-        const granted = own.filter(({ address }) => hasPort(pools, address, port));
-        const addresses = ownAddresses(service, port, granted, desired, problems);
+        const granted = ofFamily.filter(({ address }) => hasPort(pools, address, port));
+        const addresses = this.#ownAddresses(key, port, granted, problems);
         listeners.push(listenerOf({ service, port, family, addresses, values, ranges, members, monitor }));
       }
     }
@@ -131,80 +130,64 @@ export class ServiceTranslator implements Translator {
       problems: compactList(problems),
     };
   }
+
+  #members(
+    service: Service,
+    { name, protocol, port, nodePort }: ServicePort,
+    family: Family,
+    zone: string,
+    isOnNodes: boolean,
+    problems: Problem[],
+  ): readonly Member[] {
+    const { cluster } = this.#options;
+    const ignoreHints = service.externalTrafficPolicy === 'Local';
+    const slices = cluster.slices(service.key);
+    const selection = selectEndpoints(slices, { name, protocol }, family, { zone, ignoreHints });
+    if (!isOnNodes) return membersFromEndpoints(selection);
+    if (nodePort !== 0) return membersFromNodes(cluster.nodes(), service, nodePort, family, selection);
+    const message = `Cannot reach members of port ${port} by nodes: it has no nodePort; wait for one, or use annotation "headgate.io/members": "pods"`;
+    problems.push({ ...problem(service.key, 'NodePortMissing', message), port: { protocol, port } });
+    return [];
+  }
+
+  /** The addresses whose port no other owner has. */
+  #ownAddresses(
+    key: OwnerKey,
+    { protocol, port }: ServicePort,
+    vips: readonly Vip[],
+    problems: Problem[],
+  ): readonly string[] {
+    const own: string[] = [];
+    for (const { address } of vips) {
+      const owner = this.#options.desired.portOwners.ownerOf({ address, protocol, port });
+      if (owner === undefined || owner === key) own.push(address);
+      else {
+        const message = `Cannot listen on ${address} ${protocol} port ${port}: the ${objectInWords(owner)} holds it`;
+        problems.push({ ...problem(key, 'AddressInUse', message), port: { protocol, port } });
+      }
+    }
+    return compactList(own);
+  }
 }
 
-const NO_PORTS: PortWishes = { created: 0, ports: [] };
+const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
 /**
- * A folder's come first: nobody with rights in the cluster alone may take an address that the host itself serves, such
- * as that of the API server. What a Service has been given comes before what another one's author has written.
+ * Services of folders have precedence, so that no user of the cluster can take an address that the host itself serves,
+ * such as that of the API server. A Service that has an address has precedence over one that only names it.
  */
 const RANKS = { folder: 0, given: 1, named: 2 } as const;
 
-/** What its status shows it has, also where it names it. */
+/** True if the Service already has the address. */
 function isGiven({ source, address }: Vip, { statusIPs }: Service): boolean {
   return source === 'pool' || source === 'spec.clusterIPs' || statusIPs.includes(address);
 }
 
-function annotationsOf(service: Service, settings: TranslateSettings): ReturnType<typeof readAnnotations> {
+function annotationsOf(service: Service, settings: TranslateSettings): ReadAnnotations {
   return readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);
 }
 
-/** Those on which no other owner listens. */
-function ownAddresses(
-  service: Service,
-  { protocol, port }: ServicePort,
-  vips: readonly Vip[],
-  { portOwners }: ServiceTranslatorOptions['desired'],
-  problems: Problem[],
-): readonly string[] {
-  const held = vips
-    .map(({ address }) => address)
-    .filter((address) => {
-      const owner = portOwners.ownerOf({ address, protocol, port });
-      if (owner === undefined || owner === service.key) return true;
-      problems.push({
-        object: `Service ${service.key}`,
-        reason: 'AddressInUse',
-        message: `Cannot listen on ${address} ${protocol} port ${port}: the ${objectInWords(owner)} holds it`,
-        port: { protocol, port },
-      });
-      return false;
-    });
-  return compactList(held);
-}
-
-function isOnNodes(service: Service, by: 'pods' | 'nodes'): boolean {
-  return by === 'nodes' && service.allocateLoadBalancerNodePorts;
-}
-
-function membersOf(
-  service: Service,
-  port: ServicePort,
-  family: Family,
-  by: 'pods' | 'nodes',
-  cluster: ClusterView,
-  settings: TranslateSettings,
-  problems: Problem[],
-): readonly Member[] {
-  const selection = selectEndpoints(cluster.slices(service.key), port, family, {
-    zone: settings.zone,
-    ignoreHints: service.externalTrafficPolicy === 'Local',
-  });
-  if (!isOnNodes(service, by)) return membersFromEndpoints(selection);
-  if (port.nodePort === 0) {
-    problems.push({
-      object: `Service ${service.key}`,
-      reason: 'NodePortMissing',
-      message: `Cannot reach members of port ${port.port} by nodes: it has no nodePort; wait for one, or use annotation "headgate.io/members": "pods"`,
-      port: { protocol: port.protocol, port: port.port },
-    });
-    return [];
-  }
-  return membersFromNodes(cluster.nodes(), service, port, family, selection);
-}
-
-/** With `when-empty: keep-last` a pool that would lose its last ready member keeps the members it had. */
+/** With `when-empty: keep-last` a pool keeps its last members instead of losing its last ready one. */
 function keepLast(
   values: AnnotationValues,
   members: readonly Member[],
@@ -214,29 +197,23 @@ function keepLast(
   return last.length > 0 ? last : members;
 }
 
-function duplicate(key: string): Problem {
-  return {
-    object: `Service ${key}`,
-    reason: 'DuplicateObject',
-    message:
-      'The Service of the API is not served: a folder of manifests on the load balancer holds one of the same namespace and name, which is served in its place; remove one of the two',
-  };
+function problem(key: OwnerKey, reason: Problem['reason'], message: string): Problem {
+  return { object: `Service ${key}`, reason, message };
 }
 
-function pending(service: Service): Problem {
-  return {
-    object: `Service ${service.key}`,
-    reason: 'AddressPending',
-    message:
-      'It has no address yet: set annotation "headgate.io/load-balancer-ips" or spec.loadBalancerIP to one of this load balancer',
-  };
+function duplicate(key: OwnerKey): Problem {
+  const message =
+    'The Service of the API is not served: a folder of manifests on the load balancer has a Service of the same namespace and name, which is served instead; remove one of the two';
+  return problem(key, 'DuplicateObject', message);
 }
 
-function notServed(service: Service, { protocol, port }: ServicePort): Problem {
-  return {
-    object: `Service ${service.key}`,
-    reason: 'ProtocolNotServed',
-    message: `Cannot serve ${protocol} port ${port} yet: only TCP is forwarded so far`,
-    port: { protocol, port },
-  };
+function pending(key: OwnerKey): Problem {
+  const message =
+    'Waiting for an address: set annotation "headgate.io/load-balancer-ips" or spec.loadBalancerIP to an address of this load balancer';
+  return problem(key, 'AddressPending', message);
+}
+
+function notServed(key: OwnerKey, { protocol, port }: ServicePort): Problem {
+  const message = `Cannot serve ${protocol} port ${port} yet: only TCP is forwarded so far`;
+  return { ...problem(key, 'ProtocolNotServed', message), port: { protocol, port } };
 }

@@ -1,5 +1,5 @@
-// Which Services are ours, and the addresses that they have. Pure.
-// Sources of the rules: KEP-1959 (loadBalancerClass), the cloud provider's service controller, Kubernetes' API reference.
+// Decides which Services this agent serves, and which addresses they have. Pure.
+// Sources: KEP-1959 (loadBalancerClass), the cloud provider's service controller, the Kubernetes API reference.
 
 import { parseAddress } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
@@ -7,38 +7,36 @@ import type { Service } from '../../kubernetes/objects.ts';
 import type { Problem, Protocol, Vip } from '../../model/load-balancer.ts';
 import type { OwnershipSettings } from '../translate-settings.ts';
 
-/** What a Service has of the pools, and what it lacks. */
+/** The addresses that a Service has from pools, and the problems with those that it lacks. */
 export interface PoolAddresses {
   readonly addresses: readonly {
     readonly address: string;
-    /** Empty: the whole address. */
+    /** The ports that the Service has of a shared address; empty: all. */
     readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
   }[];
   readonly problems: readonly Problem[];
 }
 
-/** undefined for a Service that gets nothing of the pools: it has the addresses that it names itself. */
+/** undefined for a Service without addresses from pools: it has the addresses that it names itself. */
 export type AddressesView = (key: string) => PoolAddresses | undefined;
-
-export const noPools: AddressesView = () => undefined;
 
 const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 
-/** Why the Service is not ours, as a sentence for `why`; undefined where it is. */
+/** Why this agent does not serve the Service, as a sentence for `why`; undefined if it does. */
 export function whyNotOurs(service: Service, settings: OwnershipSettings): string | undefined {
   if (service.deleting) return 'It is being deleted';
   if (service.type === 'ExternalName')
     return 'It is of type ExternalName: it has no members to send traffic to';
   if (service.headless) return 'It is headless (spec.clusterIP: None): clients reach its pods directly';
   for (const label of SKIP_LABELS) {
-    if (label in service.labels) return `It carries the label "${label}": another proxy serves it`;
+    if (label in service.labels) return `It has the label "${label}": another proxy serves it`;
   }
   if (settings.clusterIPs && service.clusterIPs.length > 0) return undefined;
   if (settings.externalIPs && service.externalIPs.length > 0) return undefined;
   return whyNotOurLoadBalancer(service, settings);
 }
 
-/** Whether the Service gets its addresses from us, and not only its external IPs or cluster IPs served. */
+/** True if the agent gives the Service its addresses, false if it serves only external IPs and cluster IPs. */
 export function isOurLoadBalancer(service: Service, settings: OwnershipSettings): boolean {
   return (
     whyNotOurs(service, settings) === undefined && whyNotOurLoadBalancer(service, settings) === undefined
@@ -50,16 +48,16 @@ function whyNotOurLoadBalancer(service: Service, settings: OwnershipSettings): s
   const { loadBalancerClass } = service;
   if (loadBalancerClass === settings.loadBalancerClass) return undefined;
   if (loadBalancerClass !== undefined) {
-    return `Its spec.loadBalancerClass is "${loadBalancerClass}", ours is "${settings.loadBalancerClass}"`;
+    return `Its spec.loadBalancerClass is "${loadBalancerClass}", not "${settings.loadBalancerClass}"`;
   }
   if (settings.handleUnclassed) return undefined;
-  return `It has no spec.loadBalancerClass and the setting handleUnclassed is off; ours is "${settings.loadBalancerClass}"`;
+  return `It has no spec.loadBalancerClass, and the setting handleUnclassed is off; this agent's class is "${settings.loadBalancerClass}"`;
 }
 
 /**
- * The addresses of a Service that is ours: those that it has of the pools; without pools the annotation's, else
- * spec.loadBalancerIP, else those that its status already shows; with the opt-ins also its external IPs and cluster
- * IPs. No address twice.
+ * The addresses of a Service that this agent serves, without duplicates: those from pools; without pools those of the
+ * annotation, else spec.loadBalancerIP, else those of its status; if the settings allow them, also external IPs and
+ * cluster IPs.
  */
 export function serviceVips(
   service: Service,
@@ -69,7 +67,7 @@ export function serviceVips(
 ): { readonly vips: readonly Vip[]; readonly problems: readonly Problem[] } {
   const problems: Problem[] = [...(ofPools?.problems ?? [])];
   const vips = new Map<string, Vip>();
-  const take = (texts: readonly string[], source: Vip['source'], field: string): void => {
+  const add = (texts: readonly string[], source: Vip['source'], field: string): void => {
     for (const text of texts) {
       const vip = parseVip(text, source);
       if (typeof vip === 'string') problems.push(refusal(service, field, text, vip));
@@ -80,25 +78,25 @@ export function serviceVips(
   };
   if (whyNotOurLoadBalancer(service, settings) === undefined) {
     if (ofPools !== undefined)
-      take(
+      add(
         ofPools.addresses.map(({ address }) => address),
         'pool',
         'its AddressClaim',
       );
     else if (fromAnnotation.length > 0)
-      take(fromAnnotation, 'annotation', 'annotation "headgate.io/load-balancer-ips"');
+      add(fromAnnotation, 'annotation', 'annotation "headgate.io/load-balancer-ips"');
     else if (service.loadBalancerIP)
-      take([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
-    else take(service.statusIPs, 'status', 'status.loadBalancer.ingress');
+      add([service.loadBalancerIP], 'spec.loadBalancerIP', 'spec.loadBalancerIP');
+    else add(service.statusIPs, 'status', 'status.loadBalancer.ingress');
     if (ofPools === undefined && vips.size > 0)
       problems.push(...missingFamilies(service, [...vips.values()]));
   }
-  if (settings.externalIPs) take(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
-  if (settings.clusterIPs) take(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
+  if (settings.externalIPs) add(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
+  if (settings.clusterIPs) add(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
   return { vips: [...vips.values()], problems };
 }
 
-/** Whether the Service has this port of an address: of one that it shares it may have some only. */
+/** True if the Service has this port of the address; it has only some ports of a shared address. */
 export function hasPort(
   ofPools: PoolAddresses | undefined,
   address: string,
@@ -113,9 +111,9 @@ function parseVip(text: string, source: Vip['source']): Vip | string {
   if (parsed === undefined) return 'is not an IPv4 or IPv6 address';
   const { address, family } = parsed;
   if (address === '0.0.0.0' || address === '::')
-    return 'is the unspecified address, which would take every address of the host';
+    return 'is the unspecified address, which stands for every address of the host';
   if (isMulticast(address)) return 'is a multicast address';
-  if (/^fe[89ab]/.test(address)) return 'is a link-local address, which means nothing without an interface';
+  if (/^fe[89ab]/.test(address)) return 'is a link-local address, which has no meaning without an interface';
   return { address, family, source };
 }
 
@@ -128,7 +126,7 @@ function isOfFamilies(vip: Vip, service: Service): boolean {
   return service.ipFamilies.length === 0 || service.ipFamilies.includes(vip.family);
 }
 
-/** Of a Service that requires both families and has an address of one only; what it has is served. */
+/** A Service that requires both families and has only one is served with that one. */
 function missingFamilies(service: Service, vips: readonly Vip[]): readonly Problem[] {
   if (service.ipFamilyPolicy !== 'RequireDualStack') return [];
   const required = service.ipFamilies.length > 0 ? service.ipFamilies : (['v4', 'v6'] as const);
@@ -137,7 +135,7 @@ function missingFamilies(service: Service, vips: readonly Vip[]): readonly Probl
     .map((family) => ({
       object: `Service ${service.key}`,
       reason: 'AddressPending',
-      message: `It has no IP${family} address, which its spec.ipFamilyPolicy (RequireDualStack) asks for: name one of each family in annotation "headgate.io/load-balancer-ips"`,
+      message: `Waiting for an IP${family} address, which its spec.ipFamilyPolicy (RequireDualStack) requires: name one address of each family in annotation "headgate.io/load-balancer-ips"`,
     }));
 }
 

@@ -1,5 +1,5 @@
-// Which clients a Service lets in: spec.loadBalancerSourceRanges, else the old annotation, else everybody.
-// The rule of the cloud provider library (service/helpers/helper.go). Pure.
+// The clients that may connect to a Service: spec.loadBalancerSourceRanges, else the old annotation, else all clients.
+// The rule is that of the cloud provider library (service/helpers/helper.go). Pure.
 
 import { parseCidr } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
@@ -7,18 +7,18 @@ import type { Service } from '../../kubernetes/objects.ts';
 import type { Family, Problem } from '../../model/load-balancer.ts';
 
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
-const EVERYBODY = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;
+const ALL_CLIENTS = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;
 
 export interface SourceRanges {
-  /** Canonical CIDRs, sorted. A list that names only one family closes the other: empty. */
+  /** Canonical CIDRs, sorted. Empty for a family that a list of ranges does not name: its clients may not connect. */
   readonly allowed: Readonly<Record<Family, readonly string[]>>;
   readonly problems: readonly Problem[];
 }
 
-/** A range that cannot be read lets nobody in, so that a slip of the pen never opens a door. */
+/** An invalid range allows no clients, so that a typing mistake never gives access. */
 export function sourceRanges(service: Service): SourceRanges {
   const { field, ranges } = written(service);
-  if (ranges.length === 0) return { allowed: EVERYBODY, problems: [] };
+  if (ranges.length === 0) return { allowed: ALL_CLIENTS, problems: [] };
   const allowed = { v4: new Set<string>(), v6: new Set<string>() };
   const problems: Problem[] = [];
   for (const range of ranges) {
@@ -27,7 +27,7 @@ export function sourceRanges(service: Service): SourceRanges {
       problems.push({
         object: `Service ${service.key}`,
         reason: 'InvalidSourceRange',
-        message: `Cannot use ${field}: ${quote(range)} is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; nobody is let in by it`,
+        message: `Cannot use ${field}: ${quote(range)} is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; it allows no clients`,
       });
     } else {
       allowed[parsed.family].add(parsed.cidr);
@@ -37,7 +37,7 @@ export function sourceRanges(service: Service): SourceRanges {
 }
 
 function written(service: Service): { field: string; ranges: readonly string[] } {
-  // An empty entry stays, to be refused: a template without its value must not open the door either.
+  // An empty entry stays and is refused, because a template without its value must not give access either.
   const own = service.loadBalancerSourceRanges.map((range) => range.trim());
   if (own.length > 0) return { field: 'spec.loadBalancerSourceRanges', ranges: own };
   const text = service.annotations[ANNOTATION] ?? '';

@@ -1,27 +1,32 @@
-// What the keepalived dataplane is made of by its owner. Types only.
+// The settings and options of the keepalived announcer. Types only.
 
 import type { Log } from '../../host/log.ts';
 import type { VrrpSettings } from '../vrrp.ts';
-import type { KeepalivedMetrics } from './metrics.ts';
 
 export interface KeepalivedSettings {
   readonly stateDir: string;
   readonly runtimeDir: string;
   readonly keepalived: string;
-  /** `external`: something else starts keepalived and starts it again. */
+  /** `external`: another program, such as systemd, starts and restarts keepalived. */
   readonly keepalivedSupervisor: 'agent' | 'external';
   /** A network namespace by its name in /run/netns; '' for the agent's own. */
   readonly netns: string;
-  /** The only ones that may change later, by configure(). */
+  /** Changes by configure(), as does `auditInterval`; the other settings are fixed. */
   readonly vrrp: VrrpSettings;
   /** Milliseconds. */
   readonly auditInterval: number;
+}
+
+/** Counters, which only go up. */
+export interface KeepalivedMetrics {
+  keepalivedReloaded(result: 'done' | 'failed'): void;
+  repaired(what: 'keepalived' | 'stale-vips' | 'file'): void;
 }
 
 export interface KeepalivedOptions {
   readonly settings: KeepalivedSettings;
   readonly metrics: KeepalivedMetrics;
   readonly log: Log;
-  /** Of these load balancers other VIPs are refused than before. */
+  /** The refused VIPs of these load balancers have changed. */
   readonly onRefused?: (keys: readonly string[]) => void;
 }

@@ -1,4 +1,4 @@
-// Where one keepalived keeps its things; several on a host have nothing in common.
+// The paths of one keepalived's files. Several keepalived on a host share none.
 
 import { join } from 'node:path';
 
@@ -6,14 +6,15 @@ export interface KeepalivedPaths {
   readonly config: string;
   readonly pidFile: string;
   readonly vrrpPidFile: string;
-  /** Where keepalived writes what it knows of itself, `keepalived.json`. */
+  /** Where keepalived writes `keepalived.json`. */
   readonly directory: string;
+  /** The state of keepalived. */
   readonly dump: string;
   readonly fifo: string;
-  /** How far this host is lowered, for keepalived's track file. */
+  /** keepalived's track file: the number by which the priority of this host is lowered. */
   readonly standing: string;
   readonly log: string;
-  /** What is counted of VRRP, for the agent that comes after this one. */
+  /** The counters of VRRP, kept over restarts of the agent. */
   readonly counters: string;
 }
 

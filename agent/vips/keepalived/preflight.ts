@@ -1,19 +1,19 @@
-// Whether this host can hold VIPs and give them up: its interface, what the kernel must be told, who else speaks VRRP
-// here. Reads only.
+// Checks if this host can hold and release VIPs: its interface, the settings of the kernel, another keepalived with the
+// same virtual router. Reads only.
 
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { messageOf } from '../../base/errors.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import { hostAddresses } from '../host-addresses.ts';
 import type { VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { keepalivedProgram } from './process/process.ts';
+import { keepalivedProgram, networkOf } from './process.ts';
 
 export interface Finding {
   readonly what: string;
   readonly ok: boolean;
-  /** What was found and, where it is bad, what to do. */
+  /** The finding, and the remedy if it is a fault. */
   readonly detail: string;
 }
 
@@ -61,39 +61,42 @@ async function ownAddress({ netns, vrrp }: PreflightSettings): Promise<Finding> 
   }
 }
 
-/** Its parts, of which the name of an interface may have dots itself: eth0.100 is a VLAN. */
+/** The parts of a sysctl's name; an interface name may contain dots: eth0.100 is a VLAN. */
 type SysctlKey = readonly string[];
 
-/** What a sysctl must be, and what goes wrong otherwise. */
-interface Wanted {
+/** A sysctl that VIPs need. */
+interface RequiredSysctl {
   readonly key: SysctlKey;
-  /** Another one that counts as well: the higher of the two holds. */
+  /** A second sysctl; the kernel uses the higher value of the two. */
   readonly orKey?: SysctlKey;
   readonly values: readonly string[];
-  readonly why: string;
+  /** What goes wrong with another value, as half a sentence. */
+  readonly otherwise: string;
 }
 
-function wantedSysctls(vrrp: VrrpSettings): readonly Wanted[] {
+function requiredSysctls(vrrp: VrrpSettings): readonly RequiredSysctl[] {
   const { interface: device } = vrrp;
   const bind = 'HAProxy cannot listen on VIPs that the other host holds';
   const conf = (of: string, name: string): SysctlKey => ['net', 'ipv4', 'conf', of, name];
-  const wanted: Wanted[] = [
-    { key: ['net', 'ipv4', 'ip_nonlocal_bind'], values: ['1'], why: bind },
+  const required: RequiredSysctl[] = [
+    { key: ['net', 'ipv4', 'ip_nonlocal_bind'], values: ['1'], otherwise: bind },
     {
       key: conf(device, 'arp_announce'),
       orKey: conf('all', 'arp_announce'),
       values: ['2'],
-      why: 'ARP requests may be sent in the name of a VIP, so that neighbours keep an address that has moved',
+      otherwise:
+        'ARP requests may be sent in the name of a VIP, so that neighbours keep an address that has moved',
     },
     {
       key: conf(device, 'arp_ignore'),
       orKey: conf('all', 'arp_ignore'),
       values: ['1', '2'],
-      why: 'the host answers ARP for addresses of its other interfaces',
+      otherwise: 'the host answers ARP for addresses of its other interfaces',
     },
   ];
-  if (hasV6(vrrp)) wanted.push({ key: ['net', 'ipv6', 'ip_nonlocal_bind'], values: ['1'], why: bind });
-  return wanted;
+  if (hasV6(vrrp))
+    required.push({ key: ['net', 'ipv6', 'ip_nonlocal_bind'], values: ['1'], otherwise: bind });
+  return required;
 }
 
 function hasV6({ address, instances }: VrrpSettings): boolean {
@@ -102,7 +105,7 @@ function hasV6({ address, instances }: VrrpSettings): boolean {
 
 async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
-  for (const { key, orKey = key, values, why } of wantedSysctls(vrrp)) {
+  for (const { key, orKey = key, values, otherwise } of requiredSysctls(vrrp)) {
     const [own, other] = [await sysctl(netns, key), await sysctl(netns, orKey)];
     const value = String(Math.max(Number(own), Number(other)));
     const name = sysctlName(key);
@@ -110,15 +113,15 @@ async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Find
     const [first = ''] = values;
     const detail = ok
       ? `is ${value}`
-      : `is ${value}, so that ${why}: set it to ${first} (sysctl -w ${name}=${first})`;
+      : `is ${value}, so that ${otherwise}: set it to ${first} (sysctl -w ${name}=${first})`;
     findings.push({ what: name, ok, detail });
   }
   return findings;
 }
 
 /**
- * HAProxy makes connections of its own, so either value will do; which one is right depends on what else the host is.
- * What IPv6 takes away from a host that forwards is its routes: it takes none from router advertisements any more.
+ * HAProxy opens its own connections and needs no forwarding, so either value is right. But a host that forwards IPv6
+ * accepts no routes from router advertisements any more.
  */
 async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const { interface: device } = vrrp;
@@ -136,20 +139,20 @@ async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly F
   const ok = takesRoutes || (await output(netns, 'ip', ['-6', 'route', 'show', 'default'])) !== '';
   const detail = ok
     ? forwards(v6)
-    : `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: have it take them all the same (sysctl -w ${accept}=2), give it a route, or do not forward (sysctl -w ${name}=0)`;
+    : `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: accept them (sysctl -w ${accept}=2), add a route, or do not forward (sysctl -w ${name}=0)`;
   return [...findings, { what: name, ok, detail }];
 }
 
 function forwards(value: string): string {
   if (Number(value) === 0) return 'is 0: HAProxy needs no forwarding';
-  return `is ${value}: HAProxy needs no forwarding; leave it on only where the host routes for others, who can then reach members past HAProxy`;
+  return `is ${value}: HAProxy needs no forwarding; leave it on only if the host routes for other hosts, which can then reach members past HAProxy`;
 }
 
 function sysctl(netns: string, key: SysctlKey): Promise<string> {
   return output(netns, 'cat', [`/proc/sys/${key.join('/')}`]);
 }
 
-/** As the command sysctl takes it: where the first separator is a slash a dot is no separator. */
+/** The name for the command sysctl: if the first separator is a slash, a dot is part of a name. */
 function sysctlName(key: SysctlKey): string {
   return key.join(key.some((part) => part.includes('.')) ? '/' : '.');
 }
@@ -160,18 +163,18 @@ async function output(netns: string, program: string, words: readonly string[]):
   return stdout.trim();
 }
 
-/** Another keepalived of this host with the same virtual router on the same network would be a second master. */
+/** A second keepalived on this host with the same virtual router in the same network namespace would be a second master. */
 async function routerIds(
   { netns, vrrp }: PreflightSettings,
   { config }: Pick<KeepalivedPaths, 'config'>,
 ): Promise<Finding> {
   const ids = vrrp.instances.map(({ virtualRouterId }) => virtualRouterId);
   const what = `virtual router ${ids.join(', ')}`;
-  const ours = await networkOf(netns === '' ? '/proc/self/ns/net' : `/run/netns/${netns}`);
+  const network = await networkOf(netns === '' ? '/proc/self/ns/net' : `/run/netns/${netns}`);
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
     if (!/(^|\/)keepalived$/.test(words[0] ?? '') || words.includes(config)) continue;
-    if ((await networkOf(`/proc/${pid}/ns/net`)) !== ours) continue;
+    if ((await networkOf(`/proc/${pid}/ns/net`)) !== network) continue;
     const at = words.findIndex((word) => word === '-f' || word === '--use-file');
     const file = at < 0 ? '/etc/keepalived/keepalived.conf' : (words[at + 1] ?? '');
     const text = await readFile(file, 'utf8').catch(() => '');
@@ -179,30 +182,20 @@ async function routerIds(
       ids.includes(Number(id)),
     );
     if (clash === undefined) continue;
-    const detail = `keepalived with process id ${pid} has virtual router ${clash[1]}, too (${file}): choose another virtualRouterId, or stop it`;
+    const detail = `keepalived with process id ${pid} also has virtual router ${clash[1]} (${file}): choose another virtualRouterId, or stop it`;
     return { what, ok: false, detail };
   }
   return { what, ok: true, detail: 'no other keepalived of this host has it' };
 }
 
-/** What tells one network namespace from another. */
-async function networkOf(path: string): Promise<string> {
-  const link = await readlink(path).catch(() => undefined);
-  if (link !== undefined) return /\d+/.exec(link)?.[0] ?? '';
-  return stat(path).then(
-    ({ ino }) => String(ino),
-    () => '',
-  );
-}
-
-/** VRRP itself does not mind the time of day; certificates, leases and the log do. */
+/** VRRP works with a wrong time of day; certificates, leases and the log do not. */
 function clock(now: number): Finding {
   const ok = now > Date.UTC(2025, 0, 1);
   const detail = new Date(now).toISOString();
   return {
     what: 'clock',
     ok,
-    detail: ok ? detail : `${detail} cannot be: have the host set its clock (NTP)`,
+    detail: ok ? detail : `${detail} is in the past: set the clock of this host (NTP)`,
   };
 }
 

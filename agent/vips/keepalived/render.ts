@@ -1,13 +1,13 @@
-// From the settings and the VIPs to the text of keepalived.conf. Pure but for reading the templates at start.
+// Renders keepalived.conf from the settings and the VIPs. Pure, except that it reads the templates at start.
 //
-// An instance announces one anchor that never changes; all VIPs are excluded from its advertisements. A backup does
-// not take an advertisement whose addresses differ from its own for one (keepalived#1603), so that changing an address
-// that is announced would split the pair.
+// An instance announces one anchor that never changes; all VIPs are excluded from its advertisements. A backup ignores an
+// advertisement whose addresses differ from its own (keepalived#1603), so a change of announced addresses would split the
+// pair.
 
+import { hash } from 'node:crypto';
 import { addressNumber } from '../../base/ip-range.ts';
 import { loadTemplate } from '../../base/template.ts';
-import { instanceName, loweredBy, type VrrpSettings } from '../vrrp.ts';
-import { type InstanceVips, share } from './config/share.ts';
+import { instanceName, loweredBy, type VrrpInstanceSettings, type VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
 
 const templates = {
@@ -15,7 +15,7 @@ const templates = {
   instance: loadTemplate('keepalived/instance'),
 };
 
-/** `vips` in any order; the same addresses give the same text. */
+/** The same `vips` in any order give the same text. */
 export function renderKeepalived(
   vrrp: VrrpSettings,
   paths: Pick<KeepalivedPaths, 'fifo' | 'standing'>,
@@ -24,15 +24,24 @@ export function renderKeepalived(
   const global = templates.global({
     fifo: paths.fifo,
     standing: paths.standing,
-    // Until the agent says otherwise the host is taken for one whose HAProxy does not answer: after a boot keepalived
-    // is there first.
+    // After a boot keepalived runs before the agent: until the agent sets the standing, HAProxy counts as not answering.
     lowest: loweredBy(['haproxy']),
   });
-  const shares = share(vips, vrrp.instances);
-  return [global, ...shares.map((one) => renderInstance(vrrp, one))].join('');
+  const instances = [...vrrp.instances].sort((a, b) => a.virtualRouterId - b.virtualRouterId);
+  const shares = instances.map((): string[] => []);
+  for (const vip of new Set(vips)) shares[shareOf(vip, shares.length)]?.push(vip);
+  return [global, ...instances.map((one, at) => renderInstance(vrrp, one, shares[at] ?? []))].join('');
 }
 
-function renderInstance(vrrp: VrrpSettings, { instance, vips }: InstanceVips): string {
+/**
+ * The instance that a VIP goes with, from 0. With two instances of opposite priorities each host carries about half of
+ * the VIPs. The same on both hosts and forever, because a VIP that changes its instance is without a host for a moment.
+ */
+function shareOf(vip: string, count: number): number {
+  return count === 1 ? 0 : Number.parseInt(hash('sha256', vip).slice(0, 8), 16) % count;
+}
+
+function renderInstance(vrrp: VrrpSettings, instance: VrrpInstanceSettings, vips: readonly string[]): string {
   const [anchor = '', ...others] = instance.anchors;
   return templates.instance({
     name: instanceName(instance.virtualRouterId),
@@ -47,7 +56,7 @@ function renderInstance(vrrp: VrrpSettings, { instance, vips }: InstanceVips): s
   });
 }
 
-/** As keepalived is told to hold an address. */
+/** An address in keepalived's notation. */
 function held(address: string, { interface: device }: VrrpSettings): string {
   return `${address}/${address.includes(':') ? 128 : 32} dev ${device}`;
 }

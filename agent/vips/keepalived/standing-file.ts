@@ -1,9 +1,12 @@
-// The file by which keepalived learns how far this host is lowered. It is written in place, because keepalived watches
-// it, and one write after the other; never emptied on the way, because an empty one says that the host is well.
+// keepalived's track file, with the number by which the VRRP priority of this host is lowered. Written in place, because
+// keepalived watches it, and never empty in between, because an empty file means 0.
 
 import { constants } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
+import { serial } from '../../base/serial.ts';
+import { makeFolder } from '../../host/make-directory.ts';
 import { isShortage } from '../../host/shortage.ts';
 import { loweredBy } from '../vrrp.ts';
 
@@ -12,70 +15,69 @@ const LOWEST = `${loweredBy(['haproxy'])}\n`;
 export class StandingFile {
   readonly #path: string;
   readonly #onWritten: () => void;
-  #wanted: string | undefined;
+  readonly #turns = serial();
+  #desired: string | undefined;
   #written: string | undefined;
-  #last: Promise<void> = Promise.resolve();
 
-  /** `onWritten` is told of each change that stands in the file. */
+  /** `onWritten` is called after each change of the file. */
   constructor(path: string, onWritten: () => void) {
     this.#path = path;
     this.#onWritten = onWritten;
   }
 
-  /** Makes the file where there is none, because keepalived 2.3 passes over one that is not there. */
+  /** Makes the file if it is missing, because keepalived 2.3 ignores a track file that it does not find. */
   async make(): Promise<void> {
     await writeFile(this.#path, LOWEST, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
   }
 
-  /** Where nothing is wanted yet the host is taken for one whose HAProxy does not answer. Errors: FILE_WRITE. */
+  /** Lowers the host as if HAProxy did not answer, if set() was not called yet. Errors: FILE_WRITE. */
   lower(): Promise<void> {
-    if (this.#wanted === undefined) this.#wanted = LOWEST;
+    if (this.#desired === undefined) this.#desired = LOWEST;
     return this.write();
   }
 
-  /** By how much the priorities shall be lowered; what stands in the file stays until write(). */
-  want(lowered: number): void {
-    this.#wanted = `${lowered}\n`;
+  /** The next write() lowers the priorities by this number. */
+  set(lowered: number): void {
+    this.#desired = `${lowered}\n`;
   }
 
-  /** Whether it still says what was written to it; true while a shortage leaves it unknown. */
+  /** False if another process has changed the file; true if the agent lacks descriptors or memory to read it. */
   async isIntact(): Promise<boolean> {
     const written = this.#written;
     if (written === undefined) return true;
     const found = await readFile(this.#path, 'utf8').catch((error) =>
       isShortage(error) ? written : undefined,
     );
-    // One that is being written may be empty.
     return found === written || this.#written !== written;
   }
 
-  /** The next write() writes, whatever was written before. */
-  forget(): void {
+  /** Writes again after another process has changed the file. Errors: FILE_WRITE. */
+  async restore(): Promise<void> {
+    await makeFolder(dirname(this.#path), 0o711);
     this.#written = undefined;
+    await this.write();
   }
 
-  /** Brings the file to what is wanted. Errors: FILE_WRITE. */
+  /** Writes the number that was set last, if the file does not have it. Errors: FILE_WRITE. */
   write(): Promise<void> {
-    const writing = this.#last.then(() => this.#write());
-    this.#last = writing.catch(() => undefined);
-    return writing;
+    return this.#turns.run(() => this.#write());
   }
 
   async #write(): Promise<void> {
-    const wanted = this.#wanted;
-    if (wanted === undefined || wanted === this.#written) return;
+    const desired = this.#desired;
+    if (desired === undefined || desired === this.#written) return;
     this.#written = undefined;
-    await overwrite(this.#path, wanted).catch((cause) => {
+    await overwrite(this.#path, desired).catch((cause) => {
       throw new HeadgateError('FILE_WRITE', `Cannot write "${this.#path}"`, { cause });
     });
-    this.#written = wanted;
+    this.#written = desired;
     this.#onWritten();
   }
 }
 
 /**
- * The old bytes or the new ones can be read at any time, with some of the old ones behind the new line at most, which
- * keepalived does not read. Takes no room on a disk that is full.
+ * A reader gets the old line or the new one at any time. Bytes of the old line may follow the new one for a moment, which
+ * keepalived ignores. Needs no space on a full disk.
  */
 async function overwrite(path: string, text: string): Promise<void> {
   const file = await open(path, constants.O_WRONLY | constants.O_CREAT, 0o600);

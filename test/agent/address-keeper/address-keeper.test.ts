@@ -10,7 +10,7 @@ import {
 } from '../../../agent/address-keeper/address-keeper.ts';
 import type { ClaimHome } from '../../../agent/address-keeper/kept-claims.ts';
 import type { AddressClaim } from '../../../agent/addresses/addresses.ts';
-import { claimManifest } from '../../../agent/kubernetes/address-objects.ts';
+import { claimManifest } from '../../../agent/kubernetes/address-claim.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { FakeApi, type Json, refusal } from '../../support/kube/fake-api.ts';
@@ -147,7 +147,7 @@ const stored = (one: AddressClaim) =>
     metadata: { name: one.name, uid: `c-${one.name}`, resourceVersion: '7' },
   });
 
-test('assign() gives an address at once, and tells of it only when its claim is kept', async (t) => {
+test('assign() gives an address at once, but publishes it only after its claim is stored', async (t) => {
   const { keeper, serve, addressesOf, kept, claimsInFile } = await keeperFor(t);
   await keeper.start();
   t.deepEqual([...(await serve(service('web')))], ['default/web']);
@@ -161,7 +161,7 @@ test('assign() gives an address at once, and tells of it only when its claim is 
   t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: 1 });
 });
 
-test('The same Service again is not looked at', async (t) => {
+test('assign() skips an unchanged Service', async (t) => {
   const { keeper, serve } = await keeperFor(t);
   await keeper.start();
   const web = service('web');
@@ -180,7 +180,7 @@ test('The address of a Service that is gone is held, and the Service gets it bac
   t.deepEqual(addressesOf('default/web'), before);
 });
 
-test('A hold ends by itself after releaseAfter', async (t) => {
+test('A hold ends automatically after releaseAfter', async (t) => {
   const { keeper, serve, remove, claimsInFile } = await keeperFor(t, { settings: { releaseAfter: 30 } });
   await keeper.start();
   await serve(service('web'));
@@ -191,7 +191,7 @@ test('A hold ends by itself after releaseAfter', async (t) => {
   t.is(keeper.status().pools[0]?.free, keeper.status().pools[0]?.total);
 });
 
-test('A started keeper has what the file of claims says, whatever the names would give', async (t) => {
+test('A started keeper has the addresses of the claims file', async (t) => {
   const { keeper, cluster, addressesOf, leave } = await keeperFor(t);
   await leave(claim('192-0-2-77', { address: '192.0.2.77', service: 'default/web' }));
   cluster.apply({ upserted: [service('web')], removed: [] }, 'manifests');
@@ -199,7 +199,7 @@ test('A started keeper has what the file of claims says, whatever the names woul
   t.deepEqual(addressesOf('default/web'), ['192.0.2.77']);
 });
 
-test('While thousands of addresses are given, everything else gets its turn, and assign() answers later', async (t) => {
+test('A decision on thousands of Services leaves time for others, and assign() answers later', async (t) => {
   const { keeper, cluster, told, addressesOf } = await keeperFor(t, {
     settings: { pools: [pool('a', ['10.0.0.0/16'])] },
   });
@@ -228,7 +228,7 @@ test('While thousands of addresses are given, everything else gets its turn, and
   t.is(keeper.status().pools[0]?.used, 5_001);
 });
 
-test('A host that does not lead gives nothing, follows the claims it sees, and goes on once it leads', async (t) => {
+test('A host that is not the leader follows claims, and decides when it becomes the leader', async (t) => {
   const { keeper, cluster, place, api, serve, addressesOf, told } = await keeperFor(t, { inCluster: true });
   place.leads = false;
   await keeper.start();
@@ -250,7 +250,7 @@ test('A host that does not lead gives nothing, follows the claims it sees, and g
   t.true([...api.objects.keys()][0]?.startsWith(`${CLAIMS}/`));
 });
 
-test('Where claims are in files, only one host gives addresses, and the others have what statuses show', async (t) => {
+test('With claims in files one host decides, and the others follow the statuses', async (t) => {
   const { keeper, place, serve, addressesOf, claimsInFile, leave } = await keeperFor(t, { source: 'api' });
   Object.assign(place, { leads: false, isBarred: false });
   await leave(given(8, 'web', EARLY));
@@ -283,7 +283,7 @@ test('Where claims are in files, only one host gives addresses, and the others h
   t.is(addressesOf('default/another')?.length, 1, 'Where nobody may lead, each decides for itself');
 });
 
-test('Where nobody knows where claims belong, nothing is given and what is published is served', async (t) => {
+test('While the home of claims is unknown no address is given, and published ones are served', async (t) => {
   const { keeper, place, serve, addressesOf, api } = await keeperFor(t, { inCluster: true });
   place.home = 'unknown';
   await keeper.start();
@@ -297,7 +297,7 @@ test('Where nobody knows where claims belong, nothing is given and what is publi
   t.deepEqual(api.requests, []);
 });
 
-test('What went wrong with the program is said no longer by a host that has ceased to lead', async (t) => {
+test('A host that is no longer the leader has no problems of the program', async (t) => {
   const settings = { provisioner: '/nonexistent/program' };
   const { keeper, place, told, serve } = await keeperFor(t, { inCluster: true, settings });
   await keeper.start();
@@ -311,7 +311,7 @@ test('What went wrong with the program is said no longer by a host that has ceas
   t.deepEqual(problems(), []);
 });
 
-test('A claim that somebody has removed is made again by who leads', async (t) => {
+test('The leader writes a claim again that a user has removed', async (t) => {
   const { keeper, cluster, api, serve, addressesOf } = await keeperFor(t, { inCluster: true });
   await keeper.start();
   await serve(service('web', 'u'));
@@ -334,7 +334,7 @@ test('A claim that somebody has removed is made again by who leads', async (t) =
   t.deepEqual(addressesOf('default/web'), before);
 });
 
-test('configure() gives addresses of a pool that is new to those who wait', async (t) => {
+test('configure() gives addresses of a new pool to Services that wait', async (t) => {
   const { keeper, serve, addressesOf, told, stateDir } = await keeperFor(t, {
     settings: { pools: [pool('a', ['192.0.2.1/32'])] },
   });
@@ -428,7 +428,7 @@ for (const [way, { before, leads }] of Object.entries(WAYS))
       );
     });
 
-test('What only a file has gets into the cluster once that takes it, and is out of the file then', async (t) => {
+test('Claims move from the file to the cluster as soon as it stores them', async (t) => {
   const { keeper, place, api, serve, addressesOf, leave, claimsInFile } = await keeperFor(t, {
     inCluster: true,
   });
@@ -453,7 +453,7 @@ test('What only a file has gets into the cluster once that takes it, and is out 
   t.deepEqual(addressesOf('default/web'), ['192.0.2.10']);
 });
 
-test('A file is not emptied of what the cluster has not taken when the agent ends', async (t) => {
+test('The claims file keeps claims that the cluster has not stored when the agent ends', async (t) => {
   const { keeper, cluster, api, leave, claimsInFile } = await keeperFor(t, { inCluster: true });
   await leave(given(10, 'web', EARLY));
   cluster.apply({ upserted: [service('web', 'u-web')], removed: [] }, 'api');
@@ -464,7 +464,7 @@ test('A file is not emptied of what the cluster has not taken when the agent end
   t.deepEqual(await claimsInFile(), ['default/web 192.0.2.10']);
 });
 
-test('A Service that moves has its new address on a host that follows, also where the old claim ends last', async (t) => {
+test('A host that follows has the new address of a Service, even if the old claim ends last', async (t) => {
   for (const isAtOnce of [false, true]) {
     const { keeper, cluster, place, addressesOf } = await keeperFor(t, { inCluster: true });
     place.leads = false;
@@ -487,7 +487,7 @@ test('A Service that moves has its new address on a host that follows, also wher
   }
 });
 
-test('An address that only a file has is served on when the cluster is seen to keep another for the Service', async (t) => {
+test('An address of the file is served until the cluster has another one for the Service', async (t) => {
   const { keeper, cluster, place, addressesOf, leave } = await keeperFor(t, { inCluster: true });
   place.leads = false;
   const held = given(20, 'web', EARLY, { heldUntil: '2126-01-01T00:00:00.000Z' });

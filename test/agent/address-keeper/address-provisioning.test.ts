@@ -7,19 +7,19 @@ import { Provisioning } from '../../../agent/address-keeper/address-provisioning
 import type { AddressClaim } from '../../../agent/kubernetes/address-claim.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 
-test('A release tells of the Services that still have the address, and of none where it is free', async (t) => {
+test('A release lists the Services that still have the address', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-provisioning-'));
   const program = join(directory, 'program');
   await writeFile(program, `#!/bin/sh\ncat >> ${directory}/calls\n`);
   await chmod(program, 0o755);
   const claims = new Map<string, AddressClaim>();
   const provisioning = new Provisioning({
-    program,
     log: silentLog(),
     metrics: { provisioned: () => undefined },
     claimsOn: (address) => [...claims.values()].filter((claim) => claim.address === address),
     onProblem: (service) => t.fail(service),
   });
+  provisioning.restart(program, []);
   t.teardown(async () => {
     provisioning.close();
     await rm(directory, { recursive: true });
@@ -27,7 +27,7 @@ test('A release tells of the Services that still have the address, and of none w
   const change = async (name: string, claim: AddressClaim | undefined): Promise<void> => {
     if (claim === undefined) claims.delete(name);
     else claims.set(name, claim);
-    provisioning.kept(name, claim);
+    provisioning.stored(name, claim);
     for (let looks = 0; provisioning.pending > 0; looks++) {
       if (looks > 1_000) throw new Error('The program is not called');
       await sleep(10);

@@ -23,11 +23,11 @@ for (const uid of ['', '5e6a'])
     t.true(asks('', {}, uid));
   });
 
-test('A Service of the cluster asks for the address outside the pools that it names, too', (t) => {
+test('A Service of the cluster also requests an address outside the pools that it names', (t) => {
   t.true(asks(OUTSIDE, { isOfFolder: () => false }));
 });
 
-test('A Service of the cluster keeps the address outside the pools that it names and had before there was any', (t) => {
+test('A Service of the cluster keeps an address outside the pools that it had before the first pool', (t) => {
   const asking = (statusIPs: readonly string[], pools: Partial<PoolsView> = {}) =>
     askedAddress(service({ uid: '5e6a', loadBalancerIP: OUTSIDE, statusIPs }), SETTINGS, {
       ...POOLS,
@@ -40,7 +40,7 @@ test('A Service of the cluster keeps the address outside the pools that it names
   t.true(asking([OUTSIDE], { owns: () => true }));
 });
 
-test('A manifest gets none of the pools whose claims are in the cluster, unless it has one', (t) => {
+test('A manifest gets no address if claims are in the cluster, unless it has one', (t) => {
   t.false(asks('', { isOfCluster: true }));
   t.true(asks('', { isOfCluster: true, hasAddress: () => true }));
   t.true(asks('', { isOfCluster: true, isOfFolder: () => false }));

@@ -10,6 +10,7 @@ import {
 } from '../../../agent/address-keeper/provisioner.ts';
 import { createLog } from '../../../agent/host/log.ts';
 import { runCommand } from '../../../agent/host/run-command.ts';
+import type { Problem } from '../../../agent/model/load-balancer.ts';
 
 interface Rig {
   readonly provisioner: Provisioner;
@@ -71,7 +72,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   }
 }
 
-test('The program gets one JSON object on its input, and its success ends the matter', async (t) => {
+test('The program gets one JSON object on its input, and is not called again after a success', async (t) => {
   const others = ['default/api'];
   const { provisioner, calls } = await rig(t, 'cat >> calls', { others: () => others });
   const request = assign({ ports: [{ protocol: 'TCP', port: 80 }] });
@@ -79,10 +80,10 @@ test('The program gets one JSON object on its input, and its success ends the ma
   t.is(provisioner.pending, 1);
   await until(() => provisioner.pending === 0);
   t.deepEqual(await calls(), [{ ...request, others }]);
-  t.deepEqual(provisioner.problems(), []);
+  t.deepEqual(problemsIn(provisioner), []);
 });
 
-test('A program that fails is called again until it succeeds, and its last words are in the Problem', async (t) => {
+test('A program that fails is called again until it succeeds, and its last line is in the Problem', async (t) => {
   const seen: (string | undefined)[] = [];
   const { provisioner, calls, log } = await rig(
     t,
@@ -98,12 +99,12 @@ test('A program that fails is called again until it succeeds, and its last words
     /^Cannot assign 192\.0\.2\.10: program ".*" failed with status 7: "no \\"quota\\""$/,
   );
   t.is(seen[1], undefined);
-  t.deepEqual(provisioner.problems(), []);
+  t.deepEqual(problemsIn(provisioner), []);
   const [line = ''] = log;
   t.is(JSON.parse(line).stderr, 'first\nno "quota"');
 });
 
-test('What has waited for long is told who has the address by then, and requests of one address come in their order', async (t) => {
+test('A delayed call has the Services that have the address by then, in the order of the requests', async (t) => {
   let others: string[] = [];
   const { provisioner, directory, calls } = await rig(t, 'cat >> calls; test -e fails && exit 1; exit 0', {
     others: () => others,
@@ -112,7 +113,7 @@ test('What has waited for long is told who has the address by then, and requests
   const told = async () => (await calls()).map((call) => [call.action, call.service, call.others.join()]);
   await writeFile(join(directory, 'fails'), '');
   provisioner.request(assign({ action: 'release', service: 'default/old' }));
-  await until(() => provisioner.problems().length === 1);
+  await until(() => problemsIn(provisioner).length === 1);
   await rm(join(directory, 'fails'));
   others = ['default/new'];
   provisioner.request(assign({ service: 'default/new' }));
@@ -126,11 +127,11 @@ test('What has waited for long is told who has the address by then, and requests
   ]);
 });
 
-test('The Problem is there as long as the failure lasts', async (t) => {
+test('A Problem lasts as long as the failure', async (t) => {
   const { provisioner } = await rig(t, 'exit 1');
   provisioner.request(assign());
-  await until(() => provisioner.problems().length === 1);
-  const [problem] = provisioner.problems();
+  await until(() => problemsIn(provisioner).length === 1);
+  const [problem] = problemsIn(provisioner);
   t.deepEqual([problem?.object, problem?.reason], ['Service default/web', 'ProvisionerFailed']);
   t.is(provisioner.pending, 1);
 });
@@ -141,8 +142,8 @@ test('A program that hangs is killed at the deadline with what it has started', 
     backOff: [60_000, 60_000],
   });
   provisioner.request(assign());
-  await until(() => provisioner.problems().length === 1);
-  t.regex(provisioner.problems()[0]?.message ?? '', /did not end within 300 ms$/);
+  await until(() => problemsIn(provisioner).length === 1);
+  t.regex(problemsIn(provisioner)[0]?.message ?? '', /did not end within 300 ms$/);
   for (const file of ['child', 'parent']) {
     const pid = Number(await readFile(join(directory, file), 'utf8'));
     await until(() => !isRunning(pid));
@@ -150,7 +151,7 @@ test('A program that hangs is killed at the deadline with what it has started', 
   t.pass();
 });
 
-test('A process left behind with the output open does not hold up the outcome', async (t) => {
+test('A process that keeps the output open does not delay the end of a call', async (t) => {
   const { provisioner, directory } = await rig(t, 'sleep 1000 & echo $! > child; exit 0', {
     deadline: 120_000,
   });
@@ -161,7 +162,7 @@ test('A process left behind with the output open does not hold up the outcome', 
   process.kill(pid, 'SIGKILL');
 });
 
-test('Garbage on both outputs and an input that is not read change nothing of a success', async (t) => {
+test('Output and an unread input do not turn a success into a failure', async (t) => {
   const others = Array.from({ length: 20_000 }, (_, i) => `default/web-${i}`);
   const { provisioner, log } = await rig(
     t,
@@ -170,7 +171,7 @@ test('Garbage on both outputs and an input that is not read change nothing of a 
   );
   provisioner.request(assign());
   await until(() => provisioner.pending === 0);
-  t.deepEqual(provisioner.problems(), []);
+  t.deepEqual(problemsIn(provisioner), []);
   const { stderr } = JSON.parse(log[0] ?? '') as { stderr: string };
   t.true(stderr.endsWith('last line') && stderr.length <= 4096);
 });
@@ -184,12 +185,12 @@ test('A program that does not exist, or may not be run, is a Problem', async (t)
   ]) {
     const { provisioner } = await rig(t, '', { program: program ?? '' });
     provisioner.request(assign());
-    await until(() => provisioner.problems().length === 1);
-    t.true(provisioner.problems()[0]?.message.endsWith(`cannot be started: ${code}`));
+    await until(() => problemsIn(provisioner).length === 1);
+    t.true(problemsIn(provisioner)[0]?.message.endsWith(`cannot be started: ${code}`));
   }
 });
 
-test('An agent that may open no more files has a Problem, and calls the program once it may', async (t) => {
+test('An agent without free file descriptors has a Problem, and calls the program when it has one', async (t) => {
   const moduleOf = (path: string) => new URL(`../../../agent/${path}`, import.meta.url);
   const script = `
     import { closeSync, openSync } from 'node:fs';
@@ -215,7 +216,7 @@ test('An agent that may open no more files has a Problem, and calls the program 
   t.is(stdout, 'cannot be started: EMFILE, 1 wanted\nundefined, 1 wanted\n', stderr);
 });
 
-test('Nothing of the agent gets into the environment, and there are no arguments', async (t) => {
+test("The program gets no arguments and nothing of the agent's environment", async (t) => {
   const { provisioner, directory } = await rig(t, 'env > environment; echo "$#" > count; cat > /dev/null');
   provisioner.request(assign());
   await until(() => provisioner.pending === 0);
@@ -229,7 +230,7 @@ test('Nothing of the agent gets into the environment, and there are no arguments
   t.is(await readFile(join(directory, 'count'), 'utf8'), '0\n');
 });
 
-test('One address is never worked on twice at a time, and what is overtaken meanwhile is left out', async (t) => {
+test('One address has one call at a time, and replaced requests are left out', async (t) => {
   const { provisioner, calls, directory } = await rig(
     t,
     'cat >> calls; mkdir busy || touch overlap; while [ ! -e go ]; do sleep 0.01; done; rmdir busy',
@@ -250,7 +251,7 @@ test('One address is never worked on twice at a time, and what is overtaken mean
   await t.throwsAsync(readFile(join(directory, 'overlap')));
 });
 
-test('Several addresses are worked on at a time, but not more than allowed', async (t) => {
+test('Calls for several addresses run at the same time, up to the limit', async (t) => {
   const { provisioner, calls, directory } = await rig(
     t,
     'cat >> calls; while [ ! -e go ]; do sleep 0.01; done',
@@ -266,7 +267,7 @@ test('Several addresses are worked on at a time, but not more than allowed', asy
   t.is((await calls()).length, 3);
 });
 
-test('A Service for which the program fails does not hold up another one on the same address', async (t) => {
+test('A Service whose calls fail does not block another one on the same address', async (t) => {
   const { provisioner, calls } = await rig(
     t,
     'read line; echo "$line" >> calls; case "$line" in *bad*) exit 1;; esac',
@@ -275,17 +276,17 @@ test('A Service for which the program fails does not hold up another one on the 
     },
   );
   provisioner.request(assign({ service: 'default/bad' }));
-  await until(() => provisioner.problems().length === 1);
+  await until(() => problemsIn(provisioner).length === 1);
   provisioner.request(assign({ service: 'default/good' }));
   await until(async () => (await calls()).some(({ service }) => service === 'default/good'));
   await until(() => provisioner.pending === 1);
   t.deepEqual(
-    provisioner.problems().map(({ object }) => object),
+    problemsIn(provisioner).map(({ object }) => object),
     ['Service default/bad'],
   );
 });
 
-test('close() ends what runs and calls nothing more', async (t) => {
+test('close() ends the calls that run, and no other follows', async (t) => {
   const { provisioner, directory } = await rig(t, 'echo $$ > parent.new; mv parent.new parent; sleep 1000');
   provisioner.request(assign());
   const parent = () => readFile(join(directory, 'parent'), 'utf8').catch(() => '');
@@ -304,4 +305,8 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+function problemsIn(provisioner: Provisioner): readonly Problem[] {
+  return [...provisioner.problems().values()].flat();
 }

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';
-import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-name.ts';
+import { sharedClaimName, wholeClaimName } from '../../../agent/addresses/claim-book.ts';
 import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
-import { type AddressClaim, sortedPorts } from '../../../agent/kubernetes/address-claim.ts';
-import { claimManifest, poolStatusManifest } from '../../../agent/kubernetes/address-objects.ts';
+import { type AddressClaim, claimManifest, sortedPorts } from '../../../agent/kubernetes/address-claim.ts';
+import { poolStatusManifest } from '../../../agent/kubernetes/address-pool.ts';
 import { subdomain } from '../../../agent/kubernetes/object-names.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import { crdFiles } from '../../../scripts/crds.ts';
@@ -13,7 +13,7 @@ import { claim, pool } from '../../support/values/address-requests.ts';
 
 const apiVersion = 'headgate.io/v1alpha1';
 
-test('parseObject() reads a pool as the settings do, and where it comes from', (t) => {
+test('parseObject() reads a pool like the settings, with its source', (t) => {
   const spec = { blocks: ['192.0.2.0/24'], priority: 3 };
   const json = {
     apiVersion,
@@ -25,7 +25,7 @@ test('parseObject() reads a pool as the settings do, and where it comes from', (
   t.deepEqual(parseObject(json, ''), { objects: [object], problems: [] });
 });
 
-test('parseObject() says what is wrong with a pool, and of which', (t) => {
+test('parseObject() names the pool and its fault', (t) => {
   const json = { apiVersion, kind: 'AddressPool', metadata: { name: 'a' }, spec: { blocks: ['x'] } };
   t.deepEqual(parseObject(json, '').problems[0], {
     object: 'AddressPool a',
@@ -36,15 +36,11 @@ test('parseObject() says what is wrong with a pool, and of which', (t) => {
 });
 
 for (const [what, json, message] of [
-  [
-    'a claim without a spec',
-    { metadata: { name: 'a' } },
-    'AddressClaim a: spec: missing, has to be a mapping',
-  ],
+  ['a claim without a spec', { metadata: { name: 'a' } }, 'AddressClaim a: spec: missing, must be a mapping'],
   [
     'a claim for nobody',
     { metadata: { name: 'a' }, spec: { address: '192.0.2.1' } },
-    'AddressClaim a: spec.service: missing, only a claim with "reserved: true" may do without',
+    'AddressClaim a: spec.service: missing, which is allowed only with "reserved: true"',
   ],
   [
     'a claim for what is no Service',
@@ -106,7 +102,7 @@ const claims: fc.Arbitrary<AddressClaim> = fc
     ports: sortedPorts(ports),
   }));
 
-test('A claim is the same after it was written and read', (t) => {
+test('A claim is unchanged after it was written and read', (t) => {
   fc.assert(
     fc.property(claims, (claim) => {
       const written = JSON.parse(JSON.stringify(claimManifest(claim, '12'))) as unknown;
@@ -117,7 +113,7 @@ test('A claim is the same after it was written and read', (t) => {
   );
 });
 
-test('claimManifest() writes what there is and no more', (t) => {
+test('claimManifest() leaves out empty fields', (t) => {
   const spec = { address: '192.0.2.1', service: 'default/web', since: '2026-01-01T00:00:00Z' };
   t.deepEqual(claimManifest(claim('192-0-2-1', spec)), {
     apiVersion,
@@ -127,7 +123,7 @@ test('claimManifest() writes what there is and no more', (t) => {
   });
 });
 
-test('Names of claims are names that Kubernetes takes, of the longest address and Service, too', (t) => {
+test('Names of claims are valid Kubernetes names, even for the longest address and Service', (t) => {
   t.is(wholeClaimName('192.0.2.10', 'v4'), '192-0-2-10');
   t.is(wholeClaimName('2001:db8::10', 'v6'), '2001-0db8-0000-0000-0000-0000-0000-0010');
   const longest = 'x'.repeat(63);

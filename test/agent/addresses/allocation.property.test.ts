@@ -148,7 +148,7 @@ class History {
 const histories = fc.tuple(pools, fc.array(step, { maxLength: 25 }));
 
 // Conformance: shared addresses
-test('Whatever happens, no address and no port is given twice, and the store holds exactly the claims', (t) => {
+test('No address and no port is ever given twice, and the store holds exactly the claims', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
       const history = new History(given);
@@ -170,7 +170,7 @@ test('Whatever happens, no address and no port is given twice, and the store hol
 });
 
 // Conformance: an assigned address never moves
-test('An address moves only when its Service asks for another one or for another family', (t) => {
+test('An address moves only when its Service requests another one or another family', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
       const history = new History(given);
@@ -195,7 +195,7 @@ test('An address moves only when its Service asks for another one or for another
   );
 });
 
-test('Nobody waits for what is free', (t) => {
+test('No Service waits while an address is free', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
       const history = new History(given);
@@ -212,7 +212,7 @@ test('Nobody waits for what is free', (t) => {
 });
 
 // Conformance: claims are the truth, not statuses
-test('Who starts anew from the claims comes to the same, without a write', (t) => {
+test('A restart from the claims gives the same addresses, without a write', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
       const history = new History(given);
@@ -235,7 +235,7 @@ test('Who starts anew from the claims comes to the same, without a write', (t) =
   );
 });
 
-test('Counts are what the claims say', (t) => {
+test('Counts agree with the claims', (t) => {
   fc.assert(
     fc.property(histories, ([given, steps]) => {
       const history = new History(given);
@@ -271,7 +271,7 @@ const worlds = pools.chain((given) =>
 );
 
 // Conformance: the same input, the same choice
-test('The order in which objects come makes no difference', (t) => {
+test('The order of objects makes no difference', (t) => {
   fc.assert(
     fc.property(
       worlds.chain((world) =>
@@ -300,7 +300,7 @@ test('The order in which objects come makes no difference', (t) => {
   );
 });
 
-test('Where there is no history and enough for all, one after the other comes to the same as all at once', (t) => {
+test('Without history, single updates and one large update give the same addresses', (t) => {
   const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(names, fc.boolean(), (all, isShared) => {

@@ -53,7 +53,7 @@ test('A Service gets an address of a pool, and a claim on all of it is to be wri
   t.deepEqual(reasons(addresses, 'default/web'), []);
 });
 
-test('The same again changes nothing', (t) => {
+test('An update without a change changes nothing', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/web'));
   const { changed, claimChanges } = ask(addresses, 1, request('default/web'));
@@ -62,7 +62,7 @@ test('The same again changes nothing', (t) => {
 });
 
 // Conformance: the same input, the same choice
-test('The choice depends on the name of the Service and not on what other Services there are', (t) => {
+test('The choice depends on the name of the Service and not on other Services', (t) => {
   const alone = leading([pool('a', ['10.0.0.0/8'])]);
   ask(alone, 0, request('default/web'));
   const crowd = leading([pool('a', ['10.0.0.0/8'])]);
@@ -75,7 +75,7 @@ test('The choice depends on the name of the Service and not on what other Servic
   t.is(only(crowd, 'default/web'), only(alone, 'default/web'));
 });
 
-test('A full pool leaves the youngest pending, who gets the address that becomes free', (t) => {
+test('A full pool leaves the youngest Service pending, which gets the next free address', (t) => {
   const addresses = leading([pool('a', ['192.0.2.1-192.0.2.2'])]);
   ask(
     addresses,
@@ -107,7 +107,7 @@ test('A full pool leaves the youngest pending, who gets the address that becomes
   t.deepEqual(had(addresses, 'default/c'), [freed]);
 });
 
-test('Everybody who waits for a pool gets an address once there is one for each', (t) => {
+test('Every Service that waits for a pool gets an address when there are enough', (t) => {
   const addresses = leading([pool('a', ['192.0.2.1'])]);
   const keys = Array.from({ length: 200 }, (_, i) => `default/web-${i}`);
   ask(addresses, 0, ...keys.map((key) => request(key)));
@@ -117,7 +117,7 @@ test('Everybody who waits for a pool gets an address once there is one for each'
 });
 
 // Conformance: a Service that is deleted and created again keeps its address
-test('A Service that is deleted and made again gets its address back, and the claim is the same', (t) => {
+test('A Service that is deleted and created again gets its address and claim back', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/web'));
   const address = only(addresses, 'default/web');
@@ -154,7 +154,7 @@ test('With releaseAfter 0 an address is free at once', (t) => {
   );
 });
 
-test('A held address is not given back to a Service that asks for another pool by now', (t) => {
+test('A Service that requests another pool does not get its held address back', (t) => {
   const pools = [pool('a', ['192.0.2.1']), pool('b', ['198.51.100.1'])];
   const addresses = leading(pools);
   ask(addresses, 0, request('default/web', { pool: 'a' }));
@@ -163,7 +163,7 @@ test('A held address is not given back to a Service that asks for another pool b
   t.deepEqual(had(addresses, 'default/web'), ['198.51.100.1']);
 });
 
-test('A given address is given, and before any Service that takes what comes', (t) => {
+test('A Service that names an address gets it before any Service without a request', (t) => {
   const free = leading([pool('a', ['192.0.2.0/24'])]);
   ask(free, 0, request('default/any'));
   const wanted = only(free, 'default/any');
@@ -175,7 +175,7 @@ test('A given address is given, and before any Service that takes what comes', (
 });
 
 // Conformance: a second claimant
-test('A second claimant waits, says for whom, and gets the address at once when the first of its namespace is gone', (t) => {
+test('A second Service waits for a named address, and gets it when the first of its namespace is gone', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/first', { given: ['192.0.2.7'] }));
   ask(addresses, 1, request('default/second', { given: ['192.0.2.7'] }));
@@ -189,7 +189,7 @@ test('A second claimant waits, says for whom, and gets the address at once when 
   t.deepEqual(had(addresses, 'default/second'), ['192.0.2.7']);
 });
 
-test('A second claimant of another namespace gets the address only when it is kept no longer', (t) => {
+test('A second Service of another namespace gets the address only after the hold', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/first', { given: ['192.0.2.7'] }));
   ask(addresses, 1, request('other/second', { given: ['192.0.2.7'] }));
@@ -199,7 +199,7 @@ test('A second claimant of another namespace gets the address only when it is ke
   t.deepEqual(had(addresses, 'other/second'), ['192.0.2.7']);
 });
 
-test('A Service that asks for another address keeps the old one until it can have the new one', (t) => {
+test('A Service that requests another address keeps the old one until the new one is free', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/holder', { given: ['192.0.2.8'] }));
   ask(addresses, 0, request('default/web', { given: ['192.0.2.7'] }));
@@ -237,7 +237,7 @@ test('An address outside all pools is not given', (t) => {
   t.deepEqual(reasons(addresses, 'default/web'), ['AddressNotInPool']);
 });
 
-test('Pools are asked by priority, then by name; those with auto: false only by name', (t) => {
+test('Pools are used by priority, then by name; pools with auto: false only on request', (t) => {
   const pools = [
     pool('c', ['203.0.113.1']),
     pool('b', ['198.51.100.1']),
@@ -254,7 +254,7 @@ test('Pools are asked by priority, then by name; those with auto: false only by 
 });
 
 // Conformance: pools for some Services
-test('A pool may be for some namespaces and labels only, also when it is asked for by name or address', (t) => {
+test('A pool for some namespaces and labels refuses other Services, even by name or address', (t) => {
   const rules = {
     serviceAllocation: {
       namespaces: ['prod'],
@@ -288,7 +288,7 @@ test('A pool may be for some namespaces and labels only, also when it is asked f
 });
 
 // Conformance: an assigned address never moves
-test('A draining pool gives nothing new and takes nothing away', (t) => {
+test('A draining pool gives no new address and keeps the given ones', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/old'));
   const old = had(addresses, 'default/old');
@@ -359,7 +359,7 @@ test('An address is shared within one namespace, and across them only where the 
   t.not(only(together, 'one/web'), '');
 });
 
-test('One address is enough for a machine where all Services have the same key', (t) => {
+test('One address is enough for Services with one key', (t) => {
   const one = pool('machine', ['192.0.2.1'], { shareAcrossNamespaces: true });
   const addresses = leading([one]);
   const ports = [80, 443, 8080, 9090];
@@ -376,7 +376,7 @@ test('One address is enough for a machine where all Services have the same key',
   t.deepEqual(had(addresses, 'late/web'), ['192.0.2.1']);
 });
 
-test('A given port of a given address can be had beside others of the same key', (t) => {
+test('A Service can name an address that others share by the same key', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   const given = { given: ['192.0.2.5'], sharingKey: 'k' };
   ask(addresses, 0, request('default/a', { ...given, ports: tcp(80) }));
@@ -397,7 +397,7 @@ test('A given port of a given address can be had beside others of the same key',
   t.deepEqual(had(addresses, 'default/c'), ['192.0.2.5']);
 });
 
-test('A port that another Service of the address has is refused by itself, and follows when it is free', (t) => {
+test('A port that another Service has is refused alone, and given when it is free', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   const shared = { sharingKey: 'k' };
   ask(addresses, 0, request('default/a', { ...shared, ports: tcp(80) }));
@@ -414,7 +414,7 @@ test('A port that another Service of the address has is refused by itself, and f
   t.deepEqual(reasons(addresses, 'default/b'), []);
 });
 
-test('A port that is kept for a Service that is gone is said to be so', (t) => {
+test('The problem of a held port names the Service that is gone', (t) => {
   const addresses = leading([pool('a', ['192.0.2.7'])]);
   const shared = { sharingKey: 'k' };
   ask(addresses, 0, request('default/a', { ...shared, ports: tcp(80) }));
@@ -429,7 +429,7 @@ test('A port that is kept for a Service that is gone is said to be so', (t) => {
   ]);
 });
 
-test('A Service that would have a shared address alone keeps its share until it is alone', (t) => {
+test('A Service that drops its sharing key keeps its ports until the others have gone', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/a', { sharingKey: 'k', ports: tcp(80) }));
   ask(addresses, 1, request('default/b', { sharingKey: 'k', ports: tcp(443) }));
@@ -443,7 +443,7 @@ test('A Service that would have a shared address alone keeps its share until it 
   t.deepEqual(reasons(addresses, 'default/b'), []);
 });
 
-test('Dual stack takes one address of each family, of one pool where it can', (t) => {
+test('Dual stack takes one address of each family, of one pool if possible', (t) => {
   const pools = [
     pool('only-v6', ['2001:db8:1::/64'], { priority: 1 }),
     pool('both', ['192.0.2.0/24', '2001:db8:2::/64']),
@@ -455,7 +455,7 @@ test('Dual stack takes one address of each family, of one pool where it can', (t
 });
 
 // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
-test('PreferDualStack puts up with one family and gets the other when there is one; RequireDualStack waits', (t) => {
+test('PreferDualStack accepts one family and gets the other later; RequireDualStack waits', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(
     addresses,
@@ -486,7 +486,7 @@ test('A Service that gives up a family keeps the other one', (t) => {
 });
 
 // Conformance: claims are the truth, not statuses
-test('An address in the status is adopted where it is in a pool and free, before anything new is given', (t) => {
+test('A free address of the status that is in a pool is adopted before new ones are given', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(
     addresses,
@@ -532,7 +532,7 @@ test('Services that show one address share it without a key, if each has ports o
   t.deepEqual(portsOf('two/younger'), [[]], 'All of it');
 });
 
-test('Who has all of an address keeps it, whatever the status of another one shows', (t) => {
+test('A Service keeps its whole address whatever another status shows', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/owner', { statusIPs: ['192.0.2.40'] }));
   const other = { created: 0, given: ['192.0.2.40'], statusIPs: ['192.0.2.40'], ports: tcp(443) };
@@ -542,7 +542,7 @@ test('Who has all of an address keeps it, whatever the status of another one sho
 });
 
 // Conformance: a Service that is deleted and created again keeps its address
-test('A reservation keeps its address from everybody', (t) => {
+test('A reservation keeps its address from all Services', (t) => {
   const reservation = claim('router', { address: '192.0.2.1', reserved: true });
   const addresses = leading([pool('a', ['192.0.2.1'])], [reservation]);
   ask(addresses, 0, request('default/web'), request('default/given', { given: ['192.0.2.1'] }));
@@ -555,7 +555,7 @@ test('A reservation keeps its address from everybody', (t) => {
   t.deepEqual([...changed], ['default/given']);
 });
 
-test('A reservation for a Service gives it the address as soon as there is the Service, whatever the pool says', (t) => {
+test('A reservation gives its Service the address, whatever the rules of the pool', (t) => {
   const reservation = claim('for-web', { address: '192.0.2.1', reserved: true, service: 'default/web' });
   const addresses = leading([pool('a', ['192.0.2.0/24'], { auto: false, draining: true })], [reservation]);
   const { claimChanges } = ask(addresses, 0, request('default/web'), request('default/other'));
@@ -567,7 +567,7 @@ test('A reservation for a Service gives it the address as soon as there is the S
   );
 });
 
-test('A reservation for a namespace leaves the address to its Services that ask for it', (t) => {
+test('A reservation for a namespace permits the address to its Services on request', (t) => {
   const reservation = claim('192-0-2-1', { address: '192.0.2.1', reserved: true, namespace: 'prod' });
   const addresses = leading([pool('a', ['192.0.2.1'])], [reservation]);
   ask(addresses, 0, request('prod/any'), request('test/given', { given: ['192.0.2.1'] }));
@@ -581,7 +581,7 @@ test('A reservation for a namespace leaves the address to its Services that ask 
 });
 
 // Conformance: claims are the truth, not statuses
-test('At the start claims count before statuses, statuses before wishes', (t) => {
+test('At the start claims count before statuses, and statuses before requests', (t) => {
   const { assignments, claimChanges } = allocate({
     pools: [pool('a', ['192.0.2.0/24'])],
     claims: [
@@ -603,7 +603,7 @@ test('At the start claims count before statuses, statuses before wishes', (t) =>
   ]);
 });
 
-test('A claim whose Service went while nobody led is kept from then on, and ends after its time', (t) => {
+test('A claim whose Service disappeared without a leader is held from then on', (t) => {
   const addresses = new Addresses();
   const claims = [
     claim('192-0-2-5', { address: '192.0.2.5', service: 'default/gone' }),
@@ -626,7 +626,7 @@ test('A claim whose Service went while nobody led is kept from then on, and ends
   );
 });
 
-test('Of two claims on one address the older one holds, and the loser gets another address', (t) => {
+test('The older of two claims on one address counts, and the other Service gets another address', (t) => {
   const claims = [
     claim('x', { address: '192.0.2.5', service: 'default/young', since: '2026-01-02T00:00:00Z' }),
     claim('y', { address: '192.0.2.5', service: 'default/old', since: '2026-01-01T00:00:00Z' }),
@@ -645,7 +645,7 @@ test('Of two claims on one address the older one holds, and the loser gets anoth
   t.is(addresses.claim('x'), undefined);
 });
 
-test('Who follows and has yet to be told of the pools does not say that an address belongs to none', (t) => {
+test('A host that follows reports no address outside pools before it has read them', (t) => {
   const leader = leading([pool('a', ['192.0.2.0/24'])]);
   const web = request('default/web');
   const { claimChanges } = leader.update({ requests: [['default/web', web]] }, 0);
@@ -658,7 +658,7 @@ test('Who follows and has yet to be told of the pools does not say that an addre
   t.deepEqual(reasons(follower, 'default/web'), ['AddressOutOfPool']);
 });
 
-test('A host that follows decides nothing and takes over where the other one stopped', (t) => {
+test('A host that follows decides nothing, and continues where the leader stopped', (t) => {
   const pools = [pool('a', ['192.0.2.0/24'])];
   const leader = leading(pools);
   const follower = new Addresses();
@@ -675,7 +675,7 @@ test('A host that follows decides nothing and takes over where the other one sto
   t.deepEqual([[...taken.changed], taken.claimChanges], [[], []]);
 });
 
-test('Where only statuses tell, a host that follows has what they show, whoever had that here', (t) => {
+test('A host that follows statuses has the addresses that they show', (t) => {
   const pools = [pool('a', ['192.0.2.0/24'])];
   const stale = [
     claim('192-0-2-7', { address: '192.0.2.7', service: 'default/gone', heldUntil: '2026-11-23T23:00:00Z' }),
@@ -723,7 +723,7 @@ test('Where only statuses tell, a host that follows has what they show, whoever 
   t.is(only(follower, 'default/web'), '192.0.2.77');
 });
 
-test('Two hosts with the same objects come to the same addresses by the statuses alone', (t) => {
+test('Two hosts with the same objects agree by the statuses alone', (t) => {
   const pools = [pool('a', ['192.0.2.0/29'])];
   const [leader, follower] = [new Addresses(), new Addresses()];
   const keyed = { sharingKey: 'k', created: 5 };
@@ -769,7 +769,7 @@ test("A manifest's Service has no status: each host decides for itself, around w
   );
 });
 
-test('A claim that somebody deletes is written again while its Service has it, and let go when it is only kept', (t) => {
+test('A deleted claim is written again while it is in use, and released if it is held', (t) => {
   const addresses = leading([pool('a', ['192.0.2.5'])]);
   ask(addresses, 0, request('default/web'));
   const again = addresses.update({ claims: { removed: ['192-0-2-5'] } }, 1);
@@ -783,7 +783,7 @@ test('A claim that somebody deletes is written again while its Service has it, a
   t.is(addresses.claim('192-0-2-5'), undefined);
 });
 
-test('A claim that somebody changes is written back', (t) => {
+test('A claim that another writer changes is written back', (t) => {
   const addresses = leading([pool('a', ['192.0.2.5'])]);
   ask(addresses, 0, request('default/web'));
   const changed = claim('192-0-2-5', { address: '192.0.2.5', service: 'default/thief' });
@@ -795,7 +795,7 @@ test('A claim that somebody changes is written back', (t) => {
   t.deepEqual(had(addresses, 'default/web'), ['192.0.2.5']);
 });
 
-test('What the store says of claims that are as they shall be changes nothing', (t) => {
+test("The store's confirmation of a claim changes nothing", (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   const { claimChanges } = ask(addresses, 0, request('default/web'));
   const echo = addresses.update(
@@ -834,7 +834,7 @@ test('Counts add up, and a /64 counts as what it is', (t) => {
   t.deepEqual(Object.values(after?.v4 ?? {}), [8n, 6n, 1n, 1n, 0n]);
 });
 
-test('A Service that asks for nothing that can be had keeps what it has', (t) => {
+test('A Service that requests only impossible addresses keeps what it has', (t) => {
   const addresses = leading([pool('a', ['192.0.2.0/24'])]);
   ask(addresses, 0, request('default/web'));
   const before = had(addresses, 'default/web');

@@ -55,7 +55,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
   });
 });
 
-test('readPools() takes no pools for none', (t) => {
+test('readPools() accepts an empty setting', (t) => {
   for (const none of [undefined, null, []]) t.deepEqual(readPools(none), { pools: [], errors: [] });
 });
 
@@ -70,7 +70,7 @@ for (const [value, error] of [
     [{ name: 'A', blocks: ['192.0.2.1'] }],
     'pools[0]: name: "A" is not a DNS name (a-z, 0-9, "-" and ".", at most 253 characters)',
   ],
-  [[{ name: 'a' }], 'pool "a": blocks: missing, has to be a list'],
+  [[{ name: 'a' }], 'pool "a": blocks: missing, must be a list'],
   [[{ name: 'a', blocks: [] }], 'pool "a": blocks: [] is not a list of at least one block'],
   [[{ name: 'a', blocks: ['192.0.2.1'], prio: 1 }], 'pool "a": prio: there is no such key'],
   [
@@ -102,7 +102,7 @@ for (const [value, error] of [
   });
 }
 
-test('Of two pools of one name in the settings the second is refused', (t) => {
+test('readPools() refuses the second of two pools with one name', (t) => {
   const { pools, errors } = readPools([
     { name: 'a', blocks: ['192.0.2.1'] },
     { name: 'a', blocks: ['192.0.2.2'] },
@@ -139,7 +139,7 @@ for (const block of [
   });
 }
 
-test('Loopback addresses and whole IPv6 networks are fine', (t) => {
+test('A pool can have loopback addresses and whole IPv6 networks', (t) => {
   const { errors } = readPools([{ name: 'a', blocks: ['127.0.0.0/8', '::1', '2000::/3', 'fd00::/8'] }]);
   t.deepEqual(errors, []);
 });
@@ -161,7 +161,7 @@ test('avoidBuggyIPs takes the ends of IPv4 CIDRs only, and leaves a /31 and a /3
   ]);
 });
 
-test('An address is the same after it was a number', (t) => {
+test('addressText() reverses addressNumber()', (t) => {
   const v4 = fc.bigInt({ min: 0n, max: (1n << 32n) - 1n });
   const v6 = fc.bigInt({ min: 1n << 64n, max: (1n << 128n) - 1n });
   fc.assert(fc.property(v4, (number) => t.is(addressNumber(addressText(number, 'v4')), number)));
@@ -219,7 +219,7 @@ test('Overlapping pools are both reported, and the addresses belong to the first
   );
 });
 
-test('Of two pools of one name that of the settings holds', (t) => {
+test('A pool of the settings replaces one of the API with the same name', (t) => {
   const settings = pool('a', ['192.0.2.1']);
   const index = new PoolIndex([{ ...pool('a', ['192.0.2.2']), source: 'api' }, settings]);
   t.deepEqual(index.pools, [settings]);
@@ -257,7 +257,7 @@ test('probe() yields every address of a pool exactly once, wherever it starts, a
   );
 });
 
-test('A huge pool costs nothing', (t) => {
+test('A huge pool takes no more time than a small one', (t) => {
   const huge = pool('a', ['2000::/3', '10.0.0.0/8']);
   const index = new PoolIndex([huge]);
   const [first] = index.probe(huge, 'v6', 1n << 100n);
@@ -269,7 +269,7 @@ function selector(given: Partial<Selector>): Selector {
   return { matchLabels: {}, matchExpressions: [], ...given };
 }
 
-test('matches() is what Kubernetes means by a label selector', (t) => {
+test('matches() follows the rules of Kubernetes for label selectors', (t) => {
   const labels = { app: 'web', tier: '' };
   const expression = (
     key: string,
@@ -294,7 +294,7 @@ test('matches() is what Kubernetes means by a label selector', (t) => {
   );
 });
 
-test('What a draining pool, or one with auto: false, refuses is only what is new and not asked for', (t) => {
+test('A pool that drains or has auto: false refuses only new addresses without a request', (t) => {
   const asker = { namespace: 'default', labels: {}, pool: undefined };
   const draining = pool('a', ['192.0.2.1'], { draining: true });
   const hidden = pool('a', ['192.0.2.1'], { auto: false });

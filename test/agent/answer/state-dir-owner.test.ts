@@ -11,7 +11,7 @@ async function folder(t: ExecutionContext): Promise<string> {
   return directory;
 }
 
-test('useStateDir() refuses a folder that another agent uses, for as long as that one answers', async (t) => {
+test('useStateDir() refuses a folder while another agent that uses it answers', async (t) => {
   const directory = await folder(t);
   const [state, first, second] = ['s', 'a.sock', 'b.sock'].map((name) => join(directory, name)) as [
     string,
@@ -26,7 +26,7 @@ test('useStateDir() refuses a folder that another agent uses, for as long as tha
   await t.notThrowsAsync(useStateDir(state, second));
 });
 
-test('useStateDir() takes a folder that was copied, and one whose file says nothing', async (t) => {
+test('useStateDir() accepts a copied folder and a folder whose record is damaged', async (t) => {
   const directory = await folder(t);
   const socket = join(directory, 'a.sock');
   const server = await serveAgentSocket(socket, {});

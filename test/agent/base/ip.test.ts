@@ -23,7 +23,7 @@ for (const [text, expected] of [
   ['::ffff', '::ffff'],
   ['::ffff:0:0:1', '::ffff:0:0:1'],
 ] as const) {
-  test(`parseAddress() makes ${expected} of ${text}`, addresses, text, expected);
+  test(`parseAddress() reads ${text} as ${expected}`, addresses, text, expected);
 }
 
 for (const [what, text] of [
@@ -65,7 +65,7 @@ for (const [text, expected] of [
   ['2001:db8::1/128', '2001:db8::1/128'],
   ['::1/0', '::/0'],
 ] as const) {
-  test(`parseCidr() makes ${expected} of ${text}`, (t) => {
+  test(`parseCidr() reads ${text} as ${expected}`, (t) => {
     t.deepEqual(parseCidr(text), { cidr: expected, family: expected.includes(':') ? 'v6' : 'v4' });
   });
 }
@@ -100,18 +100,18 @@ for (const text of [
   });
 }
 
-test('familyOf() tells the families of canonical addresses and CIDRs', (t) => {
+test('familyOf() gives the family of canonical addresses and CIDRs', (t) => {
   t.deepEqual(['192.0.2.1', '192.0.2.0/24', '::1', '::/0'].map(familyOf), ['v4', 'v4', 'v6', 'v6']);
 });
 
 const words = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 });
-/** As `words`, with the zeros that make the short forms interesting. */
+/** As `words`, with many zeros, which have short forms. */
 const sparse = fc.array(fc.oneof(fc.constant(0), fc.constant(0xffff), fc.integer({ min: 0, max: 0xffff })), {
   minLength: 8,
   maxLength: 8,
 });
 
-test('parseAddress() keeps all 128 bits, whatever the spelling, and its answer is a fixed point', (t) => {
+test('parseAddress() keeps all 128 bits of any spelling, and its result is a fixed point', (t) => {
   fc.assert(
     fc.property(fc.oneof(words, sparse), fc.boolean(), fc.boolean(), (parts, padded, upper) => {
       const hex = parts.map((part) => part.toString(16).padStart(padded ? 4 : 1, '0')).join(':');
@@ -156,7 +156,7 @@ test('parseCidr() is a fixed point, contains its address and has no host bits', 
   );
 });
 
-test('whatever the text, parseAddress() and parseCidr() answer with what node:net accepts, or not at all', (t) => {
+test('parseAddress() and parseCidr() give only addresses that node:net accepts, for any text', (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom('0', '1', 'f', ':', '.', '/', '%', ' ', '\n') }),
@@ -171,7 +171,7 @@ test('whatever the text, parseAddress() and parseCidr() answer with what node:ne
   );
 });
 
-/** The eight words of an IPv6 text without embedded IPv4, by hand. */
+/** The eight words of an IPv6 text without embedded IPv4, without a library. */
 function expand(text: string): number[] {
   const [head = '', tail] = text.split('::');
   const left = head === '' ? [] : head.split(':');

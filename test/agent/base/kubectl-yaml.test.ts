@@ -1,15 +1,14 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { splitYaml } from '../../../agent/base/split-yaml.ts';
-import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
+import { parseYamlDocuments, splitYaml } from '../../../agent/base/yaml.ts';
 
-/** A text, what kubectl makes of it and, if Headgate makes something else of it, that: see main.go beside the texts. */
+/** A text, kubectl's result, and Headgate's result if it differs: see main.go beside the texts. */
 const cases = readFileSync(new URL('kubectl-yaml/texts.txt', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => line.split(' => '));
 
-test('YAML is read as kubectl reads it, but for what the table names', (t) => {
+test('parseYamlDocuments() reads YAML as kubectl does, except for the differences in the table', (t) => {
   t.true(cases.length > 90);
   for (const [text = '', ofKubectl = '', ours = ofKubectl] of cases)
     t.deepEqual(read(text), answerIn(ours), text);

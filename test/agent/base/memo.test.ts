@@ -1,7 +1,7 @@
 import test from 'ava';
 import { memoByIdentity } from '../../../agent/base/memo.ts';
 
-test('memoByIdentity() makes a result once for each object, undefined too', (t) => {
+test('memoByIdentity() computes each result once, also undefined', (t) => {
   const asked: object[] = [];
   const of = memoByIdentity((key: { readonly n: number }) => {
     asked.push(key);

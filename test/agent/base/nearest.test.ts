@@ -16,11 +16,11 @@ for (const [word, meant] of [
   ['drainSomethingElse', undefined],
   [`listen${'n'.repeat(100)}`, undefined],
 ] as const)
-  test(`nearest() takes "${word.slice(0, 20)}" for ${meant ?? 'nothing that is known'}`, (t) => {
+  test(`nearest() suggests ${meant ?? 'nothing'} for "${word.slice(0, 20)}"`, (t) => {
     t.is(nearest(word, known), meant);
   });
 
-test('nearest() gives the nearest of several that are near', (t) => {
+test('nearest() suggests the nearest of several near words', (t) => {
   t.is(nearest('timeouts', ['timestamp', 'timeout']), 'timeout');
   t.is(nearest('a', []), undefined);
 });

@@ -3,12 +3,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import test from 'ava';
 import { ReadFirstTimeout } from '../../../agent/base/read-first-timeout.ts';
 
-/** Milliseconds, without the event loop. */
+/** Blocks the event loop for so many milliseconds. */
 function stall(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-test('What does not come is missed once, and what has come is not', async (t) => {
+test('ReadFirstTimeout calls back once if nothing arrives, and not after end()', async (t) => {
   const over: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const came = new ReadFirstTimeout(() => over.push('came'));
@@ -26,7 +26,7 @@ test('What does not come is missed once, and what has come is not', async (t) =>
   t.deepEqual(over, ['missed']);
 });
 
-test('What has arrived while the process had no processor has come in time', async (t) => {
+test('ReadFirstTimeout lets Node read what arrived during a stall of the process', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await once(server, 'listening');

@@ -3,7 +3,7 @@ import { HeadgateError } from '../../../agent/base/errors.ts';
 import { Reconciler } from '../../../agent/base/reconciler.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 
-/** A reconciler whose steps do what the list says, one after the other, and then nothing. */
+/** A reconciler whose steps have the results of the list, and change nothing after that. */
 function reconciler(results: (boolean | Error)[]) {
   const clock = new FakeClock();
   const seen = { steps: 0, atOnce: 0, most: 0, done: 0, failures: [] as unknown[] };
@@ -28,7 +28,7 @@ function reconciler(results: (boolean | Error)[]) {
   return { clock, made, seen };
 }
 
-test('Reconciler does one step at a time, and once more for all changes during it', async (t) => {
+test('Reconciler runs one step at a time, and one more for all changes during it', async (t) => {
   const { clock, made, seen } = reconciler([true]);
   const first = made.reconcile();
   for (let n = 0; n < 5; n++) void made.reconcile();
@@ -41,7 +41,7 @@ test('Reconciler does one step at a time, and once more for all changes during i
   t.false(made.isUnderWay);
 });
 
-test('Reconciler retries what failed until it is done, after waits that grow', async (t) => {
+test('Reconciler retries a failed step with growing waits until it succeeds', async (t) => {
   const { clock, made, seen } = reconciler([new Error('one'), new Error('two')]);
   await made.reconcile();
   await clock.advance(99);

@@ -18,7 +18,7 @@ function rounds(work: () => void | Promise<void>) {
   return { clock, failures, made, interval };
 }
 
-test('Rounds begins a round one interval after the end of the one before', async (t) => {
+test('Rounds begins a round one interval after the end of the last one', async (t) => {
   let count = 0;
   let end = (): void => undefined;
   const { clock, made } = rounds(
@@ -54,7 +54,7 @@ test('Rounds continues after a round that failed', async (t) => {
   made.close();
 });
 
-test('now() gives the round under way and begins no second one; retime() counts anew', async (t) => {
+test('now() returns the round under way instead of beginning a second one, and retime() starts the interval again', async (t) => {
   let count = 0;
   const { clock, made, interval } = rounds(async () => {
     count++;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { sameValue } from '../../../agent/base/same-value.ts';
 
-test('Plain values are the same where all that is in them is', (t) => {
+test('sameValue() is true for values that are equal in depth', (t) => {
   const value = () => ({
     name: 'web',
     ports: [{ port: 80, nodePort: 0 }],
@@ -13,7 +13,7 @@ test('Plain values are the same where all that is in them is', (t) => {
   t.true(sameValue({ a: 1, b: 2 }, { b: 2, a: 1 }), 'the order of fields does not count');
 });
 
-test('One difference anywhere is enough', (t) => {
+test('sameValue() is false for one difference at any depth', (t) => {
   const ports = (port: number | string) => ({ name: 'web', ports: [{ port: 80 }, { port }] });
   t.false(sameValue(ports(443), ports(444)));
   t.false(sameValue(ports(443), ports('443')));

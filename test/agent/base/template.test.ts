@@ -3,7 +3,7 @@ import { loadTemplate, type View } from '../../../agent/base/template.ts';
 
 const global = loadTemplate('haproxy/global');
 
-/** All that the template asks for. */
+/** A view with all keys of the template. */
 const view: View = { ...blank(global.text), maxConnections: 100, hasThreads: true, threads: 4 };
 
 test('A template is filled with the values of its view', (t) => {
@@ -13,35 +13,35 @@ test('A template is filled with the values of its view', (t) => {
   t.notRegex(text, /[{}]/);
 });
 
-test('A section is shown by a boolean', (t) => {
+test('A boolean shows or hides a section', (t) => {
   t.notRegex(global({ ...view, hasThreads: false }), /nbthread/);
   t.regex(global({ ...view, hasUser: true, user: 'haproxy' }), /^ {4}user haproxy$/m);
 });
 
-test('A key that the view lacks is an error, where Mustache would show nothing', (t) => {
+test('A key that the view does not have is an error', (t) => {
   const { maxConnections: _, ...lacking } = view;
   t.throws(() => global(lacking), {
-    message: 'Template "haproxy/global" asks for "maxConnections", which its view lacks',
+    message: 'Template "haproxy/global" needs "maxConnections", which its view does not have',
   });
 });
 
-test('A key that the view lacks is an error in a section as well', (t) => {
+test('A key that the view does not have is an error also in a section', (t) => {
   const { hasUser: _, ...lacking } = view;
-  t.throws(() => global(lacking), { message: /asks for "hasUser"/ });
+  t.throws(() => global(lacking), { message: /needs "hasUser"/ });
 });
 
-test('A name that every JavaScript object has is not found in a view that lacks it', (t) => {
+test('A name of Object.prototype is not found in a view', (t) => {
   const { description: _, ...lacking } = view;
   t.throws(() => global(Object.setPrototypeOf({ ...lacking }, { description: 'inherited' })), {
-    message: /asks for "description"/,
+    message: /needs "description"/,
   });
 });
 
-test('A key that a row of a list lacks is not taken from the view around it', (t) => {
+test('A key that a row of a list does not have is not taken from the view around it', (t) => {
   const listener = loadTemplate('haproxy/listener');
   const full = { ...blank(listener.text), name: 'around', address: 'around', keywords: 'around' };
   t.throws(() => listener({ ...full, servers: [{ name: 'a', address: 'b' }] }), {
-    message: 'Template "haproxy/listener" asks for "keywords", which its view lacks',
+    message: 'Template "haproxy/listener" needs "keywords", which its view does not have',
   });
   t.regex(
     listener({ ...full, servers: [{ name: 'a', address: 'b', keywords: 'c' }] }),
@@ -49,7 +49,7 @@ test('A key that a row of a list lacks is not taken from the view around it', (t
   );
 });
 
-test('Values are placed as they are, without the escapes of HTML', (t) => {
+test('Values are not escaped for HTML', (t) => {
   t.regex(global({ ...view, localPeer: `a&b<c>"d'e` }), /^ {4}localpeer a&b<c>"d'e$/m);
 });
 
@@ -57,7 +57,7 @@ test('A template that does not exist is an error', (t) => {
   t.throws(() => loadTemplate('haproxy/nothing'), { code: 'ENOENT' });
 });
 
-/** False for each key, section or value, that the text of a template has. */
+/** A view with false for each key of a template. */
 function blank(text: string): View {
   return Object.fromEntries([...text.matchAll(/\{\{[#/^]?(\w+)\}\}/g)].map(([, name = '']) => [name, false]));
 }

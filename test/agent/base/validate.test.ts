@@ -1,6 +1,7 @@
 import test from 'ava';
 import {
   boolean,
+  faultsOf,
   listOf,
   number,
   object,
@@ -12,7 +13,6 @@ import {
   textsByName,
   wholeNumber,
 } from '../../../agent/base/validate.ts';
-import { faultsOf } from '../../../agent/base/validation-fault.ts';
 
 const wanted = object({
   name: string(),
@@ -25,7 +25,7 @@ function wordsOf(rule: Rule<unknown>, value: unknown): string {
   return judgement.success ? '' : faultsOf(judgement.faults, value);
 }
 
-test('judge() gives what the rules name and nothing else, null as nothing, and defaults', (t) => {
+test('judge() gives only fields of the rules, undefined for null, and defaults', (t) => {
   const given = {
     name: 'x',
     size: null,
@@ -48,17 +48,17 @@ test('judge() gives what the rules name and nothing else, null as nothing, and d
   });
 });
 
-test('judge() finds every fault, each with its place, its value and what is allowed', (t) => {
-  t.is(wordsOf(wanted, undefined), 'missing, has to be a mapping');
+test('judge() gives every fault with its path, its value and what is allowed', (t) => {
+  t.is(wordsOf(wanted, undefined), 'missing, must be a mapping');
   t.is(wordsOf(wanted, []), '[] is not a mapping');
   t.is(
     wordsOf(wanted, { size: 1.5, parts: [{ kind: 'a' }, { kind: 'c', on: null }] }),
-    'name: missing, has to be a text; size: 1.5 is not a whole number from 1 to 9; ' +
+    'name: missing, must be a text; size: 1.5 is not a whole number from 1 to 9; ' +
       'parts[1].kind: "c" is not one of a, b; and 1 more',
   );
 });
 
-test('A rule about the whole is asked only where its parts are right', (t) => {
+test('refine() checks a value only if its parts are valid', (t) => {
   const asked: unknown[] = [];
   const rule = listOf(number()).refine((list, refuse) => {
     asked.push(list);
@@ -69,23 +69,23 @@ test('A rule about the whole is asked only where its parts are right', (t) => {
   t.deepEqual(asked, [[1, 2]]);
 });
 
-test('Numbers that JSON does not have are no numbers', (t) => {
+test('number() refuses numbers that JSON does not have', (t) => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, '1', null])
     t.false(number().judge(value).success);
 });
 
-test('A list that needs entries refuses none of them', (t) => {
+test('someOf() refuses an empty list', (t) => {
   t.is(wordsOf(someOf(string(), 'name'), []), '[] is not a list of at least one name');
 });
 
-test('A reader gives something else than it was given, or refuses it', (t) => {
+test('textReader() converts a text or refuses it', (t) => {
   const length = textReader((given) => given.length || undefined, 'is not a long text');
   t.is(length.parse('four'), 4);
   t.is(wordsOf(length, ''), '"" is not a long text');
   t.throws(() => object({ a: length }).parse({ a: 1 }), { message: 'a is not a long text' });
 });
 
-test('Names and texts have a rule each, and no name reaches into JavaScript', (t) => {
+test('textsByName() checks names and texts, and __proto__ is an ordinary name', (t) => {
   const short = { check: (given: string) => given.length < 4, not: 'is not short' };
   const texts = textsByName(short, short);
   t.deepEqual(texts.parse({ a: 'b' }), { a: 'b' });
@@ -95,7 +95,7 @@ test('Names and texts have a rule each, and no name reaches into JavaScript', (t
   );
 });
 
-test('A definition for the API server says what the rules demand', (t) => {
+test('The OpenAPI schema matches the rules', (t) => {
   t.deepEqual(wanted.meta({ description: 'A thing.' }).openApi, {
     type: 'object',
     description: 'A thing.',

@@ -11,7 +11,7 @@ function folder(t: ExecutionContext): string {
   return directory;
 }
 
-test('What a log says since a moment is read, and it is emptied once it is too long', async (t) => {
+test('logSince() reads what was added, and trimLog() empties a log that is too long', async (t) => {
   const log = join(folder(t), 'log');
   t.deepEqual([await logSize(log), await logSince(log, 0)], [0, '']);
   writeFileSync(log, 'before\n');
@@ -25,7 +25,7 @@ test('What a log says since a moment is read, and it is emptied once it is too l
   await trimLog(join(log, 'nowhere'), 0);
 });
 
-test('What stands in place of the log, where others may write, is neither read nor emptied nor waited for', async (t) => {
+test('A link or a pipe that replaced the log is not read, emptied or waited for', async (t) => {
   const directory = folder(t);
   const [other, link, pipe] = ['other', 'link', 'pipe'].map((name) => join(directory, name)) as [
     string,

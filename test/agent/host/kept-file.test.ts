@@ -6,15 +6,15 @@ import test from 'ava';
 import { KeptFile } from '../../../agent/host/kept-file.ts';
 import { removeFolder } from '../../support/host/remove-folder.ts';
 
-test('What somebody makes of the file while it is still being written is seen', async (t) => {
+test('KeptFile restores a file that another process changes during a write', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'hg-'));
   t.teardown(() => removeFolder(directory));
   const path = join(directory, 'kept');
-  const file = new KeptFile(path, 'as it shall be\n', 0o600);
+  const file = new KeptFile(path, 'fixed content\n', 0o600);
   const writing = file.write();
   while (!existsSync(path)) await turn();
   writeFileSync(path, 'nonsense\n');
   await writing;
   await file.keep();
-  t.is(readFileSync(path, 'utf8'), 'as it shall be\n');
+  t.is(readFileSync(path, 'utf8'), 'fixed content\n');
 });

@@ -14,7 +14,7 @@ import {
   type LogLevel,
 } from '../../../agent/host/log.ts';
 
-/** What `write` makes of a log of this level and format. */
+/** The lines of a log with this level and format. */
 function lines(write: (log: Log) => void, level: LogLevel = 'info', format: LogFormat = 'json'): string[] {
   const written: string[] = [];
   write(createLog({ level, format, destination: { write: (line) => written.push(line) } }));
@@ -27,7 +27,7 @@ function logged(fields: LogFields): Record<string, unknown> {
   return rest;
 }
 
-test('A line is one JSON object with level and time in words, without process or host', (t) => {
+test('A line is one JSON object with level and time, without process and host', (t) => {
   const [line = '', ...others] = lines((log) => log.warn('Reload needed', { listener: 'a', count: 2 }));
   t.deepEqual(others, []);
   t.true(line.endsWith('}\n'));
@@ -36,10 +36,9 @@ test('A line is one JSON object with level and time in words, without process or
   t.deepEqual(rest, { level: 'warn', message: 'Reload needed', listener: 'a', count: 2 });
 });
 
-test('For journald a line has its priority in front and no time', (t) => {
+test('A line for journald begins with its priority and has no time', (t) => {
   const written = lines(
     (log) => {
-      log.trace('a');
       log.debug('b');
       log.info('c', { x: '1\n2' });
       log.warn('d');
@@ -49,7 +48,6 @@ test('For journald a line has its priority in front and no time', (t) => {
     'journal',
   );
   t.deepEqual(written, [
-    '<7>{"level":"trace","message":"a"}\n',
     '<7>{"level":"debug","message":"b"}\n',
     '<6>{"level":"info","x":"1\\n2","message":"c"}\n',
     '<4>{"level":"warn","message":"d"}\n',
@@ -57,7 +55,7 @@ test('For journald a line has its priority in front and no time', (t) => {
   ]);
 });
 
-test('On a terminal a line is short, and an object can neither forge a line nor paint', (t) => {
+test('A line for a terminal is short, and a text of an object cannot forge a line or set colours', (t) => {
   const [line = '', ...others] = lines(
     (log) =>
       log.info('Bad\u001b[31m\nname', {
@@ -74,13 +72,12 @@ test('On a terminal a line is short, and an object can neither forge a line nor 
   t.regex(line, /^\d\d:\d\d:\d\d /);
 });
 
-test('A level lower than the one in force is not logged, and the level can be changed for all children', (t) => {
+test('setLevel() changes the lowest level that is logged', (t) => {
   const written = lines((log) => {
-    const child = log.child({ room: 'haproxy' });
-    child.debug('Not yet');
+    log.debug('Not yet');
     log.setLevel('debug');
-    child.debug('Now');
-    child.setLevel('error');
+    log.debug('Now');
+    log.setLevel('error');
     log.warn('No longer');
   });
   t.deepEqual(
@@ -89,14 +86,7 @@ test('A level lower than the one in force is not logged, and the level can be ch
   );
 });
 
-test('child() adds its fields to every line, those of the line have precedence', (t) => {
-  const [line = ''] = lines((log) =>
-    log.child({ room: 'haproxy', n: 1 }).child({ worker: 7 }).info('Gone', { n: 2 }),
-  );
-  t.like(JSON.parse(line), { room: 'haproxy', worker: 7, n: 2 });
-});
-
-test('Secrets are blanked out by name, however deep, and by what they look like', (t) => {
+test('Secrets are redacted by the name of the field at any depth, and by their form', (t) => {
   const pem = '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----';
   t.deepEqual(
     logged({
@@ -132,7 +122,7 @@ test('Secrets are blanked out by name, however deep, and by what they look like'
   );
 });
 
-test('An error of ours is logged as its message and code, any other with its stack', (t) => {
+test('A HeadgateError is logged as its message and code, any other error with its stack', (t) => {
   const cause = new Error('ENOSPC');
   t.deepEqual(logged({ error: new HeadgateError('FILE_WRITE', 'Cannot write "/x"', { cause }) }), {
     error: 'Cannot write "/x": ENOSPC',
@@ -143,7 +133,7 @@ test('An error of ours is logged as its message and code, any other with its sta
   t.regex(String(stack), /^TypeError: x is undefined\n +at .*log\.test\.ts/);
 });
 
-test('A value that JSON cannot hold costs no line', (t) => {
+test('A value that JSON does not have does not suppress the line', (t) => {
   const round: Record<string, unknown> = { name: 'round' };
   round.self = round;
   t.like(logged({ round }), { round: { name: 'round' } });
@@ -160,7 +150,7 @@ test('A value that JSON cannot hold costs no line', (t) => {
   t.deepEqual(logged(trap), { fields: 'Cannot read them: trap' });
 });
 
-test('A destination that throws is not heard of', (t) => {
+test('A call does not throw if the destination throws', (t) => {
   let calls = 0;
   const destination = {
     write() {
@@ -173,7 +163,7 @@ test('A destination that throws is not heard of', (t) => {
   t.is(calls, 1);
 });
 
-test('The journal is chosen only where journald says that it reads this very descriptor', async (t) => {
+test('formatOf() chooses journal only for the descriptor that JOURNAL_STREAM names', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'log-'));
   const file = openSync(join(directory, 'out'), constants.O_CREAT | constants.O_WRONLY);
   try {
@@ -203,14 +193,14 @@ test('A full disk does not stop the process', async (t) => {
   t.regex(stderr, /^done/);
 });
 
-test('A reader that goes away does not stop the process', async (t) => {
+test('A reader that closes the pipe does not stop the process', async (t) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program.replace('COUNT', '2000')]);
   child.stdout.once('data', () => child.stdout.destroy());
   const stderr = await textOf(child.stderr);
   t.regex(stderr, /^done/);
 });
 
-test('A reader that stalls costs lines, not the time of the agent, and no line is mixed with another', async (t) => {
+test('A reader that stalls loses lines: the agent does not wait, and no lines are mixed', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'log-'));
   const pipe = join(directory, 'pipe');
   try {

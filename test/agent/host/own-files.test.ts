@@ -45,7 +45,7 @@ test('OwnFiles restores each file that is not intact, once, and leaves the other
   t.deepEqual(restored, ['file']);
 });
 
-test('OwnFiles tries again what cannot be restored, reports it once, and looks at the other files', async (t) => {
+test('OwnFiles retries a file that cannot be restored, reports it once, and checks the other files', async (t) => {
   const { clock, files, restored, said } = watched();
   for (const file of files) file.isThere = false;
   files[0].fault = new Error('read-only');
@@ -57,7 +57,7 @@ test('OwnFiles tries again what cannot be restored, reports it once, and looks a
   t.deepEqual(restored, ['file', 'socket']);
 });
 
-test('OwnFiles that is closed restores nothing', async (t) => {
+test('OwnFiles restores nothing after close()', async (t) => {
   const { clock, files, restored, ownFiles } = watched();
   ownFiles.close();
   files[0].isThere = false;

@@ -78,7 +78,7 @@ test('RecordLog reads each record that a crash or a disk has left whole, whereve
     t.deepEqual(found(path), { a: 2, b: 3 });
   }
   writeFileSync(path, Buffer.concat([Buffer.from('nonsense\n\n'), whole]));
-  t.regex(new RecordLog(path).damage?.message ?? '', /^2 lines of ".*records" are damaged and left out$/);
+  t.regex(new RecordLog(path).damage?.message ?? '', /^2 lines of ".*records" are damaged and ignored$/);
 });
 
 test('RecordLog keeps what is whole of a file that another process has changed', async (t) => {

@@ -34,7 +34,7 @@ function keysOf({ dependencies }: Differences): ReadonlySet<string> {
 const addressesOf = (cluster: Cluster, key = 'default/web') =>
   cluster.slices(key).flatMap((each) => each.endpoints.map(({ address }) => address));
 
-test('Of pools and claims it says which differ; of a claim the one of the cluster counts', (t) => {
+test("apply() reports changed pools and claims; the cluster's claim counts", (t) => {
   const cluster = new Cluster();
   const claimed = (service: string) => {
     const claim = claimOf('192-0-2-1', { address: '192.0.2.1', service });
@@ -55,7 +55,7 @@ test('Of pools and claims it says which differ; of a claim the one of the cluste
   );
 });
 
-test('A Service marks its own key, and not again when it is delivered unchanged', (t) => {
+test('apply() reports a Service, but not if it is unchanged', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [service()] }).keys, ['default/web']);
   t.deepEqual(apply(cluster, { upserted: [service()] }).keys, []);
@@ -66,33 +66,33 @@ test('A Service marks its own key, and not again when it is delivered unchanged'
   t.deepEqual(apply(cluster, { removed: [{ kind: 'Service', key: 'default/web' }] }).keys, []);
 });
 
-test('A Service of the API whose key a folder holds is eclipsed, and marks the key when it comes, differs or goes', (t) => {
+test('apply() reports changes of a Service of the API that a manifest shadows', (t) => {
   const cluster = new Cluster();
   const ofApi = service({ uid: 'u1', type: 'ClusterIP' });
   apply(cluster, { upserted: [service()] });
-  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.shadowed('default/web'), undefined);
   t.deepEqual(apply(cluster, { upserted: [ofApi] }, 'api').keys, ['default/web']);
-  t.is(cluster.eclipsed('default/web')?.uid, 'u1');
+  t.is(cluster.shadowed('default/web')?.uid, 'u1');
   t.is(cluster.service('default/web')?.uid, '');
   t.deepEqual(apply(cluster, { upserted: [{ ...ofApi }] }, 'api').keys, []);
   t.deepEqual(apply(cluster, { upserted: [{ ...ofApi, type: 'LoadBalancer' }] }, 'api').keys, [
     'default/web',
   ]);
   t.deepEqual(apply(cluster, { removed: [ofApi] }, 'api').keys, ['default/web']);
-  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.shadowed('default/web'), undefined);
   apply(cluster, { upserted: [ofApi] }, 'api');
   apply(cluster, { removed: [service()] });
-  t.is(cluster.eclipsed('default/web'), undefined);
+  t.is(cluster.shadowed('default/web'), undefined);
   t.is(cluster.service('default/web')?.uid, 'u1');
 });
 
-test('A Service of a folder that is not ours counts only where the API has none of its name', (t) => {
+test("A manifest's Service that the agent does not serve shadows none of the API", (t) => {
   let ours: string = 'LoadBalancer';
   const cluster = new Cluster(({ type }) => type === ours);
   const seen = () => [
     cluster.service('default/web')?.uid,
     cluster.isOfFolder('default/web'),
-    cluster.eclipsed('default/web')?.uid,
+    cluster.shadowed('default/web')?.uid,
   ];
   const ofFolder = service({ uid: 'folder', type: 'ClusterIP' });
   const ofApi = service({ uid: 'api', type: 'LoadBalancer' });
@@ -110,7 +110,7 @@ test('A Service of a folder that is not ours counts only where the API has none 
 });
 
 // Conformance: label kubernetes.io/service-name
-test('A slice that moves to another Service marks the old one and the new one', (t) => {
+test('apply() reports both Services if a slice moves', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'a' })] }).keys, ['default/a']);
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: 'b' })] }).keys, [
@@ -122,7 +122,7 @@ test('A slice that moves to another Service marks the old one and the new one', 
 });
 
 // Conformance: label kubernetes.io/service-name
-test('A slice of no Service marks nothing', (t) => {
+test('apply() reports no Service for a slice without one', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [slice({ name: 's', serviceName: '' })] }).keys, []);
   t.is(cluster.counts().EndpointSlice, 1);
@@ -130,7 +130,7 @@ test('A slice of no Service marks nothing', (t) => {
   t.is(cluster.counts().EndpointSlice, 0);
 });
 
-test('slices() sorts by name, and gives the same list until one of them changes', (t) => {
+test('slices() sorts by name, and gives the same list until a slice changes', (t) => {
   const cluster = new Cluster();
   apply(cluster, { upserted: ['c', 'a', 'b'].map((name) => slice({ name })) });
   const before = cluster.slices('default/web');
@@ -145,7 +145,7 @@ test('slices() sorts by name, and gives the same list until one of them changes'
 });
 
 // Conformance: Endpoints, the old kind
-test('Endpoints count only where the Service has no EndpointSlice', (t) => {
+test('slices() uses Endpoints only if the Service has no EndpointSlice', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [endpoints()] }).keys, ['default/web']);
   t.deepEqual(addressesOf(cluster), ['10.0.9.9']);
@@ -160,7 +160,7 @@ test('Endpoints count only where the Service has no EndpointSlice', (t) => {
   t.deepEqual(addressesOf(cluster), ['10.0.9.7']);
 });
 
-test('A Node changes the Nodes and no key', (t) => {
+test('apply() reports Nodes as one dependency', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [node({ name: 'b' }), node({ name: 'a' })] }), {
     keys: [],
@@ -178,7 +178,7 @@ test('A Node changes the Nodes and no key', (t) => {
   t.true(apply(cluster, { removed: [{ kind: 'Node', key: 'a' }] }).nodesChanged);
 });
 
-test('A source cannot remove what another holds, and the manifests come before the API', (t) => {
+test("apply() removes only the source's own objects, and manifests have precedence", (t) => {
   const cluster = new Cluster();
   const removed = [{ kind: 'Service', key: 'default/web' }] as const;
   apply(cluster, { upserted: [service({ ports: [1] })] }, 'api');
@@ -214,7 +214,7 @@ const keys = ['default/a', 'default/b'];
 const seen = (cluster: Cluster, key: string) => ({
   service: cluster.service(key),
   isOfFolder: cluster.isOfFolder(key),
-  eclipsed: cluster.eclipsed(key),
+  shadowed: cluster.shadowed(key),
   slices: cluster.slices(key),
 });
 const all = (cluster: Cluster) => ({
@@ -224,7 +224,7 @@ const all = (cluster: Cluster) => ({
   counts: cluster.counts(),
 });
 
-test('After any changes the store is what it would be had it been filled at once', (t) => {
+test('The store does not depend on the order of changes', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       const cluster = new Cluster(isOurs);
@@ -246,7 +246,7 @@ test('After any changes the store is what it would be had it been filled at once
   );
 });
 
-test('A key is marked whenever something that it depends on differs, and only then', (t) => {
+test('apply() reports a key whenever something that it depends on differs, and only then', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       const cluster = new Cluster(isOurs);

@@ -110,13 +110,13 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
 });
 
 // Conformance: spec.sessionAffinity, sessionAffinityConfig
-test('parseObject() gives session affinity three hours where the Service does not say', (t) => {
+test('parseObject() gives session affinity three hours by default', (t) => {
   t.like(parsedObject(serviceJson('web', { spec: { sessionAffinity: 'ClientIP' } })), {
     affinitySeconds: 10800,
   });
 });
 
-test('parseObject() takes a headless Service without ports and shows no cluster IP', (t) => {
+test('parseObject() accepts a headless Service without ports, without a cluster IP', (t) => {
   t.like(
     parsedObject(serviceJson('web', { spec: { clusterIP: 'None', clusterIPs: ['None'], ports: null } })),
     {
@@ -170,7 +170,7 @@ test(
 );
 
 // Conformance: endpoints[].addresses
-test('Only the first address of an endpoint counts', (t) => {
+test('parseObject() takes the first address of an endpoint', (t) => {
   const slice = sliceJson('web-abc', [], { endpoints: [{ addresses: ['10.0.0.1', '10.0.0.2'] }] });
   t.like(parsedObject(slice), { endpoints: [{ address: '10.0.0.1' }] });
   const { endpoints } = parsedObject(slice) as EndpointSlice;
@@ -178,7 +178,7 @@ test('Only the first address of an endpoint counts', (t) => {
 });
 
 // Conformance: the largest slice
-test('A slice may have 1,000 endpoints and 100 ports', (t) => {
+test('parseObject() accepts a slice with 1,000 endpoints and 100 ports', (t) => {
   const addresses = Array.from({ length: 1_000 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
   const ports = Array.from({ length: 100 }, (_, at) => ({ name: `p-${at}`, port: 8_000 + at }));
   const { endpoints, ports: read } = parsedObject(
@@ -280,7 +280,7 @@ test('parseObject() makes slices of Endpoints, one per subset and family', (t) =
 });
 
 // Conformance: condition Ready, taints
-test('Taints that only say that a node does not answer do not count, those of an operator do', (t) => {
+test("parseObject() ignores taints of an unresponsive Node, but not an operator's", (t) => {
   const isTainted = (key: string): unknown =>
     (
       parsedObject(nodeJson('n', { spec: { taints: [{ key, effect: 'NoExecute' }] } })) as {
@@ -338,7 +338,7 @@ test('parseObject() reads lists, whose items take their kind from the list', (t)
   t.deepEqual(keys({ apiVersion: 'v1', kind: 'NodeList', items: null }), []);
 });
 
-test('parseObject() passes over empty documents, other kinds and other groups without a word', (t) => {
+test('parseObject() ignores empty documents, other kinds and other groups', (t) => {
   for (const json of [
     null,
     undefined,
@@ -351,7 +351,7 @@ test('parseObject() passes over empty documents, other kinds and other groups wi
   }
 });
 
-test('A fault in one item of a list costs only that item', (t) => {
+test('parseObject() skips only the invalid item of a list', (t) => {
   const { objects, problems } = parseObject(
     listJson([serviceJson('a'), 5, serviceJson('B'), serviceJson('c')]),
     '/m/all.yaml',
@@ -388,7 +388,7 @@ const service = (spec: Json, metadata: Json = {}) => serviceJson('web', { spec, 
 const endpoint = (given: Json, more: Json = {}) =>
   sliceJson('a', [], { endpoints: [{ addresses: ['10.0.0.1'], ...given }], ...more });
 
-test('parseObject() reads what the API server has no rule for, whatever stands there', (t) => {
+test('parseObject() accepts any value of fields without a rule in the API server', (t) => {
   const asked = `${'a'.repeat(60)}.elb.example.com`;
   const [web] = parseObject(service({ loadBalancerIP: asked }), '').objects;
   t.like(web, { kind: 'Service', loadBalancerIP: asked });
@@ -425,7 +425,7 @@ test(
   'a missing port',
   refused,
   service({ ports: [{}] }),
-  /spec\.ports\[0\]\.port: missing, has to be a whole number from 1 to 65535$/,
+  /spec\.ports\[0\]\.port: missing, must be a whole number from 1 to 65535$/,
 );
 test(
   'an unknown protocol',
@@ -454,7 +454,7 @@ test(
       { port: 80, name: 'b' },
     ],
   }),
-  /spec\.ports\[1\]\.port: 80\/TCP is there twice$/,
+  /spec\.ports\[1\]\.port: 80\/TCP occurs twice$/,
 );
 test(
   'the same port name twice',
@@ -465,13 +465,13 @@ test(
       { port: 81, name: 'a' },
     ],
   }),
-  /spec\.ports\[1\]\.name: "a" is there twice$/,
+  /spec\.ports\[1\]\.name: "a" occurs twice$/,
 );
 test(
   'several ports of which one has no name',
   refused,
   service({ ports: [{ port: 80, name: 'a' }, { port: 81 }] }),
-  /spec\.ports\[1\]\.name: missing, has to be given where there are several ports$/,
+  /spec\.ports\[1\]\.name: missing, required if there are several ports$/,
 );
 test(
   'an application protocol with a line break',
@@ -496,7 +496,7 @@ test(
   'a missing name',
   refused,
   { ...serviceJson(), metadata: {} },
-  /metadata\.name: missing, has to be a DNS label/,
+  /metadata\.name: missing, must be a DNS label/,
 );
 test(
   'missing metadata',
@@ -548,7 +548,7 @@ test(
   /^kind: "service" is not "Service"$/,
 );
 
-test('An annotation may have upper case before its slash, as the API server takes it', (t) => {
+test('parseObject() accepts upper case before the slash of an annotation, as the API server does', (t) => {
   const annotations = { 'Example.ORG/Owner': 'shop' };
   t.like(parsedObject(service({}, { annotations })), { annotations });
 });
@@ -641,7 +641,7 @@ test(
   'a missing address type',
   refused,
   sliceJson('a', [], { addressType: undefined }),
-  /addressType: missing, has to be one of IPv4, IPv6, FQDN$/,
+  /addressType: missing, must be one of IPv4, IPv6, FQDN$/,
 );
 test(
   'a node name with a line break',
@@ -693,7 +693,7 @@ test(
   'a list inside a list',
   refused,
   listJson([listJson([])]),
-  'x.yaml: items[0]: List: a list inside a list is not read',
+  'x.yaml: items[0]: List: a list inside a list is not supported',
   'x.yaml',
 );
 test(
@@ -705,19 +705,19 @@ test(
 );
 
 // Conformance: addressType
-test('parseObject() drops a slice of FQDN addresses, and says so', (t) => {
+test('parseObject() refuses a slice of FQDN addresses', (t) => {
   const { objects, problems } = parseObject(sliceJson('a', ['example.org'], { addressType: 'FQDN' }), '');
   t.deepEqual(objects, []);
   t.deepEqual(problems, [
     {
       object: 'EndpointSlice default/a',
       reason: 'InvalidEndpoint',
-      message: 'EndpointSlice default/a: addressType: "FQDN" is not served, only IPv4 and IPv6 are',
+      message: 'EndpointSlice default/a: addressType: "FQDN" is not supported, only IPv4 and IPv6 are',
     },
   ]);
 });
 
-test('A message shows three faults at most, and is one short line', (t) => {
+test('parseObject() reports at most three faults, in one short line', (t) => {
   const ports = Array.from({ length: 1000 }, (_, index) => ({ port: -index, name: 'x'.repeat(1e5) }));
   const [problem] = parseObject(service({ ports }), '').problems;
   t.regex(problem?.message ?? '', /; and \d+ more$/);
@@ -764,7 +764,7 @@ function mutated(value: unknown, path: readonly number[], replacement: unknown):
   return { ...value, [key]: inner };
 }
 
-test('parseObject() never throws, and what it refuses has a message of one line', (t) => {
+test('parseObject() never throws, and its messages have one line', (t) => {
   const check = (json: unknown) => {
     const { objects, problems } = parseObject(json, 'x.yaml');
     for (const { message } of problems) {

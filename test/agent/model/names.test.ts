@@ -26,7 +26,7 @@ const OWNERS: readonly (readonly [owner: Owner, key: string, object: string, lis
     'Gateway default/edge.example',
     'gateway:default:edge.example:tcp:80:v4',
   ],
-  // Namespaces and Services may be called like the kinds of other owners.
+  // Namespaces and Services can have the names of other kinds of owners.
   [
     { kind: 'Service', namespace: 'gateway', name: 'tcp' },
     'gateway/tcp',
@@ -36,7 +36,7 @@ const OWNERS: readonly (readonly [owner: Owner, key: string, object: string, lis
 ];
 
 for (const [owner, key, object, listener] of OWNERS) {
-  test(`The key and the listeners' names of the ${object} lead back to it`, (t) => {
+  test(`The key and the names of listeners of the ${object} are parsed back to it`, (t) => {
     t.is(keyOf(owner), key);
     t.deepEqual(ownerOf(key), owner);
     t.is(objectOf(key), object);
@@ -54,7 +54,7 @@ for (const [owner, key, object, listener] of OWNERS) {
   });
 }
 
-test('A name that is no listener of ours is none, and has no owner', (t) => {
+test("A name that is not a listener's has no owner", (t) => {
   for (const name of [
     '',
     'stats',
@@ -69,7 +69,7 @@ test('A name that is no listener of ours is none, and has no owner', (t) => {
   }
 });
 
-test('listenersIn() finds every listener that a text names', (t) => {
+test('listenersIn() finds all names of listeners in a text', (t) => {
   const alert = "Proxy 'a:b:tcp:80:v4': unable to find required use_backend: 'c:d:udp:53:v6:all-down'.";
   t.deepEqual(listenersIn(alert), ['a:b:tcp:80:v4', 'c:d:udp:53:v6']);
   t.deepEqual(listenersIn('parsing [/etc/haproxy/haproxy.cfg:12] : error'), []);

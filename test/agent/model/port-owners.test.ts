@@ -10,28 +10,28 @@ const at = (port: number, address = '192.0.2.1', rank = 1): PortRequest => ({
   rank,
 });
 
-test('The oldest Service holds an address, protocol and port, in whatever order they come', (t) => {
+test('The oldest owner has an address, protocol and port, in any order of updates', (t) => {
   const owners = new PortOwners();
   t.deepEqual([...owners.update('default/young', 2, [at(80)])], []);
   t.deepEqual([...owners.update('default/old', 1, [at(80)])], ['default/young']);
   t.is(owners.ownerOf(at(80)), 'default/old');
 });
 
-test('Of two Services of one age the first by name holds', (t) => {
+test('The first by name of two owners of the same age has the port', (t) => {
   const owners = new PortOwners();
   owners.update('default/b', 1, [at(80)]);
   owners.update('default/a', 1, [at(80)]);
   t.is(owners.ownerOf(at(80)), 'default/a');
 });
 
-test('A Service of unknown age gives way to one whose age is known', (t) => {
+test('An owner of known age has precedence over one of unknown age', (t) => {
   const owners = new PortOwners();
   owners.update('default/a', Number.POSITIVE_INFINITY, [at(80)]);
   owners.update('default/b', 5, [at(80)]);
   t.is(owners.ownerOf(at(80)), 'default/b');
 });
 
-test('A lower rank comes before a greater age, place by place', (t) => {
+test('A lower rank has precedence over a greater age, for each port', (t) => {
   const owners = new PortOwners();
   owners.update('default/old', 1, [at(80), at(81)]);
   t.deepEqual([...owners.update('default/young', 2, [at(80, '192.0.2.1', 0), at(81)])], ['default/old']);
@@ -41,7 +41,7 @@ test('A lower rank comes before a greater age, place by place', (t) => {
   t.is(owners.ownerOf(at(80)), 'default/old');
 });
 
-test('Different ports, protocols or addresses do not meet', (t) => {
+test('Different ports, protocols or addresses do not conflict', (t) => {
   const owners = new PortOwners();
   owners.update('default/a', 1, [at(80)]);
   owners.update('default/b', 2, [at(81), { ...at(80), protocol: 'UDP' }, at(80, '192.0.2.2')]);
@@ -51,7 +51,7 @@ test('Different ports, protocols or addresses do not meet', (t) => {
   t.is(owners.ownerOf(at(80, '192.0.2.2')), 'default/b');
 });
 
-test('When the holder goes the next takes over, and all that wait are told', (t) => {
+test('If the owner of a port is removed, the next takes over, and all that wait are affected', (t) => {
   const owners = new PortOwners();
   for (const [created, key] of ['default/a', 'default/b', 'default/c'].entries())
     owners.update(key, created, [at(80)]);
@@ -59,14 +59,14 @@ test('When the holder goes the next takes over, and all that wait are told', (t)
   t.is(owners.ownerOf(at(80)), 'default/b');
 });
 
-test('What a second in line does concerns nobody else', (t) => {
+test('A change of a waiting owner affects no other owner', (t) => {
   const owners = new PortOwners();
   owners.update('default/a', 1, [at(80)]);
   t.deepEqual([...owners.update('default/b', 2, [at(80)])], []);
   t.deepEqual([...owners.update('default/b', 2, [])], []);
 });
 
-test('A Service that is created anew goes to the end of the line', (t) => {
+test('An owner that is created again is the youngest', (t) => {
   const owners = new PortOwners();
   owners.update('default/a', 1, [at(80)]);
   owners.update('default/b', 2, [at(80)]);
@@ -74,7 +74,7 @@ test('A Service that is created anew goes to the end of the line', (t) => {
   t.is(owners.ownerOf(at(80)), 'default/b');
 });
 
-test('Whatever the order of updates, holders are those of the final owners, and everyone concerned is told', (t) => {
+test('For any order of updates the owners of ports are right, and every affected owner is returned', (t) => {
   const update = fc.record({
     key: fc.constantFrom('default/a', 'default/b', 'default/c', 'default/d'),
     created: fc.constantFrom(1, 2, Number.POSITIVE_INFINITY),

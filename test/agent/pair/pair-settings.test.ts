@@ -1,9 +1,9 @@
 import test from 'ava';
-import { type PairedBy, pairSettings, tablesPlace } from '../../../agent/pair/pair-settings.ts';
+import { type PairSettings, pairSettings, tablesPlace } from '../../../agent/pair/pair-settings.ts';
 
 const VRRP = { address: '192.0.2.1', peers: ['192.0.2.2'] };
 
-const given = (more: Partial<PairedBy> = {}): PairedBy =>
+const given = (more: Partial<PairSettings> = {}): PairSettings =>
   ({
     pairAddress: '',
     pairPeer: '',
@@ -13,19 +13,19 @@ const given = (more: Partial<PairedBy> = {}): PairedBy =>
     vrrp: undefined,
     netns: '',
     ...more,
-  }) as PairedBy;
+  }) as PairSettings;
 
-const addressesOf = (more: Partial<PairedBy>) => {
+const addressesOf = (more: Partial<PairSettings>) => {
   const { pairAddress, pairPeer } = pairSettings(given(more)) ?? {};
   return [pairAddress, pairPeer];
 };
 
-test('pairSettings() gives none where nothing says that there is a peer, be there VRRP or not', (t) => {
+test('pairSettings() gives undefined without a peer, with or without VRRP', (t) => {
   t.is(pairSettings(given()), undefined);
   t.is(pairSettings(given({ vrrp: VRRP })), undefined);
 });
 
-test('pairSettings() takes the addresses of VRRP where there are credentials, unless others are given', (t) => {
+test('pairSettings() defaults to the addresses of VRRP if there are credentials', (t) => {
   const pairCredentials = '/pair.pem';
   t.deepEqual(addressesOf({ pairCredentials, vrrp: VRRP }), ['192.0.2.1', '192.0.2.2']);
   const own = { pairAddress: '198.51.100.1', pairPeer: '198.51.100.2' };
@@ -60,7 +60,7 @@ for (const [what, more, message] of [
     t.throws(() => pairSettings(given(more)), { code: 'SETTINGS_INVALID', message });
   });
 
-test('tablesPlace() is that of the agents, by another port; in a network of its own that of VRRP', (t) => {
+test("tablesPlace() has the agents' addresses, or those of VRRP in a network namespace", (t) => {
   const own = { pairAddress: '198.51.100.1', pairPeer: '198.51.100.2' };
   t.deepEqual(tablesPlace(given(own)), { address: '198.51.100.1', peerAddress: '198.51.100.2', port: 9182 });
   t.deepEqual(tablesPlace(given({ ...own, vrrp: VRRP, netns: 'lb' })), {

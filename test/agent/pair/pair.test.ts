@@ -161,7 +161,7 @@ test('A standby is lowered from its start until it has read the objects and HAPr
   t.is(side.lowered, '');
 });
 
-test('A host that serves what it had kept waits for a peer that has something else, and for no other', async (t) => {
+test('A host with a snapshot stays lowered only while its peer has other objects', async (t) => {
   const [side, other] = await twoSides(t);
   other.put('web');
   await other.pair.start();
@@ -201,7 +201,7 @@ test('A host that is active when its agent starts is not lowered for catching up
   t.deepEqual(standby.told, ['catching-up']);
 });
 
-test('A HAProxy that is silent while it reloads has more time than one that is not', async (t) => {
+test('A silent HAProxy has more time during a reload', async (t) => {
   const [reloading, idle] = await twoSides(t);
   for (const side of [reloading, idle]) await side.pair.start();
   for (const side of [reloading, idle]) await until(t, 'it stands in full', () => side.lowered === '');
@@ -215,7 +215,7 @@ test('A HAProxy that is silent while it reloads has more time than one that is n
   await until(t, 'it is lowered, too', () => reloading.lowered === 'haproxy');
 });
 
-test('An API server that is away lowers nobody', async (t) => {
+test('An unreachable API server lowers no host', async (t) => {
   const [side] = await twoSides(t);
   side.objects = 'kept';
   await side.pair.start();
@@ -270,7 +270,7 @@ for (const [what, netns, roles] of [
     await until(t, 'it is raised', () => side.told.at(-1) === 'full');
   });
 
-test('In a network of its own HAProxy is told of other addresses of VRRP, once, though the agents talk as before', async (t) => {
+test('HAProxy in its own network namespace gets changed addresses of VRRP once', async (t) => {
   const [side] = await twoSides(t);
   [side.netns, side.vrrp] = ['elsewhere', { address: '192.0.2.1', peers: ['192.0.2.2'] }];
   await side.pair.start();
@@ -295,7 +295,7 @@ test('In a network of its own HAProxy is told of other addresses of VRRP, once, 
   t.is(side.shared, before);
 });
 
-test('Two that both say master are reported by both within two seconds', async (t) => {
+test('Two masters are reported by both hosts within two seconds', async (t) => {
   const [a, b] = await twoSides(t);
   for (const { pair } of [a, b]) await pair.start();
   for (const { pair } of [a, b]) await until(t, 'they hear each other', () => pair.status().fault === '');

@@ -15,7 +15,7 @@ function namesOver(
   });
 }
 
-test('Two masters are reported once they have been two for more than a second', (t) => {
+test('Two masters are reported after more than a second', (t) => {
   const moments = [
     [0, master, master],
     [1_000, master, master],
@@ -26,7 +26,7 @@ test('Two masters are reported once they have been two for more than a second', 
   t.deepEqual(namesOver(moments), ['', '', 'vrrp-51', '', '']);
 });
 
-test('A host that has been held up hears its peer before it says that they are two', (t) => {
+test("A host that was stalled reads the peer's report before it reports two masters", (t) => {
   const moments = [
     [0, master, master],
     [5_000, master, master, false],
@@ -39,7 +39,7 @@ test('A host that has been held up hears its peer before it says that they are t
   t.deepEqual(namesOver(moments), ['', '', '', '', '', 'vrrp-51', 'vrrp-51']);
 });
 
-test('A peer that is not heard is no second master', (t) => {
+test('A peer without a recent report is no second master', (t) => {
   t.deepEqual(
     namesOver([
       [0, master, master],
@@ -50,7 +50,7 @@ test('A peer that is not heard is no second master', (t) => {
   );
 });
 
-test('Two hosts that each are master of another instance are no two masters', (t) => {
+test('Two hosts that are masters of different instances are not two masters', (t) => {
   const own: Roles = { 'vrrp-51': 'master', 'vrrp-52': 'backup' };
   const peer: Roles = { 'vrrp-51': 'backup', 'vrrp-52': 'master' };
   t.deepEqual(
@@ -62,7 +62,7 @@ test('Two hosts that each are master of another instance are no two masters', (t
   );
 });
 
-test('Two hosts that are master of routers by different numbers are two masters all the same', (t) => {
+test('Two hosts that are masters of different router numbers are two masters', (t) => {
   const peer: Roles = { 'vrrp-61': 'master' };
   t.deepEqual(
     namesOver([

@@ -39,7 +39,7 @@ const DOWN: MemberFact = { state: 'ready', weight: 16, isDown: true, cause: 'con
 const SERVICE = 'namespace="default",service="web"';
 const LISTENER = `${SERVICE},port="80",protocol="TCP",family="v4"`;
 
-test('Each has a row for the status that it has, but members that are well', async (t) => {
+test('Each object has a row for its status, except members that are well', async (t) => {
   t.deepEqual(await rowsOf(bookOf(web, UP)), {
     load_balancer: [`status="ONLINE",${SERVICE} 1`],
     listener: [`status="ONLINE",${LISTENER} 1`],
@@ -48,7 +48,7 @@ test('Each has a row for the status that it has, but members that are well', asy
   });
 });
 
-test('Members that fail are named with what is behind them, and so is what they make of the others', async (t) => {
+test('Failing members are named with their target, and lower the status of the others', async (t) => {
   t.deepEqual(await rowsOf(bookOf(web, DOWN)), {
     load_balancer: [`status="ERROR",${SERVICE} 1`],
     listener: [`status="ERROR",${LISTENER} 1`],
@@ -62,7 +62,7 @@ test('A listener that HAProxy does not serve is OFFLINE, whatever its pool is', 
   t.deepEqual([listener, pool], [[`status="OFFLINE",${LISTENER} 1`], [`status="ONLINE",${LISTENER} 1`]]);
 });
 
-test('A status that changes takes its row along, and one that is gone has none', async (t) => {
+test('A changed status moves its row, and a load balancer that is gone has none', async (t) => {
   const book = bookOf(web, DOWN);
   t.is((await rowsOf(book)).member?.length, 1);
   book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, UP]]) });

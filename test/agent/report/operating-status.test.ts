@@ -32,7 +32,7 @@ function given(states: readonly Member['state'][], pool: Partial<Pool> = {}): Lo
 const FACTS: Readonly<Record<string, MemberFact | undefined>> = {
   up: { state: 'ready', weight: 16, isDown: false, cause: '' },
   unread: { state: 'ready', weight: 16, isDown: undefined, cause: '' },
-  down: { state: 'ready', weight: 16, isDown: true, cause: 'no answer in time (L7TOUT)' },
+  down: { state: 'ready', weight: 16, isDown: true, cause: 'the response timed out (L7TOUT)' },
   drain: { state: 'drain', weight: 16, isDown: false, cause: '' },
   maint: { state: 'maint', weight: 16, isDown: undefined, cause: '' },
   missing: undefined,
@@ -80,13 +80,13 @@ test('Without a monitor members have none, and the pool is well', (t) => {
   t.false(now.isMonitored);
 });
 
-test('What the dataplane does not serve is OFFLINE, however its members are', (t) => {
+test('A listener that the dataplane does not serve is OFFLINE, whatever its members', (t) => {
   const now = operatingStatus(given(['ready']), factsOf(['up'], false));
   t.is(now.status, 'OFFLINE');
   t.is(now.listeners[0]?.pool, 'ONLINE');
 });
 
-test('The problem of a pool that is down says what becomes of its clients', (t) => {
+test('The problem of a pool that is down names the effect on clients', (t) => {
   const message = (whenAllDown: Pool['whenAllDown'], count: number) =>
     operatingStatus(given(Array(count).fill('ready'), { whenAllDown }), factsOf(Array(count).fill('down')))
       .problems[0]?.message;
@@ -100,7 +100,7 @@ test('The problem of a pool that is down says what becomes of its clients', (t) 
   );
 });
 
-test('What is the matter with a load balancer is said of its members, or of its listeners', (t) => {
+test('listenersInWords() names failing members, or listeners that are not ONLINE', (t) => {
   const [fails, serves] = [
     { status: 'DEGRADED', ready: 3, down: 1 },
     { status: 'ONLINE', ready: 2, down: 0 },
@@ -118,7 +118,7 @@ test('What is the matter with a load balancer is said of its members, or of its 
   );
 });
 
-test('The book counts what there is, and says when something has changed', (t) => {
+test('StatusBook counts all objects and reports changes', (t) => {
   const book = new StatusBook();
   const web = given(['ready', 'ready']);
   t.true(book.update(web.key, web, factsOf(['up', 'up'])));
@@ -138,7 +138,7 @@ test('The book counts what there is, and says when something has changed', (t) =
   );
 });
 
-test('The book names members only where one of them is not well, and counts all', (t) => {
+test('StatusBook names members only if one of them is not well, and counts all', (t) => {
   const book = new StatusBook();
   const web = given(['ready', 'ready', 'drain']);
   book.update(web.key, web, factsOf(['up', 'up', 'drain']));

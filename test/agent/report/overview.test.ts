@@ -8,7 +8,7 @@ import type { PageView } from '../../../health/page-model.ts';
 
 const PROBLEM: Problem = { object: 'Service a/b', reason: 'InvalidAnnotation', message: 'It is wrong' };
 
-test('A page shows each load balancer with what is served of it', async (t) => {
+test('A page shows each load balancer with its verdict', async (t) => {
   const host = new FakeHost([
     loadBalancer('a/well', 2),
     loadBalancer('a/drained', 2, { state: 'drain' }),
@@ -32,7 +32,7 @@ test('A page shows each load balancer with what is served of it', async (t) => {
   t.deepEqual(summary.problems, [PROBLEM]);
 });
 
-test('What is marked is worked out again, and nothing else', async (t) => {
+test('Only marked rows are updated', async (t) => {
   const host = new FakeHost([loadBalancer('a/one', 1), loadBalancer('a/two', 1)]);
   await host.look();
   host.asked.clear();
@@ -49,7 +49,7 @@ test('What is marked is worked out again, and nothing else', async (t) => {
   t.deepEqual(summary.counts, { served: 1, 'served in part': 0, 'not served': 0, ignored: 0 });
 });
 
-test('Another HAProxy worker, or none, is seen in all rows', async (t) => {
+test('A different HAProxy worker, or none, updates all rows', async (t) => {
   const host = new FakeHost([loadBalancer('a/one', 1), loadBalancer('a/two', 1)]);
   t.is((await host.look()).summary.counts.served, 2);
   host.workerPid = 0;
@@ -72,7 +72,7 @@ test('A search looks in names, addresses and ports; the filter leaves those in t
   t.deepEqual(await keys('search=nothing'), []);
 });
 
-test('Of thousands a page gets one page, and of one with thousands of members the first', async (t) => {
+test('A page has the first rows of thousands, and the first members of thousands', async (t) => {
   const host = new FakeHost(
     Array.from({ length: 2_000 }, (_, at) =>
       loadBalancer(`a/lb-${at}`, 1, {}, at < 100 ? Array(10).fill(PROBLEM) : []),
@@ -91,7 +91,7 @@ test('Of thousands a page gets one page, and of one with thousands of members th
     t.is((await host.look(`page=${page}`)).list.rows.length > 0, true, page);
 });
 
-test('Members that take no connections come first, with what HAProxy has found', async (t) => {
+test('Members that accept no connections come first, with the cause', async (t) => {
   const host = new FakeHost([loadBalancer('a/web', 4)]);
   host.down.add('10.0.0.2:80');
   host.running.delete('10.0.0.4:80');
@@ -110,7 +110,7 @@ test('Members that take no connections come first, with what HAProxy has found',
   t.is((await host.look()).detail, undefined);
 });
 
-test('Nothing is kept of load balancers that have gone, though nobody looks', async (t) => {
+test('The page forgets load balancers that are gone, even without a request', async (t) => {
   const host = new FakeHost([]);
   for (let at = 0; at < 1_000; at++) {
     host.put(loadBalancer(`a/lb-${at}`, 1));

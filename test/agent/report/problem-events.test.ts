@@ -6,7 +6,7 @@ import { FakeClock } from '../../support/basics/fake-clock.ts';
 import { FakeApi, type Json } from '../../support/kube/fake-api.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 
-test('Who does not lead tells nothing, and who begins to lead tells all that stands', async (t) => {
+test('Only the leader sends Events, and a new leader sends all present problems', async (t) => {
   const { agent, clock, notes } = start();
   const one = agent();
   one.problems.set('shop/web', ['Taken']);
@@ -18,7 +18,7 @@ test('Who does not lead tells nothing, and who begins to lead tells all that sta
   t.deepEqual(notes(), ['shop/web Taken']);
 });
 
-test('What goes within seconds of the beginning is not told', async (t) => {
+test('A problem that is solved within seconds of the new lead is not sent', async (t) => {
   const { agent, clock, notes } = start();
   const one = agent();
   one.problems.set('shop/web', ['No address yet']);
@@ -33,7 +33,7 @@ test('What goes within seconds of the beginning is not told', async (t) => {
   t.deepEqual(notes(), ['shop/web Taken']);
 });
 
-test('The next who leads repeats nothing of what the last one told, and tells the rest', async (t) => {
+test('A new leader does not repeat the Events of the last one, and sends the rest', async (t) => {
   const { agent, clock, api, notes } = start();
   const [first, second] = [agent(), agent()];
   for (const one of [first, second]) one.problems.set('shop/web', ['Taken']);
@@ -53,7 +53,7 @@ test('The next who leads repeats nothing of what the last one told, and tells th
   t.true([...api.objects.values()].every(({ series }) => series === undefined));
 });
 
-test('What comes up again after it was gone is told again, also where another agent told it first', async (t) => {
+test('A problem that appears again is sent again, even if another agent sent it first', async (t) => {
   const { agent, clock, notes } = start();
   const [first, second] = [agent(), agent()];
   first.problems.set('shop/web', ['Taken']);
@@ -68,7 +68,7 @@ test('What comes up again after it was gone is told again, also where another ag
   t.deepEqual(notes(), ['shop/web Taken', 'shop/web Taken']);
 });
 
-test('A Service that is made anew under its name is told what the last one was told', async (t) => {
+test('A Service that is created again gets the Events of the last one', async (t) => {
   const { agent, clock, notes } = start();
   const one = agent();
   one.problems.set('shop/web', ['Taken']);
@@ -80,7 +80,7 @@ test('A Service that is made anew under its name is told what the last one was t
   t.deepEqual(notes(), ['shop/web Taken', 'shop/web Taken']);
 });
 
-test('Of thousands that stand none is dropped, and no more are sent than may be', async (t) => {
+test('Thousands of present problems are all sent within the limit', async (t) => {
   const { agent, clock, notes } = start();
   const one = agent();
   for (let i = 0; i < 3_000; i++) one.problems.set(`shop/web-${i}`, ['Taken']);
@@ -91,7 +91,7 @@ test('Of thousands that stand none is dropped, and no more are sent than may be'
   t.is(new Set(notes()).size, 3_000);
 });
 
-test('Who ceases to lead stops telling what stands', async (t) => {
+test('An agent that is no longer the leader stops sending present problems', async (t) => {
   const { agent, clock, notes } = start();
   const one = agent();
   for (let i = 0; i < 3_000; i++) one.problems.set(`shop/web-${i}`, ['Taken']);

@@ -6,7 +6,7 @@ const KEY = 'default/web';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 
 // Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
-test('What commands make live is counted when they are acknowledged, each change by itself', (t) => {
+test('A change by commands is counted when it is acknowledged', (t) => {
   const { programming, observed, round } = start();
   round({ triggers: [9_000, 9_900], isAcknowledged: true });
   t.deepEqual(observed, ['runtime 1', 'runtime 0.1']);
@@ -14,7 +14,7 @@ test('What commands make live is counted when they are acknowledged, each change
 });
 
 // Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
-test('What needs a listener is counted when a worker with that listener is there', (t) => {
+test('A change that needs a new listener is counted when a worker has it', (t) => {
   const { observed, round } = start();
   round({ triggers: [9_000], isPending: true });
   round({ triggers: [9_500], isPending: true, isAcknowledged: true });
@@ -25,7 +25,7 @@ test('What needs a listener is counted when a worker with that listener is there
   t.is(observed.length, 2);
 });
 
-test('What comes while no worker is there is counted once there is one', (t) => {
+test('A change without a worker is counted when there is one', (t) => {
   const { programming, observed, round } = start();
   programming.applied([], NOTHING, new Map([[KEY, { since: 0, triggers: [9_000] }]]));
   t.deepEqual(observed, []);
@@ -33,7 +33,7 @@ test('What comes while no worker is there is counted once there is one', (t) => 
   t.deepEqual(observed, ['reload 1']);
 });
 
-test('What was sent when the connection broke is counted once the worker is there again', (t) => {
+test('A change on a broken connection is counted when the worker is back', (t) => {
   const { observed, round } = start();
   round({ triggers: [9_000], isPending: true });
   t.deepEqual(observed, []);
@@ -41,14 +41,14 @@ test('What was sent when the connection broke is counted once the worker is ther
   t.deepEqual(observed, ['reload 1']);
 });
 
-test('What asks nothing of HAProxy is not counted', (t) => {
+test('A change without an effect on HAProxy is not counted', (t) => {
   const { programming, observed, round } = start();
   round({ triggers: [9_000] });
   t.deepEqual(observed, []);
   t.is(programming.waiting, 0);
 });
 
-test('What waited for a Service that is not served after all is forgotten', (t) => {
+test('Changes of a Service that is not served are forgotten', (t) => {
   const { programming, observed, round, served } = start();
   round({ triggers: [9_000], isPending: true });
   served.delete(KEY);
@@ -58,13 +58,13 @@ test('What waited for a Service that is not served after all is forgotten', (t) 
 });
 
 // Conformance: annotation endpoints.kubernetes.io/last-change-trigger-time
-test('A change from the future took no time', (t) => {
+test('A change from the future counts as 0 seconds', (t) => {
   const { observed, round } = start();
   round({ triggers: [60_000], isAcknowledged: true });
   t.deepEqual(observed, ['runtime 0']);
 });
 
-test('However long no worker is there, no more than a thousand changes of a Service are kept', (t) => {
+test('Without a worker at most a thousand changes of a Service are kept', (t) => {
   const { programming, observed, round } = start();
   for (let at = 0; at < 1_500; at++)
     programming.applied([], NOTHING, new Map([[KEY, { since: 0, triggers: [at] }]]));

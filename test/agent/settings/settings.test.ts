@@ -20,7 +20,7 @@ interface Given {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Reads settings on a machine that is made up: an ordinary user, working directory /srv. */
+/** Reads settings as an ordinary user with the working directory /srv. */
 function read({ argv = [], env = {}, file, uid = 1000, files = {} }: Given): Settings {
   const all: Record<string, string> = {
     ...files,
@@ -39,7 +39,7 @@ function read({ argv = [], env = {}, file, uid = 1000, files = {} }: Given): Set
   });
 }
 
-/** The lines of the error that reading gives, without its head. */
+/** The lines of the error, without the first one. */
 function faults(given: Given): string[] {
   try {
     read(given);
@@ -55,14 +55,14 @@ function faults(given: Given): string[] {
   return [];
 }
 
-test('What can be switched off is so by 0, with a unit or without, and by nothing shorter than the least', (t) => {
+test('durationOrOff() accepts 0 with or without a unit for off, and no duration below the minimum', (t) => {
   for (const off of ['0', '0s', '0ms']) t.is(read({ argv: ['--drain-timeout', off] }).drainTimeout, 0);
   t.deepEqual(faults({ argv: ['--drain-timeout', '1ms'] }), [
     '--drain-timeout: "1ms" is not 0 or a duration with its unit (ms, s, m, h or d) from 1s to 1d',
   ]);
 });
 
-test('Without anything given, an ordinary user has defaults below the home directory', (t) => {
+test('The defaults of an ordinary user are below the home directory', (t) => {
   t.like(read({}), {
     manifests: [],
     stateDir: '/home/me/.local/state/headgate',
@@ -103,7 +103,7 @@ test("The XDG variables move an ordinary user's directories, unless they are rel
   t.is(read({ env: { XDG_RUNTIME_DIR: 'here' } }).runtimeDir, '/tmp/headgate-1000');
 });
 
-test('Root has the directories of the system, and HAProxy becomes haproxy where that account exists', (t) => {
+test("The defaults of root are the system's directories, and the account haproxy if it exists", (t) => {
   const files = {
     '/etc/passwd': 'root:x:0:0::/root:/bin/sh\nhaproxy:x:99:99::/:/bin/false\n',
     '/etc/group': 'root:x:0:\n',
@@ -118,7 +118,7 @@ test('Root has the directories of the system, and HAProxy becomes haproxy where 
   t.is(read({ uid: 1000, files }).haproxyUser, '');
 });
 
-test('A flag comes before a variable, a variable before the file, the file before the default', (t) => {
+test('A flag has precedence over a variable, a variable over the file, the file over the default', (t) => {
   const file = 'drainTimeout: 1m';
   const env = { HEADGATE_DRAIN_TIMEOUT: '2m' };
   const argv = ['--drain-timeout', '3m'];
@@ -129,7 +129,7 @@ test('A flag comes before a variable, a variable before the file, the file befor
   t.is(read({ argv: ['--drain-timeout', '1s', '--drain-timeout=2s'] }).drainTimeout, 2000);
 });
 
-// A value of each setting that is not its default, as a flag or variable has it.
+// A value of each setting that differs from its default, as in a flag or variable.
 const others: Readonly<Record<SettingName, string>> = {
   manifests: '/m',
   kubeconfig: '/etc/kubeconfig',
@@ -197,7 +197,7 @@ for (const [name, setting] of allSettings()) {
   });
 }
 
-test('Numbers and truth values need no quotes in the file, and a key without a value counts as absent', (t) => {
+test('Numbers and booleans need no quotes in the file, and a key without a value counts as absent', (t) => {
   const file = 'threads: 2\nexternalIPs: true\nzone:\ndefaults: { connection-limit: 100 }';
   t.like(read({ file }), {
     threads: 2,
@@ -208,7 +208,7 @@ test('Numbers and truth values need no quotes in the file, and a key without a v
   t.deepEqual(read({ file: '' }), read({}));
 });
 
-test('Every field of a pool counts when two readings are compared, and every fault has its place', (t) => {
+test('diffSettings() compares every field of a pool, and every fault of a pool has its place', (t) => {
   const { kind } = allSettings().find(([name]) => name === 'pools')?.[1] ?? {};
   const pool = {
     name: 'a',
@@ -259,7 +259,7 @@ test('Folders of manifests come from one source, defaults of annotations are mer
   ]);
 });
 
-test('Relative paths start from the working directory, those of the file from where it is', (t) => {
+test('Relative paths start from the working directory, those in the file from the directory of the file', (t) => {
   t.is(read({ argv: ['--state-dir', 'state'] }).stateDir, '/srv/state');
   t.like(read({ file: 'manifests: [m, ./n/]\nstateDir: ../srv\nhaproxy: ./haproxy' }), {
     manifests: ['/etc/m', '/etc/n'],
@@ -275,7 +275,7 @@ test('The settings file can be named by a variable; a flag has precedence', (t) 
   t.is(read({ files, env: { HEADGATE_CONFIG: '/a.yaml' }, argv: ['--config', 'b.yaml'] }).zone, 'b');
 });
 
-test('Every fault is listed at once, with its place, its value and what is allowed', (t) => {
+test('readSettings() lists all faults with place, value and what is allowed', (t) => {
   const given = {
     file: 'drainTimeout: soon\nmembers: [pods]\nlistens: 1\nhaproxyUser: Me',
     env: { HEADGATE_THREADS: '-1', HEADGATE_LOGLEVEL: 'info', HEADGATE_DRAIN_TIMEOUT: '1m' },
@@ -296,7 +296,7 @@ test('Every fault is listed at once, with its place, its value and what is allow
   ]);
 });
 
-test('What resembles no known name is called unknown, and no other is suggested for it', (t) => {
+test('An unknown name that resembles no known name gets no suggestion', (t) => {
   const given = { file: 'foo: 1', env: { HEADGATE_FOO: '1' }, argv: ['--foo'] };
   t.deepEqual(faults(given), [
     '--foo: Unknown flag',
@@ -316,7 +316,7 @@ const refused = test.macro({
 });
 
 test(
-  'a runtime directory whose sockets would not fit into an address',
+  'a runtime directory that is too long for the addresses of sockets',
   refused,
   { argv: ['--runtime-dir', `/${'r'.repeat(70)}`] },
   `--runtime-dir: "/${'r'.repeat(70)}" is 71 bytes long: at most 70 leave room for the names of sockets in it`,
@@ -328,13 +328,13 @@ test(
   /^The default of runtimeDir: ".*" is 72 bytes long/,
 );
 test(
-  'a path that could not stand in the configuration of HAProxy',
+  'a path that needs quotes in the configuration of HAProxy',
   refused,
   { argv: ['--runtime-dir', '/run/head gate'] },
   /^--runtime-dir: "\/run\/head gate" is not the path of a directory made of letters/,
 );
 test(
-  'an annotation default that is not allowed',
+  'an invalid annotation default',
   refused,
   { argv: ['--defaults', 'algorithm=best'], file: 'defaults: { mode: tcp }' },
   /^--defaults and \/etc\/headgate\.yaml: defaults: .*"algorithm": "best" is not /,
@@ -346,14 +346,14 @@ test(
   '--defaults: "algorithm" is not NAME=VALUE',
 );
 test(
-  'a file that is not there',
+  'a file that does not exist',
   refused,
   { argv: ['--config', 'none.yaml'] },
   "none.yaml: Cannot read the settings file: ENOENT: no such file, open '/srv/none.yaml'",
 );
 test('a file that is not YAML', refused, { file: 'zone: [' }, /^\/etc\/headgate\.yaml:1:\d+: /);
 test(
-  'a file with a key twice',
+  'a file with a duplicate key',
   refused,
   { file: 'zone: a\nzone: b' },
   /^\/etc\/headgate\.yaml:2:1: Duplicated mapping key$/,
@@ -368,10 +368,10 @@ test(
   'a file of two documents',
   refused,
   { file: 'zone: a\n---\nzone: b' },
-  '/etc/headgate.yaml:3: A second document begins, the settings must be in one',
+  '/etc/headgate.yaml:3: A second document begins here: the settings must be one document',
 );
 test(
-  'a key of JavaScript objects',
+  'a key of Object.prototype',
   refused,
   { file: 'constructor: 1' },
   /^\/etc\/headgate\.yaml: constructor: Unknown key/,
@@ -383,7 +383,7 @@ test(
   /is not true or false$/,
 );
 
-test('Variables that Kubernetes sets for a Service named headgate are no settings', (t) => {
+test('Variables that Kubernetes sets for a Service named headgate are ignored', (t) => {
   const env = {
     HEADGATE_SERVICE_HOST: '10.0.0.1',
     HEADGATE_SERVICE_PORT: '80',
@@ -391,14 +391,14 @@ test('Variables that Kubernetes sets for a Service named headgate are no setting
     HEADGATE_PORT: 'tcp://10.0.0.1:80',
     HEADGATE_PORT_80_TCP_ADDR: '10.0.0.1',
     HEADGATE_METRICS_SERVICE_HOST: '10.0.0.2',
-    // Of a Service headgate-pair, as the setting of that name.
+    // The variable of a Service headgate-pair has the name of the setting pairPort.
     HEADGATE_PAIR_PORT: 'tcp://10.0.0.3:9181',
   };
   t.deepEqual(read({ env }), read({}));
   t.is(faults({ env: { HEADGATE_PORTS: '80' } }).length, 1);
 });
 
-test('A command has flags of its own beside the settings', (t) => {
+test('A command has its own flags in addition to the settings', (t) => {
   const ownFlags = { output: 'value', json: 'switch' } as const;
   const line = readCommandLine(['--output', 'o', '--json', '--zone', 'z', 'default/web'], ownFlags);
   t.like(line, {
@@ -412,7 +412,7 @@ test('A command has flags of its own beside the settings', (t) => {
   t.regex(faults({ argv }).join(), /^--output: Unknown flag$/);
 });
 
-test('diffSettings() names what changed as a user would write it, and what needs a restart', (t) => {
+test('diffSettings() gives changes as a user writes them, and which need a restart', (t) => {
   const old = read({});
   t.deepEqual(diffSettings(old, read({})), []);
   t.deepEqual(
@@ -428,7 +428,7 @@ test('diffSettings() names what changed as a user would write it, and what needs
   );
 });
 
-test('diffSettings() has VRRP change without a restart, but for its coming and going', (t) => {
+test('diffSettings() needs a restart only to turn VRRP on or off', (t) => {
   const vrrp = (priority: number) =>
     read({
       argv: [
@@ -455,7 +455,7 @@ test('settingsHelp() names every flag once and stays within 100 columns, without
   t.notRegex(help, /`|\]\(/);
 });
 
-test('Whatever is given, reading ends with settings or with SETTINGS_INVALID', (t) => {
+test('readSettings() gives settings or SETTINGS_INVALID for any input', (t) => {
   const names = allSettings().map(([name]) => name);
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -474,7 +474,7 @@ test('Whatever is given, reading ends with settings or with SETTINGS_INVALID', (
   );
   const seen = new Set<boolean>();
   fc.assert(
-    // Of any other error faults() is the end.
+    // faults() throws any other error.
     fc.property(argv, env, file, (argv, env, file) => {
       seen.add(faults({ argv, env, file }).length > 0);
     }),
@@ -483,7 +483,7 @@ test('Whatever is given, reading ends with settings or with SETTINGS_INVALID', (
   t.is(seen.size, 2);
 });
 
-test('Nothing that a file of HAProxy or keepalived would have to quote gets into a path or an account', (t) => {
+test('Paths and accounts contain nothing that files of HAProxy or keepalived must quote', (t) => {
   const hostile = fc.constantFrom(' ', '\n', '\r', '\t', '"', "'", '\\', '#', '$', '\0', '\u2028');
   const piece = fc.oneof(
     { weight: 9, arbitrary: fc.constantFrom('/', '..', '.', 'run', 'a', '-', '_', '@', '%', '+', '=', '7') },

@@ -16,7 +16,7 @@ function errorsOf(raw: unknown): readonly string[] {
   return 'errors' in reading ? reading.errors : [];
 }
 
-test('vrrp fills in what most want and writes addresses in one form', (t) => {
+test('vrrp adds defaults and makes addresses canonical', (t) => {
   t.deepEqual(vrrp().read(GOOD, '/'), {
     value: {
       interface: 'eth0',
@@ -38,7 +38,7 @@ const refused: readonly (readonly [raw: unknown, error: RegExp])[] = [
   [{ ...GOOD, interface: 'eth0 {' }, /^interface: "eth0 \{" is not the name of a network interface$/],
   [{ ...GOOD, interface: 'a-name-that-is-too-long' }, /is not the name/],
   [{ ...GOOD, address: '192.0.2.11/24' }, /^address: "192.0.2.11\/24" is not an IP address$/],
-  [{ ...GOOD, peers: [] }, /^peers: An instance without another host/],
+  [{ ...GOOD, peers: [] }, /^peers: VRRP needs at least one other host/],
   [{ ...GOOD, peers: ['fd00::2'] }, /^peers: "fd00::2" is not of the family/],
   [{ ...GOOD, peers: ['192.0.2.11'] }, /^peers: "192.0.2.11" is this host's own address$/],
   [{ ...GOOD, virtualRouterId: 256 }, /^virtualRouterId: 256 is not a whole number from 1 to 255$/],
@@ -46,11 +46,11 @@ const refused: readonly (readonly [raw: unknown, error: RegExp])[] = [
   [{ ...GOOD, priority: 100 }, /^priority: 100 is not a whole number from 200 to 250$/],
   [{ ...GOOD, advertInterval: '20ms' }, /^advertInterval: "20ms" is not a duration/],
   [{ ...GOOD, advertInterval: '105ms' }, /in tens of milliseconds$/],
-  [{ ...GOOD, anchors: [] }, /^anchors: The first one of 51 must be of the family/],
-  [{ ...GOOD, anchors: ['fd00::1'] }, /^anchors: The first one of 51 must be of the family/],
-  [{ ...GOOD, anchors: ['192.0.2.1', '192.0.2.2'] }, /two of one family/],
-  [{ ...GOOD, anchors: ['192.0.2.12'] }, /^"192.0.2.12" stands in two places$/],
-  [{ ...GOOD, instances: [] }, /stand in each of the instances, or beside none/],
+  [{ ...GOOD, anchors: [] }, /^anchors: The first anchor of 51 must be of the family/],
+  [{ ...GOOD, anchors: ['fd00::1'] }, /^anchors: The first anchor of 51 must be of the family/],
+  [{ ...GOOD, anchors: ['192.0.2.1', '192.0.2.2'] }, /two anchors of one family/],
+  [{ ...GOOD, anchors: ['192.0.2.12'] }, /^"192.0.2.12" is used twice$/],
+  [{ ...GOOD, instances: [] }, /are keys of each instance if there are instances/],
 ];
 
 for (const [raw, error] of refused)
@@ -60,7 +60,7 @@ for (const [raw, error] of refused)
     t.regex(errors[0] ?? '', error);
   });
 
-test('vrrp refuses instances that are alike', (t) => {
+test('vrrp refuses instances with equal virtualRouterIds or unknown keys', (t) => {
   const { virtualRouterId, anchors, ...common } = GOOD;
   const instances = [
     { virtualRouterId, anchors },
@@ -76,7 +76,7 @@ test('vrrp refuses instances that are alike', (t) => {
   ]);
 });
 
-test('What lowers a host counts more than any priority, and never bars it', (t) => {
+test('Reasons that lower a host outweigh any priority, and never make it 0', (t) => {
   const ranks: readonly (readonly StandingReason[])[] = [
     ['haproxy', 'maintenance'],
     ['maintenance', 'catching-up'],

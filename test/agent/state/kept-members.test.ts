@@ -55,7 +55,7 @@ function folder(t: ExecutionContext): string {
   return directory;
 }
 
-test('An agent that starts while nothing is ready keeps the members of the one before it', async (t) => {
+test('An agent that starts without ready members keeps those of the agent before it', async (t) => {
   const directory = folder(t);
   const first = await started(directory, [web(), endpoints('10.0.0.2', '10.0.0.1')]);
   const members = first.desired.loadBalancers.get(KEY)?.listeners[0]?.pool.members;
@@ -86,7 +86,7 @@ test('Members wait for a Service that has no address yet', async (t) => {
   await second.last.close();
 });
 
-test('Of other pools, and of Services that are gone, nothing is kept', async (t) => {
+test('Members of other pools, and of Services that are gone, are not kept', async (t) => {
   const directory = folder(t);
   const first = await started(directory, [web('reject'), endpoints('10.0.0.1')]);
   await first.last.close();
@@ -101,7 +101,7 @@ test('Of other pools, and of Services that are gone, nothing is kept', async (t)
   await second.last.close();
 });
 
-test('A record that says what cannot be costs only itself and is told of', async (t) => {
+test('An invalid record is left out and logged', async (t) => {
   const good = { address: '10.0.0.1', port: 80, weight: 16, state: 'ready', target: '' };
   const pools = (member: Json): string =>
     JSON.stringify([{ listener: 'default:web:tcp:80:v4', members: [member] }]);
@@ -126,7 +126,7 @@ test('A record that says what cannot be costs only itself and is told of', async
   }
 });
 
-test('A file of another version is named, and written anew', async (t) => {
+test('A file of another version is logged, and written again', async (t) => {
   const directory = folder(t);
   writeFileSync(join(directory, 'last-members'), '{"service":"default/web","pools":[]}\n');
   const log: string[] = [];
@@ -140,7 +140,7 @@ test('A file of another version is named, and written anew', async (t) => {
   await second.last.close();
 });
 
-test('A change of what others have writes nothing, and what could not be written is tried again', async (t) => {
+test('A change of another pool writes nothing, and a failed write is retried', async (t) => {
   const directory = folder(t);
   const file = join(directory, 'last-members');
   const log: string[] = [];

@@ -1,4 +1,4 @@
-// Translating what changed, again and again, has to give what translating everything from scratch gives.
+// Translating changes step by step must give the same desired state as translating all objects at once.
 
 import { deepStrictEqual } from 'node:assert/strict';
 import test from 'ava';
@@ -81,7 +81,7 @@ function shown({ loadBalancers, ignored, dependents }: DesiredState) {
   };
 }
 
-test('Whatever changes in whatever order, the model is that of the objects there are', (t) => {
+test('Translating changes step by step gives the same desired state as translating all objects', (t) => {
   const rounds = fc.array(fc.array(changes, { minLength: 1, maxLength: 4 }), { maxLength: 12 });
   const property = fc.property(rounds, (all) => {
     const state = new FollowedState(new Cluster());

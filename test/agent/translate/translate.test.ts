@@ -76,7 +76,7 @@ test('A Service with an endpoint becomes a load balancer with every default', (t
   });
 });
 
-test('A Service that is not ours is ignored, with the reason', (t) => {
+test('A Service that the agent does not serve is ignored with a reason', (t) => {
   const desired = translated([service({ type: 'ClusterIP' }), slice()]);
   t.is(desired.loadBalancers.size, 0);
   t.deepEqual(desired.ignored.get('default/web'), {
@@ -87,7 +87,7 @@ test('A Service that is not ours is ignored, with the reason', (t) => {
 });
 
 // Conformance: spec.type
-test('A change of type away from LoadBalancer takes the load balancer away and frees its address', (t) => {
+test('A change of type away from LoadBalancer removes the load balancer and frees its address', (t) => {
   const { desired, step } = stepwise();
   step([service({ created: 1 }), service({ name: 'api', created: 2 })]);
   t.deepEqual(step([service({ created: 1, type: 'ClusterIP' })]), ['default/api', 'default/web']);
@@ -97,7 +97,7 @@ test('A change of type away from LoadBalancer takes the load balancer away and f
 });
 
 // Conformance: spec.type
-test('A change of type to LoadBalancer makes the load balancer', (t) => {
+test('A change of type to LoadBalancer adds the load balancer', (t) => {
   const { desired, step } = stepwise();
   step([service({ type: 'ClusterIP' }), slice()]);
   t.deepEqual(step([service()]), ['default/web']);
@@ -105,14 +105,14 @@ test('A change of type to LoadBalancer makes the load balancer', (t) => {
   t.false(desired.ignored.has('default/web'));
 });
 
-test('A Service that is deleted takes its load balancer away', (t) => {
+test('Deleting a Service removes its load balancer', (t) => {
   const { desired, step } = stepwise();
   step([service(), slice()]);
   t.deepEqual(step([], [service()]), ['default/web']);
   t.is(desired.loadBalancers.size + desired.ignored.size, 0);
 });
 
-test('A Service without an address is pending and says so', (t) => {
+test('A Service without an address has the problem AddressPending', (t) => {
   const desired = translated([service({ loadBalancerIP: undefined }), slice()]);
   t.deepEqual(loadBalancerOf(desired).vips, []);
   t.deepEqual(loadBalancerOf(desired).listeners, []);
@@ -120,7 +120,7 @@ test('A Service without an address is pending and says so', (t) => {
 });
 
 // Conformance: no selector
-test('A Service without a selector is served by the slices that others write for it', (t) => {
+test('A Service without a selector has the members of slices that other programs write', (t) => {
   const desired = translated([service(), slice({ name: 'written-by-hand', endpoints: ['203.0.113.9'] })]);
   t.deepEqual(membersOf(desired), ['203.0.113.9:8080 ready']);
 });
@@ -155,7 +155,7 @@ test('Every port of a Service has its listener, in the order of the Service', (t
 });
 
 // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
-test('With both families each port has two listeners, IPv4 before IPv6, each with members of its family', (t) => {
+test('Each port of a dual-stack Service has two listeners, IPv4 before IPv6, with members of their family', (t) => {
   const desired = translated([
     service({ annotations: ips('2001:db8::10,192.0.2.10') }),
     slice(),
@@ -173,7 +173,7 @@ test('With both families each port has two listeners, IPv4 before IPv6, each wit
 });
 
 // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
-test('A dual-stack Service that got an address of one family is served in that family alone', (t) => {
+test('A dual-stack Service with an address of one family is served in that family only', (t) => {
   const desired = translated([
     service({ ipFamilies: ['v4', 'v6'], ipFamilyPolicy: 'PreferDualStack' }),
     slice(),
@@ -195,7 +195,7 @@ for (const [ipFamilies, vips, missing] of [
 ] as const) {
   const families = ipFamilies.length === 0 ? 'no families' : ipFamilies.join(' and ');
   // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
-  test(`RequireDualStack with ${families} and ${vips} is served and misses ${missing ?? 'nothing'}`, (t) => {
+  test(`RequireDualStack with ${families} and ${vips} is served and lacks ${missing ?? 'nothing'}`, (t) => {
     const annotations = ips(vips);
     const desired = translated([service({ ipFamilies, ipFamilyPolicy: 'RequireDualStack', annotations })]);
     const { listeners, problems } = loadBalancerOf(desired);
@@ -203,16 +203,16 @@ for (const [ipFamilies, vips, missing] of [
     const [problem, ...others] = problems;
     t.deepEqual(others, []);
     t.is(problem?.reason, missing === undefined ? undefined : 'AddressPending');
-    t.is(problem?.message.includes(`It has no ${missing} address`) ?? false, missing !== undefined);
+    t.is(problem?.message.includes(`Waiting for an ${missing} address`) ?? false, missing !== undefined);
   });
 }
 
-test('RequireDualStack without any address says once that there is none', (t) => {
+test('RequireDualStack without any address has one problem', (t) => {
   const desired = translated([service({ ipFamilyPolicy: 'RequireDualStack', loadBalancerIP: undefined })]);
   t.deepEqual(reasonsOf(desired), ['AddressPending']);
 });
 
-test('A Service of a folder says that one of the API of its name is not served, while that one would be ours', (t) => {
+test('A Service of a folder has a problem while it hides a Service of the API that the agent would serve', (t) => {
   const state = new FollowedState(new Cluster());
   const { desired } = state;
   const step = (
@@ -236,7 +236,7 @@ test('A Service of a folder says that one of the API of its name is not served, 
 });
 
 // Conformance: spec.ipFamilies, spec.ipFamilyPolicy
-test('A second family that a living Service gets or loses is a listener more or less', (t) => {
+test('A Service that gains or loses a family gains or loses a listener', (t) => {
   const { desired, step } = stepwise();
   step([service({ ipFamilies: ['v4'] })]);
   step([service({ ipFamilies: ['v4', 'v6'], annotations: ips('192.0.2.10,2001:db8::10') })]);
@@ -246,7 +246,7 @@ test('A second family that a living Service gets or loses is a listener more or 
 });
 
 // Conformance: spec.ports[].protocol
-test('Ports of TCP, UDP and SCTP on one Service are told apart, and what is not served is said port by port', (t) => {
+test('TCP, UDP and SCTP ports of one Service have their own listeners, and each port that is not served has a problem', (t) => {
   const ports = [
     { name: 'dns', port: 53 },
     { name: 'dns-udp', port: 53, protocol: 'UDP' as const },
@@ -290,12 +290,12 @@ test('Mode http is for TCP ports only', (t) => {
 });
 
 // Conformance: spec.sessionAffinity, sessionAffinityConfig
-test('sessionAffinity ClientIP becomes persistence for as many seconds as it says', (t) => {
+test('sessionAffinity ClientIP becomes persistence with its timeout', (t) => {
   t.is(listenerOf(translated([service({ affinitySeconds: 600 })])).pool.persistence, 600);
   t.is(listenerOf(translated([service()])).pool.persistence, 0);
 });
 
-test('loadBalancerSourceRanges are kept by family: a list of IPv4 closes IPv6', (t) => {
+test('loadBalancerSourceRanges apply by family: a list of IPv4 ranges allows no IPv6 clients', (t) => {
   const desired = translated([
     service({
       annotations: ips('192.0.2.10,2001:db8::10'),
@@ -306,11 +306,11 @@ test('loadBalancerSourceRanges are kept by family: a list of IPv4 closes IPv6', 
   t.deepEqual(listenerOf(desired, 'default:web:tcp:80:v6').allowedCidrs, []);
 });
 
-test('A range that cannot be read is a problem of the Service', (t) => {
+test('An invalid range is a problem of the Service', (t) => {
   t.deepEqual(reasonsOf(translated([service({ loadBalancerSourceRanges: ['x'] })])), ['InvalidSourceRange']);
 });
 
-test('An annotation that cannot be read is a problem, and the default holds', (t) => {
+test('An invalid annotation is a problem, and the default applies', (t) => {
   const desired = translated([service({ annotations: { 'headgate.io/algorithm': 'best' } })]);
   t.is(listenerOf(desired).pool.algorithm, 'round-robin');
   t.deepEqual(reasonsOf(desired), ['InvalidAnnotation']);
@@ -329,7 +329,7 @@ test('A terminating endpoint that serves is a draining member', (t) => {
   ]);
 });
 
-test('Zone hints narrow the members to those of our zone', (t) => {
+test("Zone hints narrow the members to those of this host's zone", (t) => {
   const endpoints = ['a', 'b'].map((zone, at) => endpoint(`10.0.0.${at + 1}`, { forZones: [zone] }));
   t.deepEqual(membersOf(translated([service(), slice({ endpoints })], { zone: 'b' })), [
     '10.0.0.2:8080 ready',
@@ -353,7 +353,7 @@ test('With members by pods all ready pods are used under both external traffic p
 
 const withNodePort = { ports: [{ port: 80, nodePort: 30_080 }] };
 
-test('The annotation for members wins over the setting, both ways', (t) => {
+test('The annotation for members has precedence over the setting', (t) => {
   const objects = (annotations: Record<string, string>) => [
     service({ ...withNodePort, annotations }),
     slice(),
@@ -392,12 +392,12 @@ test('With members by nodes and externalTrafficPolicy Local, the last pods that 
 });
 
 // Conformance: spec.externalTrafficPolicy
-test('With members by nodes, nodes are members of Cluster Services also where no pod is ready', (t) => {
+test('With members by nodes, nodes are members of Cluster Services even if no pod is ready', (t) => {
   t.is(membersOf(translated([service(withNodePort), node()], { members: 'nodes' })).length, 1);
 });
 
 // Conformance: spec.allocateLoadBalancerNodePorts
-test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever setting or annotation say', (t) => {
+test('allocateLoadBalancerNodePorts false sends traffic to pods, regardless of the setting and the annotation', (t) => {
   const objects = [
     service({ allocateLoadBalancerNodePorts: false, annotations: members('nodes') }),
     slice(),
@@ -409,7 +409,7 @@ test('allocateLoadBalancerNodePorts false sends traffic to pods, whatever settin
 });
 
 // Conformance: spec.allocateLoadBalancerNodePorts
-test('A port without a nodePort has no members by nodes, and says so', (t) => {
+test('A port without a nodePort has no members by nodes, and a problem', (t) => {
   const ports = [
     { name: 'a', port: 80, nodePort: 30_080 },
     { name: 'b', port: 81 },
@@ -423,7 +423,7 @@ test('A port without a nodePort has no members by nodes, and says so', (t) => {
   });
 });
 
-test('A change of a node reaches the load balancers whose members are nodes, and no others', (t) => {
+test('A change of a node changes only load balancers whose members are nodes', (t) => {
   const { desired, step } = stepwise();
   step([
     service({ ...withNodePort, annotations: members('nodes') }),
@@ -439,7 +439,7 @@ test('A change of a node reaches the load balancers whose members are nodes, and
   t.deepEqual(membersOf(desired), []);
 });
 
-test('A Service whose members are no longer nodes does not depend on nodes any more', (t) => {
+test('A Service whose members are no longer nodes no longer depends on nodes', (t) => {
   const { desired, step } = stepwise();
   step([service({ ...withNodePort, annotations: members('nodes') }), node()]);
   t.deepEqual([...desired.dependents.of(['nodes'])], ['default/web']);
@@ -450,7 +450,7 @@ test('A Service whose members are no longer nodes does not depend on nodes any m
   t.deepEqual([...desired.dependents.of(['nodes'])], []);
 });
 
-test('Of two Services on one address, protocol and port the older one listens, the other one says who does', (t) => {
+test('The older of two Services on one address, protocol and port listens, and the problem of the other names it', (t) => {
   const desired = translated([
     service({ name: 'young', created: 2, ports: [80, 81].map((port) => ({ name: `p${port}`, port })) }),
     service({ name: 'old', created: 1 }),
@@ -474,7 +474,7 @@ for (const [given, young] of [
   ['its status', { loadBalancerIP: undefined, statusIPs: ['192.0.2.10'] }],
   ['its own choice, as its status shows,', { statusIPs: ['192.0.2.10'] }],
 ] as const)
-  test(`An address that a Service has of ${given} is not taken by an older one that names it`, (t) => {
+  test(`An address that a Service has from ${given} does not move to an older Service that names it`, (t) => {
     const ofPools: AddressesView = (key) =>
       given === 'a pool' && key === 'default/young'
         ? { addresses: [{ address: '192.0.2.10', ports: [] }], problems: [] }
@@ -491,7 +491,7 @@ for (const [given, young] of [
     t.deepEqual(listenerOf(desired, 'default:old:tcp:80:v4').addresses, []);
   });
 
-test('A Service of a folder holds its address against any of the API, however old', (t) => {
+test('A Service of a folder has precedence for its address over older Services of the API', (t) => {
   const folder = [
     service({ name: 'young', created: 9 }),
     service({ name: 'timeless', created: Number.POSITIVE_INFINITY }),
@@ -513,14 +513,14 @@ test('A Service of a folder holds its address against any of the API, however ol
   t.deepEqual(holders(), ['young'], 'Of two of a folder it is the older one');
   step('manifests', [], folder.slice(0, 1));
   t.deepEqual(holders(), ['timeless']);
-  // The same object, but now the cluster's own.
+  // The same object, now from the API server.
   step('api', folder);
   t.deepEqual(holders(), ['timeless']);
   step('manifests', [], folder.slice(1));
   t.deepEqual(holders(), ['old']);
 });
 
-test('An address that a Service cannot listen on is still listed among its VIPs', (t) => {
+test('The VIPs of a Service contain also addresses on which it cannot listen', (t) => {
   const desired = translated([service({ name: 'a', created: 1 }), service({ name: 'b', created: 2 })]);
   t.is(loadBalancerOf(desired, 'default/b').vips.length, 1);
 });
@@ -536,7 +536,7 @@ test('Two Services share an address on different ports, or on different protocol
     t.deepEqual(listenerOf(desired, `default:${name}:v4`).addresses, ['192.0.2.10']);
 });
 
-test('When the holder of an address goes, the next Service takes over, and only those two change', (t) => {
+test('If the Service that has an address is deleted, the next one takes over, and only these two change', (t) => {
   const { desired, step } = stepwise();
   step([
     service({ name: 'a', created: 1 }),
@@ -548,28 +548,28 @@ test('When the holder of an address goes, the next Service takes over, and only 
   t.deepEqual(reasonsOf(desired, 'default/b'), []);
 });
 
-test('When the holder of an address moves to another one, the next Service takes over', (t) => {
+test('If the Service that has an address moves to another address, the next one takes over', (t) => {
   const { desired, step } = stepwise();
   step([service({ name: 'a', created: 1 }), service({ name: 'b', created: 2 })]);
   step([service({ name: 'a', created: 1, loadBalancerIP: '192.0.2.11' })]);
   t.deepEqual(listenerOf(desired, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
-test('A third Service is told when the one that stood before it becomes the holder', (t) => {
+test('The problem of a third Service changes if the second one takes over the address', (t) => {
   const { desired, step } = stepwise();
   step(['a', 'b', 'c'].map((name, created) => service({ name, created })));
   step([], [service({ name: 'a' })]);
   t.regex(loadBalancerOf(desired, 'default/c').problems[0]?.message ?? '', /Service "default\/b" holds it$/);
 });
 
-test('An older Service that appears later takes its address back from a younger one', (t) => {
+test('An older Service that appears later takes the address over from a younger one', (t) => {
   const { desired, step } = stepwise();
   step([service({ name: 'young', created: 2 })]);
   t.deepEqual(step([service({ name: 'old', created: 1 })]), ['default/old', 'default/young']);
   t.deepEqual(listenerOf(desired, 'default:young:tcp:80:v4').addresses, []);
 });
 
-test('A Service that is not ours holds no address', (t) => {
+test('A Service that the agent does not serve takes no address', (t) => {
   const desired = translated([
     service({ name: 'a', created: 1, loadBalancerClass: 'example.org/other' }),
     service({ name: 'b', created: 2 }),
@@ -577,14 +577,14 @@ test('A Service that is not ours holds no address', (t) => {
   t.deepEqual(listenerOf(desired, 'default:b:tcp:80:v4').addresses, ['192.0.2.10']);
 });
 
-test('Objects that arrive again unchanged change nothing', (t) => {
+test('Unchanged objects that arrive again change nothing', (t) => {
   const { step } = stepwise();
   const objects = [service(), slice(), node()];
   step(objects);
   t.deepEqual(step(objects.map((object) => structuredClone(object))), []);
 });
 
-test('A load balancer that is translated again to the same keeps its identity, for those who cache by it', (t) => {
+test('A load balancer with an equal translation stays the same object', (t) => {
   const state = new FollowedState(new Cluster());
   const { desired } = state;
   state.apply({ upserted: [service(), slice()], removed: [] });
@@ -602,7 +602,7 @@ test('With when-empty reject a Service that loses its last member has none', (t)
   t.deepEqual(membersOf(desired), []);
 });
 
-test('With when-empty keep-last a Service that loses its last member keeps those it had', (t) => {
+test('With when-empty keep-last a Service that loses its last member keeps its last members', (t) => {
   const { desired, step } = stepwise();
   step([service(keepLast), slice({ endpoints: ['10.0.0.1', '10.0.0.2'] })]);
   step([slice({ endpoints: ['10.0.0.1'] })]);
@@ -611,7 +611,7 @@ test('With when-empty keep-last a Service that loses its last member keeps those
   t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
 });
 
-test('With when-empty keep-last the members that were kept go as soon as there is a ready one', (t) => {
+test('With when-empty keep-last a ready member replaces the kept members', (t) => {
   const { desired, step } = stepwise();
   step([service(keepLast), slice()]);
   step([slice({ endpoints: [] })]);
@@ -623,7 +623,7 @@ test('With when-empty keep-last a Service that never had members has none', (t) 
   t.deepEqual(membersOf(translated([service(keepLast)])), []);
 });
 
-test('With when-empty keep-last the members are kept while the slices are gone altogether', (t) => {
+test('With when-empty keep-last the members are kept also without any slice', (t) => {
   const { desired, step } = stepwise();
   step([service(keepLast), slice()]);
   step([], [slice()]);

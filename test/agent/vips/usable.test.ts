@@ -11,7 +11,7 @@ const VRRP: VrrpSettings = {
   instances: [{ virtualRouterId: 51, priority: 200, anchors: ['192.0.2.1'] }],
 };
 
-test('usableVips() refuses the addresses of the hosts, and says why', (t) => {
+test('usableVips() refuses the addresses of the hosts, with the reason', (t) => {
   const host = [
     { address: '192.0.2.50', prefix: 24, interface: 'eth0' },
     { address: '192.0.2.51', prefix: 32, interface: 'lo' },
@@ -26,7 +26,7 @@ test('usableVips() refuses the addresses of the hosts, and says why', (t) => {
   t.is(refused[2]?.reason, "it is this host's own, on eth0");
 });
 
-test('usableVips() keeps what keepalived has put on the host, but not an address of the network that looks the same', (t) => {
+test('usableVips() accepts an address that keepalived has put on the host, but not with the prefix of a network', (t) => {
   const vip = '198.51.100.1';
   const held = [{ address: vip, prefix: 32, interface: 'eth0' }];
   t.deepEqual(usableVips([vip], VRRP, held, new Set([vip])).usable, [vip]);
@@ -34,7 +34,7 @@ test('usableVips() keeps what keepalived has put on the host, but not an address
   t.deepEqual(usableVips([vip], VRRP, own, new Set([vip])).usable, []);
 });
 
-test('usableVips() passes over an anchor and refuses what no network has', (t) => {
+test('usableVips() leaves out anchors and refuses addresses that no other host can reach', (t) => {
   const nowhere = [
     '127.0.0.1',
     '169.254.169.254',
@@ -59,7 +59,7 @@ test('usableVips() passes over an anchor and refuses what no network has', (t) =
   );
 });
 
-test('parseAddresses() reads what ip prints', (t) => {
+test('parseAddresses() reads the JSON of ip', (t) => {
   const json =
     '[{"ifindex":1,"ifname":"lo","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]},{},{"ifname":"eth0","addr_info":[{"family":"inet6","local":"fd09::1:1","prefixlen":128},{}]}]';
   t.deepEqual(parseAddresses(json), [

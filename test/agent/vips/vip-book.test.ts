@@ -15,7 +15,7 @@ function having(...addresses: readonly string[]): LoadBalancer {
   };
 }
 
-test('VipBook says whether an address has become a VIP or is none any more', (t) => {
+test('VipBook reports if an address has become a VIP or has stopped being one', (t) => {
   const book = new VipBook();
   t.true(book.update('default/a', having('192.0.2.1', '192.0.2.2')));
   t.false(book.update('default/a', having('192.0.2.1', '192.0.2.2')));
@@ -27,7 +27,7 @@ test('VipBook says whether an address has become a VIP or is none any more', (t)
   t.false(book.update('default/a', undefined));
 });
 
-test('VipBook keeps an address until the last that shares it has gone', (t) => {
+test('VipBook keeps an address until the last Service that shares it is gone', (t) => {
   const book = new VipBook();
   t.true(book.update('default/a', having('192.0.2.1')));
   t.false(book.update('default/b', having('192.0.2.1', '192.0.2.1')));

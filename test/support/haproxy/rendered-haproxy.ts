@@ -10,13 +10,8 @@ import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { configText } from '../../../agent/haproxy/config/config-text.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
 import { type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
-import {
-  type HaproxyPaths,
-  haproxyPaths,
-  masterPid,
-  startHaproxy,
-  stopHaproxy,
-} from '../../../agent/haproxy/process/process.ts';
+import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
+import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/process/process.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { reload } from '../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../agent/haproxy/socket/runtime.ts';

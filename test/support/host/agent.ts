@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { agentSocketPath, askAgent } from '../../../agent/answer/agent-socket.ts';
 import { GRACE_MS } from '../../../agent/haproxy/config/grace.ts';
-import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/process/process.ts';
+import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
 import { askOnce } from '../../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../../agent/haproxy/socket/master.ts';
 import { parseInfo } from '../../../agent/haproxy/socket/readings.ts';

@@ -1,5 +1,5 @@
-// Endpoints of many Services that change all the time on a real API server, and whether HAProxy has in the end exactly
-// what the slices say: read from both with rules of its own, not with the agent's.
+// Changes endpoints of many Services on a real API server all the time, and compares HAProxy's servers with the slices at
+// the end, by rules of its own instead of the agent's.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestHost } from '../host/agent.ts';
@@ -8,11 +8,11 @@ import type { Kube } from './kube.ts';
 import { each, servicePath, slicePath } from './kube-objects.ts';
 
 const SERVICES = 20;
-/** Of each Service. */
+/** Per Service. */
 const SLICES = 2;
 
 export interface ChurnOptions {
-  /** Writes a second. */
+  /** Writes per second. */
   readonly rate?: number;
   /** The VIP of each Service, from 0 on. */
   readonly vip?: (index: number) => string;
@@ -23,7 +23,7 @@ export class Churn {
   readonly #host: TestHost;
   readonly #rate: number;
   readonly #vip: (index: number) => string;
-  /** Writes that the API server has taken so far. */
+  /** Successful writes so far. */
   writes = 0;
   #seed = 1;
   #next = 0;
@@ -51,11 +51,11 @@ export class Churn {
     );
   }
 
-  /** A slice in fifty is deleted and made again. */
+  /** A slice in fifty is deleted and created again. */
   async run(seconds: number): Promise<void> {
     const begin = performance.now();
     await each(seconds * this.#rate, async (write) => {
-      // An API server that cannot follow gets fewer writes, not a longer time for them.
+      // A slow API server gets fewer writes instead of more time.
       if (performance.now() - begin > seconds * 1_000) return;
       await delay(Math.max(0, begin + (write / this.#rate) * 1000 - performance.now()));
       const index = this.#next++ % (SERVICES * SLICES);
@@ -68,12 +68,12 @@ export class Churn {
     });
   }
 
-  /** `backend server state`, of either side only; servers that wait for their deletion count until they are gone. */
+  /** `backend server state` that only one side has; a server that waits for its deletion counts until it is gone. */
   async differences(host = this.#host): Promise<readonly string[]> {
     const own = (await host.servers()).filter(({ backend }) => backend.startsWith('default:churn-'));
     const has = new Set(
       own.map(({ backend, server, state, weight }) => {
-        // The file has no other word for draining.
+        // The file shows draining by this state only.
         const shown = state === 'ready' && weight === 0 ? 'drain' : state;
         return `${backend} ${server} ${shown}`;
       }),

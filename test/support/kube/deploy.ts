@@ -1,4 +1,4 @@
-// Brings what `deploy/` ships into a real API server, and gives a client that may do what an agent may.
+// Applies the objects of `deploy/` to a real API server, and gives a client with an agent's rights.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { until } from './kube-objects.ts';
 const deployFolder = fileURLToPath(new URL('../../../deploy', import.meta.url));
 export const NAMESPACE = 'headgate-system';
 
-/** Objects of `deploy/*.yaml` and, where there are some, of `deploy/crds/`, those first that others need. */
+/** Objects of `deploy/*.yaml` and `deploy/crds/`, in the order of their dependencies. */
 async function deployedObjects(): Promise<readonly DeployedObject[]> {
   const objects: DeployedObject[] = [];
   for (const folder of ['crds', '.']) {
@@ -38,7 +38,7 @@ export async function deploy(kube: Kube): Promise<void> {
   for (const object of await deployedObjects()) await kube.must('POST', collectionOf(object), object);
 }
 
-/** The kinds of objects that are our own, and nothing else; returns once they are served. */
+/** Headgate's CRDs only; returns once they are served. */
 export async function deployDefinitions(kube: Kube): Promise<void> {
   const definitions = (await deployedObjects()).filter(({ kind }) => kind === 'CustomResourceDefinition');
   for (const definition of definitions) await kube.must('POST', collectionOf(definition), definition);
@@ -48,12 +48,12 @@ export async function deployDefinitions(kube: Kube): Promise<void> {
   }
 }
 
-/** As the service account that `deploy/` makes. */
+/** With the service account of `deploy/`. */
 export function agentClient(kube: Kube): Promise<ApiClient> {
   return clientOf(kube, NAMESPACE, 'headgate');
 }
 
-/** By a token of its own. */
+/** With a token of its own. */
 export async function clientOf(kube: Kube, namespace: string, account: string): Promise<ApiClient> {
   const path = await kubeconfigOf(kube, namespace, account);
   return new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '0.0.0' });

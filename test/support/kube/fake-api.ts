@@ -1,5 +1,5 @@
 // An API server in memory, for the faults that a real one does not have on demand: objects with resourceVersions,
-// optimistic locking, merge patches; and a hook that answers or fails in its place.
+// optimistic locking, merge patches; and a hook that answers or fails instead.
 
 import type { ApiRequest, ApiResponse, KubernetesApi } from '../../../agent/kubernetes/api/kubernetes-api.ts';
 
@@ -10,7 +10,7 @@ export class FakeApi implements KubernetesApi {
   /** By path. */
   readonly objects = new Map<string, Json>();
   readonly requests: ApiRequest[] = [];
-  /** Asked first: an answer in place of the real one; it may throw, or come late. */
+  /** Called first: its answer counts instead of the real one; it may throw, or be late. */
   fault: (request: ApiRequest) => ApiResponse | undefined | Promise<ApiResponse | undefined> = () =>
     undefined;
   #version = 100;
@@ -18,10 +18,6 @@ export class FakeApi implements KubernetesApi {
   async request(request: ApiRequest): Promise<ApiResponse> {
     this.requests.push(request);
     return (await this.fault(request)) ?? this.carryOut(request);
-  }
-
-  stream(): Promise<never> {
-    throw new Error('This API server has no watches');
   }
 
   close(): void {}
@@ -33,7 +29,7 @@ export class FakeApi implements KubernetesApi {
     return stored;
   }
 
-  /** What the server does with a request that reaches it. */
+  /** The real answer. */
   carryOut({ method, path, body }: ApiRequest): ApiResponse {
     const own = path.replace(/\/status$/, '');
     const json = body as Json;

@@ -1,5 +1,5 @@
 // A small OpenID Connect provider over TLS, for tests: discovery, keys, and tokens for refresh tokens, each of which is
-// good once. Its keys are real, so that a kube-apiserver believes what it signs.
+// valid once. Its keys are real, so that a kube-apiserver accepts its signatures.
 
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,19 +9,19 @@ import { certificate } from '../traffic/certificate.ts';
 
 export interface IdentityProvider {
   readonly issuer: string;
-  /** PEM, what it is to be checked against; also in the directory, as `issuer.crt`. */
+  /** Its CA certificate, PEM; also in the directory, as `issuer.crt`. */
   readonly ca: string;
-  /** What came to the token endpoint, in order; an answer 200 was given to those that were right. */
+  /** The requests to the token endpoint, in order; correct ones got the status 200. */
   readonly grants: {
     readonly form: URLSearchParams;
     readonly authorization: string | undefined;
     readonly status: number;
   }[];
-  /** May be set: seconds that a token is good for, how clients tell their secret, whether refresh tokens stay. */
+  /** May be set: the lifetime of a token in seconds, how clients send their secret, whether refresh tokens stay. */
   readonly ways: { seconds: number; methods: readonly string[]; keepsRefreshTokens: boolean };
-  /** One that is good now; negative: has been over for so long. */
+  /** A token with this lifetime; negative: it expired so long ago. */
   token(seconds: number): string;
-  /** One that may be used once. */
+  /** A refresh token that may be used once. */
   refreshToken(): string;
   close(): void;
 }

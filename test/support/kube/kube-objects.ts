@@ -1,4 +1,4 @@
-// Objects for a real API server, and a view of what an API source has reported, to be compared with what is there.
+// Objects for a real API server, and the reports of an API source, to be compared with the objects in the server.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiSource, type ApiSourceOptions } from '../../../agent/kubernetes/api/api-source.ts';
@@ -36,7 +36,7 @@ export function sliceJson(name: string, addresses: readonly string[], trigger?: 
   };
 }
 
-/** Does `work` for 0 to `count` - 1, several at once. */
+/** Calls `work` for 0 to `count` - 1, several at once. */
 export async function each(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const worker = async () => {
@@ -45,7 +45,7 @@ export async function each(count: number, work: (index: number) => Promise<unkno
   await Promise.all(Array.from({ length: 8 }, worker));
 }
 
-/** What the API server holds of what we reflect: `Kind key` → object. */
+/** The reflected objects in the API server: `Kind key` → object. */
 export async function objectsOf(kube: Kube): Promise<Map<string, KubernetesObject>> {
   const paths = ['/api/v1/services', '/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/nodes'];
   const lists = await Promise.all(paths.map((path) => kube.must('GET', path)));
@@ -53,7 +53,7 @@ export async function objectsOf(kube: Kube): Promise<Map<string, KubernetesObjec
   return new Map(objects.map((object) => [`${object.kind} ${object.key}`, object]));
 }
 
-/** An API source, and all that it said. */
+/** An API source, and all of its reports. */
 export class Reported {
   readonly source: ApiSource;
   readonly client: ApiClient;
@@ -63,7 +63,7 @@ export class Reported {
   /** `list Service expired`, `end Service silence`, `doubt Service 8`, `failure Service CODE message`. */
   readonly log: string[] = [];
 
-  /** `through`: a proxy in front of the API server. `wrap`: sees each request. */
+  /** `through`: a proxy in front of the API server. `wrap`: gets each request. */
   static async create(
     kube: Kube,
     {
@@ -99,7 +99,7 @@ export class Reported {
       serviceSelector: '',
       snapshotPath: undefined,
       // Loading the client library takes its time on a busy machine.
-      patience: 20_000,
+      snapshotAfterMs: 20_000,
       onFailure: (error) => this.log.push(`failure ${error.code} ${error.message}`),
       ...options,
       onChange: (change) => this.#take(change, options.onChange),
@@ -117,7 +117,7 @@ export class Reported {
     return this.log.some((said) => said.startsWith(line));
   }
 
-  /** Whether all is as the API server has it. */
+  /** True if the reported objects equal those of the API server. */
   async equals(kube: Kube): Promise<boolean> {
     const wanted = await objectsOf(kube);
     if (wanted.size !== this.objects.size) return false;
@@ -139,7 +139,7 @@ export class Reported {
   }
 }
 
-/** Waits; fails with what there is after `seconds`. */
+/** Waits; fails after `seconds`, with the state in its message. */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,

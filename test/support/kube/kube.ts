@@ -1,4 +1,4 @@
-// Starts a real Kubernetes control plane (etcd, kube-apiserver and, if asked, kube-controller-manager) with RBAC, in
+// Starts a real Kubernetes control plane (etcd, kube-apiserver and optionally kube-controller-manager) with RBAC, in
 // a directory of its own on free ports of the loopback, for tests. Its faults are real, too: restart, freeze,
 // compaction, an etcd that has lost everything. test/support/kube/kube-assets.sh brings the programs.
 
@@ -19,7 +19,7 @@ import type { Needs } from '../basics/requirements.ts';
 
 export interface KubeOptions {
   readonly controllerManager?: boolean;
-  /** Names of users to their groups; the token of each is its name with `-token` behind. `admin` is always there. */
+  /** Name of a user → its groups; its token is the name and `-token`. `admin` always exists. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
   /** `1.34` to `1.37`: the API server behaves as that version. */
   readonly emulatedVersion?: string;
@@ -37,14 +37,14 @@ export interface AuditedWrite {
   readonly verb: 'create' | 'update' | 'patch' | 'delete';
   /** `services/status`, `leases`. */
   readonly resource: string;
-  /** Of the object; '' where it is yet to get one. */
+  /** The object's; '' before it has one. */
   readonly name: string;
   readonly status: number;
 }
 
 export interface KubeResponse {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the API server says, for a test to look at.
+  // biome-ignore lint/suspicious/noExplicitAny: any answer of the API server, for tests to read.
   readonly body: any;
 }
 
@@ -59,16 +59,16 @@ interface Question {
 const assets = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
 
 const ADMIN_TOKEN = 'admin-token';
-/** What the certificate of each API server is for, whichever address it is reached at. */
+/** The names in each API server's certificate. */
 const SERVER_NAME = 'kubernetes.default.svc';
-/** Of the Service through which pods reach the API server. */
+/** The Service through which pods reach the API server. */
 const OWN_OBJECTS = [
   '/api/v1/namespaces/default/services/kubernetes',
   '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes',
 ];
 const SECOND = 'second-kube-apiserver';
 
-/** Writes only, as soon as they are answered. */
+/** An audit policy: writes only, when they are answered. */
 const AUDIT = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -76,14 +76,14 @@ const AUDIT = {
   rules: [{ level: 'Metadata', verbs: ['create', 'update', 'patch', 'delete'] }],
 };
 
-/** What a test asks the control plane to do; the administrator's client is independent of the agent's. */
+/** The control plane of a test; the administrator's client is independent of the agent's. */
 export class Kube {
   readonly directory: string;
   readonly url: string;
   readonly etcdUrl: string;
-  /** PEM, what the API server's certificate is to be checked against. */
+  /** The CA certificate of the API server, PEM. */
   ca = '';
-  /** Of the administrator. */
+  /** The administrator's. */
   readonly kubeconfig: string;
   readonly adminToken = ADMIN_TOKEN;
   readonly #options: KubeOptions;
@@ -108,7 +108,7 @@ export class Kube {
     this.#options = options;
   }
 
-  /** Resolves when the API server (and the controller manager, where asked for) is ready. */
+  /** Resolves when the API server (and the controller manager, if there is one) is ready. */
   static async start(options: KubeOptions = {}): Promise<Kube> {
     const names = [
       'etcd',
@@ -131,7 +131,7 @@ export class Kube {
     }
   }
 
-  /** Asks as the administrator; any status is an answer. */
+  /** A request of the administrator; any status is an answer. */
   async api(method: string, path: string, body?: unknown, contentType?: string): Promise<KubeResponse> {
     return this.#ask(this.url, { method, path, body, contentType, agent: this.#agent });
   }
@@ -168,7 +168,7 @@ export class Kube {
     await writeFile(path, JSON.stringify(config), { mode: 0o600 });
   }
 
-  /** A token of a service account, by TokenRequest; makes the account where there is none. */
+  /** A token of a service account, by TokenRequest; creates a missing account. */
   async serviceAccountToken(namespace: string, name: string, seconds = 3600): Promise<string> {
     const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
     await this.api('POST', accounts, { metadata: { name } });
@@ -180,13 +180,13 @@ export class Kube {
     return status.token;
   }
 
-  /** Forgets all revisions but the last; the API server's own memory of them goes only with a restart. */
+  /** Removes all revisions but the last; the API server's cache of them goes only with a restart. */
   async compact(): Promise<void> {
     const { header } = await this.#etcd('/v3/kv/range', { key: Buffer.from('\0').toString('base64') });
     await this.#etcd('/v3/kv/compaction', { revision: header.revision, physical: true });
   }
 
-  /** As a crash has it: no connection is closed in order. */
+  /** Like a crash: no connection is closed in order. */
   async killApiServer(): Promise<void> {
     await this.#end('kube-apiserver', 'SIGKILL');
     this.#agent.destroy();
@@ -199,11 +199,11 @@ export class Kube {
       this.ca = await readFile(join(this.directory, 'certificates/apiserver.crt'), 'utf8');
       return this.#answers('/readyz');
     });
-    // It makes these a moment after it is ready: no test is to take that for a change of its own.
+    // The API server creates these a moment after it is ready: no test must take that for its own change.
     for (const path of OWN_OBJECTS) await this.#until('kube-apiserver', () => this.#answers(path));
   }
 
-  /** As `api`, of the server at `url` and over a connection of its own, as a command such as kubectl does. */
+  /** As `api`, to the server at `url` over a connection of its own, as kubectl does. */
   once(url: string, method: string, path: string, body?: unknown): Promise<KubeResponse> {
     return this.#ask(url, { method, path, body, agent: false });
   }
@@ -219,7 +219,7 @@ export class Kube {
     return this.#end(SECOND, 'SIGKILL');
   }
 
-  /** Requests that the API server has answered since its start, whoever asked; a list is a LIST, not a GET. */
+  /** The requests of all clients that the API server has answered since its start; a list is a LIST, not a GET. */
   async requests({ resource, verb }: { readonly resource: string; readonly verb: string }): Promise<number> {
     const text: string = await this.must('GET', '/metrics');
     const counted = text
@@ -248,7 +248,7 @@ export class Kube {
     await this.startApiServer();
   }
 
-  /** Everything is lost: revisions begin again, UIDs will be others. */
+  /** etcd loses everything: revisions begin again, and UIDs differ. */
   async restartWithEmptyEtcd(): Promise<void> {
     await this.killApiServer();
     await this.#end('etcd', 'SIGKILL');
@@ -256,7 +256,7 @@ export class Kube {
     await this.startApiServer();
   }
 
-  /** Connections stay open, nobody answers. */
+  /** Connections stay open without answers. */
   freezeApiServer(): void {
     this.#processes.get('kube-apiserver')?.kill('SIGSTOP');
   }
@@ -265,7 +265,7 @@ export class Kube {
     this.#processes.get('kube-apiserver')?.kill('SIGCONT');
   }
 
-  /** Ends what was started, takes the directory away; may be called twice. */
+  /** Stops all programs and removes the directory; may be called twice. */
   async stop(): Promise<void> {
     this.#agent.destroy();
     await Promise.all([...this.#processes.keys()].reverse().map((name) => this.#end(name, 'SIGKILL')));
@@ -318,7 +318,7 @@ export class Kube {
       `--token-auth-file=${at('tokens.csv')}`,
       '--authorization-mode=RBAC',
       `--service-cluster-ip-range=${this.#options.clusterIPs ?? '10.96.0.0/16'}`,
-      // The default has room for 2,768.
+      // The default allows 2,768.
       '--service-node-port-range=20000-39999',
       '--disable-admission-plugins=ServiceAccount',
       '--allow-privileged=true',
@@ -353,7 +353,7 @@ export class Kube {
     try {
       return await answerOf(request, text);
     } catch (error) {
-      // The API server closed a connection that had long been idle at the moment in which it was used again.
+      // The API server closed an idle connection at the moment it was used again.
       if (request.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
         return this.#ask(url, question);
       throw error;
@@ -377,7 +377,7 @@ export class Kube {
       '--secure-port=0',
       `--service-account-private-key-file=${join(this.directory, 'accounts.key')}`,
     ]);
-    // Its first deed in a new cluster.
+    // The first thing that it creates in a new cluster.
     await this.#until('kube-controller-manager', async () => {
       const account = '/api/v1/namespaces/default/serviceaccounts/default';
       return (await this.api('GET', account)).status === 200;
@@ -393,7 +393,7 @@ export class Kube {
   }
 
   async #spawn(name: string, args: readonly string[]): Promise<void> {
-    // Ends with this thread, also where the test runner kills that.
+    // It ends with this thread, even if the test runner kills that.
     const script = 'exec setpriv --pdeathsig KILL "$0" "$@" >>"$LOG" 2>&1';
     const child = spawn(
       'sh',
@@ -430,24 +430,24 @@ export class Kube {
   }
 }
 
-/** For the tests of one file, in a hook before them, which may take as long as the programs take to build. */
+/** For the tests of one file, in a hook before them; the hook may have to build the programs. */
 export async function startKube(
   t: Pick<ExecutionContext<unknown>, 'timeout'>,
   { leaseNamespace = false, ...options }: KubeOptions & { readonly leaseNamespace?: boolean } = {},
 ): Promise<Kube> {
   t.timeout(KUBE_BUILD_TIMEOUT);
   const kube = await Kube.start(options);
-  // Where agents keep their Lease, as deploy/ makes it.
+  // The namespace of the agents' Lease, as in deploy/.
   if (leaseNamespace)
     await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'headgate-system' } });
   return kube;
 }
 
-/** For `requires()`: Go is needed only where the programs are yet to be built. */
+/** For `requires()`: Go is needed only to build the programs. */
 export function kubeNeeds(...more: readonly string[]): Needs {
   const built = spawnSync('sh', [assets, '--no-build', 'etcd', 'kube-apiserver', ...more]);
   if (built.status === 0) return { programs: ['setpriv'] };
-  // A test run that could not build them has said so.
+  // A test run that could not build them has reported that.
   if (process.env.KUBE_BUILD === 'no') return { programs: ['setpriv', 'kube-apiserver'] };
   const canBuild = spawnSync('sh', [assets, '--can-build']).status === 0;
   return { programs: ['setpriv', ...(canBuild ? [] : ['go'])] };
@@ -456,7 +456,7 @@ export function kubeNeeds(...more: readonly string[]): Needs {
 /** Milliseconds for a hook that may have to build them first. */
 const KUBE_BUILD_TIMEOUT = 30 * 60_000;
 
-/** Name → path; builds what is missing, which may take minutes, and says so on stderr. */
+/** Name → path; builds missing programs, which may take minutes, and reports that on stderr. */
 export async function kubePrograms(names: readonly string[]): Promise<Record<string, string>> {
   const child = spawn('sh', [assets, ...names], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'close');
@@ -478,7 +478,7 @@ async function answerOf(request: http.ClientRequest, body?: string): Promise<Kub
   return { status: answer.statusCode ?? 0, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Neither etcd nor the API server takes port 0. */
+/** Neither etcd nor the API server accepts port 0. */
 async function freePorts(): Promise<[number, number, number]> {
   const servers = [0, 1, 2].map(() => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));

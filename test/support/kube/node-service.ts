@@ -1,5 +1,5 @@
-// A Service of a real API server whose members can be asked: pods of a real cluster cannot have loopback addresses, but
-// nodes can, so that its traffic goes to node ports of nodes that are small servers on the host's own addresses.
+// A Service of a real API server with reachable members: pods of a real cluster cannot have loopback addresses, but
+// Nodes can, so its traffic goes to node ports of Nodes, which are small servers on the host's own addresses.
 
 import type { ExecutionContext } from 'ava';
 import type { TestHost } from '../host/agent.ts';
@@ -12,7 +12,7 @@ const NODE_PORT = 31_080;
 
 export const nodePath = (name = '') => `/api/v1/nodes${name === '' ? '' : `/${name}`}`;
 
-/** At address 1, with the nodes n1 to n3 at addresses 11 to 13; gone with the test. One of them at a time. */
+/** At address 1, with the Nodes n1 to n3 at addresses 11 to 13; removed after the test. One Service at a time. */
 export async function createNodeService(
   t: ExecutionContext<unknown>,
   kube: Kube,
@@ -40,7 +40,7 @@ export async function createNodeService(
   });
   t.teardown(async () => {
     await kube.api('DELETE', servicePath('default', name));
-    // Its node port must be free again for the next one.
+    // Its node port must be free for the next Service.
     await kube.api('PATCH', servicePath('default', name), { metadata: { finalizers: null } });
   });
 }

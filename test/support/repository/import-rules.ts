@@ -15,42 +15,222 @@ interface Place {
   readonly imports: readonly string[];
 }
 
-const ROOMS = ['kubernetes', 'haproxy', 'nftables', 'keepalived', 'pair', 'health'];
-const BELOW_LOOP = ['settings', 'middle', 'addresses', 'objects', ...ROOMS, 'host', 'base', 'model'];
+const VALUES = ['base', 'model'];
+const LOW = ['host', ...VALUES];
+/** Kubernetes objects as the agent reads them: every place that decides from objects may know their shapes. */
+const OBJECTS = ['objects', ...VALUES];
 
-/** From the top down; a file is in the first place that matches. Rooms never import one another. */
+/**
+ * From the top down; a file is in the first place that matches, and imports its own place and those listed.
+ * The rooms of `haproxy` stand in a straight order; nothing outside them but the wiring and the command line imports them.
+ */
 const PLACES: readonly Place[] = [
-  { name: 'main', files: /^agent\/(main\.ts$|wiring\/)/, imports: ['cli', 'loop', ...BELOW_LOOP] },
-  { name: 'cli', files: /^agent\/cli\//, imports: ['loop', ...BELOW_LOOP] },
-  // What brings the rooms together: the loop that changes them, and what looks at them.
+  {
+    name: 'main',
+    files: /^agent\/main\.ts$/,
+    imports: ['cli', 'wiring', 'loop', 'answer', 'sources', 'report', ...LOW],
+  },
+  {
+    name: 'wiring',
+    files: /^agent\/wiring\//,
+    imports: [
+      ...[
+        'changes',
+        'address-keeper',
+        'sources',
+        'state',
+        'report',
+        'settings',
+        'translate-services',
+        'translate',
+      ],
+      ...[
+        'writers',
+        'objects',
+        'dataplane',
+        'haproxy',
+        'announcer',
+        'keepalived',
+        'pair',
+        'pair-values',
+        'handover',
+        'health',
+        ...LOW,
+      ],
+    ],
+  },
+  {
+    name: 'cli',
+    files: /^agent\/cli\//,
+    imports: [
+      ...[
+        'address-keeper',
+        'addresses',
+        'answer',
+        'report',
+        'sources',
+        'settings',
+        'translate-services',
+        'translate',
+      ],
+      ...[
+        'haproxy-config',
+        'haproxy-socket',
+        'haproxy-process',
+        'haproxy-paths',
+        'writers',
+        'manifests',
+        'api',
+        'objects',
+      ],
+      ...['announcer', 'keepalived', 'pair', 'pair-values', 'orders', 'peers', ...LOW],
+    ],
+  },
   {
     name: 'loop',
-    files:
-      /^agent\/(loop|changes)\.ts$|^agent\/(sources|answer|state|address-keeper|report)\/|^agent\/settings\/current-settings\.ts$/,
-    imports: BELOW_LOOP,
+    files: /^agent\/loop\.ts$/,
+    imports: ['changes', 'address-keeper', 'report', 'translate', 'dataplane', 'announcer', ...VALUES],
   },
+  {
+    name: 'answer',
+    files: /^agent\/answer\//,
+    imports: ['sources', 'report', 'settings', 'dataplane', 'pair', 'orders', 'health', ...LOW],
+  },
+  {
+    name: 'sources',
+    files: /^agent\/sources\/|^agent\/settings\/current-settings\.ts$/,
+    imports: [
+      ...['changes', 'address-keeper', 'report', 'settings', 'translate', 'dataplane', 'standing', 'health'],
+      ...['api', 'access', 'manifests', ...LOW, ...OBJECTS],
+    ],
+  },
+  {
+    name: 'report',
+    files: /^agent\/report\//,
+    imports: [
+      ...['changes', 'address-keeper', 'translate-services', 'dataplane', 'announcer', 'pair', 'health'],
+      ...['writers', 'api', ...LOW, ...OBJECTS],
+    ],
+  },
+  {
+    name: 'address-keeper',
+    files: /^agent\/address-keeper\//,
+    imports: [
+      ...['addresses', 'settings', 'translate-services', 'annotations', 'translate', 'writers', 'api'],
+      ...[...LOW, ...OBJECTS],
+    ],
+  },
+  { name: 'state', files: /^agent\/state\//, imports: ['translate-services', ...LOW] },
+  { name: 'changes', files: /^agent\/changes\.ts$/, imports: [] },
   {
     name: 'settings',
     files: /^agent\/settings\//,
-    imports: ['middle', 'addresses', 'host', 'base', 'model'],
+    imports: ['translate', 'annotations', 'addresses', ...LOW],
   },
-  { name: 'model', files: /^agent\/model\//, imports: [] },
-  { name: 'base', files: /^agent\/base\//, imports: ['model'] },
-  { name: 'host', files: /^agent\/host\//, imports: ['base', 'model'] },
-  // What objects are, and the forms of those that are our own, which the settings and the allocation know, too.
+
+  // The announcer moves addresses; the pair decides which host has them, through the announcer's contract.
   {
-    name: 'objects',
-    files: /^agent\/kubernetes\/(objects|object-names|address-(pool|claim))\.ts$/,
-    imports: ['base', 'model'],
+    name: 'pair',
+    files: /^agent\/pair\/pair\.ts$/,
+    imports: ['standing', 'handover', 'orders', 'peers', 'pair-values', 'announcer', 'dataplane', ...LOW],
   },
-  { name: 'kubernetes', files: /^agent\/kubernetes\//, imports: ['objects', 'host', 'base', 'model'] },
-  { name: 'haproxy', files: /^agent\/haproxy\//, imports: ['host', 'base', 'model'] },
-  { name: 'nftables', files: /^agent\/nftables\//, imports: ['host', 'base', 'model'] },
-  { name: 'keepalived', files: /^agent\/vips\//, imports: ['host', 'base', 'model'] },
-  { name: 'pair', files: /^agent\/pair\//, imports: ['host', 'base', 'model'] },
-  { name: 'health', files: /^health\//, imports: ['host', 'base', 'model'] },
-  { name: 'addresses', files: /^agent\/addresses\//, imports: ['objects', 'base', 'model'] },
-  { name: 'middle', files: /^agent\/translate\//, imports: ['objects', 'base', 'model'] },
+  {
+    name: 'standing',
+    files: /^agent\/pair\/standing\//,
+    imports: ['orders', 'peers', 'pair-values', 'announcer', 'dataplane', ...LOW],
+  },
+  { name: 'handover', files: /^agent\/pair\/handover\//, imports: ['peers', 'pair-values', ...LOW] },
+  { name: 'orders', files: /^agent\/pair\/orders\//, imports: ['pair-values', ...LOW] },
+  { name: 'peers', files: /^agent\/pair\/peers\//, imports: ['pair-values', ...LOW] },
+  { name: 'pair-values', files: /^agent\/pair\/[\w-]+\.ts$/, imports: [...LOW] },
+  { name: 'keepalived', files: /^agent\/vips\/keepalived\//, imports: ['announcer', 'daemon', ...LOW] },
+  { name: 'announcer', files: /^agent\/vips\//, imports: [...LOW] },
+
+  // HAProxy: a configuration, a control socket, what it counts, the program, its workers.
+  {
+    name: 'haproxy',
+    files: /^agent\/haproxy\/(dataplane|parts|outcome|options)\.ts$/,
+    imports: [
+      ...[
+        'haproxy-worker',
+        'haproxy-process',
+        'haproxy-stats',
+        'haproxy-doors',
+        'haproxy-paths',
+        'haproxy-socket',
+        'haproxy-config',
+      ],
+      ...['dataplane', ...LOW],
+    ],
+  },
+  {
+    name: 'haproxy-worker',
+    files: /^agent\/haproxy\/worker\//,
+    imports: [
+      ...[
+        'haproxy-process',
+        'haproxy-stats',
+        'haproxy-doors',
+        'haproxy-paths',
+        'haproxy-socket',
+        'haproxy-config',
+        'daemon',
+      ],
+      ...['dataplane', ...LOW],
+    ],
+  },
+  {
+    name: 'haproxy-process',
+    files: /^agent\/haproxy\/process\//,
+    imports: ['haproxy-socket', 'haproxy-doors', 'haproxy-paths', 'daemon', ...LOW],
+  },
+  {
+    name: 'haproxy-stats',
+    files: /^agent\/haproxy\/stats\//,
+    imports: ['haproxy-socket', 'dataplane', ...LOW],
+  },
+  { name: 'haproxy-paths', files: /^agent\/haproxy\/paths\.ts$/, imports: [] },
+  {
+    name: 'haproxy-doors',
+    files: /^agent\/haproxy\/[\w-]+\.ts$/,
+    imports: ['haproxy-paths', 'haproxy-socket', 'haproxy-config', 'dataplane', ...LOW],
+  },
+  {
+    name: 'haproxy-socket',
+    files: /^agent\/haproxy\/socket\//,
+    imports: ['haproxy-config', 'dataplane', ...LOW],
+  },
+  {
+    name: 'haproxy-config',
+    files: /^agent\/haproxy\/config\//,
+    imports: ['haproxy-paths', 'daemon', ...LOW],
+  },
+  { name: 'daemon', files: /^agent\/dataplane\/daemon\//, imports: [...LOW] },
+  { name: 'dataplane', files: /^agent\/dataplane\//, imports: VALUES },
+
+  // From objects to load balancers: pure.
+  {
+    name: 'translate-services',
+    files: /^agent\/translate\/service\//,
+    imports: ['translate', 'annotations', ...OBJECTS],
+  },
+  { name: 'annotations', files: /^agent\/translate\/annotations\//, imports: VALUES },
+  { name: 'translate', files: /^agent\/translate\//, imports: ['annotations', ...VALUES] },
+  { name: 'addresses', files: /^agent\/addresses\//, imports: OBJECTS },
+
+  // Kubernetes: objects, the way in, what follows them, what reads them from files, what writes them.
+  { name: 'writers', files: /^agent\/kubernetes\/writers\//, imports: ['api', ...LOW, ...OBJECTS] },
+  { name: 'manifests', files: /^agent\/kubernetes\/manifests\//, imports: [...LOW, ...OBJECTS] },
+  { name: 'api', files: /^agent\/kubernetes\/api\//, imports: ['access', ...LOW, ...OBJECTS] },
+  { name: 'access', files: /^agent\/kubernetes\/access\//, imports: LOW },
+  { name: 'objects', files: /^agent\/kubernetes\//, imports: VALUES },
+
+  { name: 'metrics', files: /^health\/metrics\//, imports: ['scrape', ...VALUES] },
+  { name: 'scrape', files: /^health\/scrape\//, imports: VALUES },
+  { name: 'health', files: /^health\//, imports: ['metrics', 'scrape', ...LOW] },
+  { name: 'host', files: /^agent\/host\//, imports: VALUES },
+  { name: 'base', files: /^agent\/base\//, imports: ['model'] },
+  { name: 'model', files: /^agent\/model\//, imports: [] },
 ];
 
 const NAMES_THAT_SAY_NOTHING = /(^|\/)(utils?|helpers?|types|index|common|misc)\.ts$/;
@@ -86,6 +266,12 @@ export function importFaults(files: readonly SourceFile[]): string[] {
       faults.push(`${name}: A package is imported in one file only, but ${paths.sort().join(' and ')} do`);
   }
   return [...faults, ...cyclesOf(graph)];
+}
+
+/** Names of places that no file is in. */
+export function placesWithoutFiles(files: readonly SourceFile[]): string[] {
+  const used = new Set(files.map(({ path }) => placeOf(path)));
+  return PLACES.filter((place) => !used.has(place)).map(({ name }) => name);
 }
 
 /** What a file imports or exports on, types as well; Biome's format keeps such statements regular. */

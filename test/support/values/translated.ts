@@ -6,7 +6,7 @@ import { type DesiredState, emptyDesiredState } from '../../../agent/model/desir
 import type { Listener, LoadBalancer, ProblemReason } from '../../../agent/model/load-balancer.ts';
 import { ANNOTATION_DEFAULTS } from '../../../agent/translate/annotations/annotations.ts';
 import { ServiceTranslator } from '../../../agent/translate/service/service-translator.ts';
-import { type AddressesView, noPools } from '../../../agent/translate/service/service-vips.ts';
+import type { AddressesView } from '../../../agent/translate/service/service-vips.ts';
 import { translateChanged } from '../../../agent/translate/translate.ts';
 import type { TranslateSettings } from '../../../agent/translate/translate-settings.ts';
 import { clusterOf } from './build.ts';
@@ -27,7 +27,11 @@ export class FollowedState {
   readonly cluster: Cluster;
   readonly #translators: { readonly Service: ServiceTranslator };
 
-  constructor(cluster: Cluster, settings: Partial<TranslateSettings> = {}, ofPools: AddressesView = noPools) {
+  constructor(
+    cluster: Cluster,
+    settings: Partial<TranslateSettings> = {},
+    ofPools: AddressesView = () => undefined,
+  ) {
     const all = { ...SETTINGS, ...settings };
     this.cluster = cluster;
     this.#translators = {

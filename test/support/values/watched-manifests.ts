@@ -52,8 +52,8 @@ export async function watchManifests(
   const source = new ManifestSource({
     directories: [directory],
     snapshotDirectory: undefined,
-    patience: NEVER,
-    folderTimes: { interval: NEVER, unwatchedInterval: NEVER },
+    lossDelayMs: NEVER,
+    folderTimes: { intervalMs: NEVER, unwatchedIntervalMs: NEVER },
     onFailure: (error) => failures.push(error.message),
     ...given,
     onChange(change) {

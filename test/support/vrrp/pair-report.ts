@@ -1,7 +1,7 @@
 // What the other agent of a pair tells while nothing is the matter with its host; tests say what is otherwise.
 
-import { noHandover } from '../../../agent/pair/peers/handover-report.ts';
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
+import { noHandover } from '../../../agent/pair/peers/report.ts';
 
 export const pairReport: PairReport = {
   version: '1.0.0',

@@ -1,4 +1,4 @@
-// Two load-balancer hosts with the real keepalived, each brought up by a dataplane of its own, on a test's network.
+// Two load-balancer hosts with the real keepalived, each with its own announcer, on a test's network.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,12 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
 import { OwnFiles } from '../../../agent/host/own-files.ts';
+import type { Vip } from '../../../agent/model/load-balancer.ts';
+import { DumpReader, type InstanceDump } from '../../../agent/vips/keepalived/dump.ts';
 import { KeepalivedAnnouncer } from '../../../agent/vips/keepalived/keepalived-announcer.ts';
 import { type KeepalivedPaths, keepalivedPaths } from '../../../agent/vips/keepalived/paths.ts';
-import { Question } from '../../../agent/vips/keepalived/process/ask.ts';
-import { findKeepalived } from '../../../agent/vips/keepalived/process/find-keepalived.ts';
-import { keepalivedProgram } from '../../../agent/vips/keepalived/process/process.ts';
-import type { InstanceDump } from '../../../agent/vips/keepalived/states/dump.ts';
+import { findKeepalived, keepalivedProgram } from '../../../agent/vips/keepalived/process.ts';
 import type { VrrpInstanceSettings, VrrpSettings } from '../../../agent/vips/vrrp.ts';
 import { Deadline } from '../basics/deadline.ts';
 import { TestNetwork } from '../host/namespaces.ts';
@@ -20,8 +19,8 @@ import { keepalivedExecutable } from './keepalived.ts';
 
 export const ANCHOR = '10.9.0.1';
 
-/** Milliseconds: a busy machine may leave keepalived without the processor for longer than three of the default. */
-const ADVERT_INTERVAL = 500;
+/** On a busy machine keepalived may wait for the processor for longer than three default intervals. */
+const ADVERT_INTERVAL_MS = 500;
 
 const INSTANCE: VrrpInstanceSettings = { virtualRouterId: 51, priority: 200, anchors: [ANCHOR, 'fd09::1'] };
 
@@ -37,14 +36,14 @@ export function vips(from: number, to: number): readonly string[] {
 export interface PairHostOptions {
   readonly instances?: readonly VrrpInstanceSettings[];
   readonly keepalived?: string;
-  /** In which the hosts speak VRRP. */
+  /** The family of the advertisements. */
   readonly family?: 'v4' | 'v6';
   /** Milliseconds. */
   readonly auditInterval?: number;
   readonly keepalivedSupervisor?: 'agent' | 'external';
 }
 
-/** One host: its agent's dataplane may be closed and made anew, as an agent would be restarted. */
+/** One host; restart() replaces its announcer, as a restart of the agent does. */
 export class PairHost {
   readonly name: string;
   readonly network: TestNetwork;
@@ -53,7 +52,7 @@ export class PairHost {
   readonly #directory: string;
   #vrrp: VrrpSettings;
   readonly #keepalived: string;
-  readonly #question: Question;
+  readonly #dumps: DumpReader;
   readonly #auditInterval: number;
   readonly #supervisor: 'agent' | 'external';
   #log = '';
@@ -72,11 +71,11 @@ export class PairHost {
       interface: 'eth0',
       address: network[family](name),
       peers: [network[family](peer)],
-      advertInterval: ADVERT_INTERVAL,
+      advertInterval: ADVERT_INTERVAL_MS,
       instances,
     };
     this.paths = keepalivedPaths(join(directory, 's'), join(directory, 'r'));
-    this.#question = new Question(this.paths);
+    this.#dumps = new DumpReader(this.paths);
     this.dataplane = this.#make();
   }
 
@@ -85,9 +84,10 @@ export class PairHost {
   }
 
   want(addresses: readonly string[]): void {
-    this.dataplane.want(
-      addresses.map((address) => ({ address, family: address.includes(':') ? 'v6' : 'v4' })),
-    );
+    const vips = addresses.map((address): Vip => {
+      return { address, family: address.includes(':') ? 'v6' : 'v4', source: 'status' };
+    });
+    this.dataplane.follow(['default/web'], new Map([['default/web', { vips }]]));
   }
 
   /** As at SIGHUP. */
@@ -96,7 +96,7 @@ export class PairHost {
     this.dataplane.configure({ vrrp: this.#vrrp, auditInterval: this.#auditInterval });
   }
 
-  /** A new agent, with the old one's files; `addresses` are what its objects say. */
+  /** A new agent with the files of the old one; `addresses` are its VIPs. */
   async restart(addresses: readonly string[]): Promise<void> {
     await this.dataplane.close();
     this.dataplane = this.#make();
@@ -106,7 +106,7 @@ export class PairHost {
 
   async ask(): Promise<InstanceDump> {
     const { dumpSignal } = await keepalivedProgram(keepalivedExecutable);
-    const [dump] = (await this.#question.ask((await findKeepalived(this.paths)) ?? 0, dumpSignal)) ?? [];
+    const [dump] = (await this.#dumps.read((await findKeepalived(this.paths)) ?? 0, dumpSignal)) ?? [];
     if (dump === undefined) throw new Error(`keepalived on ${this.name} does not answer\n${this.#log}`);
     return dump;
   }
@@ -132,7 +132,7 @@ export class PairHost {
     return Number.parseInt(await readFile(this.paths.pidFile, 'utf8'), 10);
   }
 
-  /** As a crash has it: neither process gets to take its addresses away, as the second does when the first is gone. */
+  /** Kills both processes at once, so that no process removes the addresses. */
   async crash(): Promise<void> {
     const [pid, vrrpPid] = [await this.pid(), await this.vrrpPid()];
     process.kill(vrrpPid, 'SIGSTOP');
@@ -179,14 +179,14 @@ export class PairHost {
 
 export interface Pair {
   readonly network: TestNetwork;
-  /** Has the lower address, so that it yields where both are alike. */
+  /** Has the lower address, so that it yields if the priorities are equal. */
   readonly a: PairHost;
   readonly b: PairHost;
 }
 
 export type PairOptions = { readonly a?: PairHostOptions; readonly b?: PairHostOptions };
 
-/** Two hosts whose keepalived does not run yet, and a client; all ends with the test. */
+/** Two hosts, on which keepalived does not run yet, and a client, until the end of the test. */
 export async function createPair(t: ExecutionContext<unknown>, options: PairOptions = {}): Promise<Pair> {
   t.timeout(180_000);
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
@@ -198,7 +198,7 @@ export async function createPair(t: ExecutionContext<unknown>, options: PairOpti
   return { network, a, b };
 }
 
-/** A pair in which `b` is master and `a` its backup, each with these VIPs. */
+/** A pair with these VIPs: `b` is master, `a` is backup. */
 export async function startPair(
   t: ExecutionContext<unknown>,
   addresses: readonly string[],
@@ -215,7 +215,7 @@ export async function startPair(
   return pair;
 }
 
-/** Asks until it holds; fails after `timeout` milliseconds with what both agents have said. */
+/** Waits for the condition; fails after `timeout` milliseconds with the logs of both agents. */
 export async function until(
   what: string,
   condition: () => Promise<boolean>,

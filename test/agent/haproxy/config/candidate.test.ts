@@ -12,7 +12,7 @@ import {
 } from '../../../../agent/haproxy/config/candidate.ts';
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
-import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { requires } from '../../../support/basics/requirements.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test from 'ava';
 import { GlobalSection, type GlobalSectionOptions } from '../../../../agent/haproxy/config/global-section.ts';
-import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
 test('GlobalSection.keepFiles() keeps the folder, and in it what HAProxy reads and needs to share its tables, as they are', async (t) => {

@@ -13,8 +13,8 @@ import {
 } from '../../../../agent/haproxy/config/listener-config.ts';
 import { renderLoadBalancer } from '../../../../agent/haproxy/config/render.ts';
 import { renderContext } from '../../../../agent/haproxy/config/render-context.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
-import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';

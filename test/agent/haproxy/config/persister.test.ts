@@ -2,7 +2,7 @@ import test from 'ava';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import { Persister } from '../../../../agent/haproxy/config/persister.ts';
 import { renderContext } from '../../../../agent/haproxy/config/render-context.ts';
-import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 

@@ -8,7 +8,7 @@ import {
   structureHash,
 } from '../../../../agent/haproxy/config/render.ts';
 import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
-import { haproxyPaths } from '../../../../agent/haproxy/process/process.ts';
+import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import type { Listener } from '../../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../../support/values/build.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';

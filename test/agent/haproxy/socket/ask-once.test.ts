@@ -23,16 +23,16 @@ async function listening(t: ExecutionContext, answer?: string): Promise<string> 
   return path;
 }
 
-test('askOnce() gives the whole answer, without line feeds at its end', async (t) => {
+test('askOnce() returns the whole answer without line feeds at its end', async (t) => {
   t.is(await askOnce(await listening(t, 'Name: HAProxy\nPid: 1\n\n'), 'show info'), 'Name: HAProxy\nPid: 1');
 });
 
-test('askOnce() says that HAProxy does not answer', async (t) => {
+test('askOnce() rejects if HAProxy does not answer', async (t) => {
   const asking = askOnce(await listening(t), 'show info', { timeoutMs: 40 });
   await t.throwsAsync(asking, { code: 'RUNTIME_TIMEOUT', message: /within 40 ms/ });
 });
 
-test('askOnce() does not take a stall of its own process for silence', async (t) => {
+test('askOnce() does not count a stall of its own process as silence', async (t) => {
   const asking = askOnce(await listening(t, 'well'), 'show info', { timeoutMs: 1_000 });
   for (const end = performance.now() + 1_100; performance.now() < end; );
   t.is(await asking, 'well');

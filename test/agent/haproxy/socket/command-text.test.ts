@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
-import { commandText, longestCommand } from '../../../../agent/haproxy/socket/command-text.ts';
+import { commandText, MAX_COMMAND_BYTES } from '../../../../agent/haproxy/socket/command-text.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
 
@@ -78,7 +78,7 @@ test('commandText() throws on a line over 12 KB and on more than 64 words', (t) 
   }
 });
 
-test('No value whatever makes more than one line, a payload or a line that is too long', (t) => {
+test('commandText() never returns several lines, a payload or a line that is too long', (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom('a', '10.0.0.1', '::1', '10.0.0.0/8', ';', '<<', '\n', '\\', 'ready'),
@@ -105,7 +105,9 @@ test('No value whatever makes more than one line, a payload or a line that is to
     fc.property(commands, fc.constantFrom(old, now), (command, capabilities) => {
       try {
         const line = commandText(command, capabilities);
-        return /^[a-z]+ [\x21-\x7e ]+$/.test(line) && !/[;\\]|<</.test(line) && line.length <= longestCommand;
+        return (
+          /^[a-z]+ [\x21-\x7e ]+$/.test(line) && !/[;\\]|<</.test(line) && line.length <= MAX_COMMAND_BYTES
+        );
       } catch (error) {
         return error instanceof HeadgateError && error.retry === 'never';
       }

@@ -22,7 +22,7 @@ backend one
   bogus keyword
 `;
 
-test('showProc() names the master and its worker', async (t) => {
+test('showProc() returns the master and its worker', async (t) => {
   const { masterSocket, masterPid, workerPid } = await started(t);
   const { master, workers, oldWorkers } = await showProc(masterSocket);
   t.like(master, { pid: masterPid, reloads: 0, failed: 0 });
@@ -40,7 +40,7 @@ test('askWorker() reaches a worker by its process, with or without its own socke
   await t.throwsAsync(askWorker(`${masterSocket}.not`, workerPid), { code: 'RUNTIME_CONNECT' });
 });
 
-test('reload() returns once a new worker serves the new file', async (t) => {
+test('reload() resolves when a new worker serves the new file', async (t) => {
   const haproxy = await started(t);
   await haproxy.write(GOOD.replace('one', 'two'));
   const outcome = await reload(haproxy.masterSocket);
@@ -52,7 +52,7 @@ test('reload() returns once a new worker serves the new file', async (t) => {
   t.regex(await runtime.ask('show servers state two'), /127\.0\.1\.1/);
 });
 
-test('A connection stays with the old worker, whatever reload() does', async (t) => {
+test('A connection stays with the old worker after reload()', async (t) => {
   const haproxy = await started(t);
   const runtime = await connected(t, haproxy);
   await reload(haproxy.masterSocket);
@@ -73,7 +73,7 @@ test('A connection stays with the old worker, whatever reload() does', async (t)
   );
 });
 
-test('reload() of a broken file fails, the old worker goes on, and the next good one succeeds', async (t) => {
+test('reload() of an invalid file fails and keeps the old worker, and a reload of a valid file succeeds', async (t) => {
   const haproxy = await started(t);
   await haproxy.write(BROKEN);
   for (let failed = 1; failed <= 2; failed++) {
@@ -104,7 +104,7 @@ test('reload() fails when a port is taken by another process', async (t) => {
   t.is(runtime.worker.pid, haproxy.workerPid);
 });
 
-test('Reloads at the same time all come to an end', async (t) => {
+test('Concurrent reloads all end', async (t) => {
   const haproxy = await started(t);
   const outcomes = await Promise.allSettled([1, 2, 3].map(() => reload(haproxy.masterSocket)));
   t.true(outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value.ok));
@@ -112,7 +112,7 @@ test('Reloads at the same time all come to an end', async (t) => {
   t.is(workers.length, 1);
 });
 
-test('signalReload() works while the master socket file is gone, and brings it back', async (t) => {
+test('signalReload() reloads without the master socket file, and makes the file again', async (t) => {
   const haproxy = await started(t);
   await rm(haproxy.masterSocket);
   await t.throwsAsync(reload(haproxy.masterSocket), { code: 'RUNTIME_CONNECT' });
@@ -132,7 +132,7 @@ test('signalReload() works while the master socket file is gone, and brings it b
 const table = (master: string, worker: string): string =>
   `#<PID> <type> <reloads> <uptime> <version>\n1 master ${master} 0d00h00m01s 2.6.12\n# workers\n${worker}\n\n`;
 
-test('reload() does not take the word of a master that has not begun for the end', async (t) => {
+test('reload() ignores the answer of a master that has not begun to reload', async (t) => {
   const before = table('1 [failed: 1]', '10 worker 1 0d00h00m09s 2.6.12');
   const after = table('2 [failed: 0]', '11 worker 0 0d00h00m00s 2.6.12');
   const socket = await scripted(t, [before, '', before, '', before, after]);
@@ -147,29 +147,29 @@ test('reload() asks again while another reload is under way', async (t) => {
   t.deepEqual(await reload(socket), { ok: true, workerPid: 12, log: 'Loading success.' });
 });
 
-test('reload() that comes to no end says so in time', async (t) => {
+test('reload() rejects if the reload does not end in time', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
   const socket = await scripted(t, [before, '', before]);
   await t.throwsAsync(reload(socket, { timeoutMs: 100 }), {
     code: 'HAPROXY_RELOAD',
-    message: /does not come to the end of a reload/,
+    message: /does not finish a reload/,
   });
 });
 
-test('reload() that another master follows has come to its end', async (t) => {
+test('reload() rejects if another master runs', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
   const after = before.replace('1 master 1', '2 master 0');
   const socket = await scripted(t, [before, '', after]);
   await t.throwsAsync(reload(socket, { timeoutMs: 2_000 }), {
     code: 'HAPROXY_RELOAD',
-    message: /its master has ended, and another one runs/,
+    message: /its master has ended, and another master runs/,
   });
 });
 
-test('reload() is over where the socket is gone and the new worker was seen to serve', async (t) => {
+test('reload() resolves without the master socket file if the new worker serves', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
   const socket = await scripted(t, [before, '', '']);
-  // Asked when the master has not answered.
+  // Called if the master has not answered.
   const isServed = (): boolean => {
     rmSync(socket, { force: true });
     return true;
@@ -177,20 +177,20 @@ test('reload() is over where the socket is gone and the new worker was seen to s
   t.deepEqual(await reload(socket, { isServed }), { ok: true, workerPid: undefined, log: '' });
 });
 
-test('reload() does not take the new worker for the end while the master may still say so', async (t) => {
+test('reload() waits for the answer of the new worker', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
   const after = table('2 [failed: 0]', '11 worker 0 0d00h00m00s 2.6.12');
   const socket = await scripted(t, [before, '', '', '', after]);
   t.deepEqual(await reload(socket, { isServed: () => true }), { ok: true, workerPid: 11, log: '' });
 });
 
-test('signalReload() of a process that is not there says so', async (t) => {
+test('signalReload() rejects if there is no such process', async (t) => {
   const haproxy = await started(t);
   await haproxy.stop();
   await t.throwsAsync(signalReload(haproxy.masterPid, haproxy.masterSocket), { code: 'HAPROXY_RELOAD' });
 });
 
-test('After a reload the admin socket stays deleted, and the new worker is reached through the master', async (t) => {
+test('Runtime.connect() reaches a new worker through the master if the admin socket was deleted', async (t) => {
   const haproxy = await started(t);
   await rm(haproxy.adminSocket);
   const { workerPid } = await reload(haproxy.masterSocket);
@@ -204,12 +204,12 @@ async function started(t: ExecutionContext): Promise<RunningHaproxy> {
   return haproxy;
 }
 
-/** From 2.7 on the master answers `reload` with HAProxy's own words. */
+/** The master of 2.7 and newer answers `reload` with HAProxy's own text. */
 function saysHowItWent({ version: { major, minor } }: RunningHaproxy): boolean {
   return major > 2 || minor >= 7;
 }
 
-/** A master that gives one answer per connection, the last one for ever; its workers say who they are. */
+/** A master that sends one answer per connection, the last one forever; its workers answer with their pid. */
 async function scripted(t: ExecutionContext, answers: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-master-'));
   let at = 0;

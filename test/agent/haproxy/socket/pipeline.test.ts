@@ -8,10 +8,9 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { askOnce } from '../../../../agent/haproxy/socket/ask-once.ts';
 import { Pipeline } from '../../../../agent/haproxy/socket/pipeline.ts';
-import { textSocket } from '../../../../agent/haproxy/socket/text-socket.ts';
 import { processorTime } from '../../../support/measure/processor-time.ts';
 
-test('Replies are told apart by the prompt at the beginning of a line, however the stream is cut', async (t) => {
+test('Pipeline cuts replies at the prompt at the beginning of a line, however the stream is cut', async (t) => {
   // A prompt within a line is text; a line of an answer never begins with one.
   const reply = fc
     .array(fc.constantFrom('', 'a > b', 'x> ', '>', 'é >', '\t> c'), { maxLength: 4 })
@@ -45,7 +44,7 @@ test('Replies are told apart by the prompt at the beginning of a line, however t
   t.pass();
 });
 
-test.serial('A reply of many megabytes takes time in proportion to its length', async (t) => {
+test.serial('Pipeline reads a reply of many megabytes in time proportional to its length', async (t) => {
   const time = async (megabytes: number): Promise<number> => {
     const { pipeline, peer, stop } = await pair(t);
     const text = 'a line with a > prompt in it, and some more\n'.repeat((megabytes * 1024 * 1024) / 44);
@@ -63,7 +62,7 @@ test.serial('A reply of many megabytes takes time in proportion to its length', 
   t.true(large < small * 8 * 5, `4 MB in ${small} ms, 32 MB in ${large} ms`);
 });
 
-test('At most 64 KB are under way, of the bulk lane at most 64 lines, and urgent lines go first', async (t) => {
+test('Pipeline has at most 64 KB and 64 bulk lines under way, and sends urgent lines first', async (t) => {
   const { pipeline, peer, received } = await pair(t);
   const bulk = pipeline.send(
     Array.from({ length: 200 }, (_, at) => `bulk ${at}`),
@@ -87,12 +86,12 @@ test('At most 64 KB are under way, of the bulk lane at most 64 lines, and urgent
   t.deepEqual([(await bulk).length, (await urgent).length, (await wide).length], [200, 2, 20]);
 });
 
-test('An empty batch is answered without a word to HAProxy', async (t) => {
+test('Pipeline sends nothing for an empty batch', async (t) => {
   const { pipeline } = await pair(t);
   t.deepEqual(await pipeline.send([], 'urgent'), []);
 });
 
-test('A HAProxy that hangs rejects everything that is due, and the connection is given up', async (t) => {
+test('Pipeline rejects all batches and closes the connection if HAProxy hangs', async (t) => {
   const { pipeline } = await pair(t, 50);
   const error = { code: 'RUNTIME_TIMEOUT', message: 'HAProxy does not answer within 50 ms' };
   await Promise.all([
@@ -103,7 +102,7 @@ test('A HAProxy that hangs rejects everything that is due, and the connection is
   await t.throwsAsync(pipeline.send(['four'], 'urgent'), { code: 'RUNTIME_CLOSED' });
 });
 
-test('A HAProxy that answers slowly, but answers, is not given up', async (t) => {
+test('Pipeline keeps the connection to a HAProxy that answers slowly', async (t) => {
   const { pipeline, peer } = await pair(t, 60);
   const replies = pipeline.send(['one', 'two', 'three', 'four', 'five'], 'urgent');
   const tick = setInterval(() => peer.write('\n> '), 30);
@@ -111,7 +110,7 @@ test('A HAProxy that answers slowly, but answers, is not given up', async (t) =>
   t.is((await replies).length, 5);
 });
 
-test('Time that this process spends elsewhere does not count against HAProxy', async (t) => {
+test('Pipeline does not count a stall of its own process as silence', async (t) => {
   const { pipeline, peer } = await pair(t, 50);
   const reply = pipeline.send(['one'], 'urgent');
   await new Promise((resolve) => peer.write('\n> ', resolve));
@@ -119,7 +118,7 @@ test('Time that this process spends elsewhere does not count against HAProxy', a
   t.deepEqual(await reply, ['']);
 });
 
-test('An idle connection has no deadline', async (t) => {
+test('Pipeline has no timeout while it is idle', async (t) => {
   const { pipeline, peer } = await pair(t, 20);
   const one = pipeline.send(['one'], 'urgent');
   peer.write('\n> ');
@@ -131,20 +130,20 @@ test('An idle connection has no deadline', async (t) => {
   t.deepEqual(await two, ['']);
 });
 
-test('A reply to nothing is the end of the connection', async (t) => {
+test('Pipeline closes the connection after a reply to nothing', async (t) => {
   const { pipeline, peer } = await pair(t);
   peer.write('surprise\n> ');
   t.like(await pipeline.closed, { code: 'RUNTIME_CLOSED', message: 'HAProxy sent a reply to nothing' });
 });
 
-test('A connection that breaks in the middle of a reply rejects the batch', async (t) => {
+test('Pipeline rejects a batch if the connection breaks in the middle of a reply', async (t) => {
   const { pipeline, peer } = await pair(t);
   const broken = t.throwsAsync(pipeline.send(['one', 'two'], 'urgent'), { code: 'RUNTIME_CLOSED' });
   peer.end('\n> half');
   await broken;
 });
 
-test('askOnce() says what went wrong', async (t) => {
+test('askOnce() rejects with RUNTIME_TIMEOUT or RUNTIME_CONNECT', async (t) => {
   const { path, peer } = await pair(t);
   await t.throwsAsync(askOnce(path, 'show info', { timeoutMs: 30 }), { code: 'RUNTIME_TIMEOUT' });
   await t.throwsAsync(askOnce(`${path}.not`, 'show info'), { code: 'RUNTIME_CONNECT', message: /\.not"$/ });
@@ -156,7 +155,7 @@ interface Pair {
   readonly pipeline: Pipeline;
   /** HAProxy's end. */
   readonly peer: Socket;
-  /** The lines that have arrived, once there are `count`. */
+  /** The lines that have arrived, when there are at least `count`. */
   readonly received: (count: number) => Promise<readonly string[]>;
   readonly stop: () => void;
 }
@@ -167,7 +166,7 @@ async function pair(t: ExecutionContext, timeoutMs = 5_000): Promise<Pair> {
   const server = createServer().listen(path);
   await once(server, 'listening');
   const accepted = once(server, 'connection');
-  const socket = textSocket(path);
+  const pipeline = await Pipeline.connect(path, '> ', timeoutMs);
   const [peer] = (await accepted) as [Socket];
   peer.on('error', () => undefined);
   let text = '';
@@ -175,7 +174,6 @@ async function pair(t: ExecutionContext, timeoutMs = 5_000): Promise<Pair> {
     text += chunk;
     peer.emit('more');
   });
-  const pipeline = new Pipeline(socket, '> ', timeoutMs);
   const received = async (count: number): Promise<readonly string[]> => {
     while (text.split('\n').length <= count) await once(peer, 'more');
     return text.split('\n').slice(0, -1);

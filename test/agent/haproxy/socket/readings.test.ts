@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
 import {
+  loadOf,
   parseAcl,
   parseAclList,
   parseInfo,
@@ -10,7 +11,7 @@ import {
 } from '../../../../agent/haproxy/socket/readings.ts';
 
 // Texts of 2.6.12 and 3.2.26, some shortened.
-test('parseInfo() reads who answers', (t) => {
+test('parseInfo() reads the worker, its version and its description', (t) => {
   const text = `Name: HAProxy
 Version: 2.6.12-1+deb12u4
 Release_date: 2026/10/17
@@ -32,6 +33,13 @@ Tainted: 0
   t.is(parseInfo(text.replace(/description.*\n/, '')).description, '');
   t.throws(() => parseInfo(text.replace('Pid', 'Bid')), { code: 'RUNTIME_REPLY', message: /no "Pid"/ });
   t.throws(() => parseInfo('Permission denied\n'), { code: 'RUNTIME_REPLY', message: /Permission denied/ });
+});
+
+test('loadOf() returns 0 for what HAProxy does not report', (t) => {
+  const load = (text: string) => loadOf(parseInfo(`Version: 2.6.12\nPid: 1\nStopping: 0\n${text}`));
+  const text = 'CurrConns: 5\nCumConns: 9\nConnRate: 12\nMaxConnRate: 70\nIdle_pct: 96\n';
+  t.deepEqual(load(text), { connections: 5, connectionRate: 12, busy: 4 });
+  t.deepEqual(load(''), { connections: 0, connectionRate: 0, busy: 0 });
 });
 
 test('parseAcl() reads patterns', (t) => {
@@ -69,7 +77,7 @@ test('parseShowProc() reads the form of 2.6', (t) => {
   });
 });
 
-test('parseShowProc() reads the form of 3.2 after a failed reload: the one that serves is an old worker', (t) => {
+test('parseShowProc() reads the form of 3.2 after a failed reload: the worker that serves is an old worker', (t) => {
   const text = `#<PID>          <type>          <reloads>       <uptime>        <version>      
 17028           master          1 [failed: 1]   0d00h00m00s     3.2.26-1       
 # workers
@@ -83,7 +91,7 @@ test('parseShowProc() reads the form of 3.2 after a failed reload: the one that 
   t.throws(() => parseShowProc('Unknown command\n'), { code: 'RUNTIME_REPLY', message: /Unknown command/ });
 });
 
-test('parseAclList() says where each ACL stands', (t) => {
+test('parseAclList() returns the line of each ACL', (t) => {
   const text = `# id (file) description
 0 () acl 'var' file 'httpclient' line 0. curr_ver=0 next_ver=0 entry_cnt=1
 200000 () acl 'src' file '/var/lib/line 7/haproxy.cfg' line 10. curr_ver=0 next_ver=0 entry_cnt=2
@@ -101,7 +109,7 @@ test('parseAclList() says where each ACL stands', (t) => {
   t.throws(() => [...parseAclList('Unknown command')], { message: /Cannot read HAProxy's ACLs/ });
 });
 
-test('parseSessions() gives the sessions that have a server', (t) => {
+test('parseSessions() returns the sessions that have a server', (t) => {
   const row = (pointer: string, backend: string, server: string): string =>
     `${pointer}: proto=tcpv4 src=10.0.0.1:40000 fe=default:web:tcp:80:v4 be=${backend} srv=${server} ts=00 epoch=0 age=1s calls=3 rate=0 cpu=0 lat=0 rq[f=848000h,i=0,an=00h,rx=48s,wx=,ax=] exp=48s rc=0 c_exp=`;
   const text = [
@@ -120,7 +128,7 @@ test('parseSessions() gives the sessions that have a server', (t) => {
   t.deepEqual([...parseSessions("Can't find the target PID matching the prefix '@!31811'")], []);
 });
 
-test('No text whatever makes a parser throw anything but an error of ours', (t) => {
+test('Parsers throw nothing but a HeadgateError on any text', (t) => {
   const lines = fc.oneof(
     fc.string(),
     fc.constantFrom(

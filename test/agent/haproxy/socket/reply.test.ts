@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { type Failure, judgeReply } from '../../../../agent/haproxy/socket/reply.ts';
 
-// What real HAProxies say is asked of them in runtime.test.ts; here is what is hard to bring about.
+// Replies that are hard to get from a real HAProxy; runtime.test.ts has the others.
 const own = { backend: 'b', server: '10.0.0.1:80' };
 const add: Command = { kind: 'AddServer', ...own, address: '10.0.0.1', port: 80, keywords: [] };
 const remove: Command = { kind: 'DeleteServer', ...own };
@@ -42,16 +42,16 @@ const failures: readonly (readonly [string, Command, string, Failure])[] = [
   ['a word where an empty text is due', ready, 'Done.\n', 'refused'],
   ['a socket without rights', ready, 'Permission denied\n', 'refused'],
   ['a server that has gone', remove, 'No such server.\n', 'gone'],
-  ['a server that has gone before it is told something', ready, 'No such server.\n', 'missing-server'],
+  ['a server that was deleted before the command', ready, 'No such server.\n', 'missing-server'],
   ['an unknown ACL before 3.2', cidr, 'Unknown map identifier. Please use #<id> or <file>.\n', 'missing-acl'],
 ];
 for (const [title, command, text, kind] of failures) {
-  test(`judgeReply() of ${command.kind} tells ${title}: ${kind}`, (t) => {
+  test(`judgeReply() of ${command.kind} returns ${kind} for ${title}`, (t) => {
     t.deepEqual(judgeReply(command, text), { ok: false, kind, text: text.trimEnd() });
   });
 }
 
-test('judgeReply() does not depend on how many line feeds end a reply', (t) => {
+test('judgeReply() ignores line feeds at the end of a reply', (t) => {
   for (const ending of ['', '\n', '\n\n']) {
     t.deepEqual(judgeReply(add, `New server registered.${ending}`), { ok: true });
     t.deepEqual(judgeReply(remove, `Server deleted.${ending}`), { ok: true });
@@ -59,10 +59,10 @@ test('judgeReply() does not depend on how many line feeds end a reply', (t) => {
   }
 });
 
-test('judgeReply() takes no text for a success but the exact one', (t) => {
+test('judgeReply() accepts only the exact success text', (t) => {
   const exact = ['', 'New server registered.', 'Server deleted.'];
   const around = fc.oneof(fc.constantFrom('', 'a\n'), fc.string());
-  // What resembles one would be taken by a look at its beginning, its end or a part of it.
+  // Texts with the success text as a part.
   const text = fc.oneof(
     fc.string(),
     fc.tuple(around, fc.constantFrom(...exact), around).map((parts) => parts.join('')),

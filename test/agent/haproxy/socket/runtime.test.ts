@@ -39,7 +39,7 @@ backend static
 const backend = 'be:tcp:80:v4';
 const server = '127.0.1.2:81';
 
-test('Every kind of command succeeds on a real HAProxy, and does what it says', async (t) => {
+test('Every kind of command succeeds on a real HAProxy and has its effect', async (t) => {
   const { runtime } = await started(t);
   const send = sender(runtime);
   const state = () => stateOf(runtime, backend, server);
@@ -72,7 +72,7 @@ test('Every kind of command succeeds on a real HAProxy, and does what it says', 
 });
 
 for (const size of [1, 600]) {
-  test(`${size} commands go before the one given after them, also where the processor is taken away while they are written`, async (t) => {
+  test(`Runtime sends ${size} commands before a later command, also if writing their text is slow`, async (t) => {
     const { runtime } = await started(t);
     const own = { backend, server: '127.0.1.1:80', kind: 'SetServerWeight' } as const;
     const slow = {
@@ -94,7 +94,7 @@ for (const size of [1, 600]) {
   });
 }
 
-test('A batch that cannot be written does not hold up those after it', async (t) => {
+test('Runtime sends a batch after a batch that was refused', async (t) => {
   const { runtime } = await started(t);
   const own = { backend, server: '127.0.1.1:80', kind: 'SetServerWeight' } as const;
   const batch = Array.from({ length: 600 }, () => ({ ...own, weight: 11 }));
@@ -105,7 +105,7 @@ test('A batch that cannot be written does not hold up those after it', async (t)
   t.like(await stateOf(runtime, backend, own.server), { weight: 20 });
 });
 
-test('A server with an IPv6 address is added, in all the balancing algorithms that take servers at runtime', async (t) => {
+test('HAProxy adds a server with an IPv6 address for each balancing algorithm that allows it', async (t) => {
   const { runtime } = await started(t);
   const send = sender(runtime);
   for (const name of [backend, 'least', 'hashed']) {
@@ -185,7 +185,7 @@ const failures: readonly (readonly [string, Command, Failure])[] = [
   ['deletes what an ACL does not have', { kind: 'DeleteCidr', acl: 12_345, cidr: '172.16.0.0/12' }, 'gone'],
 ];
 
-test('Every kind of failure of a real HAProxy is told by its kind', async (t) => {
+test('Runtime returns the kind of every failure of a real HAProxy', async (t) => {
   const { runtime } = await started(t);
   const replies = await runtime.send(failures.map(([, command]) => command));
   for (const [at, [title, , kind]] of failures.entries()) {
@@ -220,7 +220,7 @@ test('A server that a disabled line of the file made ready counts as ready', asy
   t.like(await stateOf(runtime, backend, disabled.server), { state: 'ready', operational: 'up', weight: 50 });
 });
 
-test('Runtime.connect() learns the worker and the description', async (t) => {
+test('Runtime.connect() reads the worker and its description', async (t) => {
   const { haproxy, runtime } = await started(t, 'generation 7 > a prompt');
   t.like(runtime.worker, {
     pid: haproxy.workerPid,
@@ -231,7 +231,7 @@ test('Runtime.connect() learns the worker and the description', async (t) => {
   t.is(runtime.worker.version.text, haproxy.version.text);
 });
 
-test('A worker whose admin socket file is gone is reached through the master', async (t) => {
+test('Runtime.connect() reaches a worker without admin socket file through the master', async (t) => {
   const { haproxy } = await started(t);
   await rm(haproxy.adminSocket);
   await t.throwsAsync(Runtime.connect({ socketPath: haproxy.adminSocket }), { code: 'RUNTIME_CONNECT' });
@@ -250,7 +250,7 @@ test('A worker whose admin socket file is gone is reached through the master', a
   t.regex(await runtime.ask('show servers state', { lane: 'bulk' }), /127\.0\.1\.2:81/);
 });
 
-test('A worker that was connected to while it started is asked through the master once its admin socket is gone', async (t) => {
+test('Runtime asks a worker through the master if its admin socket is gone, also after a connection during its start', async (t) => {
   const { haproxy } = await started(t);
   const { adminSocket: socketPath, masterSocket: masterSocketPath } = haproxy;
   const runtime = await Runtime.connect({ socketPath, masterSocketPath, isStarting: true });
@@ -261,7 +261,7 @@ test('A worker that was connected to while it started is asked through the maste
   await t.throwsAsync(Runtime.connect(another), { code: 'RUNTIME_CONNECT' });
 });
 
-test('A batch of 10,000 commands streams, and its replies come in order', async (t) => {
+test('Runtime sends 10,000 commands without waiting, and returns their replies in order', async (t) => {
   const { runtime } = await started(t);
   const many = Array.from({ length: 5_000 }, (_, at): readonly Command[] => {
     const own = { backend: 'least', server: `s${at}` };
@@ -301,7 +301,7 @@ test('An urgent command overtakes a long bulk batch and a long answer', async (t
   t.deepEqual(finished.slice(2), ['short answer', 'long answers']);
 });
 
-test('Lines of the greatest length are taken, many of them at once', async (t) => {
+test('HAProxy accepts many lines of the greatest length at once', async (t) => {
   const { haproxy, runtime } = await started(t);
   const keywords = Array.from({ length: 54 }, () => 'x'.repeat(220));
   const replies = await runtime.send(Array.from({ length: 100 }, () => add({ keywords })));
@@ -309,7 +309,7 @@ test('Lines of the greatest length are taken, many of them at once', async (t) =
   t.is((await connected(t, haproxy)).worker.pid, haproxy.workerPid);
 });
 
-test('The end of the worker rejects what is due and settles closed', async (t) => {
+test('Runtime rejects due batches and resolves closed when the worker ends', async (t) => {
   const { haproxy, runtime } = await started(t);
   await haproxy.stop();
   const error = await runtime.closed;
@@ -322,7 +322,7 @@ test('The end of the worker rejects what is due and settles closed', async (t) =
   });
 });
 
-test('close() rejects what is due and settles closed without an error', async (t) => {
+test('close() rejects due batches and resolves closed without an error', async (t) => {
   const { runtime } = await started(t);
   const due = t.throwsAsync(runtime.ask('show info'), { code: 'RUNTIME_CLOSED' });
   runtime.close();
@@ -330,7 +330,7 @@ test('close() rejects what is due and settles closed without an error', async (t
   t.is(await runtime.closed, undefined);
 });
 
-test('ask() takes one question only', async (t) => {
+test('ask() rejects more than one question', async (t) => {
   const { runtime } = await started(t);
   for (const line of [
     '',
@@ -344,7 +344,7 @@ test('ask() takes one question only', async (t) => {
   }
 });
 
-test('askOnce() has the whole answer of a large question', async (t) => {
+test('askOnce() returns the whole of a large answer', async (t) => {
   const { haproxy, runtime } = await started(t);
   await runtime.send(Array.from({ length: 3_000 }, (_, at) => add({ backend: 'least', server: `s${at}` })));
   const rows = [...parseServersState(await askOnce(haproxy.adminSocket, 'show servers state least'))];
@@ -365,7 +365,7 @@ async function connected(
   { adminSocket, masterSocket }: RunningHaproxy,
 ): Promise<Runtime> {
   const sockets = { socketPath: adminSocket, masterSocketPath: masterSocket };
-  // A busy machine may leave HAProxy without the processor for longer than the agent would wait.
+  // HAProxy on a busy machine may answer later than the agent's timeout.
   const runtime = await Runtime.connect({ ...sockets, timeoutMs: 30_000 });
   t.teardown(() => runtime.close());
   return runtime;
@@ -384,7 +384,7 @@ function add(parts: Partial<Extract<Command, { kind: 'AddServer' }>>): Command {
   return { kind: 'AddServer', backend, server, address: '127.0.1.2', port: 81, keywords: [], ...parts };
 }
 
-/** Makes a member that accepts and keeps silent the only one that is ready. */
+/** Makes a member that accepts connections and sends nothing the only ready member. */
 async function onlyMember(
   t: ExecutionContext,
   runtime: Runtime,

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
-import { keptRows, parseServersState, ServerRows } from '../../../../agent/haproxy/socket/servers-state.ts';
+import { isAtHome, keptRows, parseServersState } from '../../../../agent/haproxy/socket/servers-state.ts';
 
 // Texts of 2.6.12, 3.2.26 and 3.4.7, some shortened.
 const HEADER =
@@ -27,7 +27,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '10.0.0.1',
       port: 80,
       weight: 100,
+      initialWeight: 100,
       state: 'ready',
+      hasInitialState: true,
       operational: 'up',
       check: 'none',
       checkStatus: 1,
@@ -39,7 +41,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '2001:db8::1',
       port: 80,
       weight: 50,
+      initialWeight: 50,
       state: 'maint',
+      hasInitialState: false,
       operational: 'down',
       check: 'none',
       checkStatus: 1,
@@ -51,7 +55,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '10.0.0.2',
       port: 81,
       weight: 20,
+      initialWeight: 10,
       state: 'maint',
+      hasInitialState: false,
       operational: 'down',
       check: 'none',
       checkStatus: 1,
@@ -63,7 +69,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '10.0.0.3',
       port: 80,
       weight: 50,
+      initialWeight: 50,
       state: 'ready',
+      hasInitialState: false,
       operational: 'up',
       check: 'none',
       checkStatus: 1,
@@ -75,7 +83,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '10.0.0.4',
       port: 81,
       weight: 20,
+      initialWeight: 10,
       state: 'drain',
+      hasInitialState: false,
       operational: 'up',
       check: 'none',
       checkStatus: 1,
@@ -87,7 +97,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '2001:db8::2',
       port: 81,
       weight: 10,
+      initialWeight: 10,
       state: 'ready',
+      hasInitialState: true,
       operational: 'up',
       check: 'on',
       checkStatus: 6,
@@ -99,7 +111,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '',
       port: 81,
       weight: 1,
+      initialWeight: 1,
       state: 'maint',
+      hasInitialState: false,
       operational: 'down',
       check: 'none',
       checkStatus: 1,
@@ -111,7 +125,9 @@ test('parseServersState() reads every server of every backend', (t) => {
       address: '10.0.0.1',
       port: 83,
       weight: 1,
+      initialWeight: 1,
       state: 'ready',
+      hasInitialState: true,
       operational: 'down',
       check: 'off',
       checkStatus: 8,
@@ -128,12 +144,13 @@ test('parseServersState() finds columns by their names', (t) => {
   t.deepEqual([...parseServersState(reversed.join('\n'))], [...parseServersState(STATE)]);
 });
 
-test('parseServersState() of a backend without servers is empty', (t) => {
+test('parseServersState() returns no rows for a backend without servers, and for an unknown backend', (t) => {
   t.deepEqual([...parseServersState(`1\n${HEADER}\n`)], []);
+  t.deepEqual([...parseServersState("Can't find backend.\n")], []);
 });
 
 const unreadable: readonly (readonly [string, RegExp])[] = [
-  ["Can't find backend.\n", /Cannot read HAProxy's servers state: "Can't find backend\."/],
+  ['Unknown command.\n', /Cannot read HAProxy's servers state: "Unknown command\."/],
   ['', /servers state/],
   [`2\n${HEADER}\n`, /servers state/],
   [`1\n${HEADER.replace('srv_uweight', 'weight')}\n`, /no column "srv_uweight"/],
@@ -146,7 +163,7 @@ for (const [text, message] of unreadable) {
   });
 }
 
-test('parseServersState() reads 50,000 servers in steps that are short', (t) => {
+test('parseServersState() reads 50,000 servers in short steps', (t) => {
   const row =
     '3 default:web:tcp:80:v4 77 10.0.0.1:80 10.0.0.1 2 0 100 100 0 1 0 2 0 0 0 1 - 80 - 0 0 - - 0\n';
   const text = `1\n${HEADER}\n${row.repeat(50_000)}`;
@@ -164,7 +181,7 @@ test('parseServersState() reads 50,000 servers in steps that are short', (t) => 
   t.true(median < 5, `1,000 rows take ${median} ms`);
 });
 
-test('keptRows() gives the rows of servers that checks have found down or up, as they are, but for those somebody has changed, and that one drains', (t) => {
+test('keptRows() returns the rows of servers that are down or up, without changed servers and without draining', (t) => {
   const row = (name: string, operational: number, admin: number, address = '10.0.0.1', weight = 16): string =>
     `3 web 7 ${name} ${address} ${operational} ${admin} ${weight} 16 2 8 2 0 6 0 0 1 - 80 - 0 0 - - 0`;
   const [down, drained] = [row('10.0.0.1:80', 0, 0), row('2001:db8::1:80', 0, 8, '2001:db8::1')];
@@ -178,7 +195,7 @@ test('keptRows() gives the rows of servers that checks have found down or up, as
   t.throws(() => keptRows('2\n'), { message: /Cannot read HAProxy's servers state/ });
 });
 
-test('No text whatever makes parseServersState() throw anything but an error of ours', (t) => {
+test('parseServersState() throws nothing but a HeadgateError on any text', (t) => {
   const lines = fc.oneof(fc.string(), fc.constantFrom(...STATE.split('\n')));
   fc.assert(
     fc.property(fc.array(lines), (words) => {
@@ -193,19 +210,17 @@ test('No text whatever makes parseServersState() throw anything but an error of 
   t.pass();
 });
 
-test('A server is at home at the address and port of its name, however HAProxy writes the address', (t) => {
-  const isAtHome = (name: string, address: string, port: number): boolean => {
-    const rows = new ServerRows(
-      `1\n${HEADER}\n3 web 7 ${name} ${address} 2 0 16 16 2 8 2 0 6 0 0 1 - ${port} - 0 0 - - 0\n`,
-    );
-    return rows.next() && rows.isAtHome;
+test('isAtHome() compares the address and port with the name, however HAProxy writes the address', (t) => {
+  const isHome = (name: string, address: string, port: number): boolean => {
+    const row = `3 web 7 ${name} ${address} 2 0 16 16 2 8 2 0 6 0 0 1 - ${port} - 0 0 - - 0`;
+    return [...parseServersState(`1\n${HEADER}\n${row}\n`)].every(isAtHome);
   };
-  t.true(isAtHome('10.0.0.1:80', '10.0.0.1', 80));
-  t.true(isAtHome('2001:db8::1:80', '2001:db8::1', 80));
-  t.true(isAtHome('2001:db8::1:80', '2001:db8:0:0::1', 80));
-  t.false(isAtHome('10.0.0.1:80', '10.0.0.1', 81));
-  t.false(isAtHome('10.0.0.1:80', '10.0.0.2', 80));
-  t.false(isAtHome('10.0.0.1:80', '10.0.0.1', 8));
-  t.false(isAtHome('10.0.0.11:80', '10.0.0.1', 80));
-  t.false(isAtHome('web', '-', 80));
+  t.true(isHome('10.0.0.1:80', '10.0.0.1', 80));
+  t.true(isHome('2001:db8::1:80', '2001:db8::1', 80));
+  t.true(isHome('2001:db8::1:80', '2001:db8:0:0::1', 80));
+  t.false(isHome('10.0.0.1:80', '10.0.0.1', 81));
+  t.false(isHome('10.0.0.1:80', '10.0.0.2', 80));
+  t.false(isHome('10.0.0.1:80', '10.0.0.1', 8));
+  t.false(isHome('10.0.0.11:80', '10.0.0.1', 80));
+  t.false(isHome('web', '-', 80));
 });

@@ -17,13 +17,13 @@ for (const [text, [major, minor, patch, version]] of texts) {
   });
 }
 
-test('parseVersion() refuses what has no version', (t) => {
+test('parseVersion() throws on a text without a version', (t) => {
   for (const text of ['', 'nginx version: nginx/1.22.1', 'HAProxy version unknown']) {
     t.throws(() => parseVersion(text), { code: 'HAPROXY_VERSION', message: /Cannot find a HAProxy version/ });
   }
 });
 
-test('capabilitiesOf() supports 2.6 and newer, and says why not', (t) => {
+test('capabilitiesOf() supports 2.6 and newer, and gives a reason for others', (t) => {
   t.like(capabilitiesOf(parseVersion('2.5.14')), {
     supported: false,
     reason: 'HAProxy 2.5.14 is too old: Headgate needs 2.6 or newer',
@@ -34,14 +34,14 @@ test('capabilitiesOf() supports 2.6 and newer, and says why not', (t) => {
   }
 });
 
-test('capabilitiesOf() asks for the pool keywords of a server added at runtime before 3.0 only', (t) => {
+test('capabilitiesOf() requires the pool keywords of a server added at runtime before 3.0 only', (t) => {
   const areNeeded = (version: string): boolean =>
     capabilitiesOf(parseVersion(version)).dynamicServerNeedsPoolKeywords;
   for (const version of ['2.6.12-1+deb12u4', '2.8.12', '2.9.15']) t.true(areNeeded(version), version);
   for (const version of ['3.0.0', '3.0.11-1+deb13u3', '3.4.7', '4.0.0']) t.false(areNeeded(version), version);
 });
 
-test('capabilitiesOf() says from which release of its branch on least-connections is safe, where it is not', (t) => {
+test('capabilitiesOf() returns the first release in which least-connections is safe', (t) => {
   const safe = [
     '2.6.12',
     '3.0.11',

@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
+import { parseInfo } from '../../../../agent/haproxy/socket/readings.ts';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { type Counts, readCounts, writeCounts } from '../../../../agent/haproxy/stats/counter-file.ts';
 import { CounterTotals } from '../../../../agent/haproxy/stats/counter-totals.ts';
 import { haproxyFamilies } from '../../../../agent/haproxy/stats/families.ts';
-import { readProcessInfo } from '../../../../agent/haproxy/stats/process-info.ts';
 import type { Series } from '../../../../agent/haproxy/stats/series.ts';
-import { type StatRow, StatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
+import { parseStatRows } from '../../../../agent/haproxy/stats/stat-rows.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { endpoint, service, slice } from '../../../support/values/build.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const HEADER =
-  '# pxname,svname,qcur,scur,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
+  '# pxname,svname,qcur,scur,rate,slim,stot,bin,bout,ereq,econ,eresp,wretr,wredis,status,weight,act,chkfail,chkdown,downtime,type,check_status,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,req_tot,cli_abrt,srv_abrt,qtime,ctime,rtime,ttime,last_chk,mode,conn_tot,dcon,dses,new,';
 const LISTENER = 'default:web:tcp:80:v4';
 
 function line(
@@ -33,22 +33,22 @@ function line(
   } = {},
 ): string {
   const type = server === 'FRONTEND' ? 0 : server === 'BACKEND' ? 1 : 2;
-  return `${name},${server},${waiting},1,,${sessions},10,20,,0,0,0,0,${status},16,1,,${downs},${downtime},${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
+  return `${name},${server},${waiting},1,0,,${sessions},10,20,,0,0,0,0,${status},16,1,,${downs},${downtime},${type},${check},,,,,,,,,${sessions},0,1,2,0,4,${last},${mode},,,,x,`;
 }
 
 function info(pid: number, start = 1): string {
   return `Version: 2.6.12\nPid: ${pid}\nStart_time_sec: ${start}\nStopping: 0\nCumConns: 5`;
 }
 
-/** A round that comes to its end. */
+/** A complete round. */
 function read(
   counters: CounterTotals,
   pid: number,
   lines: readonly string[],
   loadBalancers: ReadonlyMap<string, LoadBalancer> = new Map(),
 ): void {
-  const { row, end } = counters.round(readProcessInfo(info(pid)), loadBalancers);
-  new StatRows(row).read([HEADER, ...lines].join('\n'));
+  const { row, end } = counters.round(parseInfo(info(pid)), loadBalancers);
+  parseStatRows([HEADER, ...lines].join('\n')).forEach(row);
   end();
 }
 
@@ -56,10 +56,9 @@ function newTotals(now: () => number = () => 0): CounterTotals {
   return new CounterTotals(now);
 }
 
-/** What the next agent finds. */
+/** The content of the file for the next agent. */
 function kept(counters: CounterTotals, isClean: boolean): Counts {
-  const counts = counters.counts(isClean);
-  return structuredClone({ ...counts, series: new Map(counts.series) });
+  return structuredClone(counters.counts(isClean));
 }
 
 /** Listeners, then members, then pools. */
@@ -74,7 +73,7 @@ function totals(
   return seriesOf(counters).map(({ values }) => values[positionOf(column)]);
 }
 
-test('An answer may have columns that are new, and texts in quotes', (t) => {
+test('CounterTotals reads an answer with unknown columns and quoted texts', (t) => {
   const counters = newTotals();
   read(counters, 1, [
     line('FRONTEND', 7),
@@ -87,8 +86,8 @@ test('An answer may have columns that are new, and texts in quotes', (t) => {
   t.is(member?.labels, 'namespace="default",service="web",port="80",protocol="TCP",address="10.0.0.1:80"');
 });
 
-test('What is no statistics, or breaks off, is an error', (t) => {
-  const reads = (answer: string) => () => new StatRows((_: StatRow) => undefined).read(answer);
+test('parseStatRows() throws on any other text, and on a row that breaks off', (t) => {
+  const reads = (answer: string) => () => parseStatRows(answer);
   for (const answer of [
     '',
     'Permission denied',
@@ -100,7 +99,7 @@ test('What is no statistics, or breaks off, is an error', (t) => {
   t.notThrows(reads(HEADER), 'No such proxy has this number');
 });
 
-test('What the second backend of a listener has served is counted for its pool and its members', (t) => {
+test('CounterTotals adds the fallback backend of a listener to its pool and its members', (t) => {
   const counters = newTotals();
   const spare = { name: `${LISTENER}:all-down` };
   const lines = (own: number, others: number): string[] => [
@@ -116,47 +115,47 @@ test('What the second backend of a listener has served is counted for its pool a
   t.is(member?.values[positionOf('scur')], 2, 'What is open in both');
   read(counters, 2, lines(1, 1));
   t.deepEqual(totals(counters), [11, 11]);
-  // The member goes, and comes again from 0.
+  // The member is deleted, and begins at 0 when it is added again.
   read(counters, 2, [line('BACKEND', 2), line('BACKEND', 1, spare)]);
   read(counters, 2, lines(2, 1));
   t.deepEqual(totals(counters), [3, 12]);
 });
 
-test('What was down before a reload has gone down once, and not for longer than it was', (t) => {
+test('CounterTotals counts a down and its downtime once over a reload', (t) => {
   let now = 1_000;
   const counters = newTotals(() => now * 1_000);
-  const told = (downs: number, downtime: number, status = 'DOWN'): string[] => [
+  const states = (downs: number, downtime: number, status = 'DOWN'): string[] => [
     line('10.0.0.1:80', 0, { status, downs, downtime }),
     line('BACKEND', 0, { status, downs, downtime }),
   ];
   const all = (): unknown => [totals(counters, 'chkdown'), totals(counters, 'downtime')];
-  read(counters, 1, told(1, 3_600));
+  read(counters, 1, states(1, 3_600));
   now += 15;
-  // The new worker has been told by the old one, which says that they are down for ever.
+  // The old worker has handed its states over, and reports the members as down forever.
   readOld(counters, 1, 0, { status: 'DOWN', downs: 1, downtime: 3_700 });
-  read(counters, 2, told(1, 3_615));
+  read(counters, 2, states(1, 3_615));
   t.deepEqual(all(), [
     [1, 1],
     [3_615, 3_615],
   ]);
   now += 15;
-  read(counters, 2, told(2, 3_620));
+  read(counters, 2, states(2, 3_620));
   t.deepEqual(all(), [
     [2, 2],
     [3_620, 3_620],
   ]);
-  // One that was up goes down shortly before the next reload.
+  // A member that was up goes down shortly before the next reload.
   now += 15;
-  read(counters, 2, told(2, 3_625, 'UP'));
+  read(counters, 2, states(2, 3_625, 'UP'));
   now += 15;
-  read(counters, 3, told(1, 4));
+  read(counters, 3, states(1, 4));
   t.deepEqual(all(), [
     [3, 3],
     [3_629, 3_629],
   ]);
 });
 
-test('The next agent knows what was counted in the second backend', async (t) => {
+test('The next agent continues the counts of a fallback backend', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const lines = (own: number, others: number): string[] => [
@@ -174,7 +173,7 @@ test('The next agent knows what was counted in the second backend', async (t) =>
   t.deepEqual(totals(next), [1_003, 1_003]);
 });
 
-test('What is not of ours has no series', (t) => {
+test('CounterTotals has no series for proxies of other owners', (t) => {
   const counters = newTotals();
   read(counters, 1, [
     line('BACKEND', 1, { name: 'default:web:tcp:80:v4:rate' }),
@@ -183,7 +182,7 @@ test('What is not of ours has no series', (t) => {
   t.deepEqual(totals(counters), []);
 });
 
-test('A member that is gone has no series, and one that comes back begins at 0 while the pool goes on', (t) => {
+test('CounterTotals removes the series of a deleted member, which begins at 0 if it returns, unlike its pool', (t) => {
   const counters = newTotals();
   read(counters, 1, [line('10.0.0.1:80', 5), line('BACKEND', 5)]);
   read(counters, 1, [line('BACKEND', 6)]);
@@ -192,7 +191,7 @@ test('A member that is gone has no series, and one that comes back begins at 0 w
   t.deepEqual(totals(counters).toSorted(), [1, 7]);
 });
 
-test('Who is behind a member follows the model, in which a load balancer that changes is another value', (t) => {
+test('The pod label of a member follows the model', (t) => {
   const counters = newTotals();
   const lines = [line('FRONTEND', 1), line('10.0.0.1:8080', 1), line('BACKEND', 1)];
   const labels = (loadBalancers: ReadonlyMap<string, LoadBalancer>): string | undefined => {
@@ -210,7 +209,7 @@ test('Who is behind a member follows the model, in which a load balancer that ch
   t.notRegex(labels(new Map()) ?? '', /pod=/);
 });
 
-test('Totals are the sum of what all workers have counted, whatever the order of readings and restarts', (t) => {
+test('Totals are the sum of the counts of all workers in any order of readings and restarts', (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('count' as const), more: fc.nat(50) }),
     fc.constant({ kind: 'reload' as const }),
@@ -229,7 +228,7 @@ test('Totals are the sum of what all workers have counted, whatever the order of
           oldCount += old === 0 ? 0 : 1;
           sum += each.more + (old === 0 ? 0 : 1);
         } else if (each.kind === 'reload') {
-          // What the worker before the last had counted is read before it is forgotten.
+          // The old worker is read a last time.
           if (old !== 0) readOld(counters, old, oldCount);
           [old, oldCount, pid, count] = [pid, count, pid + 1, 0];
         } else if (each.kind === 'restartAgent') {
@@ -256,11 +255,10 @@ function readOld(
   count: number,
   more: Parameters<typeof line>[2] = {},
 ): void {
-  const rows = new StatRows(counters.old(readProcessInfo(info(pid))));
-  rows.read(`${HEADER}\n${line('BACKEND', count, more)}`);
+  parseStatRows(`${HEADER}\n${line('BACKEND', count, more)}`).forEach(counters.old(parseInfo(info(pid))));
 }
 
-test('Counts of an agent before that may be less than what was shown are dropped as a whole', (t) => {
+test('CounterTotals drops counts of the previous agent that may be less than those that were shown', (t) => {
   const before = newTotals();
   read(before, 1, [line('BACKEND', 9)]);
   for (const [isClean, pid, total] of [
@@ -275,12 +273,12 @@ test('Counts of an agent before that may be less than what was shown are dropped
   }
 });
 
-test('Whether the last check was passed is told from the first one on', (t) => {
+test('headgate_member_check_passed has a sample after the first check', (t) => {
   const passed = (check: string): number | undefined => {
     const counters = newTotals();
     read(counters, 1, [line('BACKEND', 0), line('10.0.0.1:80', 1, { check })]);
     const sample = {
-      info: readProcessInfo(info(1)),
+      info: parseInfo(info(1)),
       process: counters.process,
       series: counters.series,
       oldWorkers: 0,

@@ -44,7 +44,7 @@ class Worker {
     return lines.map((line) => {
       if (line !== 'show info') return proxyRows(line, ['default:web:tcp:80:v4'], { stot: this.sessions });
       const stopping = this.isStopping ? 1 : 0;
-      return `Pid: ${this.pid}\nStart_time_sec: 7\nStopping: ${stopping}\nCurrConns: ${this.connections}`;
+      return `Version: 2.6.12\nPid: ${this.pid}\nStart_time_sec: 7\nStopping: ${stopping}\nCurrConns: ${this.connections}`;
     });
   }
 }
@@ -56,7 +56,7 @@ async function start(t: ExecutionContext<unknown>, worker: Worker | undefined) {
   const make = (): Statistics =>
     new Statistics({
       file: join(directory, 'counters'),
-      wanted: new Map(),
+      desired: new Map(),
       active: () => state.active,
       detail: () => 'member',
       log: silentLog(),
@@ -70,7 +70,7 @@ async function start(t: ExecutionContext<unknown>, worker: Worker | undefined) {
   return { clock, state, statistics, make };
 }
 
-/** A round that is not awaited by the test: it may wait for the clock, and for the file. */
+/** A round that the test does not await, because it may wait for the clock and the file. */
 function reading(statistics: Statistics, isAwaited: boolean) {
   const state: { sample?: Sample | undefined; isOver: boolean } = { isOver: false };
   void statistics.read({ isAwaited }).then((sample) => {
@@ -80,22 +80,22 @@ function reading(statistics: Statistics, isAwaited: boolean) {
   return state;
 }
 
-/** The clock stands still: what is waited for comes from the file system. */
+/** Waits for the file system; the clock stands still. */
 async function until(condition: () => boolean): Promise<void> {
   for (let tries = 0; tries < 10_000 && !condition(); tries++) await settled();
-  if (!condition()) throw new Error('It has not come');
+  if (!condition()) throw new Error('The condition did not become true');
 }
 
 function sessions(sample: Sample | undefined): number | undefined {
   return sample?.series.pool[0]?.values[SESSIONS];
 }
 
-test('A round that a scrape waits for reads without rests, another one rests after each portion', async (t) => {
+test('A round reads without rests if a scrape waits for it, and rests after each portion otherwise', async (t) => {
   const worker = new Worker(1);
   const { clock, statistics } = await start(t, worker);
   worker.sessions = 3;
   t.is(sessions(await statistics.read({ isAwaited: true })), 3);
-  // In this portion HAProxy takes a millisecond.
+  // HAProxy takes a millisecond for this portion.
   worker.onStat = () => clock.hang(1);
   const state = reading(statistics, false);
   await clock.advance(5);
@@ -108,7 +108,7 @@ test('A round that a scrape waits for reads without rests, another one rests aft
   t.is(sample?.age(), 1.015);
 });
 
-test('A round under way goes faster once a scrape waits for it', async (t) => {
+test('A round under way stops resting when a scrape waits for it', async (t) => {
   const worker = new Worker(1);
   const { clock, statistics } = await start(t, worker);
   worker.onStat = () => clock.hang(1_000);
@@ -116,13 +116,13 @@ test('A round under way goes faster once a scrape waits for it', async (t) => {
   await settled();
   const state = reading(statistics, true);
   await clock.advance(9_000);
-  t.false(state.isOver, 'The rest that has begun');
+  t.false(state.isOver, 'The rest under way');
   await clock.advance(1_000);
   await until(() => state.isOver);
   t.is(sessions(state.sample), 0);
 });
 
-test('A round during which a worker is replaced reads the new one, and no counter goes back', async (t) => {
+test('A round reads the new worker if the worker is replaced, and no counter goes back', async (t) => {
   const [first, second] = [new Worker(1), new Worker(2)];
   const { clock, state, statistics } = await start(t, first);
   first.sessions = 5;
@@ -134,7 +134,7 @@ test('A round during which a worker is replaced reads the new one, and no counte
   };
   const round = reading(statistics, true);
   await clock.advance(200);
-  t.false(round.isOver, 'The successor is not there yet');
+  t.false(round.isOver, 'There is no new worker yet');
   state.active = second.runtime;
   await clock.advance(200);
   await until(() => round.isOver);
@@ -142,7 +142,7 @@ test('A round during which a worker is replaced reads the new one, and no counte
   t.is(sessions(round.sample), 7);
 });
 
-test('A round gives nothing if no worker can be read', async (t) => {
+test('A round returns undefined if no worker can be read', async (t) => {
   const worker = new Worker(1);
   const { clock, state, statistics } = await start(t, worker);
   const result = async () => {
@@ -156,7 +156,7 @@ test('A round gives nothing if no worker can be read', async (t) => {
   t.deepEqual(await result(), [true, undefined]);
 });
 
-test('A worker that was replaced is let go a second later if no round was ever asked for', async (t) => {
+test('Statistics closes the connection to a replaced worker a second later if there was no round', async (t) => {
   const old = new Worker(41);
   const { clock, statistics } = await start(t, undefined);
   statistics.retire(old.runtime);
@@ -167,7 +167,7 @@ test('A worker that was replaced is let go a second later if no round was ever a
   t.is(old.asked, 0);
 });
 
-test('A worker that was replaced is read with each round, and a last time after its last connection', async (t) => {
+test('Statistics reads a replaced worker with each round, and a last time after its last connection', async (t) => {
   const [old, next] = [new Worker(1), new Worker(2)];
   const { clock, state, statistics } = await start(t, old);
   old.sessions = 5;
@@ -191,7 +191,7 @@ test('A worker that was replaced is read with each round, and a last time after 
   t.is(last?.oldWorkers, 0);
 });
 
-test('What an old worker has counted is in the file before it is shown', async (t) => {
+test('Statistics writes the counts of an old worker to the file before it shows them', async (t) => {
   const [old, next] = [new Worker(1), new Worker(2)];
   const { state, statistics, make } = await start(t, old);
   await statistics.read({ isAwaited: true });
@@ -207,7 +207,7 @@ test('What an old worker has counted is in the file before it is shown', async (
   t.is(sessions(await afterKill.read({ isAwaited: true })), 5);
 });
 
-test('close() lets go of a worker that was replaced a moment ago', async (t) => {
+test('close() closes the connection to a worker that was replaced a moment ago', async (t) => {
   const { statistics } = await start(t, undefined);
   const [old, late] = [new Worker(42), new Worker(43)];
   statistics.retire(old.runtime);
@@ -217,7 +217,7 @@ test('close() lets go of a worker that was replaced a moment ago', async (t) => 
   t.is(late.closed, 1, 'It is not followed any more');
 });
 
-test('The next agent continues the totals, after an end and after a kill', async (t) => {
+test('The next agent continues the totals after close() and after a kill', async (t) => {
   const worker = new Worker(1);
   const { statistics, make } = await start(t, worker);
   worker.sessions = 4;
@@ -228,7 +228,7 @@ test('The next agent continues the totals, after an end and after a kill', async
   await second.start();
   worker.sessions = 7;
   t.is(sessions(await second.read({ isAwaited: true })), 7);
-  // Killed after its first round: the file is that of the first agent.
+  // The second agent was killed after its first round: the file is that of the first agent.
   const third = make();
   await third.start();
   worker.sessions = 10;

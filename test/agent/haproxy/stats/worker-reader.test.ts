@@ -2,7 +2,7 @@ import test from 'ava';
 import { readWorker } from '../../../../agent/haproxy/stats/worker-reader.ts';
 import { proxyRows } from '../../../support/stat-answers.ts';
 
-/** What was asked of a worker with so many proxies, what was read, and what was rested after. */
+/** The questions to a worker with this number of proxies, the rows that were read, and the durations given to pause(). */
 async function reading(proxies: number, kinds = 7) {
   const asked: string[] = [];
   const keys: string[] = [];
@@ -23,7 +23,7 @@ async function reading(proxies: number, kinds = 7) {
     },
     lane: 'bulk',
     kinds,
-    onRow: ({ key }) => keys.push(key),
+    onRow: ({ proxy, name }) => keys.push(`${proxy},${name}`),
     pause: async (tookMs) => {
       rests.push(tookMs);
     },
@@ -32,7 +32,7 @@ async function reading(proxies: number, kinds = 7) {
   return { asked, keys, rests };
 }
 
-test('readWorker() asks for one proxy after the other by its number, until a whole portion has none', async (t) => {
+test('readWorker() reads proxies by their number until a portion has none', async (t) => {
   const { asked, keys } = await reading(20, 6);
   t.is(asked[0], 'show stat 1 6 -1');
   t.is(asked.at(-1), 'show stat 48 6 -1');
@@ -42,12 +42,12 @@ test('readWorker() asks for one proxy after the other by its number, until a who
   );
 });
 
-test('readWorker() rests after each portion, by how long it took', async (t) => {
+test('readWorker() pauses after each portion by its duration', async (t) => {
   t.deepEqual((await reading(20)).rests, [3, 3]);
   t.deepEqual((await reading(0)).rests, []);
 });
 
-test('readWorker() fails on an answer that is no statistics', async (t) => {
+test('readWorker() rejects on any other answer', async (t) => {
   const options = { lane: 'bulk', kinds: 7, pause: async () => undefined, now: () => 0 } as const;
   const runtime = { askAll: async () => ['Permission denied'] };
   await t.throwsAsync(readWorker({ ...options, runtime, onRow: () => undefined }), { code: 'RUNTIME_REPLY' });

@@ -26,12 +26,12 @@ function workerOf(pid: number, loadBalancers: readonly LoadBalancer[]): BootedWo
 }
 
 /** What is asked to be planned is noted down, a list for each time. */
-function serving(wanted: readonly LoadBalancer[]) {
+function serving(desired: readonly LoadBalancer[]) {
   const planned: string[][] = [];
   const options = {
     masterSocket: '/nonexistent',
     settings: () => ({ haproxySupervisor: 'agent', drainTimeout: 1_000, hardStopAfter: 1_000 }),
-    wanted: new Map(wanted.map((each) => [each.key, each])),
+    desired: new Map(desired.map((each) => [each.key, each])),
     persister: { catchUp: () => undefined },
     quarantine: { effective: (each: LoadBalancer) => each },
     statistics: { retire: () => undefined },
@@ -49,7 +49,7 @@ test('What changed during a reload is planned for the next worker before all oth
   const { serving: own, planned } = serving([now]);
   own.take(workerOf(1, [old]));
   planned.length = 0;
-  own.changedMeanwhile([KEY]);
+  own.changedDuringReload([KEY]);
   own.take(workerOf(2, [old]));
   t.deepEqual(planned, [[KEY]]);
   await turn();

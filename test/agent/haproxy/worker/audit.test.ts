@@ -102,7 +102,7 @@ test('An allowed client that somebody has added or taken away has drifted, and t
   await tell({ kind: 'AddCidr', acl, cidr: '0.0.0.0/0' }, { kind: 'DeleteCidr', acl, cidr: '10.0.0.0/8' });
   t.deepEqual(
     [...(await audit(worker, 0)).drifted],
-    [[WEB, '0.0.0.0/0 is let in, 10.0.0.0/8 is not let in']],
+    [[WEB, '0.0.0.0/0 is allowed, 10.0.0.0/8 is not allowed']],
   );
   t.deepEqual(plans(), [
     { kind: 'AddCidr', acl, cidr: '10.0.0.0/8' },

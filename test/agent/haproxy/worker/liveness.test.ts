@@ -58,7 +58,7 @@ async function listenFull(t: ExecutionContext, host: string, port: number, reach
 }
 
 /** A load balancer with a listener at each of these addresses. */
-function wantedAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer> {
+function desiredAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer> {
   const listeners = lasts.map(
     (last) => ({ name: `at-${last}`, addresses: [address(last)], port: PORT }) as unknown as Listener,
   );
@@ -92,7 +92,7 @@ const STANDBY: LivenessOptions = { timeoutMs: 2_000, holds: undefined };
 
 test('Each listener has its turn', async (t) => {
   const taken = [await listen(t, 1), await listen(t, 2), await listen(t, 3)];
-  const liveness = livenessOf(wantedAt(1, 2, 3));
+  const liveness = livenessOf(desiredAt(1, 2, 3));
   for (let look = 0; look < 6; look++)
     t.deepEqual(await liveness.look(ACTIVE), { control: '', listeners: '' });
   // Of a connection that is made this process may hear later at the end that takes it.
@@ -104,9 +104,9 @@ test('Each listener has its turn', async (t) => {
 
 test('One listener that refuses is not the fault of the host, three in a row are', async (t) => {
   await listen(t, 11);
-  const some = livenessOf(wantedAt(12, 13, 11));
+  const some = livenessOf(desiredAt(12, 13, 11));
   t.is((await some.look(ACTIVE)).listeners, '');
-  const none = livenessOf(wantedAt(12, 13, 14));
+  const none = livenessOf(desiredAt(12, 13, 14));
   t.regex((await none.look(ACTIVE)).listeners, /ECONNREFUSED/);
 });
 
@@ -123,19 +123,19 @@ test('A listener is well where it takes connections at any of its addresses', as
 });
 
 test('What is still to be done is not tried: HAProxy may not listen there yet', async (t) => {
-  const pending = livenessOf(wantedAt(12, 13, 14), { pending: ['default/web'] });
+  const pending = livenessOf(desiredAt(12, 13, 14), { pending: ['default/web'] });
   t.is((await pending.look(ACTIVE)).listeners, '');
 });
 
 test('Listeners that HAProxy does not serve, and VIPs of the peer, are not tried', async (t) => {
-  t.is((await livenessOf(wantedAt(99)).look(ACTIVE)).listeners, '');
-  t.is((await livenessOf(wantedAt(12)).look({ ...ACTIVE, holds: () => false })).listeners, '');
+  t.is((await livenessOf(desiredAt(99)).look(ACTIVE)).listeners, '');
+  t.is((await livenessOf(desiredAt(12)).look({ ...ACTIVE, holds: () => false })).listeners, '');
   t.is((await livenessOf(new Map()).look(ACTIVE)).listeners, '');
 });
 
 test('Where this host holds some of the VIPs, these are tried', async (t) => {
   const taken = await listen(t, 21);
-  const liveness = livenessOf(wantedAt(22, 21, 23));
+  const liveness = livenessOf(desiredAt(22, 21, 23));
   for (let look = 0; look < 4; look++) {
     t.deepEqual(await liveness.look({ ...ACTIVE, holds: (held) => held === address(21) }), {
       control: '',
@@ -154,7 +154,7 @@ test('Where this host holds some of the VIPs, these are tried', async (t) => {
 
 test('A listener that is full is there: it lowers nobody, but one that is gone does', async (t) => {
   const full = await listenFull(t, address(61), PORT);
-  const liveness = livenessOf(wantedAt(61));
+  const liveness = livenessOf(desiredAt(61));
   const look = { ...ACTIVE, timeoutMs: 200 };
   t.deepEqual(await liveness.look(look), { control: '', listeners: '' });
   await full.end();
@@ -168,7 +168,7 @@ test('A standby, and an agent outside of the network of HAProxy, ask the kernel 
     ['elsewhere', ACTIVE],
   ] as const) {
     const faults = async (last: number): Promise<readonly string[]> => {
-      const liveness = livenessOf(wantedAt(last), { netns });
+      const liveness = livenessOf(desiredAt(last), { netns });
       const found: string[] = [];
       for (let look = 0; look < 2; look++) found.push((await liveness.look(options)).listeners);
       return found;
@@ -193,7 +193,7 @@ test('A HAProxy that does not answer is reported in its own words', async (t) =>
   const silent = async (): Promise<never> => {
     throw new Error('HAProxy does not answer within 1000 ms');
   };
-  t.deepEqual(await livenessOf(wantedAt(12), { ask: silent }).look(ACTIVE), {
+  t.deepEqual(await livenessOf(desiredAt(12), { ask: silent }).look(ACTIVE), {
     control: 'HAProxy does not answer within 1000 ms',
     listeners: '',
   });

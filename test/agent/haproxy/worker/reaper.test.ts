@@ -53,8 +53,8 @@ async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
     onError: (message) => errors.push(message),
   });
   t.teardown(() => reaper.close());
-  const bring = async (wanted: LoadBalancer): Promise<readonly Command[]> => {
-    const plan = () => planLoadBalancer(wanted.key, worker.running, full, wanted);
+  const bring = async (desired: LoadBalancer): Promise<readonly Command[]> => {
+    const plan = () => planLoadBalancer(desired.key, worker.running, full, desired);
     const { acknowledged, refused, lost } = await applyPlans(worker, [plan()], plan);
     t.deepEqual([refused, lost], [[], undefined]);
     reaper.watch(acknowledged);

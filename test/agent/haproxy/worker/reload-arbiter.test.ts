@@ -4,6 +4,7 @@ import {
   type ArbiterOptions,
   ReloadArbiter,
   type ReloadCause,
+  type ReloadResult,
 } from '../../../../agent/haproxy/worker/reload-arbiter.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
 
@@ -26,11 +27,11 @@ function started(t: ExecutionContext, given: Partial<ArbiterOptions> = {}) {
       most = Math.max(most, ++running);
       const reload: Reload = { causes: [...causes], began: performance.now(), end: 0 };
       reloads.push(reload);
-      const isDone = (await given.reload?.(causes)) ?? true;
+      const result = (await given.reload?.(causes)) ?? 'done';
       await delay(20);
       running--;
       reload.end = performance.now();
-      return isDone;
+      return result;
     },
   });
   t.teardown(() => arbiter.close());
@@ -74,14 +75,14 @@ test('Requests that come together are one reload, with each cause once', async (
 });
 
 test('Requests during a reload are one more reload, after the interval', async (t) => {
-  const done = Promise.withResolvers<boolean>();
+  const done = Promise.withResolvers<ReloadResult>();
   const { arbiter, reloads, ended, mostAtOnce } = started(t, { reload: () => done.promise });
   arbiter.request('listener-added');
   await eventually(async () => arbiter.isReloading && reloads.length === 1, Boolean);
   arbiter.request('listener-changed');
   arbiter.request('listener-removed');
   t.deepEqual([...arbiter.pending], ['listener-changed', 'listener-removed']);
-  done.resolve(true);
+  done.resolve('done');
   await ended(2);
   t.deepEqual(reloads[1]?.causes, ['listener-changed', 'listener-removed']);
   isSpaced(t, reloads, 50);
@@ -120,7 +121,9 @@ test('A new interval holds from the next request on', async (t) => {
 
 test('A reload that fails is tried again with growing patience and the same causes', async (t) => {
   let failures = 2;
-  const { arbiter, reloads, ended } = started(t, { reload: async () => failures-- <= 0 });
+  const { arbiter, reloads, ended } = started(t, {
+    reload: async () => (failures-- <= 0 ? 'done' : 'failed'),
+  });
   arbiter.request('listener-added');
   await ended(3);
   t.deepEqual(
@@ -133,11 +136,11 @@ test('A reload that fails is tried again with growing patience and the same caus
 });
 
 test('A request that comes to nothing does not put off the next one', async (t) => {
-  const results = ['unneeded', true] as const;
+  const results = ['unneeded', 'done'] as const;
   let count = 0;
   const { arbiter, reloads, ended } = started(t, {
     interval: () => 3_600_000,
-    reload: async () => results[count++] ?? true,
+    reload: async () => results[count++] ?? 'done',
   });
   arbiter.request('listener-added');
   await ended(1);
@@ -155,7 +158,7 @@ test('What is requested while a failed reload waits goes with it', async (t) => 
       const isDone = failures-- <= 0;
       // After the reload, which takes 20 ms, and before the next one, however late timers come.
       if (!isDone) setTimeout(() => arbiter.request('repair'), 60);
-      return isDone;
+      return isDone ? 'done' : 'failed';
     },
   });
   arbiter.request('listener-added');
@@ -164,18 +167,18 @@ test('What is requested while a failed reload waits goes with it', async (t) => 
 });
 
 test('After a reload that succeeds the patience is that of the beginning', async (t) => {
-  const results = [false, false, true, true];
+  const results: ReloadResult[] = ['failed', 'failed', 'done', 'done'];
   const order: string[] = [];
   const { arbiter, ended } = started(t, {
     reload: async () => {
       order.push('reload');
-      const isDone = results.shift() ?? true;
+      const result = results.shift() ?? 'done';
       // The fourth comes 20 and 50 ms after the beginning of the third, or this does first, however late timers come.
       if (results.length === 1) {
         arbiter.request('listener-changed');
         setTimeout(() => order.push('400 ms'), 400);
       }
-      return isDone;
+      return result;
     },
   });
   arbiter.request('listener-added');

@@ -30,7 +30,7 @@ function reloaderOf(
     },
     file: { keepBeside: async () => undefined, write: async (chunks: unknown) => written.push(chunks) },
     persister: { idle: async () => undefined, worked: () => undefined },
-    wanted: new Map(),
+    desired: new Map(),
     onReload: () => undefined,
     log: silentLog(),
   } as unknown as ReloaderOptions;
@@ -44,10 +44,10 @@ const refuses = async (): Promise<never> => {
 test('Why a reload failed is no fault any more once its worker is gone', async (t) => {
   const serving: { worker: BootedWorker | undefined } = { worker: worker(refuses) };
   const { reloader } = reloaderOf(serving);
-  t.false(await reloader.reload(new Set(['repair'])));
+  t.is(await reloader.reload(new Set(['repair'])), 'failed');
   t.is(reloader.fault, 'It does not take connections any more');
   serving.worker = undefined;
-  t.true(await reloader.reload(new Set(['repair'])));
+  t.is(await reloader.reload(new Set(['repair'])), 'done');
   t.is(reloader.fault, '');
 });
 
@@ -66,7 +66,7 @@ test('A reload that fails because its worker is lost is no fault and is over', a
     return refuses();
   });
   const { reloader } = reloaderOf(serving);
-  t.true(await reloader.reload(new Set(['listener-added'])));
+  t.is(await reloader.reload(new Set(['listener-added'])), 'done');
   t.is(reloader.fault, '');
 });
 
@@ -75,7 +75,7 @@ test('A reload whose worker is lost before its file is written leaves the file t
   const { reloader, written } = reloaderOf(serving, async () => {
     serving.worker = undefined;
   });
-  t.true(await reloader.reload(new Set(['listener-added'])));
+  t.is(await reloader.reload(new Set(['listener-added'])), 'done');
   t.deepEqual(written, []);
 });
 

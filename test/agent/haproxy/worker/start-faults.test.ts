@@ -29,7 +29,7 @@ async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean
     },
     file: { restoreLastGood: note('restored') },
     quarantine,
-    wanted: new Map(),
+    desired: new Map(),
     onRefused: note('told'),
     log: silentLog(),
   } as unknown as StartFaultsOptions);
@@ -41,13 +41,13 @@ async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean
 
 test('What was said before, and of a worker that was there, is about no start', async (t) => {
   const { faults, say, done } = await started(t);
-  t.is(await faults.heed(), '');
+  t.is(await faults.readOutput(), '');
   await say(
     '[NOTICE]   (7) : haproxy version is 2.6.12',
     '[ALERT]    (7) : Current worker (8) exited with code 143 (Terminated)',
     '[ALERT]    (7) : exit-on-failure: killing every processes with SIGTERM',
   );
-  t.is(await faults.heed(), '');
+  t.is(await faults.readOutput(), '');
   t.deepEqual(done, []);
 });
 
@@ -58,10 +58,10 @@ test('An address that cannot be bound is left out, and nothing else is thought o
     '[ALERT]    (7) : Starting frontend a:b:tcp:80:v4: cannot bind socket (Address already in use) for [127.0.0.8:80]',
     '[ALERT]    (7) : [haproxy.main()] Some protocols failed to start their listeners! Exiting.',
   );
-  t.regex(await faults.heed(), /^HAProxy does not start: Starting frontend/);
+  t.regex(await faults.readOutput(), /^HAProxy does not start: Starting frontend/);
   t.true(quarantine.isBlocked('127.0.0.8', 80));
   t.deepEqual(done, ['tried true']);
-  t.is(await faults.heed(), '', 'Nothing is read twice');
+  t.is(await faults.readOutput(), '', 'Nothing is read twice');
 });
 
 test('HAProxy is asked for the culprit; what has none, and is said again, leaves the last good file', async (t) => {
@@ -70,12 +70,12 @@ test('HAProxy is asked for the culprit; what has none, and is said again, leaves
     `[ALERT]    (${pid}) : [haproxy.main()] Cannot raise FD limit to 99, limit is 9.`;
   await say(words(7), words(8));
   t.is(
-    await faults.heed(),
+    await faults.readOutput(),
     'HAProxy does not start: [haproxy.main()] Cannot raise FD limit to 99, limit is 9.',
   );
   t.deepEqual(done, ['refused', 'weed']);
   await say(words(9));
-  await faults.heed();
+  await faults.readOutput();
   t.deepEqual(done, ['refused', 'weed', 'weed', 'tried false', 'restored']);
 });
 
@@ -83,7 +83,7 @@ test('Whoever is found to be the culprit is left out, and the file stays what it
   const { faults, say, done } = await started(t, async () => true);
   for (const pid of [7, 8]) {
     await say(`[ALERT]    (${pid}) : config : parsing [/x:9] : unknown keyword 'poison'`);
-    await faults.heed();
+    await faults.readOutput();
   }
   t.deepEqual(done, ['refused', 'weed', 'weed']);
 });

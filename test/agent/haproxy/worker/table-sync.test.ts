@@ -1,7 +1,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
-import { handOnTables, tablesLearned } from '../../../../agent/haproxy/worker/table-sync.ts';
+import { keepAwakeForTables, tablesLearned } from '../../../../agent/haproxy/worker/table-sync.ts';
 import type { Worker } from '../../../../agent/haproxy/worker.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
 import { requires } from '../../../support/basics/requirements.ts';
@@ -13,7 +13,7 @@ const test = requires(ava, { haproxy: true });
 const BEFORE_IT_TRIES_AGAIN = 400;
 const RELOADS = 10;
 
-test('handOnTables() has a worker that was replaced hand on its tables as soon as it stops', async (t) => {
+test('keepAwakeForTables() has a worker that was replaced hand on its tables as soon as it stops', async (t) => {
   const haproxy = await startWithTable(t);
   let worker = await connect(t, haproxy);
   await worker.runtime.ask('set table users key 192.0.2.1 data.gpc0 7');
@@ -23,7 +23,7 @@ test('handOnTables() has a worker that was replaced hand on its tables as soon a
     process.kill(haproxy.masterPid, 'SIGUSR2');
     const next = await successorOf(t, haproxy, worker);
     const began = performance.now();
-    await handOnTables(worker);
+    await keepAwakeForTables(worker);
     await eventually(
       () => next.runtime.ask('show table users'),
       (table) => table.includes('gpc0=7'),
@@ -36,12 +36,12 @@ test('handOnTables() has a worker that was replaced hand on its tables as soon a
   t.true(late <= 2, `${late} of ${RELOADS} were late`);
 });
 
-test('handOnTables() does not mind a worker that has ended', async (t) => {
+test('keepAwakeForTables() does not mind a worker that has ended', async (t) => {
   const haproxy = await startWithTable(t);
   const worker = await connect(t, haproxy);
   process.kill(worker.runtime.worker.pid, 'SIGKILL');
   await worker.runtime.closed;
-  await t.notThrowsAsync(handOnTables(worker));
+  await t.notThrowsAsync(keepAwakeForTables(worker));
 });
 
 async function startWithTable(t: ExecutionContext): Promise<RunningHaproxy> {

@@ -23,7 +23,7 @@ const BUSY = 60_000;
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
 // Conformance: credentials
-test('The certificate that a credential plugin gives is shown to the API server', async (t) => {
+test('The client uses the certificate of a credential plugin', async (t) => {
   const place = await placeOf(t);
   const { cert, key } = await certificate(place.directory, 'of-a-plugin');
   const status = { clientCertificateData: cert, clientKeyData: key };
@@ -33,7 +33,7 @@ test('The certificate that a credential plugin gives is shown to the API server'
 });
 
 // Conformance: credentials
-test('A plugin gets its arguments and variables, and is asked again when what it gave is over', async (t) => {
+test('A credential plugin gets its arguments and variables, and runs again when its credential expires', async (t) => {
   const place = await placeOf(t);
   const calls = join(place.directory, 'calls');
   const over = (at: number) =>
@@ -53,7 +53,7 @@ test('A plugin gets its arguments and variables, and is asked again when what it
 });
 
 // Conformance: credentials
-test('A plugin that hangs is ended with what it has started, and the next one may do better', async (t) => {
+test('A credential plugin that hangs is killed with its child processes, and runs again later', async (t) => {
   const place = await placeOf(t);
   const pid = join(place.directory, 'pid');
   const command = await place.program('plugin', `sleep 1000 & echo $! >${pid}; echo secret-1; wait`);
@@ -70,7 +70,7 @@ test('A plugin that hangs is ended with what it has started, and the next one ma
   t.is((await client.request({ method: 'GET', path: '/' })).status, 200);
 });
 
-test('A plugin that asks a person finds nobody', async (t) => {
+test('A credential plugin gets no input', async (t) => {
   const place = await placeOf(t);
   await writeFile(join(place.directory, 'answer'), credential({ token: 'unasked' }));
   const command = await place.program(
@@ -80,7 +80,7 @@ test('A plugin that asks a person finds nobody', async (t) => {
   t.is((await place.ask({ exec: { apiVersion: API_VERSION, command } })).authorization, 'Bearer unasked');
 });
 
-test('A user who acts as another says as whom, also where a plugin says who it is', async (t) => {
+test("The client sends the impersonation headers with a plugin's token, too", async (t) => {
   const place = await placeOf(t);
   await writeFile(join(place.directory, 'answer'), credential({ token: 'own' }));
   const command = await place.program('plugin', `cat ${place.directory}/answer`);
@@ -92,7 +92,7 @@ for (const [name, start] of [
   ['http', httpProxy],
   ['socks5', socksProxy],
 ] as const)
-  test(`A proxy by ${name} is gone through with a plugin's token, and the API server behind it is still checked`, async (t) => {
+  test(`The client goes through a ${name} proxy with a plugin's token, and still checks the API server`, async (t) => {
     const place = await placeOf(t);
     const proxy = await start();
     t.teardown(proxy.close);
@@ -118,7 +118,7 @@ const refused = test.macro({
     t.regex(messageOf(error), why);
     t.notRegex(messageOf(error), /secret/);
   },
-  title: (what) => `What cannot be used says why: ${what}`,
+  title: (what) => `The client reports why it cannot use ${what}`,
 });
 
 test(
@@ -126,14 +126,14 @@ test(
   refused,
   { 'auth-provider': { name: 'openstack' } },
   {},
-  /user "u": "auth-provider" "openstack" is not read/,
+  /user "u": "auth-provider" is not supported/,
 );
 test(
   'a server without TLS',
   refused,
   { token: 'secret' },
   { server: 'http://127.0.0.1:1' },
-  /has no TLS, and "insecure-skip-tls-verify" does not say/,
+  /has no TLS, which is allowed only with "insecure-skip-tls-verify: true"/,
 );
 test(
   'a proxy of another kind',
@@ -153,7 +153,7 @@ const useless = test.macro({
     t.regex(messageOf(error), why);
     t.notRegex(messageOf(error), /secret/);
   },
-  title: (what) => `A plugin is named that ${what}`,
+  title: (what) => `The client reports a credential plugin that ${what}`,
 });
 
 const printing = (status: object) => `echo '${credential(status)}'`;
@@ -170,7 +170,7 @@ test(
   'prints no time',
   useless,
   printing({ token: 'secret', expirationTimestamp: 'soon' }),
-  /printed an expirationTimestamp that is no time$/,
+  /printed an expirationTimestamp that is not a time$/,
 );
 test('prints no end', useless, 'yes secret', /printed too much$/);
 test(
@@ -180,14 +180,14 @@ test(
   /printed "client.authentication.k8s.io\/v1beta1", the kubeconfig names "client.authentication.k8s.io\/v1"$/,
 );
 
-test('A plugin that is not there is named', async (t) => {
+test('The client reports a missing credential plugin', async (t) => {
   const place = await placeOf(t);
   const client = await place.client({ exec: { apiVersion: API_VERSION, command: './nowhere' } });
   const error = await client.request({ method: 'GET', path: '/' }).then(() => undefined, asFailure);
   t.regex(messageOf(error), /the credential plugin ".*nowhere" cannot be started: ENOENT$/);
 });
 
-test('A plugin learns that nobody answers it, and of the cluster if the kubeconfig says so', async (t) => {
+test('A credential plugin gets interactive false, and the cluster if the kubeconfig provides it', async (t) => {
   const place = await placeOf(t);
   const info = join(place.directory, 'info');
   const command = await place.program(

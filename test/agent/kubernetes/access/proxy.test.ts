@@ -64,12 +64,12 @@ for (const [entry, server, isDirect] of [
   );
 
 for (const text of ['socks5://192.0.2.1:1080', 'http://', 'ftp://a:secret@b'])
-  test(`"${text}" is no HTTP proxy, and what is said of it holds no password`, (t) => {
+  test(`proxyOf() refuses "${text}" without its password in the message`, (t) => {
     const error = t.throws(() => proxyOf(new URL('https://192.0.2.1'), { HTTPS_PROXY: text }));
     t.is(error?.message, 'HTTPS_PROXY is not the URL of an HTTP proxy');
   });
 
-test('throughProxy() leaves no other way, neither with a proxy nor without', (t) => {
+test('throughProxy() allows only the given proxy, or none', (t) => {
   t.deepEqual(throughProxy(PROXY), { proxyEnv: { http_proxy: PROXY, https_proxy: PROXY, no_proxy: '' } });
-  t.deepEqual(throughProxy(undefined), { proxyEnv: {} });
+  t.deepEqual(throughProxy(''), { proxyEnv: {} });
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { apiBackoffMs, retryAfter } from '../../../../agent/kubernetes/api/api-answer.ts';
+import { apiBackoffMs, waitAsked } from '../../../../agent/kubernetes/api/api-answer.ts';
 
 test('apiBackoffMs() doubles from 0.8 s to 30 s, with jitter of a half', (t) => {
   t.deepEqual(
@@ -12,10 +12,13 @@ test('apiBackoffMs() doubles from 0.8 s to 30 s, with jitter of a half', (t) => 
   );
 });
 
-test('retryAfter() reads seconds and nothing else, and at most two minutes', (t) => {
-  t.deepEqual(
-    ['1', '30', '99999', '-1', '1.5', 'Fri, 20 Nov 2026 12:00:00 GMT', ''].map(retryAfter),
-    [1000, 30_000, 120_000, 0, 0, 0, 0],
-  );
-  t.is(retryAfter(undefined), 0);
+test('waitAsked() reads seconds and nothing else, and at most two minutes', (t) => {
+  const asked = (header: string) => waitAsked({ headers: { 'retry-after': header } });
+  t.deepEqual(['1', '30', '99999', '0', '-1', '1.5', 'Fri, 20 Nov 2026 12:00:00 GMT', ''].map(asked), [
+    1000,
+    30_000,
+    120_000,
+    ...Array(5).fill(undefined),
+  ]);
+  t.is(waitAsked({ headers: {} }), undefined);
 });

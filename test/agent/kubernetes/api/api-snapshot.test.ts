@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { HeadgateError } from '../../../../agent/base/errors.ts';
+import { isMapping } from '../../../../agent/base/validate.ts';
+import { RecordLog } from '../../../../agent/host/record-log.ts';
 import { ApiSnapshot } from '../../../../agent/kubernetes/api/api-snapshot.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
@@ -48,7 +50,7 @@ function snapshotOf(path: string, scope = 'all') {
     scope,
     objects: () => objects.values(),
     onFailure: (error) => failures.push(error),
-    times: { delay: 60_000 },
+    times: { delayMs: 60_000 },
   });
   const put = (...news: KubernetesObject[]) => {
     for (const object of news) objects.set(object.key, object);
@@ -64,7 +66,7 @@ function snapshotOf(path: string, scope = 'all') {
 const loaded = async (path: string, scope?: string) => snapshotOf(path, scope).snapshot.load();
 
 // Conformance: no API server at the start
-test('What is read is what was written, to the last field', async (t) => {
+test('ApiSnapshot loads the written objects with all fields', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put, remove } = snapshotOf(path);
   t.is(await snapshot.load(), undefined);
@@ -82,7 +84,7 @@ test('What is read is what was written, to the last field', async (t) => {
   t.is((await stat(path)).mode & 0o777, 0o600);
 });
 
-test('Pools and claims are read as they were, addresses beyond what a number holds among them', async (t) => {
+test('ApiSnapshot loads pools and claims unchanged, with IPv6 ranges', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   const apiVersion = 'headgate.io/v1alpha1';
@@ -114,7 +116,7 @@ test('Pools and claims are read as they were, addresses beyond what a number hol
   t.deepEqual(await loaded(path), objects);
 });
 
-test('Nothing is written before the objects are those of the API', async (t) => {
+test('ApiSnapshot writes nothing before start()', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(service);
@@ -122,7 +124,7 @@ test('Nothing is written before the objects are those of the API', async (t) => 
   t.is(await loaded(path), undefined);
 });
 
-test('A line that is damaged or torn costs only itself', async (t) => {
+test('ApiSnapshot ignores damaged and incomplete lines', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(slice('a', '10.0.0.1'), slice('b', '10.0.0.2'), slice('c', '10.0.0.3'));
@@ -135,21 +137,25 @@ test('A line that is damaged or torn costs only itself', async (t) => {
   t.regex(reader.failures[0]?.message ?? '', /^1 lines? of ".*" are damaged/);
 });
 
-test('A snapshot of another scope, another version, or nothing is of no use', async (t) => {
+test('ApiSnapshot does not use a file of another scope or format, or an empty one', async (t) => {
   const path = await pathOf(t);
   const { snapshot, put } = snapshotOf(path);
   put(service);
   snapshot.start();
   await snapshot.flush();
   t.is(await loaded(path, 'other'), undefined);
-  const text = await readFile(path, 'utf8');
-  await writeFile(path, text.replace('addresses', 'houses').replace('"created', '"made'));
+  await new RecordLog(path).write([['header', '{"format":0,"scope":"all"}']]);
   t.is(await loaded(path), undefined);
   await writeFile(path, '');
   t.is(await loaded(path), undefined);
 });
 
-test('The file is written anew once it has grown too long, is gone, or is not what it was', async (t) => {
+test('FORMAT is raised with each change of the fields of objects', (t) => {
+  const fields = SAMPLES.map((sample) => fieldsOf(parseObject(sample, '').objects[0]).join(' '));
+  t.deepEqual(fields, FIELDS, 'Raise FORMAT in api-snapshot.ts, and correct FIELDS');
+});
+
+test('ApiSnapshot rewrites a file that has grown, is gone, or was changed', async (t) => {
   const path = await pathOf(t);
   const { snapshot, failures, put } = snapshotOf(path);
   snapshot.start();
@@ -182,10 +188,75 @@ test('The file is written anew once it has grown too long, is gone, or is not wh
   t.is((await loaded(path))?.length, 1 + damages.length);
 });
 
-test('A folder that cannot be written harms nothing but the snapshot', async (t) => {
+test('ApiSnapshot reports a folder that it cannot write to', async (t) => {
   const { snapshot, failures, put } = snapshotOf('/dev/null/folder/objects');
   put(service);
   snapshot.start();
   await snapshot.flush();
   t.is(failures[0]?.code, 'FILE_WRITE');
 });
+
+/** The paths of all fields. */
+function fieldsOf(value: unknown, path = ''): readonly string[] {
+  if (Array.isArray(value)) return fieldsOf(value[0], `${path}[]`);
+  if (!isMapping(value)) return [path];
+  const fields = Object.entries(value);
+  if (fields.length === 0) return [path];
+  return fields.flatMap(([name, field]) => fieldsOf(field, path === '' ? name : `${path}.${name}`));
+}
+
+/** One of each kind, with every list filled. */
+const SAMPLES = [
+  {
+    kind: 'Service',
+    apiVersion: 'v1',
+    metadata: { name: 'a', creationTimestamp: '2026-01-31T12:00:00Z' },
+    spec: { ports: [{ port: 1 }] },
+  },
+  {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    metadata: { name: 'a' },
+    addressType: 'IPv4',
+    ports: [{ port: 1 }],
+    endpoints: [{ addresses: ['10.0.0.1'] }],
+  },
+  { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } },
+  {
+    kind: 'AddressPool',
+    apiVersion: 'headgate.io/v1alpha1',
+    metadata: { name: 'a' },
+    spec: {
+      blocks: ['192.0.2.1'],
+      serviceAllocation: {
+        namespaces: ['a'],
+        serviceSelector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] },
+      },
+    },
+  },
+  {
+    kind: 'AddressClaim',
+    apiVersion: 'headgate.io/v1alpha1',
+    metadata: { name: 'a' },
+    spec: { address: '192.0.2.1', service: 'a/b', ports: [{ protocol: 'TCP', port: 1 }] },
+  },
+];
+
+/** Of the samples, in FORMAT 1. */
+const FIELDS: readonly string[] = [
+  'kind key namespace name uid created labels annotations type loadBalancerClass loadBalancerIP ' +
+    'loadBalancerSourceRanges[] externalIPs[] clusterIPs[] headless externalTrafficPolicy ' +
+    'healthCheckNodePort affinitySeconds allocateLoadBalancerNodePorts publishNotReadyAddresses ' +
+    'ipFamilies[] ipFamilyPolicy ports[].name ports[].protocol ports[].port ports[].nodePort ' +
+    'ports[].appProtocol deleting statusIPs[]',
+  'kind key namespace name uid serviceName family endpoints[].address endpoints[].ready ' +
+    'endpoints[].serving endpoints[].terminating endpoints[].nodeName endpoints[].forZones ' +
+    'endpoints[].forNodes endpoints[].target ports[].name ports[].protocol ports[].port triggerTime',
+  'kind key name uid labels internalIPs[] noExecute deleting',
+  'kind key name source uid blocks[].family blocks[].first blocks[].last priority auto draining ' +
+    'shareAcrossNamespaces namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
+    'selector.matchExpressions[].operator selector.matchExpressions[].values[]',
+  'kind key uid resourceVersion claim.kind claim.name claim.address claim.family claim.pool ' +
+    'claim.service claim.serviceUID claim.sharingKey claim.ports[].protocol claim.ports[].port ' +
+    'claim.since claim.heldUntil claim.reserved claim.namespace',
+];

@@ -14,7 +14,7 @@ function failing(t: ExecutionContext, code: ErrorCode) {
     namespaces: [],
     serviceSelector: '',
     snapshotPath: undefined,
-    patience: 10_000_000,
+    snapshotAfterMs: 10_000_000,
     onChange: () => t.fail(),
     onFailure: () => t.fail(),
     observer: {
@@ -28,12 +28,12 @@ function failing(t: ExecutionContext, code: ErrorCode) {
   return { source, failed: failed.promise };
 }
 
-test('Where no API server can be reached nobody waits for one', async (t) => {
+test('ApiSource is ready at once if no API server can be reached', async (t) => {
   const { source } = failing(t, 'API_UNREACHABLE');
   t.is(await source.ready, 'nothing');
 });
 
-test('An API server that answers, but not as asked, is waited for', async (t) => {
+test('ApiSource waits for an API server that answers with errors', async (t) => {
   const { source, failed } = failing(t, 'API_REFUSED');
   let isReady = false;
   void source.ready.then(() => {
@@ -46,7 +46,7 @@ test('An API server that answers, but not as asked, is waited for', async (t) =>
 
 for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'addressclaims']) {
   // Conformance: before all lists are complete
-  test(`Nothing is reported as long as the list of ${plural} is under way, then all as one change`, async (t) => {
+  test(`ApiSource reports nothing before the list of ${plural} is complete, then all as one change`, async (t) => {
     const held = Promise.withResolvers<void>();
     const others = Promise.withResolvers<void>();
     const watched = new Set<string>();
@@ -67,7 +67,7 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
       namespaces: [],
       serviceSelector: '',
       snapshotPath: undefined,
-      patience: 10_000_000,
+      snapshotAfterMs: 10_000_000,
       onChange: (change) => changes.push(change),
       onFailure: () => t.fail(),
     });
@@ -87,7 +87,7 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
 }
 
 // Conformance: a Service that is gone
-test('A Service that was seen only in a list that broke off is not there for those who write', async (t) => {
+test('ApiSource forgets a current Service that only an incomplete list has shown', async (t) => {
   let lists = 0;
   const source = new ApiSource({
     api: {
@@ -107,7 +107,7 @@ test('A Service that was seen only in a list that broke off is not there for tho
     namespaces: [],
     serviceSelector: '',
     snapshotPath: undefined,
-    patience: 10_000_000,
+    snapshotAfterMs: 10_000_000,
     onChange: () => undefined,
     onFailure: () => t.fail(),
     observer: { onFailure: () => seen.push(source.currentService('default/ghost')?.uid) },

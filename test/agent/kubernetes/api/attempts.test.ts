@@ -3,7 +3,7 @@ import { Attempts } from '../../../../agent/kubernetes/api/attempts.ts';
 
 const attempts = (): Attempts => new Attempts(() => 1);
 
-test('pause() is none while all is well, and short after a broken connection', (t) => {
+test('pause() is 0 without failures, and short after a broken connection', (t) => {
   const all = attempts();
   t.is(all.pause(0, false), 0);
   t.is(all.pause(0, true), 100);

@@ -85,7 +85,7 @@ async function failureOf(work: Promise<unknown>): Promise<HeadgateError> {
 
 const get = { method: 'GET', path: '/api/v1/nodes' } as const;
 
-test('A request has our name, our token, its query and its body; any status is a response', async (t) => {
+test('request() sends user agent, token, query and body, and gives any status as a response', async (t) => {
   let came: { headers: IncomingMessage['headers']; body: string } | undefined;
   const { url, seen } = await serve(t, (request, response, body) => {
     came = { headers: request.headers, body };
@@ -114,7 +114,7 @@ test('A request has our name, our token, its query and its body; any status is a
   t.is(came?.body, '{"é":1}');
 });
 
-test('stream() gives lines as they come, and an error where they break off', async (t) => {
+test('open() gives the body as it arrives, and an error if it breaks off', async (t) => {
   const speak = async (response: ServerResponse) => {
     response.writeHead(200);
     for (const part of ['{"a"', ':1}\n{"b":2', '}\n\n{"c']) {
@@ -125,20 +125,20 @@ test('stream() gives lines as they come, and an error where they break off', asy
   };
   const { url } = await serve(t, (_, response) => void speak(response));
   const client = await clientOf(t, url);
-  const { status, lines } = await client.stream(get);
-  const seen: string[] = [];
+  const { status, chunks } = await client.open(get);
+  let seen = '';
   const error = await failureOf(
     (async () => {
-      for await (const line of lines) seen.push(line);
+      for await (const chunk of chunks) seen += Buffer.from(chunk).toString();
     })(),
   );
   t.deepEqual(
     [status, seen, error.code, error.retry],
-    [200, ['{"a":1}', '{"b":2}'], 'API_UNREACHABLE', 'later'],
+    [200, '{"a":1}\n{"b":2}\n\n{"c', 'API_UNREACHABLE', 'later'],
   );
 });
 
-test('No answer is API_UNREACHABLE, and says where but no secret', async (t) => {
+test('request() without an answer is API_UNREACHABLE, with the server but no secret in the message', async (t) => {
   const { url, server } = await serve(t, ok);
   server.close();
   const client = await clientOf(t, url.replace('//', '//name:secret-2@'));
@@ -149,7 +149,7 @@ test('No answer is API_UNREACHABLE, and says where but no secret', async (t) => 
   t.notRegex(`${messageOf(error)} ${error.stack}`, /secret/);
 });
 
-test('A server that says nothing costs no more than the time that was given', async (t) => {
+test('request() ends after its timeout if the server is silent', async (t) => {
   const { url } = await serve(t, () => undefined);
   const client = await clientOf(t, url);
   t.is((await failureOf(client.request({ ...get, timeoutMs: 100 }))).code, 'API_UNREACHABLE');
@@ -159,13 +159,13 @@ test('A server that says nothing costs no more than the time that was given', as
   t.is((await failureOf(client.request({ ...get, signal: controller.signal }))).code, 'API_UNREACHABLE');
 });
 
-test('A server that stops in the middle of a body costs no more, either', async (t) => {
+test('request() ends after its timeout in the middle of a body', async (t) => {
   const { url } = await serve(t, (_, response) => void response.writeHead(200).write('{'));
   const client = await clientOf(t, url);
   t.is((await failureOf(client.request({ ...get, timeoutMs: 100 }))).code, 'API_UNREACHABLE');
 });
 
-test('A connection is used again; where the server closed it meanwhile a question is put again, an order is not', async (t) => {
+test('request() reuses a connection; if the server has closed it, only a GET is repeated', async (t) => {
   let connections = 0;
   let kill = false;
   const { url, server, seen } = await serve(t, (request, response, body) => {
@@ -188,7 +188,7 @@ test('A connection is used again; where the server closed it meanwhile a questio
 });
 
 // Conformance: several API servers
-test('Servers are tried in turn, and the one that answers is kept', async (t) => {
+test('request() tries the servers in turn, and stays with the one that answers', async (t) => {
   const [dead, second, third] = [await serve(t, ok), await serve(t, ok), await serve(t, ok)];
   dead.server.close();
   const client = await clientOf(t, dead.url, undefined, { servers: [second.url, third.url, dead.url] });
@@ -203,7 +203,7 @@ test('Servers are tried in turn, and the one that answers is kept', async (t) =>
 });
 
 // Conformance: several API servers
-test('A server that is not ready is passed over next time', async (t) => {
+test('request() skips a server that answered 503', async (t) => {
   const first = await serve(t, (_, response) => void response.writeHead(503).end());
   const second = await serve(t, ok);
   const client = await clientOf(t, first.url, undefined, { servers: [second.url] });
@@ -212,7 +212,7 @@ test('A server that is not ready is passed over next time', async (t) => {
 });
 
 // Conformance: credentials
-test('A credential plugin is asked once, again after a 401, and its output is in no error', async (t) => {
+test('A credential plugin runs once, and again after a 401; no error has its output', async (t) => {
   const directory = await directoryOf(t);
   const [plugin, calls] = [join(directory, 'plugin'), join(directory, 'calls')];
   const write = (body: string) => writeFile(plugin, `#!/bin/sh\necho >>${calls}\n${body}\n`);
@@ -243,7 +243,7 @@ test('A credential plugin is asked once, again after a 401, and its output is in
   t.notRegex(messageOf(await failureOf(other.request(get))), /secret/);
 });
 
-test('A kubeconfig that cannot be used is API_CREDENTIALS, without its content, until it can be', async (t) => {
+test('request() with an unusable kubeconfig is API_CREDENTIALS, without its content', async (t) => {
   const { url } = await serve(t, ok);
   const path = join(await directoryOf(t), 'kubeconfig');
   const client = new ApiClient({ credentials: { kind: 'Kubeconfig', path }, version: '1' });
@@ -268,7 +268,7 @@ test('A kubeconfig that cannot be used is API_CREDENTIALS, without its content, 
 
 // Conformance: connection reset, 5xx, 429, 401, a list that fails
 // Conformance: credentials
-test('A 401 reads a token from its file again: of a kubeconfig, and of a pod', async (t) => {
+test('request() reads the token file again after a 401, of a kubeconfig and of a pod', async (t) => {
   const directory = await directoryOf(t);
   let token = 'one';
   const { url } = await serve(t, (request, response) => {
@@ -286,7 +286,7 @@ test('A 401 reads a token from its file again: of a kubeconfig, and of a pod', a
   t.is((await client.request(get)).status, 200);
 });
 
-test('A request that comes while the client is closed has no answer', async (t) => {
+test('request() fails after close()', async (t) => {
   const { url } = await serve(t, ok);
   const client = await clientOf(t, url);
   await client.request(get);

@@ -52,6 +52,8 @@ const service = (name: string, version: number, { port = 80, uid = `uid-${name}`
   spec: { type: 'LoadBalancer', ports: [{ port }] },
 });
 
+const JSON_BODY = { 'content-type': 'application/json' };
+
 function answer(status: number, text: string, headers: Record<string, string> = {}): Answer {
   return () => ({
     status,
@@ -147,7 +149,7 @@ async function until(isSo: () => boolean): Promise<void> {
 const keysOf = (objects: readonly KubernetesObject[]) => objects.map(({ key }) => key);
 
 // Conformance: a watch that the server ends
-test('The first list may be of the cache; a watch goes on from it, and the next from the last bookmark', async (t) => {
+test('Reflector lists from the cache first, watches from there, and then from the last bookmark', async (t) => {
   const { api, reflector, names } = run(
     t,
     new Script(
@@ -169,7 +171,7 @@ test('The first list may be of the cache; a watch goes on from it, and the next 
 });
 
 // Conformance: 410 Gone, as an event or as a status
-test('A watch that has expired, by status or by event, is followed by a list of now that tells the difference', async (t) => {
+test('Reflector lists after an expired watch, and reports the difference', async (t) => {
   const expired = event('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' });
   const { api, changes, names } = run(
     t,
@@ -198,11 +200,11 @@ test('A watch that has expired, by status or by event, is followed by a list of 
 });
 
 // Conformance: connection reset, 5xx, 429, 401, a list that fails
-test('Failures are tried again for ever, less and less often, and say what happened', async (t) => {
+test('Reflector reports failures and retries forever, with a backoff', async (t) => {
   const { api, reflector, log } = run(
     t,
     new Script(
-      [unreachable, answer(403, '{"message":"services is forbidden"}'), answer(503, 'x'), list(5)],
+      [unreachable, answer(403, '{"message":"services is forbidden"}', JSON_BODY), answer(503, 'x'), list(5)],
       [open()],
     ),
   );
@@ -213,14 +215,14 @@ test('Failures are tried again for ever, less and less often, and say what happe
   t.is(api.lists.length, 4);
   t.deepEqual(log.slice(0, 3), [
     'failure API_UNREACHABLE Nobody answers',
-    'failure API_REFUSED Cannot list services: 403 services is forbidden',
-    'failure API_REFUSED Cannot list services: 503',
+    'failure API_REFUSED Cannot list services: The API server answers 403: services is forbidden',
+    'failure API_REFUSED Cannot list services: The API server answers 503: "x"',
   ]);
   await until(() => reflector.status().fault === '');
 });
 
 // Conformance: connection reset, 5xx, 429, 401, a list that fails
-test('Retry-After is honoured', async (t) => {
+test('Reflector waits as long as Retry-After asks', async (t) => {
   const { reflector } = run(t, new Script([answer(429, '{}', { 'retry-after': '2' }), list(5)], [open()]));
   const begin = performance.now();
   await reflector.synced;
@@ -228,7 +230,7 @@ test('Retry-After is honoured', async (t) => {
 });
 
 // Conformance: a list without most of the known objects
-test('After a connection broke the store is looked at: an older version or another first object means a list', async (t) => {
+test('Reflector lists after a broken connection if the store is older or another one', async (t) => {
   const one = service('a', 3);
   const broken: Answer = () => ({
     status: 200,
@@ -258,14 +260,14 @@ test('After a connection broke the store is looked at: an older version or anoth
   );
 });
 
-test('A bookmark of the past means a list', async (t) => {
+test('Reflector lists after a bookmark with an older version', async (t) => {
   const { api, log } = run(t, new Script([list(50), list(6)], [open(bookmark(5)), open()]));
   await until(() => api.watches.length === 2);
   t.deepEqual(log, ['list start', 'end backwards', 'list backwards']);
 });
 
 // Conformance: a silent connection
-test('Silence ends a watch, which then goes on from where it was', async (t) => {
+test('Reflector ends a silent watch, and continues it', async (t) => {
   const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
   // The second one is silent as well.
   await until(() => api.watches.length >= 2);
@@ -273,14 +275,14 @@ test('Silence ends a watch, which then goes on from where it was', async (t) => 
   t.is(api.watches[1]?.query?.resourceVersion, '8');
 });
 
-test('A list that falls silent is given up as well, and asked for again', async (t) => {
+test('Reflector ends a silent list, and requests it again', async (t) => {
   const { api, names } = run(t, new Script([open(), list(5, service('a', 3))], [open()]), { silence: 100 });
   await until(() => api.watches.length >= 1);
   const before = api.requests.findIndex(({ query }) => query?.watch !== undefined);
   t.deepEqual([before, names()], [2, ['a']]);
 });
 
-test('A line that is no event means a list, and never a busy loop', async (t) => {
+test('Reflector lists after a malformed line, with a backoff', async (t) => {
   const { api, log } = run(t, new Script([list(5)], [events('garbage\n')]));
   await until(() => api.lists.length >= 2);
   await delay(300);
@@ -288,7 +290,7 @@ test('A line that is no event means a list, and never a busy loop', async (t) =>
   t.true(log.includes('list malformed'));
 });
 
-test('Half a line at the end of a watch is nothing', async (t) => {
+test('Reflector ignores an incomplete line at the end of a watch', async (t) => {
   const half = event('DELETED', service('a', 9)).trimEnd();
   const { api, names } = run(t, new Script([list(5, service('a', 3))], [answer(200, half), open()]));
   await until(() => api.watches.length === 2);
@@ -297,7 +299,7 @@ test('Half a line at the end of a watch is nothing', async (t) => {
 });
 
 // Conformance: an object that cannot be read
-test('An object that cannot be read keeps its last good value and is a problem, until it can be', async (t) => {
+test('Reflector keeps the last good value of an unreadable object, and reports the problem', async (t) => {
   const wrong = { ...service('a', 9), spec: { type: 'LoadBalancer', ports: [{ port: 99_999 }] } };
   const { reflector, changes, names } = run(
     t,
@@ -311,7 +313,7 @@ test('An object that cannot be read keeps its last good value and is a problem, 
   );
 });
 
-test('That an object is being deleted is seen also where the rest of it cannot be read', async (t) => {
+test('Reflector reports the deletion of an unreadable object', async (t) => {
   const { metadata, ...rest } = service('a', 9);
   const spec = { type: 'LoadBalancer', ports: [{ port: 99_999 }] };
   const wrong = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-11-23T20:00:00Z' }, spec };
@@ -322,7 +324,7 @@ test('That an object is being deleted is seen also where the rest of it cannot b
   t.deepEqual(changes[1]?.upserted, [{ ...changes[0]?.upserted[0], deleting: true }]);
 });
 
-test('An event that changes nothing we read is not reported', async (t) => {
+test('Reflector does not report an event without a change of read fields', async (t) => {
   const { changes, reflector } = run(
     t,
     new Script(
@@ -344,7 +346,7 @@ const names = ['a', 'b', 'c', 'd', 'e', 'f'];
 const six = names.map((name, index) => service(name, index + 1));
 
 // Conformance: a list without most of the known objects
-test('An empty list is doubted, however few there were', async (t) => {
+test('Reflector doubts an empty list, however few objects there were', async (t) => {
   const run1 = run(t, new Script([list(5, service('a', 3)), list(9)], [answer(410, ''), open()]), {
     confirm: 60_000,
   });
@@ -353,7 +355,7 @@ test('An empty list is doubted, however few there were', async (t) => {
   t.is(run1.reflector.status().doubted, 1);
 });
 
-test('Half of the objects may go at once, more are doubted', async (t) => {
+test('Reflector doubts a list that lacks more than half of the objects', async (t) => {
   const half = run(t, new Script([list(9, ...six), list(20, ...six.slice(3))], [answer(410, ''), open()]));
   await until(() => half.names().join() === 'd,e,f');
   t.false(half.log.some((line) => line.startsWith('doubt')));
@@ -364,7 +366,7 @@ test('Half of the objects may go at once, more are doubted', async (t) => {
   t.is(more.names().length, 6);
 });
 
-test('What only the second list lacks is doubted in its turn where it is all that is left', async (t) => {
+test('Reflector doubts the loss of the last objects in a second list', async (t) => {
   const lists = [list(9, ...six), list(20, ...six.slice(4)), list(21), list(22)];
   const { changes, log } = run(t, new Script(lists, [answer(410, ''), open()]), { confirm: 30 });
   await until(() => changes.length === 4);
@@ -378,7 +380,7 @@ test('What only the second list lacks is doubted in its turn where it is all tha
   );
 });
 
-test('A list that comes too soon after the doubted one confirms nothing', async (t) => {
+test('Reflector does not confirm a loss by a list that comes too soon', async (t) => {
   const { api, names: left } = run(
     t,
     new Script([list(9, ...six), list(20)], [answer(410, ''), answer(410, ''), open()]),
@@ -391,7 +393,7 @@ test('A list that comes too soon after the doubted one confirms nothing', async 
   t.is(left().length, 6);
 });
 
-test('A snapshot is what the first list is compared with', async (t) => {
+test('Reflector compares the first list with the snapshot', async (t) => {
   const seed = six.flatMap((json) => parseObject({ kind: 'Service', apiVersion: 'v1', ...json }, '').objects);
   const { changes } = run(t, new Script([list(9, ...six.slice(0, 5), service('g', 8))], [open()]), {}, seed);
   await until(() => changes.length === 1);
@@ -401,7 +403,7 @@ test('A snapshot is what the first list is compared with', async (t) => {
   );
 });
 
-test('A kind that the API server does not know is a list of nothing, until it knows it', async (t) => {
+test('Reflector syncs an unknown optional kind as empty, and lists it once it is known', async (t) => {
   const api = new Script(
     [answer(404, '{}'), answer(404, '{}'), list(5, service('a', 3)), answer(404, '{}')],
     [
@@ -430,7 +432,7 @@ test('A kind that the API server does not know is a list of nothing, until it kn
   );
 });
 
-test('A kind that may not be read keeps nobody waiting, says so once and comes when it may be', async (t) => {
+test('Reflector syncs a forbidden optional kind, reports it once, and lists it once it is allowed', async (t) => {
   const api = new Script(
     [answer(403, '{"message":"no"}'), answer(403, '{}'), list(5, service('a', 3))],
     [answer(403, '{}'), open()],
@@ -447,7 +449,7 @@ test('A kind that may not be read keeps nobody waiting, says so once and comes w
   t.deepEqual([reflector.lack, names()], ['none', ['a']]);
 });
 
-test('A kind that goes with a broken connection is asked for no more often than one that was never there', async (t) => {
+test('Reflector requests an optional kind that has gone as rarely as an unknown one', async (t) => {
   const broken: Answer = () => ({
     status: 200,
     headers: {},
@@ -465,7 +467,7 @@ test('A kind that goes with a broken connection is asked for no more often than 
   t.deepEqual(names(), ['a']);
 });
 
-test('A kind that has to be there is asked for again and again, and is not taken for empty', async (t) => {
+test('Reflector does not sync a missing kind that is not optional', async (t) => {
   const { reflector, api } = run(t, new Script([answer(404, '{}'), list(5)], [open()]));
   await until(() => api.lists.length === 1);
   t.false(reflector.isSynced);

@@ -27,7 +27,7 @@ test('parseManifest() reads documents with directives and end marks', (t) => {
   t.is(objects.size, 2);
 });
 
-test('Three dashes end a document even within a text of several lines', (t) => {
+test('parseManifest() ends a document at three dashes even within a block text', (t) => {
   const { objects } = parse(`${yaml('a')}  externalIPs: |\n    x\n---\n${yaml('b')}`);
   t.deepEqual([...objects.keys()], ['Service default/b']);
 });
@@ -64,7 +64,7 @@ test('parseManifest() refuses bytes that are not UTF-8', (t) => {
   t.is(problems[0]?.message, '/m/web.yaml: The text is not UTF-8');
 });
 
-test('An invalid object breaks the file, a slice that is merely not served does not', (t) => {
+test('parseManifest() takes a file with an invalid object as broken, but not with an unserved slice', (t) => {
   const bad = parse(`${yaml('a')}---\n${yaml('b', 70000)}`);
   t.true(bad.broken);
   t.is(
@@ -79,7 +79,7 @@ test('An invalid object breaks the file, a slice that is merely not served does 
   t.is(fqdn.problems[0]?.reason, 'InvalidEndpoint');
 });
 
-test('Of an object that is in the file twice the first one counts', (t) => {
+test('parseManifest() takes the first of duplicate objects', (t) => {
   const { objects, problems, broken } = parse(`${yaml('a', 1)}---\n${yaml('a', 2)}`);
   const [object] = objects.values();
   t.is(object?.kind === 'Service' ? object.ports[0]?.port : undefined, 1);
@@ -88,12 +88,12 @@ test('Of an object that is in the file twice the first one counts', (t) => {
     {
       object: 'Service default/a',
       reason: 'DuplicateObject',
-      message: '/m/web.yaml: Service default/a is in this file twice, the first one counts',
+      message: '/m/web.yaml: Service default/a is in this file twice: the first one counts',
     },
   ]);
 });
 
-test('In a long file a document that has not changed is taken over and not parsed again', (t) => {
+test('parseManifest() does not parse an unchanged document of a long file again', (t) => {
   const long = `${yaml('a')}# ${'x'.repeat(40_000)}\n---\n`;
   const before = parse(`${long}${yaml('b')}`);
   const after = parseManifest('/m/web.yaml', Buffer.from(`${long}${yaml('b', 81)}`), before.documents);
@@ -101,7 +101,7 @@ test('In a long file a document that has not changed is taken over and not parse
   t.like(after.objects.get('Service default/b'), { ports: [{ port: 81 }] });
 });
 
-test('Of a short file unchanged documents are taken over from its third reading on', (t) => {
+test('parseManifest() reuses unchanged documents of a short file from its third read on', (t) => {
   const read = (port: number, known?: Manifest['documents']) =>
     parseManifest('/m/web.yaml', Buffer.from(`${yaml('a')}---\n${yaml('b', port)}`), known);
   const first = read(81);
@@ -112,7 +112,7 @@ test('Of a short file unchanged documents are taken over from its third reading 
   t.like(third.objects.get('Service default/b'), { ports: [{ port: 83 }] });
 });
 
-test('YAML that ends in the middle of a line is unfinished, JSON is not', (t) => {
+test('parseManifest() takes YAML without a final newline as unfinished, but not JSON', (t) => {
   t.true(parse(yaml('a').trimEnd()).unfinished);
   t.false(parse(yaml('a')).unfinished);
   t.false(parse(JSON.stringify(serviceJson())).unfinished);

@@ -6,7 +6,7 @@ import type { HeadgateError } from '../../../../agent/base/errors.ts';
 import { ManifestSnapshots } from '../../../../agent/kubernetes/manifests/manifest-snapshots.ts';
 import { NEVER, temporaryFolder } from '../../../support/values/watched-manifests.ts';
 
-function open(t: ExecutionContext, times = { delay: NEVER, retry: NEVER }) {
+function open(t: ExecutionContext, times = { delayMs: NEVER, retryMs: NEVER }) {
   const { root } = temporaryFolder(t);
   const directory = join(root, 'state/snapshots');
   const failures: HeadgateError[] = [];
@@ -14,7 +14,7 @@ function open(t: ExecutionContext, times = { delay: NEVER, retry: NEVER }) {
   return { root, directory, failures, again, snapshots: again() };
 }
 
-test('A snapshot comes back as it was saved, and is known by its text', async (t) => {
+test('load() gives the saved text, and has() compares it', async (t) => {
   const { directory, snapshots, again } = open(t);
   const bytes = Buffer.from('\uFEFFä: "1"\n\u2028\0');
   snapshots.save('/m/a.yaml', bytes);
@@ -30,7 +30,7 @@ test('A snapshot comes back as it was saved, and is known by its text', async (t
   t.is(statSync(directory).mode & 0o777, 0o700);
 });
 
-test('The last of several contents is kept, and a removed one is gone at once', async (t) => {
+test('ManifestSnapshots keeps the last content, and removes at once', async (t) => {
   const { snapshots, again } = open(t);
   snapshots.save('/m/a.yaml', Buffer.from('1'));
   snapshots.save('/m/a.yaml', Buffer.from('2'));
@@ -45,7 +45,7 @@ test('The last of several contents is kept, and a removed one is gone at once', 
   t.is(again().load('/m/b.yaml')?.toString(), '3');
 });
 
-test('Many bytes do not wait: a start reads all manifests within a second', async (t) => {
+test('ManifestSnapshots writes many bytes at once', async (t) => {
   const { snapshots, again } = open(t);
   for (const name of ['a', 'b', 'c', 'd', 'e'])
     snapshots.save(`/m/${name}.yaml`, Buffer.alloc(1024 * 1024, name));
@@ -54,7 +54,7 @@ test('Many bytes do not wait: a start reads all manifests within a second', asyn
   t.true(isWritten());
 });
 
-test('keepOnly() forgets the snapshots of other manifests for good', async (t) => {
+test('keepOnly() removes the snapshots of other manifests', async (t) => {
   const { snapshots, again } = open(t);
   for (const name of ['a', 'b', 'c']) snapshots.save(`/m/${name}.yaml`, Buffer.from(name));
   await snapshots.flush();
@@ -67,7 +67,7 @@ test('keepOnly() forgets the snapshots of other manifests for good', async (t) =
   }
 });
 
-test('What a crash has left half-written is overwritten, and what stands before it is kept', async (t) => {
+test('ManifestSnapshots overwrites an incomplete line, and keeps the lines before it', async (t) => {
   const { directory, snapshots, again } = open(t);
   snapshots.save('/m/a.yaml', Buffer.from('first'));
   await snapshots.flush();
@@ -84,7 +84,7 @@ test('What a crash has left half-written is overwritten, and what stands before 
   }
 });
 
-test('A snapshot whose bytes a power loss has taken counts as none', async (t) => {
+test('load() is undefined for a snapshot that a power loss has damaged', async (t) => {
   const { directory, snapshots, again } = open(t);
   snapshots.save('/m/a.yaml', Buffer.from('content'));
   await snapshots.flush();
@@ -96,7 +96,7 @@ test('A snapshot whose bytes a power loss has taken counts as none', async (t) =
   }
 });
 
-test('The file is made anew when more than half of it is out of date, with all that counts', async (t) => {
+test('ManifestSnapshots rewrites the file when more than half of it is out of date', async (t) => {
   const { directory, snapshots, again } = open(t);
   const content = (round: number, index: number): Buffer =>
     Buffer.from(`${round} ${index} `.repeat(1_000 + index));
@@ -117,7 +117,7 @@ test('The file is made anew when more than half of it is out of date, with all t
   }
 });
 
-test('A file of snapshots that somebody removes is begun anew', async (t) => {
+test('ManifestSnapshots begins a new file if the old one is removed', async (t) => {
   const { directory, snapshots, again } = open(t);
   snapshots.save('/m/a.yaml', Buffer.from('a'));
   await snapshots.flush();
@@ -128,15 +128,15 @@ test('A file of snapshots that somebody removes is begun anew', async (t) => {
   t.is(again().load('/m/b.yaml')?.toString(), 'b');
 });
 
-test('An empty snapshot counts as none', async (t) => {
+test('load() is undefined for an empty snapshot', async (t) => {
   const { snapshots } = open(t);
   snapshots.save('/m/a.yaml', Buffer.alloc(0));
   await snapshots.flush();
   t.is(snapshots.load('/m/a.yaml'), undefined);
 });
 
-test('A snapshot that cannot be written is told of, and written once it can be', async (t) => {
-  const { root, snapshots, failures } = open(t, { delay: 1, retry: 20 });
+test('ManifestSnapshots reports a failed write, and retries it', async (t) => {
+  const { root, snapshots, failures } = open(t, { delayMs: 1, retryMs: 20 });
   writeFileSync(join(root, 'state'), 'in the way');
   snapshots.save('/m/a.yaml', Buffer.from('1'));
   while (failures.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -56,7 +56,7 @@ test('start() of an empty folder reports nothing, and then the first file', asyn
   t.pass();
 });
 
-test('start() refuses a folder that does not exist, and a file in place of one', async (t) => {
+test('start() refuses a missing folder, and a file instead of a folder', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(root, 'file'), '');
   for (const directory of ['missing', 'file']) {
@@ -103,7 +103,7 @@ test('A file that is written again unchanged is not reported', async (t) => {
   );
 });
 
-test('A half-written file takes nothing away: emptied, then half of it, then all of it', async (t) => {
+test('A file that is emptied and written again in parts keeps its objects', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'all.yaml');
   const before = `${yaml('a')}---\n${yaml('b')}---\n${yaml('c')}`;
@@ -153,11 +153,11 @@ test('A half-written file takes nothing away: emptied, then half of it, then all
   );
 });
 
-test('What was in a file before it became half written stays, however long it stays so', async (t) => {
+test('A broken file keeps its last good objects, however long it stays broken', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 2000 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 2000 });
   truncateSync(file);
   write(join(manifests, 'sign.yaml'), yaml('sign'));
   await watched.until(() => names(watched).includes('sign'));
@@ -167,44 +167,44 @@ test('What was in a file before it became half written stays, however long it st
   t.is(portOf(watched), 80);
 });
 
-test('What disappears is removed after the patience, and not before', async (t) => {
+test('A missing object is removed after lossDelayMs, and not before', async (t) => {
   const { manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), `${yaml('a')}---\n${yaml('b')}`);
   write(join(manifests, 'c.yaml'), yaml('c'));
   write(join(manifests, 'd.yaml'), yaml('d'));
-  const patience = 150;
-  const watched = await watchManifests(t, manifests, { patience });
+  const lossDelayMs = 150;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
   const begin = performance.now();
   write(join(manifests, 'a.yaml'), yaml('a'));
   rmSync(join(manifests, 'c.yaml'));
   truncateSync(join(manifests, 'd.yaml'));
   await watched.until(() => names(watched).length < 4);
-  t.true(performance.now() - begin >= patience);
+  t.true(performance.now() - begin >= lossDelayMs);
   await watched.until(() => names(watched).length === 1);
   t.deepEqual(names(watched), ['a']);
 });
 
-test('A large file that loses most of its objects is believed only after a longer time', async (t) => {
+test('A large file that loses most of its objects keeps them for longer', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'all.yaml');
   const all = Array.from({ length: 12 }, (_, index) => yaml(`web-${index}`));
   write(file, all.join('---\n'));
-  const patience = 20;
-  const watched = await watchManifests(t, manifests, { patience });
+  const lossDelayMs = 20;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
   const begin = performance.now();
   write(file, all.slice(0, 2).join('---\n'));
   await watched.until(() => names(watched).length === 2);
-  t.true(performance.now() - begin >= 20 * patience);
+  t.true(performance.now() - begin >= 20 * lossDelayMs);
   write(file, all.slice(0, 1).join('---\n'));
   await watched.until(() => names(watched).length === 1);
   t.deepEqual(names(watched), ['web-0']);
 });
 
-test('A file that goes on changing does not keep alive what has gone from it', async (t) => {
+test('A missing object is removed even if its file continues to change', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, `${yaml('web')}---\n${yaml('gone')}`);
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   for (let port = 1; names(watched).includes('gone'); port++) {
     write(file, yaml('web', port));
     await watched.until(() => portOf(watched) === port);
@@ -213,11 +213,11 @@ test('A file that goes on changing does not keep alive what has gone from it', a
   t.deepEqual(removals(watched), ['default/gone']);
 });
 
-test('A file that is deleted and made again is no removal', async (t) => {
+test('A file that is deleted and created again keeps its objects', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 2000 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 2000 });
   rmSync(file);
   write(join(manifests, 'sign.yaml'), yaml('sign'));
   await watched.until(() => names(watched).includes('sign'));
@@ -237,7 +237,7 @@ test('A file renamed over another is read at once', async (t) => {
   t.deepEqual(removals(watched), []);
 });
 
-test('A file that gets another name keeps its objects and has no problem meanwhile', async (t) => {
+test('A renamed file keeps its objects without a problem', async (t) => {
   const { manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('web'));
   const watched = await watchManifests(t, manifests);
@@ -248,7 +248,7 @@ test('A file that gets another name keeps its objects and has no problem meanwhi
   t.true(watched.changes.every(({ problems }) => problems.length === 0));
 });
 
-test('The swap of a ConfigMap mount is seen at once, for all its files', async (t) => {
+test('All files of a ConfigMap mount are read at once when it is replaced', async (t) => {
   const { manifests } = temporaryFolder(t);
   const version = (number: number, port: number) => {
     write(join(manifests, `..v${number}`, 'a.yaml'), yaml('a', port));
@@ -269,7 +269,7 @@ test('The swap of a ConfigMap mount is seen at once, for all its files', async (
   t.deepEqual(removals(watched), []);
 });
 
-test('A folder that is a symbolic link may be swapped', async (t) => {
+test('A folder behind a replaced symbolic link is read', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('web'));
   write(join(root, 'next/a.yaml'), yaml('web', 81));
@@ -293,9 +293,9 @@ test('A symbolic link to its own folder is followed once', async (t) => {
   t.deepEqual(watched.problems, []);
 });
 
-test('Subfolders made later are watched, and those removed give up their objects', async (t) => {
+test('New subfolders are watched, and removed ones lose their objects', async (t) => {
   const { manifests } = temporaryFolder(t);
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   write(join(manifests, 'x/y/a.yaml'), yaml('web'));
   await watched.until(() => portOf(watched) === 80);
   write(join(manifests, 'x/y/a.yaml'), yaml('web', 81));
@@ -305,11 +305,11 @@ test('Subfolders made later are watched, and those removed give up their objects
   t.deepEqual(removals(watched), ['default/web']);
 });
 
-test('A folder that goes away keeps its objects in force, and its return is seen', async (t) => {
+test('A folder that goes away keeps its objects until it is back', async (t) => {
   const { manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('web'));
   write(join(manifests, 'b.yaml'), yaml('other'));
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   rmSync(manifests, { recursive: true });
   await watched.until(() => watched.problems.length === 1);
   t.deepEqual(watched.problems, [`${manifests}: Cannot read the folder; what was in it stays in force`]);
@@ -322,13 +322,13 @@ test('A folder that goes away keeps its objects in force, and its return is seen
   t.deepEqual(removals(watched), ['default/other']);
 });
 
-test('A change that no event tells of is found by the next look at everything', async (t) => {
+test('A change without an event is found by the next scan', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   // Behind a link, in a folder that nobody watches.
   write(join(root, 'elsewhere/a.yaml'), yaml('web'));
   symlinkSync('../elsewhere/a.yaml', join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
-    folderTimes: { interval: 50, unwatchedInterval: 50 },
+    folderTimes: { intervalMs: 50, unwatchedIntervalMs: 50 },
   });
   t.is(portOf(watched), 80);
   write(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
@@ -336,24 +336,24 @@ test('A change that no event tells of is found by the next look at everything', 
   t.pass();
 });
 
-test('A change that the kernel should have told of, and has not, is found by a look at everything', async (t) => {
+test('A change whose event was lost is found by a complete scan', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(root, 'elsewhere/a.yaml'), yaml('web'));
   // Another name of the same file, of whose folder nobody is told.
   linkSync(join(root, 'elsewhere/a.yaml'), join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
-    folderTimes: { interval: 20, unwatchedInterval: 60_000 },
+    folderTimes: { intervalMs: 20, unwatchedIntervalMs: 60_000 },
   });
   writeFileSync(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
   await watched.until(() => portOf(watched) === 81);
   t.pass();
 });
 
-test('A broken file keeps its last good content whole, and all other files go on', async (t) => {
+test('A broken file keeps its whole last good content, and does not affect other files', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, `${yaml('a')}---\n${yaml('b')}`);
-  const watched = await watchManifests(t, manifests, { patience: 50 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
   write(file, `${yaml('a', 81)}---\n${yaml('b', 70000)}`);
   write(join(manifests, 'c.yaml'), yaml('c'));
   await watched.until(() => watched.problems.length === 1 && names(watched).includes('c'));
@@ -371,11 +371,11 @@ test('A broken file keeps its last good content whole, and all other files go on
   t.deepEqual(removals(watched), ['default/b']);
 });
 
-test('What was taken out of a file goes also where the same text is written once more meanwhile', async (t) => {
+test('A missing object is removed even if the same text is written again', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, `${yaml('a')}---\n${yaml('b')}`);
-  const watched = await watchManifests(t, manifests, { patience: 500 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 500 });
   write(file, yaml('a', 81));
   await watched.until(() => portOf(watched, 'a') === 81);
   t.deepEqual(names(watched), ['a', 'b']);
@@ -387,7 +387,7 @@ test('What was taken out of a file goes also where the same text is written once
   t.deepEqual(watched.problems, []);
 });
 
-test('A broken file that is deleted is no problem any more', async (t) => {
+test('The problem of a broken file goes with the file', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, 'a: [');
@@ -398,7 +398,7 @@ test('A broken file that is deleted is no problem any more', async (t) => {
   t.pass();
 });
 
-test('A broken file falls back to its snapshot after a restart', async (t) => {
+test('A broken file has the objects of its snapshot after a restart', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   const snapshotDirectory = join(root, 'snapshots');
   const file = join(manifests, 'a.yaml');
@@ -408,7 +408,7 @@ test('A broken file falls back to its snapshot after a restart', async (t) => {
   await first.until(() => portOf(first) === 82);
   await first.source.close();
   write(file, 'a: [');
-  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const second = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 50 });
   t.is(portOf(second), 82);
   t.regex(
     second.problems[0] ?? '',
@@ -416,14 +416,14 @@ test('A broken file falls back to its snapshot after a restart', async (t) => {
   );
   // Neither does the broken content replace the snapshot.
   await second.source.close();
-  const third = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const third = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 50 });
   t.is(portOf(third), 82);
   write(file, yaml('web', 83));
   await third.until(() => portOf(third) === 83);
   t.deepEqual(third.problems, []);
 });
 
-test('A folder that is away when the agent starts counts on as it was last seen, until it is back', async (t) => {
+test('A folder that is away at the start has its last objects until it is back', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   const snapshotDirectory = join(root, 'snapshots');
   write(join(manifests, 'a.yaml'), yaml('web'));
@@ -431,7 +431,7 @@ test('A folder that is away when the agent starts counts on as it was last seen,
   await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
   renameSync(manifests, join(root, 'away'));
   await (await watchManifests(t, manifests, { snapshotDirectory })).source.close();
-  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience: 50 });
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 50 });
   t.deepEqual(names(watched), ['other', 'web']);
   t.deepEqual(watched.problems, [`${manifests}: Cannot read the folder; what was in it stays in force`]);
   rmSync(join(root, 'away/sub'), { recursive: true });
@@ -449,7 +449,7 @@ test('A folder that is away when the agent starts counts on as it was last seen,
   await elsewhere.close();
 });
 
-test('A file that is empty when the agent starts keeps the objects of its snapshot for a moment', async (t) => {
+test('A file that is empty at the start has the objects of its snapshot for a moment', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   const snapshotDirectory = join(root, 'snapshots');
   const file = join(manifests, 'a.yaml');
@@ -459,7 +459,7 @@ test('A file that is empty when the agent starts keeps the objects of its snapsh
   const patient = await watchManifests(t, manifests, { snapshotDirectory });
   t.is(portOf(patient), 80);
   await patient.source.close();
-  const second = await watchManifests(t, manifests, { snapshotDirectory, patience: 1_000 });
+  const second = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 1_000 });
   t.is(portOf(second), 80);
   await second.until(() => second.objects.size === 0);
   await second.source.close();
@@ -477,26 +477,26 @@ async function readBefore(t: ExecutionContext, count: number) {
   return { root, manifests, snapshotDirectory, files };
 }
 
-test('A folder that has been emptied when the agent starts counts on for a moment', async (t) => {
+test('A folder that is emptied before the start has its last objects for a moment', async (t) => {
   const { manifests, snapshotDirectory, files } = await readBefore(t, 2);
   for (const file of files) rmSync(file);
   const doubting = await watchManifests(t, manifests, { snapshotDirectory });
   t.deepEqual(names(doubting), ['s0', 's1']);
   t.deepEqual(doubting.problems, []);
   await doubting.source.close();
-  const patient = await watchManifests(t, manifests, { snapshotDirectory, patience: 20 });
+  const patient = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 20 });
   await patient.until(() => patient.objects.size === 0);
   await patient.source.close();
   t.is((await watchManifests(t, manifests, { snapshotDirectory })).objects.size, 0);
 });
 
-test('An empty folder in the place of the one that was read before counts as away, until there is a manifest', async (t) => {
+test('An empty folder instead of the last one counts as away until it has a manifest', async (t) => {
   const { root, manifests, snapshotDirectory } = await readBefore(t, 2);
   renameSync(manifests, join(root, 'away'));
   write(join(manifests, '.hidden'), 'is passed over');
-  await (await watchManifests(t, manifests, { snapshotDirectory, patience: 1 })).source.close();
-  const folderTimes = { interval: 50, unwatchedInterval: 50 };
-  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience: 1, folderTimes });
+  await (await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 1 })).source.close();
+  const folderTimes = { intervalMs: 50, unwatchedIntervalMs: 50 };
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 1, folderTimes });
   t.deepEqual(names(watched), ['s0', 's1']);
   t.deepEqual(watched.problems, [`${manifests}: The folder is empty; what was in it stays in force`]);
   write(join(manifests, 'none.yaml'), '');
@@ -506,11 +506,11 @@ test('An empty folder in the place of the one that was read before counts as awa
   t.is((await watchManifests(t, manifests, { snapshotDirectory })).objects.size, 0);
 });
 
-test('An empty folder in the place of another one takes nothing away', async (t) => {
+test('An empty folder that replaces another one removes nothing', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('a'));
-  const folderTimes = { interval: 50, unwatchedInterval: 50 };
-  const watched = await watchManifests(t, manifests, { patience: 1, folderTimes });
+  const folderTimes = { intervalMs: 50, unwatchedIntervalMs: 50 };
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 1, folderTimes });
   renameSync(manifests, join(root, 'away'));
   mkdirSync(manifests);
   await watched.until(() => /: The folder is empty; /.test(watched.problems[0] ?? ''));
@@ -526,7 +526,7 @@ test('An empty folder in the place of another one takes nothing away', async (t)
   t.deepEqual(removals(watched), []);
 });
 
-test('What is missing at the start is gone at once, unless it is more than half', async (t) => {
+test('Objects that are missing at the start go at once, unless they are more than half', async (t) => {
   const { manifests, snapshotDirectory, files } = await readBefore(t, 5);
   const start = () => watchManifests(t, manifests, { snapshotDirectory });
   for (const file of files.slice(3)) rmSync(file);
@@ -539,7 +539,7 @@ test('What is missing at the start is gone at once, unless it is more than half'
   t.deepEqual(doubting.problems, []);
   await doubting.source.close();
   const begin = performance.now();
-  const patient = await watchManifests(t, manifests, { snapshotDirectory, patience: 20 });
+  const patient = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs: 20 });
   t.deepEqual(names(patient), ['s0', 's1', 's2']);
   await patient.until(() => names(patient).length === 1);
   t.true(performance.now() - begin >= 20 * 20);
@@ -547,7 +547,7 @@ test('What is missing at the start is gone at once, unless it is more than half'
   t.deepEqual(names(await start()), ['s0']);
 });
 
-test('A Service that has moved to another file while no agent ran is no loss', async (t) => {
+test('A Service that moved to another file before the start stays', async (t) => {
   const { manifests, snapshotDirectory, files } = await readBefore(t, 2);
   for (const file of files) rmSync(file);
   write(join(manifests, 'all.yaml'), `${yaml('s0', 81)}---\n${yaml('s1')}`);
@@ -559,12 +559,12 @@ test('A Service that has moved to another file while no agent ran is no loss', a
   t.deepEqual(removals(watched), []);
 });
 
-test('While the files of a folder come back one after the other the rest of them stays in force', async (t) => {
+test('While the files of a folder come back one by one, all objects stay', async (t) => {
   const { manifests, snapshotDirectory, files } = await readBefore(t, 6);
   for (const file of files) rmSync(file);
   write(files[0] ?? '', yaml('s0', 81));
-  const patience = 100;
-  const watched = await watchManifests(t, manifests, { snapshotDirectory, patience });
+  const lossDelayMs = 100;
+  const watched = await watchManifests(t, manifests, { snapshotDirectory, lossDelayMs });
   const begin = performance.now();
   for (const [at, file] of files.entries()) {
     if (at === 0 || at === 5) continue;
@@ -572,62 +572,57 @@ test('While the files of a folder come back one after the other the rest of them
     write(file, yaml(`s${at}`, 81));
     await watched.until(() => portOf(watched, `s${at}`) === 81);
   }
-  t.true(performance.now() - begin > 20 * patience);
+  t.true(performance.now() - begin > 20 * lossDelayMs);
   t.deepEqual(removals(watched), []);
   await watched.until(() => names(watched).length === 5);
   t.deepEqual(removals(watched), ['default/s5']);
 });
 
-test('Many files that are removed at once are believed to be gone only after a longer time', async (t) => {
+test('Many files that are removed at once keep their objects for longer', async (t) => {
   const { manifests } = temporaryFolder(t);
   const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
   for (const [at, file] of files.entries()) write(file, `${yaml(`s${at}`)}---\n${yaml(`t${at}`)}`);
-  const patience = 20;
-  const watched = await watchManifests(t, manifests, { patience });
+  const lossDelayMs = 20;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
   for (const file of files.slice(0, 8)) rmSync(file);
   await watched.until(() => watched.objects.size === 24);
   const next = performance.now();
   for (const file of files.slice(8, 18)) rmSync(file);
   await watched.until(() => watched.objects.size < 24);
-  t.true(performance.now() - next >= 20 * patience);
+  t.true(performance.now() - next >= 20 * lossDelayMs);
   await watched.until(() => watched.objects.size === 4);
 });
 
-test.serial(
-  'A file is not believed to be gone while it is yet to be heard that most of the others are, too',
-  async (t) => {
-    const { manifests } = temporaryFolder(t);
-    const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
-    for (const [at, file] of files.entries()) write(file, yaml(`s${at}`));
-    const patience = 500;
-    const watched = await watchManifests(t, manifests, { patience });
-    const turns = async () => {
-      for (let turn = 0; turn < 5; turn++) await setImmediate();
-    };
-    rmSync(files[0] ?? '');
-    await turns();
-    for (const file of files.slice(1)) rmSync(file);
-    // After a stall timers come first.
-    const stalled = performance.now();
-    while (performance.now() - stalled < 2 * patience);
-    await turns();
-    t.deepEqual(removals(watched), []);
-    for (const [at, file] of files.entries()) write(file, yaml(`s${at}`, 81));
-    await watched.until(() => files.every((_, at) => portOf(watched, `s${at}`) === 81));
-    t.deepEqual(removals(watched), []);
-  },
-);
+test.serial('A loss is judged only after the events of the other files', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const files = Array.from({ length: 20 }, (_, at) => join(manifests, `s${at}.yaml`));
+  for (const [at, file] of files.entries()) write(file, yaml(`s${at}`));
+  const lossDelayMs = 500;
+  const watched = await watchManifests(t, manifests, { lossDelayMs });
+  const turns = async () => {
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+  };
+  rmSync(files[0] ?? '');
+  await turns();
+  for (const file of files.slice(1)) rmSync(file);
+  // After a stall timers come first.
+  const stalled = performance.now();
+  while (performance.now() - stalled < 2 * lossDelayMs);
+  await turns();
+  t.deepEqual(removals(watched), []);
+  for (const [at, file] of files.entries()) write(file, yaml(`s${at}`, 81));
+  await watched.until(() => files.every((_, at) => portOf(watched, `s${at}`) === 81));
+  t.deepEqual(removals(watched), []);
+});
 
-test('Of an object in two files the first in path order counts, and the other takes over', async (t) => {
+test('The first file in path order has precedence, and then the other one', async (t) => {
   const { manifests } = temporaryFolder(t);
   const [first, second] = [join(manifests, 'a.yaml'), join(manifests, 'b.yaml')];
   write(second, yaml('web', 82));
-  const watched = await watchManifests(t, manifests, { patience: 50 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
   write(first, yaml('web', 81));
   await watched.until(() => portOf(watched) === 81);
-  t.deepEqual(watched.problems, [
-    `${second}: Service default/web is in ${first} too, which comes first and counts`,
-  ]);
+  t.deepEqual(watched.problems, [`${second}: Service default/web is also in ${first}, which has precedence`]);
   t.is(watched.changes.at(-1)?.problems[0]?.reason, 'DuplicateObject');
   t.is(watched.changes.at(-1)?.problems[0]?.object, 'Service default/web');
   write(second, yaml('web', 83));
@@ -637,7 +632,7 @@ test('Of an object in two files the first in path order counts, and the other ta
   t.deepEqual(removals(watched), []);
 });
 
-test('The same folder in two places of the settings is read once', async (t) => {
+test('A folder that the settings list twice is read once', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(manifests, 'a.yaml'), yaml('web'));
   const watched = await watchManifests(t, root, { directories: [root, manifests] });
@@ -650,7 +645,7 @@ test('The same folder in two places of the settings is read once', async (t) => 
 
 test('Two hundred files written at once are all reported, and all removed', async (t) => {
   const { manifests } = temporaryFolder(t);
-  const watched = await watchManifests(t, manifests, { patience: 100 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 100 });
   const files = Array.from({ length: 200 }, (_, index) => join(manifests, `f${index}.yaml`));
   for (const [index, file] of files.entries()) write(file, yaml(`s${index}`));
   await watched.until(() => watched.objects.size === 200);
@@ -671,7 +666,7 @@ test('A file that grows by appending is read whole', async (t) => {
   t.deepEqual(removals(watched), []);
 });
 
-test('A file that is not a regular one counts as absent', async (t) => {
+test('A file that is not regular counts as absent', async (t) => {
   const { manifests } = temporaryFolder(t);
   symlinkSync('/dev/null', join(manifests, 'masked.yaml'));
   symlinkSync('nowhere', join(manifests, 'dangling.yaml'));
@@ -682,7 +677,7 @@ test('A file that is not a regular one counts as absent', async (t) => {
   t.deepEqual(watched.problems, []);
 });
 
-test('A link in a circle is a problem of its own', async (t) => {
+test('A circular link is a problem of its own', async (t) => {
   const { manifests } = temporaryFolder(t);
   symlinkSync('a.yaml', join(manifests, 'a.yaml'));
   write(join(manifests, 'b.yaml'), yaml('web'));
@@ -707,8 +702,8 @@ test('Nothing is reported after close()', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
   write(file, yaml('web'));
-  const watched = await watchManifests(t, manifests, { patience: 1 });
-  const other = await watchManifests(t, manifests, { patience: 1 });
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 1 });
+  const other = await watchManifests(t, manifests, { lossDelayMs: 1 });
   rmSync(file);
   await watched.source.close();
   const count = watched.changes.length;
@@ -732,14 +727,14 @@ const operation = fc.oneof(
   fc.record({ kind: fc.constant('wait' as const), milliseconds: fc.integer({ min: 0, max: 30 }) }),
 );
 
-test('After any writes, renames and removals the source holds what the files that are not broken say', async (t) => {
+test('After any writes, renames and removals the source has the objects of the files that are not broken', async (t) => {
   const { root } = temporaryFolder(t);
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 15 }), async (operations) => {
       const manifests = join(root, `run${++run}`);
       mkdirSync(manifests);
-      const watched = await watchManifests(t, manifests, { patience: 20 });
+      const watched = await watchManifests(t, manifests, { lossDelayMs: 20 });
       const contents = new Map<string, string>();
       for (const each of operations) {
         if (each.kind === 'write') {

@@ -24,12 +24,12 @@ async function fileOf(t: ExecutionContext, path?: string) {
   const file = new ClaimFile({
     path: place,
     claims: () => claims.values(),
-    wanted: (name) => claims.get(name),
+    desired: (name) => claims.get(name),
     onKept: (name, value) => kept.push(`${name} ${value?.service ?? 'gone'}`),
     onFault: (message) => failures.push(message),
     onTampered: () => tampered.push(place),
     retryMs: 5,
-    lookMs: 5,
+    checkMs: 5,
   });
   const put = (value: AddressClaim) => {
     claims.set(value.name, value);
@@ -38,7 +38,7 @@ async function fileOf(t: ExecutionContext, path?: string) {
   return { path: place, claims, kept, failures, tampered, file, put };
 }
 
-test('Claims are read as they were written, and each is told once it is on disk', async (t) => {
+test('ClaimFile reports each claim once it is on disk, and readClaimFile() reads it unchanged', async (t) => {
   const { path, claims, kept, file, put } = await fileOf(t);
   t.deepEqual(await readClaimFile(path), { claims: [], problems: [] });
   for (let last = 1; last <= 250; last++) put(claim(last, `default/s${last}`));
@@ -52,7 +52,7 @@ test('Claims are read as they were written, and each is told once it is on disk'
   t.is((await readClaimFile(path)).claims.length, 249);
 });
 
-test('A claim that is damaged costs only itself, a file that is no list is named', async (t) => {
+test('readClaimFile() skips a damaged claim, and reports a file that is not a list', async (t) => {
   const { path, file, put } = await fileOf(t);
   put(claim(1));
   put(claim(2));
@@ -66,7 +66,7 @@ test('A claim that is damaged costs only itself, a file that is no list is named
   t.is((await readClaimFile(path)).problems[0]?.reason, 'InvalidFile');
 });
 
-test('Of a file that ends in the midst of a line, or has others in it, all other claims are read', async (t) => {
+test('readClaimFile() reads the complete lines of a truncated or damaged file', async (t) => {
   const { path, file, put } = await fileOf(t);
   for (let last = 1; last <= 4; last++) put(claim(last));
   await file.close();
@@ -91,7 +91,7 @@ test('Of a file that ends in the midst of a line, or has others in it, all other
   }
 });
 
-test('What somebody makes of the file does not last until the next agent reads it', async (t) => {
+test('ClaimFile restores a file that another process has changed', async (t) => {
   const { path, claims, kept, failures, tampered, file, put } = await fileOf(t);
   put(claim(1));
   put(claim(2));
@@ -128,14 +128,14 @@ test('What somebody makes of the file does not last until the next agent reads i
   t.deepEqual(await readClaimFile(path), { claims: [], problems: [] });
 });
 
-test('A disk that takes nothing is tried again, and nothing counts as kept meanwhile', async (t) => {
+test('ClaimFile retries a failed write, and reports no claim as kept before it succeeds', async (t) => {
   const { path, file, kept, failures, put } = await fileOf(t);
   writeFileSync(dirname(path), 'in the way');
   put(claim(1));
   await until('it has been tried', () => failures.length === 1);
   await delay(50);
   t.deepEqual([kept, failures.length], [[], 1], 'A fault that lasts is told once');
-  t.true(file.fault.startsWith(`Cannot keep claims on addresses in "${path}": `), file.fault);
+  t.true(file.fault.startsWith(`Cannot write AddressClaims to "${path}": `), file.fault);
   rmSync(dirname(path));
   await until('it has been tried again', () => kept.length === 1);
   t.is(file.fault, '');

@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { systemClock } from '../../../../agent/base/clock.ts';
-import type { AddressClaim, StoredClaim } from '../../../../agent/kubernetes/address-claim.ts';
-import { claimManifest } from '../../../../agent/kubernetes/address-objects.ts';
+import {
+  type AddressClaim,
+  claimManifest,
+  type StoredClaim,
+} from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
 import { FakeApi, refusal } from '../../../support/kube/fake-api.ts';
 import { until } from '../../../support/kube/kube-objects.ts';
@@ -19,7 +22,7 @@ const claim = (service: string, more: object = {}) =>
 /** With a wish for the one claim, and what the watch shows of it. */
 function writer({ requestFinalizer = async () => true } = {}) {
   const api = new FakeApi();
-  const state: { wanted?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
+  const state: { desired?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
     leads: true,
   };
   const kept: (string | undefined)[] = [];
@@ -29,7 +32,7 @@ function writer({ requestFinalizer = async () => true } = {}) {
     clock: systemClock,
     log: silentLog(),
     isLeader: () => state.leads,
-    wanted: () => state.wanted,
+    desired: () => state.desired,
     stored: () => state.shown,
     requestFinalizer,
     onKept: (_, stored) => kept.push(stored?.service),
@@ -47,16 +50,16 @@ function stored(api: FakeApi, value: AddressClaim): StoredClaim {
   return { kind: 'AddressClaim', key: NAME, uid, resourceVersion, claim: value };
 }
 
-test('A claim is made, replaced and deleted, each once, with the version that it replaces', async (t) => {
+test('ClaimWriter creates, replaces and deletes a claim once each, guarded by its version', async (t) => {
   const { api, state, kept, own, methods } = writer();
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   own.write([NAME]);
   await until('it is kept', () => kept.length === 1);
-  state.wanted = claim('default/b');
+  state.desired = claim('default/b');
   own.write([NAME]);
   await until('it is replaced', () => kept.length === 2);
   t.like(api.requests[1]?.body as object, { metadata: { resourceVersion: '101' } });
-  state.wanted = undefined;
+  state.desired = undefined;
   own.write([NAME]);
   await until('it is gone', () => kept.length === 3);
   t.deepEqual(kept, ['default/a', 'default/b', undefined]);
@@ -65,7 +68,7 @@ test('A claim is made, replaced and deleted, each once, with the version that it
   await own.close();
 });
 
-test('Nothing is written for a Service that cannot be marked first', async (t) => {
+test('ClaimWriter writes no claim for a Service that cannot get the finalizer first', async (t) => {
   const asked: string[] = [];
   const { api, state, own } = writer({
     requestFinalizer: async (...service: string[]) => {
@@ -73,7 +76,7 @@ test('Nothing is written for a Service that cannot be marked first', async (t) =
       return false;
     },
   });
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   own.write([NAME]);
   await until('it has asked', () => asked.length > 0);
   t.deepEqual(asked, ['default/a u']);
@@ -81,13 +84,13 @@ test('Nothing is written for a Service that cannot be marked first', async (t) =
   await own.close();
 });
 
-test('A claim of another Service that was there before ours could be made holds', async (t) => {
+test('ClaimWriter leaves a claim of another Service that existed first', async (t) => {
   const { api, state, overruled, own } = writer();
   stored(api, claim('default/first'));
-  state.wanted = claim('default/second');
+  state.desired = claim('default/second');
   api.fault = ({ method }) => {
     // The allocation has taken it in by then, and wants it so.
-    if (method === 'GET') state.wanted = claim('default/first');
+    if (method === 'GET') state.desired = claim('default/first');
     return undefined;
   };
   own.write([NAME]);
@@ -97,13 +100,13 @@ test('A claim of another Service that was there before ours could be made holds'
   t.is(api.objects.get(PATH)?.spec.service, 'default/first');
 });
 
-test('A claim that another agent has given to somebody else since holds', async (t) => {
+test('ClaimWriter leaves a claim that another agent has given to another Service', async (t) => {
   const { api, state, overruled, own } = writer();
   state.shown = stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
   stored(api, claim('default/b'));
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   api.fault = ({ method }) => {
-    if (method === 'GET') state.wanted = claim('default/b');
+    if (method === 'GET') state.desired = claim('default/b');
     return undefined;
   };
   own.write([NAME]);
@@ -113,28 +116,28 @@ test('A claim that another agent has given to somebody else since holds', async 
   t.is(api.objects.get(PATH)?.spec.service, 'default/b');
 });
 
-test('A claim that is there and cannot be read is a fault, and not asked for again and again', async (t) => {
+test('ClaimWriter reports an unreadable claim as a fault, and backs off', async (t) => {
   const { api, state, own } = writer();
   const { metadata } = api.put(PATH, {
     ...claimManifest(claim('default/a')),
     metadata: { name: NAME, uid: 'x' },
   });
   api.put(PATH, { metadata, spec: { address: 'of another version' } });
-  state.wanted = claim('default/b');
+  state.desired = claim('default/b');
   own.write([NAME]);
   await until('it is said', () => own.fault !== '');
-  t.is(own.fault, `AddressClaim ${NAME} is there already, and cannot be read`);
+  t.is(own.fault, `Cannot read AddressClaim ${NAME}, which the cluster has already`);
   await delay(300);
   t.true(api.requests.length <= 4, String(api.requests.length));
   await own.close();
 });
 
-test('A write that was overtaken is made again, from what is there; a failure later', async (t) => {
+test('ClaimWriter repeats a write after a conflict at once, and after a failure later', async (t) => {
   const { api, state, kept, overruled, own, methods } = writer();
   const old = stored(api, claim('default/a'));
   stored(api, claim('default/a', { heldUntil: '2026-01-01T00:00:00Z' }));
   state.shown = old;
-  state.wanted = claim('default/b');
+  state.desired = claim('default/b');
   let failures = 1;
   api.fault = ({ method }) =>
     method === 'PUT' && failures-- > 0 ? refusal(500, 'InternalError') : undefined;
@@ -147,9 +150,9 @@ test('A write that was overtaken is made again, from what is there; a failure la
   await own.close();
 });
 
-test('What the watch shows gone is made again, although this agent remembers it', async (t) => {
+test('ClaimWriter creates a claim again that the watch shows deleted', async (t) => {
   const { api, state, kept, own, methods } = writer();
-  state.wanted = claim('default/a');
+  state.desired = claim('default/a');
   own.write([NAME]);
   await until('it is kept', () => kept.length === 1);
   api.objects.delete(PATH);

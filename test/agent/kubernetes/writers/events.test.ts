@@ -25,7 +25,7 @@ const WARNING: EventText = {
 };
 
 // Conformance: events.k8s.io/v1 Event
-test('An Event has everything that events.k8s.io/v1 asks for', async (t) => {
+test('EventRecorder sends all fields that events.k8s.io/v1 requires', async (t) => {
   const { api, clock, recorder } = start();
   recorder.record(WEB, WARNING);
   await clock.advance(0);
@@ -49,7 +49,7 @@ test('An Event has everything that events.k8s.io/v1 asks for', async (t) => {
   });
 });
 
-test('An Event has one name for ever by what it says, so that any version knows what another has told', async (t) => {
+test('EventRecorder names an Event by its content, the same in all versions', async (t) => {
   const { api, clock, recorder } = start();
   recorder.record(WEB, WARNING);
   await clock.advance(0);
@@ -57,7 +57,7 @@ test('An Event has one name for ever by what it says, so that any version knows 
 });
 
 // Conformance: events.k8s.io/v1 Event
-test('The same once more is counted in the Event that is there, at most every half minute', async (t) => {
+test('EventRecorder counts repetitions in one Event, at most every 30 s', async (t) => {
   const { api, clock, recorder } = start();
   for (let i = 0; i < 60; i++) {
     recorder.record(WEB, WARNING);
@@ -76,7 +76,7 @@ test('The same once more is counted in the Event that is there, at most every ha
   t.regex((api.requests[1] as Json).body.series.lastObservedTime, /\.\d{6}Z$/);
 });
 
-test('After a long silence the same is a new Event', async (t) => {
+test('EventRecorder creates a new Event after ten minutes without a repetition', async (t) => {
   const { api, clock, recorder } = start();
   recorder.record(WEB, WARNING);
   await clock.advance(11 * 60_000);
@@ -85,7 +85,7 @@ test('After a long silence the same is a new Event', async (t) => {
   t.is(api.objects.size, 2);
 });
 
-test('An Event that the API server has deleted meanwhile is made again, with its count', async (t) => {
+test('EventRecorder creates an Event again that the API server has deleted, with its count', async (t) => {
   const { api, clock, recorder } = start();
   recorder.record(WEB, WARNING);
   await clock.advance(31_000);
@@ -96,7 +96,7 @@ test('An Event that the API server has deleted meanwhile is made again, with its
 });
 
 // Conformance: events.k8s.io/v1 Event
-test('One object may say ten things at once and one a minute; others are not held up by it', async (t) => {
+test('EventRecorder limits each object to ten Events at once and one per minute', async (t) => {
   const { api, clock, recorder } = start();
   for (let i = 0; i < 100; i++) recorder.record(WEB, { ...WARNING, note: `Number ${i}` });
   recorder.record({ ...WEB, name: 'other', uid: 'uid-other' }, WARNING);
@@ -109,7 +109,7 @@ test('One object may say ten things at once and one a minute; others are not hel
   t.is(api.requests.length, 12);
 });
 
-test('All objects together are held to the rate', async (t) => {
+test('EventRecorder limits the requests of all objects together', async (t) => {
   const { api, clock, recorder } = start({ rate: 10, burst: 20 });
   for (let i = 0; i < 100; i++) recorder.record({ ...WEB, name: `web-${i}`, uid: `uid-${i}` }, WARNING);
   await clock.advance(0);
@@ -119,7 +119,7 @@ test('All objects together are held to the rate', async (t) => {
 });
 
 // Conformance: events.k8s.io/v1 Event
-test('What fails is dropped and not tried again', async (t) => {
+test('EventRecorder drops an Event that fails', async (t) => {
   const results: string[] = [];
   const { api, clock, recorder } = start({ metrics: { eventSent: (result) => results.push(result) } });
   api.fault = () => {
@@ -134,7 +134,7 @@ test('What fails is dropped and not tried again', async (t) => {
   t.deepEqual(results, ['dropped', 'dropped']);
 });
 
-test('Without a limit on what waits memory would grow: beyond a thousand Events are dropped', async (t) => {
+test('EventRecorder drops Events beyond a thousand that wait', async (t) => {
   const results: string[] = [];
   const { clock, recorder } = start({
     rate: 1,
@@ -146,14 +146,14 @@ test('Without a limit on what waits memory would grow: beyond a thousand Events 
   t.true(results.filter((one) => one === 'dropped').length >= 1_990);
 });
 
-test('Whoever does not lead tells nothing', async (t) => {
+test('EventRecorder sends nothing while the agent does not lead', async (t) => {
   const { api, clock, recorder } = start({ isLeader: () => false });
   recorder.record(WEB, WARNING);
   await clock.advance(60_000);
   t.deepEqual(api.requests, []);
 });
 
-test('A long note is cut at a character, to the 1,024 bytes that the API takes', async (t) => {
+test('EventRecorder cuts a note between two characters, to 1,024 bytes', async (t) => {
   const { api, clock, recorder } = start();
   for (const note of ['ä'.repeat(2_000), `x${'ä'.repeat(2_000)}`, '😀'.repeat(600)])
     recorder.record(WEB, { ...WARNING, note });
@@ -166,7 +166,7 @@ test('A long note is cut at a character, to the 1,024 bytes that the API takes',
   }
 });
 
-test('Events of an object of the whole cluster are in the namespace default', async (t) => {
+test('EventRecorder puts Events of cluster-wide objects into the namespace default', async (t) => {
   const { api, clock, recorder } = start();
   const pool = {
     apiVersion: 'headgate.io/v1alpha1',
@@ -181,7 +181,7 @@ test('Events of an object of the whole cluster are in the namespace default', as
   t.false('namespace' in (api.requests[0] as Json).body.regarding);
 });
 
-test('writtenEvents() tells of what has changed only, so that a restart repeats nothing', (t) => {
+test('writtenEvents() gives Events for changes only, so that a restart repeats none', (t) => {
   const none = { conditions: [] };
   const pending = conditions(
     ['headgate.io/IPAllocated', 'True', '192.0.2.10'],
@@ -211,10 +211,10 @@ test('writtenEvents() tells of what has changed only, so that a restart repeats 
     ['headgate.io/Programmed', 'True'],
   );
   t.deepEqual(reasons(served, doubtful), []);
-  t.is(writtenEvents(none, doubtful)[0]?.note, 'Its addresses are 192.0.2.10');
+  t.is(writtenEvents(none, doubtful)[0]?.note, 'The Service has the addresses 192.0.2.10');
 });
 
-test('problemEvents() warns of each problem that is new', (t) => {
+test('problemEvents() gives a warning for each new problem', (t) => {
   const problem = (message: string): Problem => ({
     object: 'Service shop/web',
     reason: 'InvalidAnnotation',

@@ -11,26 +11,26 @@ test.beforeEach(async (t) => {
 });
 test.afterEach.always((t) => rm(t.context.directory, { recursive: true }));
 
-test('A host is the same after a restart', async (t) => {
+test('hostIdentity() is the same after a restart', async (t) => {
   const { directory } = t.context;
   const first = await hostIdentity('lb', directory);
   t.regex(first, /^lb_[0-9a-f]{12}$/);
   t.is(await hostIdentity('lb', directory), first);
 });
 
-test('Two hosts of one name are not the same', async (t) => {
+test('hostIdentity() differs between two hosts of one name', async (t) => {
   const { directory } = t.context;
   t.not(await hostIdentity('lb', join(directory, 'a')), await hostIdentity('lb', join(directory, 'b')));
 });
 
-test('A mark that is damaged is replaced', async (t) => {
+test('hostIdentity() replaces a damaged file', async (t) => {
   const { directory } = t.context;
   await writeFile(join(directory, 'identity'), '../\n');
   const identity = await hostIdentity('lb', directory);
   t.is(identity, `lb_${(await readFile(join(directory, 'identity'), 'utf8')).trim()}`);
 });
 
-test('A host that can keep nothing has an identity all the same', async (t) => {
+test('hostIdentity() works without a writable state folder', async (t) => {
   const nowhere = join(t.context.directory, 'file');
   await writeFile(nowhere, '');
   t.regex(await hostIdentity('lb', nowhere), /^lb_[0-9a-f]{12}$/);

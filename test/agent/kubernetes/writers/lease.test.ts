@@ -24,7 +24,7 @@ function lease(api: FakeApi, clock: FakeClock, identity: string, more: Partial<L
   return { lease: one, told };
 }
 
-test('Lease makes the Lease where there is none, and leads', async (t) => {
+test('Lease creates a missing Lease, and leads', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   t.false(a.lease.isLeader);
@@ -37,7 +37,7 @@ test('Lease makes the Lease where there is none, and leads', async (t) => {
   t.regex(spec.renewTime, /^2026-11-20T19:00:\d\d\.\d{6}Z$/);
 });
 
-test('Who may not take part is barred, until it may; no answer says nothing of that', async (t) => {
+test('Lease is barred while the API server refuses it; a missing answer changes nothing', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   api.fault = () => {
     throw new Error('cut');
@@ -59,7 +59,7 @@ test('Who may not take part is barred, until it may; no answer says nothing of t
   t.deepEqual([one.isBarred, one.isLeader, told], [false, true, [true, false]]);
 });
 
-test('Lease renews in time and keeps the time when it was taken', async (t) => {
+test('Lease renews in time and keeps its acquireTime', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   await clock.advance(0);
@@ -74,7 +74,7 @@ test('Lease renews in time and keeps the time when it was taken', async (t) => {
 });
 
 // Conformance: coordination.k8s.io/v1 Lease
-test('Of two agents one leads; the other takes over when the first is silent for the duration', async (t) => {
+test('Lease passes to the other agent when the leader is silent for its duration', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const dead = { value: false };
   const a = lease(api, clock, 'a');
@@ -100,7 +100,7 @@ test('Of two agents one leads; the other takes over when the first is silent for
 });
 
 // Conformance: coordination.k8s.io/v1 Lease
-test('A clock that is set wrong by hours makes nobody take over', async (t) => {
+test('Lease does not pass to another agent because of a wrong clock', async (t) => {
   const api = new FakeApi();
   const [clock, wrong] = [new FakeClock(), new FakeClock()];
   wrong.epoch += 5 * 3_600_000;
@@ -116,7 +116,7 @@ test('A clock that is set wrong by hours makes nobody take over', async (t) => {
 });
 
 // Conformance: coordination.k8s.io/v1 Lease
-test('Whoever cannot confirm a renewal leads no longer when the deadline is over, even while a request hangs', async (t) => {
+test('Lease ends the lead at the renewal deadline, even while a request hangs', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   await clock.advance(0);
@@ -128,7 +128,7 @@ test('Whoever cannot confirm a renewal leads no longer when the deadline is over
   t.deepEqual(a.told, [true, false]);
 });
 
-test('After the event loop was held up isLeader is false before any timer could run', async (t) => {
+test('isLeader is false at once after the event loop was blocked beyond the deadline', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   await clock.advance(0);
@@ -137,7 +137,7 @@ test('After the event loop was held up isLeader is false before any timer could 
   t.deepEqual(a.told, [true]);
 });
 
-test('A renewal counts from when it was sent, not from when its answer came', async (t) => {
+test('Lease counts a renewal from its request, not from its answer', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   await clock.advance(0);
@@ -153,7 +153,7 @@ test('A renewal counts from when it was sent, not from when its answer came', as
 });
 
 // Conformance: coordination.k8s.io/v1 Lease
-test('A conflict is no renewal: the record is read again, and another holder is respected until it is silent', async (t) => {
+test('Lease reads the record after a conflict, and respects another holder until it is silent', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   await clock.advance(0);
@@ -167,7 +167,7 @@ test('A conflict is no renewal: the record is read again, and another holder is 
   t.true(a.lease.isLeader, 'b was silent for longer than its duration');
 });
 
-test('A renewal whose answer was lost is found out and goes on', async (t) => {
+test('Lease continues after a renewal whose answer was lost', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   await clock.advance(0);
@@ -182,7 +182,7 @@ test('A renewal whose answer was lost is found out and goes on', async (t) => {
   t.deepEqual(a.told, [true]);
 });
 
-test('close() frees the Lease, also where the last renewal is not known to us, and another takes it at once', async (t) => {
+test('close() releases the Lease even after a lost answer, and another agent takes it at once', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const a = lease(api, clock, 'a');
   const b = lease(api, clock, 'b');
@@ -197,7 +197,7 @@ test('close() frees the Lease, also where the last renewal is not known to us, a
   t.true(b.lease.isLeader);
 });
 
-test('close() of one that does not lead writes nothing', async (t) => {
+test('close() writes nothing if the agent does not lead', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   lease(api, clock, 'a');
   await clock.advance(0);
@@ -208,7 +208,7 @@ test('close() of one that does not lead writes nothing', async (t) => {
   t.is(api.objects.get(PATH).spec.holderIdentity, 'a');
 });
 
-test('A refusal is shown as fault, and the attempts go on', async (t) => {
+test('Lease reports a refusal as its fault, and continues to try', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   api.fault = () => refusal(403, 'Forbidden');
   const a = lease(api, clock, 'a');
@@ -221,7 +221,7 @@ test('A refusal is shown as fault, and the attempts go on', async (t) => {
   t.is(a.lease.fault, '');
 });
 
-test('A namespace that is not there is a fault, not silence', async (t) => {
+test('Lease reports a missing namespace as its fault', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   api.fault = () => refusal(404, 'NotFound');
   const a = lease(api, clock, 'a');
@@ -229,7 +229,7 @@ test('A namespace that is not there is a fault, not silence', async (t) => {
   t.regex(a.lease.fault, /404 NotFound/);
 });
 
-test('The same identity after a restart takes its own Lease up at once', async (t) => {
+test('Lease is taken at once by the same identity after a restart', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   lease(api, clock, 'a');
   await clock.advance(0);
@@ -239,7 +239,7 @@ test('The same identity after a restart takes its own Lease up at once', async (
   t.is(api.objects.get(PATH).spec.leaseTransitions, 0);
 });
 
-test('An agent that is not fit gives the Lease to another one, and takes it back where there is none', async (t) => {
+test('Lease passes from an unfit agent to another one, and stays if there is none', async (t) => {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const fit = { a: true, b: true };
   const a = lease(api, clock, 'a', { isFit: () => fit.a });

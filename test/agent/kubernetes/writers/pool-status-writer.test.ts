@@ -13,14 +13,14 @@ function start({ leads = true } = {}) {
   const api = new FakeApi();
   const clock = new FakeClock();
   const log: string[] = [];
-  const state = { leads, wanted: status(10) as object | undefined };
+  const state = { leads, desired: status(10) as object | undefined };
   api.fault = () => answer(200, {});
   const writer = new PoolStatusWriter({
     api,
     clock,
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => log.push(line) } }),
     isLeader: () => state.leads,
-    wanted: () => state.wanted,
+    desired: () => state.desired,
     random: () => 0.5,
   });
   if (leads) writer.lead(true);
@@ -32,7 +32,7 @@ function start({ leads = true } = {}) {
   return { api, clock, log, state, writer, write, written };
 }
 
-test('The whole status is applied to the status subresource, as the one who owns it', async (t) => {
+test('PoolStatusWriter applies the whole status to the status subresource, as its owner', async (t) => {
   const { api, write } = start();
   await write();
   t.is(api.requests.length, 1);
@@ -45,12 +45,12 @@ test('The whole status is applied to the status subresource, as the one who owns
   });
 });
 
-test('What has not changed is not written again, what changes often is written every five seconds', async (t) => {
+test('PoolStatusWriter writes only changes, and each pool at most every five seconds', async (t) => {
   const { clock, state, write, written } = start();
   for (let count = 0; count < 3; count++) await write(10_000);
   t.deepEqual(written(), ['10']);
   for (const free of [9, 8, 7]) {
-    state.wanted = status(free);
+    state.desired = status(free);
     await write();
   }
   t.deepEqual(written(), ['10', '9']);
@@ -60,7 +60,7 @@ test('What has not changed is not written again, what changes often is written e
   t.deepEqual(written(), ['10', '9', '7']);
 });
 
-test('Nothing is written by whoever does not lead, and what has been written is written anew by who leads again', async (t) => {
+test('PoolStatusWriter writes nothing without the lead, and everything again with it', async (t) => {
   const { state, writer, clock, write, written } = start({ leads: false });
   await write(60_000);
   t.deepEqual(written(), []);
@@ -70,53 +70,53 @@ test('Nothing is written by whoever does not lead, and what has been written is 
   t.deepEqual(written(), ['10']);
   state.leads = false;
   writer.lead(false);
-  state.wanted = status(5);
+  state.desired = status(5);
   await write(60_000);
   t.deepEqual(written(), ['10']);
   // Another has written meanwhile: the same as we did last is news again.
-  state.wanted = status(10);
+  state.desired = status(10);
   state.leads = true;
   writer.lead(true);
   await write(10_000);
   t.deepEqual(written(), ['10', '10']);
 });
 
-test('A lead that is lost by the clock stops a write that was due', async (t) => {
+test('PoolStatusWriter does not write after the lead has ended by the clock', async (t) => {
   const { state, write, written } = start();
   state.leads = false;
   await write(60_000);
   t.deepEqual(written(), []);
 });
 
-test('A pool that is gone is left alone, here and there', async (t) => {
+test('PoolStatusWriter ignores a deleted pool', async (t) => {
   const { api, state, write, written } = start();
   api.fault = () => refusal(404, 'NotFound');
   await write(60_000);
   t.is(written().length, 1);
-  state.wanted = undefined;
+  state.desired = undefined;
   await write(60_000);
   t.is(written().length, 1);
 });
 
-test('A pool that is deleted and made again as it was gets its status again, however soon', async (t) => {
+test('PoolStatusWriter writes the status of a pool that was deleted and created again', async (t) => {
   const { api, state, write, written } = start();
   await write();
-  state.wanted = undefined;
+  state.desired = undefined;
   await write();
-  state.wanted = status(10);
+  state.desired = status(10);
   await write(60_000);
   t.deepEqual(written(), ['10', '10']);
   // Nobody has said yet that it is gone.
-  state.wanted = status(9);
+  state.desired = status(9);
   api.fault = () => refusal(404, 'NotFound');
   await write(60_000);
-  state.wanted = status(10);
+  state.desired = status(10);
   api.fault = () => answer(200, {});
   await write(60_000);
   t.deepEqual(written(), ['10', '10', '9', '10']);
 });
 
-test('A refusal is told once and tried again, when it was asked to, else less and less often', async (t) => {
+test('PoolStatusWriter logs a refusal once, and retries after Retry-After or a backoff', async (t) => {
   const { api, clock, log, write, written } = start();
   api.fault = () => refusal(429, 'TooManyRequests', { 'retry-after': '7' });
   await write(6_999);
@@ -135,7 +135,7 @@ test('A refusal is told once and tried again, when it was asked to, else less an
   t.is(log.filter((line) => line.includes('Cannot write the status of an AddressPool')).length, 2);
 });
 
-test('An API server that cannot be reached costs no more than a later try', async (t) => {
+test('PoolStatusWriter retries when the API server cannot be reached', async (t) => {
   const { api, clock, log, write, written } = start();
   api.fault = () => {
     throw new Error('Nobody there');
@@ -147,7 +147,7 @@ test('An API server that cannot be reached costs no more than a later try', asyn
   t.deepEqual(written(), ['10', '10']);
 });
 
-test('After close() nothing is written', async (t) => {
+test('PoolStatusWriter writes nothing after close()', async (t) => {
   const { writer, write, written } = start();
   await writer.close();
   await write(60_000);

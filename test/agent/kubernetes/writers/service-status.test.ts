@@ -1,19 +1,19 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { sameValue } from '../../../../agent/base/same-value.ts';
 import type { CurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import {
+  clearedStatus,
   type DesiredService,
   FINALIZER,
+  mergeStatus,
   servicePatch,
 } from '../../../../agent/kubernetes/writers/service-patch.ts';
 import {
-  clearedStatus,
   type DesiredStatus,
   desiredStatus,
   HEALTHY,
   IP_ALLOCATED,
-  isSameStatus,
-  mergeStatus,
   PORTS_ERROR,
   PROGRAMMED,
 } from '../../../../agent/kubernetes/writers/service-status.ts';
@@ -32,7 +32,7 @@ const allServed = { serves: () => true, problems: [] };
 const noneServed = { serves: () => false, problems: [] };
 
 // Conformance: status.loadBalancer.ingress[].ipMode
-test('A Service whose ports are all served has its address with every port, and both conditions true', (t) => {
+test('desiredStatus() of a served Service has its address with every port, and both conditions true', (t) => {
   const wanted = desiredStatus(balancer({ ports: [[80], [443]] }), allServed);
   t.deepEqual(wanted.ingress, [
     {
@@ -50,7 +50,7 @@ test('A Service whose ports are all served has its address with every port, and 
   t.true(wanted.isSettled);
 });
 
-test('The condition about health is there only where somebody checks the members, and goes with the monitor', (t) => {
+test('desiredStatus() has the condition Healthy only with a health monitor', (t) => {
   const message = '1 of 2 ready members fail their health checks';
   const checked = (status: string) =>
     desiredStatus(balancer(), { ...allServed, health: { status, message } });
@@ -63,7 +63,7 @@ test('The condition about health is there only where somebody checks the members
 });
 
 // Conformance: status.loadBalancer.ingress[].ip
-test('An address is not published before the dataplane has confirmed a port of it', (t) => {
+test('desiredStatus() does not publish an address before the dataplane has confirmed one of its ports', (t) => {
   const wanted = desiredStatus(balancer(), noneServed);
   t.false(wanted.isSettled);
   t.deepEqual(conditionsOf(wanted), { [IP_ALLOCATED]: 'True Allocated', [PROGRAMMED]: 'False Pending' });
@@ -71,7 +71,7 @@ test('An address is not published before the dataplane has confirmed a port of i
 });
 
 // Conformance: status.loadBalancer.ingress[].ip
-test('A published address stays while the dataplane is silent, its ports say that they wait', (t) => {
+test('mergeStatus() keeps a published address while its ports are pending', (t) => {
   const before = current({ ingress: [{ ip: '192.0.2.10', ipMode: 'Proxy' }] });
   t.deepEqual(mergeStatus(before, desiredStatus(balancer(), noneServed), NOW).ingress, [
     {
@@ -83,7 +83,7 @@ test('A published address stays while the dataplane is silent, its ports say tha
 });
 
 // Conformance: status.conditions
-test('Without an address the reason is the one that keeps it from having one', (t) => {
+test('desiredStatus() of a Service without an address has the reason for that', (t) => {
   const pending = problem('AddressPending', 'It has no address yet');
   const plain = desiredStatus(balancer({ addresses: [], problems: [pending] }), allServed);
   t.deepEqual(conditionsOf(plain), {
@@ -101,7 +101,7 @@ test('Without an address the reason is the one that keeps it from having one', (
   t.deepEqual(caused.ingress, []);
 });
 
-test('An address that is not as it was asked for is there, and the reason and the message say what is the matter', (t) => {
+test('desiredStatus() reports an address that differs from the requested one, with reason and message', (t) => {
   const refused = problem('AddressNotInPool', 'Cannot give 203.0.113.9: it belongs to no address pool');
   const wanted = desiredStatus(balancer({ problems: [refused] }), allServed);
   t.deepEqual(conditionsOf(wanted), {
@@ -114,7 +114,7 @@ test('An address that is not as it was asked for is there, and the reason and th
   t.deepEqual(clearedStatus(current({ ingress, conditions })), { ingress: [], conditions: [] });
 });
 
-test('An address that another Service has on every port is none of this one', (t) => {
+test('desiredStatus() leaves out an address that another Service has on every port', (t) => {
   const taken = problem(
     'AddressInUse',
     'Cannot listen on 192.0.2.10 TCP port 80: the Service "a/b" holds it',
@@ -131,7 +131,7 @@ test('An address that another Service has on every port is none of this one', (t
   });
 });
 
-test('A listener that the dataplane has at another address is not served at this one', (t) => {
+test('desiredStatus() counts a listener only at the address where the dataplane serves it', (t) => {
   const elsewhere = desiredStatus(balancer(), {
     serves: (_, address) => address === '192.0.2.11',
     problems: [],
@@ -142,7 +142,7 @@ test('A listener that the dataplane has at another address is not served at this
 });
 
 // Conformance: spec.ports[].protocol
-test('UDP beside TCP, not served: the port has an error, and the condition its name from KEP-1435', (t) => {
+test('desiredStatus() of an unserved UDP port beside TCP has a port error and the reason of KEP-1435', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = desiredStatus(balancer({ ports: [[53], [53, 'UDP']], problems: [udp] }), {
     serves: (name) => name.includes(':tcp:'),
@@ -162,7 +162,7 @@ test('UDP beside TCP, not served: the port has an error, and the condition its n
 });
 
 // Conformance: spec.ports[].protocol
-test('UDP alone, not served: the address is not published', (t) => {
+test('desiredStatus() does not publish the address of a Service with unserved UDP only', (t) => {
   const udp = problem('ProtocolNotServed', 'Cannot serve UDP port 53 yet', 'UDP', 53);
   const wanted = desiredStatus(balancer({ ports: [[53, 'UDP']], problems: [udp] }), noneServed);
   t.true(wanted.ingress[0]?.onlyIfPublished);
@@ -171,7 +171,7 @@ test('UDP alone, not served: the address is not published', (t) => {
 });
 
 // Conformance: status.loadBalancer.ingress[].ports
-test('A port that another Service holds on one of two addresses has the error there only', (t) => {
+test('desiredStatus() has a port error only at the address where another Service has the port', (t) => {
   const message = 'Cannot listen on 192.0.2.10 TCP port 80: the Service "default/old" holds it';
   const wanted = desiredStatus(
     balancer({
@@ -189,7 +189,7 @@ test('A port that another Service holds on one of two addresses has the error th
 });
 
 // Conformance: status.loadBalancer.ingress[].ports
-test('What HAProxy cannot listen on is not served, though the listener is there for its other address', (t) => {
+test('desiredStatus() has a port error at an address that HAProxy cannot listen on', (t) => {
   const message = 'Cannot listen on 192.0.2.1 port 80: the address is not on this host';
   const wanted = desiredStatus(balancer({ addresses: ['192.0.2.10', '192.0.2.1'] }), {
     serves: () => true,
@@ -204,7 +204,7 @@ test('What HAProxy cannot listen on is not served, though the listener is there 
   );
 });
 
-test('A rejected configuration whose last good one still serves: the address stays, Programmed says no', (t) => {
+test('desiredStatus() of a rejected configuration keeps the address, with Programmed false', (t) => {
   const rejected = problem('ConfigurationRejected', 'HAProxy refuses it: line 7');
   const still = desiredStatus(balancer(), { serves: () => true, problems: [rejected] });
   t.deepEqual(still.ingress[0]?.ports, [{ port: 80, protocol: 'TCP' }]);
@@ -214,14 +214,14 @@ test('A rejected configuration whose last good one still serves: the address sta
   t.true(never.isSettled);
 });
 
-test('A message of any length becomes one that a status can hold', (t) => {
+test('desiredStatus() cuts long messages', (t) => {
   const rejected = problem('ConfigurationRejected', 'x'.repeat(100_000));
   const { conditions } = desiredStatus(balancer(), { serves: () => true, problems: [rejected] });
   t.is(conditions[1]?.message.length, 1024);
 });
 
 // Conformance: status.conditions
-test('A Service without ready members is programmed, and the condition names the ports that nobody answers', (t) => {
+test('desiredStatus() of a Service without ready members is programmed, and lists the ports that refuse connections', (t) => {
   for (const states of [[], ['drain']] as const) {
     const wanted = desiredStatus(balancer({ ports: [[80], [443]], states }), allServed);
     t.is(conditionsOf(wanted)[PROGRAMMED], 'True NoMembers');
@@ -233,7 +233,7 @@ test('A Service without ready members is programmed, and the condition names the
 });
 
 // Conformance: spec.allocateLoadBalancerNodePorts
-test('A port that needs a nodePort and has none has an error', (t) => {
+test('desiredStatus() has a port error for a missing nodePort', (t) => {
   const missing = problem('NodePortMissing', 'Port 80 has no nodePort', 'TCP', 80);
   const wanted = desiredStatus(balancer({ problems: [missing], states: [] }), allServed);
   t.is(wanted.ingress[0]?.ports[0]?.error, 'headgate.io/NodePortMissing');
@@ -241,7 +241,7 @@ test('A port that needs a nodePort and has none has an error', (t) => {
 });
 
 // Conformance: spec.externalIPs
-test('Addresses of both families have their own entries; external and cluster IPs have none', (t) => {
+test('desiredStatus() lists addresses of both families, without external and cluster IPs', (t) => {
   const wanted = desiredStatus(
     balancer({ addresses: ['192.0.2.10', '2001:db8::1'], others: ['198.51.100.7'] }),
     allServed,
@@ -254,7 +254,7 @@ test('Addresses of both families have their own entries; external and cluster IP
 });
 
 // Conformance: status.conditions
-test('mergeStatus() keeps the time of a condition whose status stays, and sets it where it changes', (t) => {
+test('mergeStatus() changes the time of a condition only with its status', (t) => {
   const first = mergeStatus(current(), desiredStatus(balancer(), noneServed), NOW);
   const second = mergeStatus(current(first), desiredStatus(balancer(), allServed), LATER);
   t.deepEqual(
@@ -267,7 +267,7 @@ test('mergeStatus() keeps the time of a condition whose status stays, and sets i
 });
 
 // Conformance: status.conditions
-test('mergeStatus() leaves what others wrote where it is, and takes our ports condition away', (t) => {
+test('mergeStatus() keeps the conditions of other writers, and removes an outdated ports condition', (t) => {
   const theirs = { ...condition('example.org/Probed', 'True'), extra: 'kept' };
   const before = current({
     conditions: [condition(PORTS_ERROR, 'True'), theirs, condition(PROGRAMMED, 'True')],
@@ -280,20 +280,20 @@ test('mergeStatus() leaves what others wrote where it is, and takes our ports co
   t.deepEqual(conditions[0], theirs);
 });
 
-test('observedGeneration is there where the API counts generations', (t) => {
+test('mergeStatus() sets observedGeneration if the API counts generations', (t) => {
   const wanted = desiredStatus(balancer(), allServed);
   t.is(mergeStatus(current({ generation: 7 }), wanted, NOW).conditions[0]?.observedGeneration, 7);
   t.false('observedGeneration' in (mergeStatus(current(), wanted, NOW).conditions[0] ?? {}));
 });
 
 // Conformance: status.loadBalancer.ingress[].ip
-test('A Service of another type gets no address, which the API would refuse', (t) => {
+test('mergeStatus() gives a Service of another type no address', (t) => {
   const wanted = desiredStatus(balancer(), allServed);
   t.deepEqual(mergeStatus(current({ type: 'ClusterIP' }), wanted, NOW).ingress, []);
 });
 
 // Conformance: spec.type
-test('clearedStatus() takes only what is ours, not the address that a successor has written', (t) => {
+test("clearedStatus() removes only the agent's part, not an address that another load balancer has written", (t) => {
   const ours = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   const theirs = { ip: '203.0.113.5', ipMode: 'VIP' };
   const before = current({
@@ -308,19 +308,19 @@ test('clearedStatus() takes only what is ours, not the address that a successor 
   t.is(clearedStatus(foreign), foreign);
 });
 
-test('What has been merged is the same when merged again, whatever the load balancer', (t) => {
+test('mergeStatus() changes nothing the second time, for any load balancer', (t) => {
   fc.assert(
     fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
       const wanted = desiredStatus(loadBalancer, { serves: () => isServed, problems: [] });
       const once = current(mergeStatus(current(), wanted, NOW));
-      return isSameStatus(once, mergeStatus(once, wanted, LATER));
+      return sameValue({ ...once, ...mergeStatus(once, wanted, LATER) }, once);
     }),
   );
   t.pass();
 });
 
 // Conformance: status.loadBalancer.ingress[].ports
-test('Every error and reason has the form that the API asks for', (t) => {
+test('desiredStatus() gives errors and reasons in the form of the API', (t) => {
   fc.assert(
     fc.property(anyLoadBalancer, fc.boolean(), (loadBalancer, isServed) => {
       const wanted = desiredStatus(loadBalancer, { serves: () => isServed, problems: [] });
@@ -347,12 +347,12 @@ test('servicePatch() adds finalizer and status in one patch, guarded by UID and 
   t.deepEqual(Object.keys(patch?.status ?? {}), ['loadBalancer', 'conditions']);
 });
 
-test('servicePatch() is undefined where all is as it should be', (t) => {
+test('servicePatch() is undefined for a Service that is as desired', (t) => {
   const merged = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   t.is(servicePatch(current({ ...merged, finalizers: [FINALIZER] }), serve(), options), undefined);
 });
 
-test('servicePatch() claims with the finalizer and our mark, and touches no address', (t) => {
+test('servicePatch() adds finalizer and condition without changing addresses', (t) => {
   const patch = servicePatch(current(), { kind: 'finalizer', uid: 'uid-1' }, options);
   t.deepEqual(patch?.metadata.finalizers, [FINALIZER]);
   const conditions = patch?.status?.conditions ?? [];
@@ -363,7 +363,7 @@ test('servicePatch() claims with the finalizer and our mark, and touches no addr
 });
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
-test('servicePatch() adds no finalizer to what is being deleted, nor where that is turned off', (t) => {
+test('servicePatch() adds no finalizer during a deletion, nor with addFinalizer false', (t) => {
   for (const patch of [
     servicePatch(current({ isDeleting: true }), serve(), options),
     servicePatch(current(), serve(), { ...options, addFinalizer: false }),
@@ -374,7 +374,7 @@ test('servicePatch() adds no finalizer to what is being deleted, nor where that 
 });
 
 // Conformance: spec.loadBalancerClass
-test('servicePatch() releases what is ours and leaves another load balancer its finalizer', (t) => {
+test("servicePatch() releases the agent's Service, and keeps another load balancer's finalizer", (t) => {
   const release: DesiredService = { kind: 'release', uid: 'uid-1', isTornDown: true };
   const merged = mergeStatus(current(), desiredStatus(balancer(), allServed), NOW);
   const ours = current({

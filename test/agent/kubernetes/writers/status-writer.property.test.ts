@@ -42,7 +42,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 );
 
 // Conformance: a status that another writer changes
-test('Whatever the watch shows and whenever, the API has in the end what was wished for last', async (t) => {
+test('StatusWriter ends with the last desired Service, whatever the watch shows and when', async (t) => {
   t.timeout(60_000);
   await t.notThrowsAsync(
     fc.assert(

@@ -13,7 +13,7 @@ import { silentLog } from '../../../support/values/silent-log.ts';
 
 const PATH = '/api/v1/namespaces/default/services/web';
 
-test('What is wanted is written once, to the status subresource, guarded by UID and version', async (t) => {
+test('StatusWriter writes once to the status subresource, guarded by UID and version', async (t) => {
   const { api, writer, clock } = start();
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(0);
@@ -30,7 +30,7 @@ test('What is wanted is written once, to the status subresource, guarded by UID 
   t.is(writer.waiting, 0);
 });
 
-test('What is as it should be is not written, however often it is wished for', async (t) => {
+test('StatusWriter does not write an unchanged status', async (t) => {
   const { api, writer, clock } = start();
   for (let i = 0; i < 5; i++) {
     writer.set('default/web', serve('192.0.2.10'));
@@ -39,7 +39,7 @@ test('What is as it should be is not written, however often it is wished for', a
   t.is(patches(api).length, 1);
 });
 
-test('Nothing is written or asked before this agent leads, and all of it then', async (t) => {
+test('StatusWriter sends no request before the agent leads, and all of them then', async (t) => {
   const { api, writer, clock, lead } = start({ isLeading: false });
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(60_000);
@@ -49,7 +49,7 @@ test('Nothing is written or asked before this agent leads, and all of it then', 
   t.deepEqual(ipsOf(api), ['192.0.2.10']);
 });
 
-test('A lead that is lost while the Service is being read stops the write', async (t) => {
+test('StatusWriter does not write if the lead ends during the read', async (t) => {
   const { api, writer, clock, lead } = start({ hasWatch: false });
   const answered = Promise.withResolvers<undefined>();
   api.fault = ({ method }) => (method === 'GET' ? answered.promise : undefined);
@@ -62,7 +62,7 @@ test('A lead that is lost while the Service is being read stops the write', asyn
   t.deepEqual(patches(api), []);
 });
 
-test('Without a watch each write begins with a question', async (t) => {
+test('StatusWriter reads a Service that the watch does not show', async (t) => {
   const { api, writer, clock } = start({ hasWatch: false });
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(0);
@@ -75,7 +75,7 @@ test('Without a watch each write begins with a question', async (t) => {
   t.is(api.requests.length, 2, 'nothing has moved, nothing is asked');
 });
 
-test('A conflict is answered by reading again; what the other wrote stays', async (t) => {
+test('StatusWriter reads again after a conflict, and keeps what the other writer wrote', async (t) => {
   const { api, writer, clock } = start();
   const theirs = { type: 'example.org/Probed', status: 'True', reason: 'Any', message: '' };
   api.fault = ({ method }) => {
@@ -95,7 +95,7 @@ test('A conflict is answered by reading again; what the other wrote stays', asyn
   t.is(api.objects.get(PATH).status.conditions.length, 2);
 });
 
-test('Conflicts without end are met by waiting longer and longer, not by a storm', async (t) => {
+test('StatusWriter backs off after many conflicts in a row', async (t) => {
   const { api, writer, clock } = start();
   api.fault = ({ method }) => (method === 'PATCH' ? refusal(409, 'Conflict') : undefined);
   writer.set('default/web', serve('192.0.2.10'));
@@ -108,7 +108,7 @@ test('Conflicts without end are met by waiting longer and longer, not by a storm
 });
 
 // Conformance: a Service that is deleted and created again
-test('The status of a Service that was made anew is not written by a wish for the old one', async (t) => {
+test('StatusWriter does not write the old status to a Service that was created again', async (t) => {
   const { api, writer, clock, watch } = start();
   api.put(PATH, {
     ...api.objects.get(PATH),
@@ -125,7 +125,7 @@ test('The status of a Service that was made anew is not written by a wish for th
   t.deepEqual(ipsOf(api), ['192.0.2.11']);
 });
 
-test('A wish for the new Service is written though the watch still shows the old one', async (t) => {
+test('StatusWriter writes a new Service although the watch still shows its predecessor', async (t) => {
   const { api, writer, clock } = start();
   api.put(PATH, {
     ...api.objects.get(PATH),
@@ -136,7 +136,7 @@ test('A wish for the new Service is written though the watch still shows the old
   t.deepEqual(ipsOf(api), ['192.0.2.11']);
 });
 
-test('Wishes that come while one is being written are written once, the last of them', async (t) => {
+test('StatusWriter writes only the last of the changes that come during a write', async (t) => {
   const { api, writer, clock } = start();
   const answered = Promise.withResolvers<undefined>();
   api.fault = () => answered.promise;
@@ -152,7 +152,7 @@ test('Wishes that come while one is being written are written once, the last of 
   t.deepEqual(ipsOf(api), ['192.0.2.19']);
 });
 
-test('What we wrote counts until the watch shows it: a wish back to the old is not taken for fulfilled', async (t) => {
+test('StatusWriter compares with its own write until the watch shows it', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(1_000);
@@ -166,7 +166,7 @@ test('What we wrote counts until the watch shows it: a wish back to the old is n
 });
 
 // Conformance: a status that another writer changes
-test('What somebody else changes in our part is set right when the watch shows it', async (t) => {
+test('StatusWriter restores its part of the status when the watch shows a change of it', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(1_000);
@@ -181,7 +181,7 @@ test('What somebody else changes in our part is set right when the watch shows i
   t.is(patches(api).length, 2);
 });
 
-test('Many Services are written at the rate, after a burst', async (t) => {
+test('StatusWriter writes many Services at its rate, after a burst', async (t) => {
   const { api, writer, clock } = start({ rate: 10, burst: 20 });
   const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
   for (const key of keys) addService(api, key);
@@ -194,7 +194,7 @@ test('Many Services are written at the rate, after a burst', async (t) => {
   t.is(patches(api).length, 100);
 });
 
-test('To look at what is as it should be costs nothing of the rate', async (t) => {
+test('StatusWriter checks unchanged Services without using its rate', async (t) => {
   const { api, writer, clock, lead } = start({ rate: 10, burst: 20 });
   const keys = Array.from({ length: 500 }, (_, index) => `default/web-${index}`);
   for (const key of keys) addService(api, key);
@@ -209,7 +209,7 @@ test('To look at what is as it should be costs nothing of the rate', async (t) =
   t.is(patches(api).length, 501);
 });
 
-test('429 is obeyed for as long as it asks', async (t) => {
+test('StatusWriter waits as long as a 429 asks', async (t) => {
   const { api, writer, clock } = start();
   api.fault = () => refusal(429, 'TooManyRequests', { 'retry-after': '7' });
   writer.set('default/web', serve('192.0.2.10'));
@@ -222,7 +222,7 @@ test('429 is obeyed for as long as it asks', async (t) => {
   t.is(writer.fault, '');
 });
 
-test('An API server that is away costs a few attempts a minute, and the last wish is written when it is back', async (t) => {
+test('StatusWriter makes few attempts while the API server is away, and then writes the last status', async (t) => {
   const { api, writer, clock } = start();
   api.fault = () => {
     throw new Error('Cannot reach the API server');
@@ -236,7 +236,7 @@ test('An API server that is away costs a few attempts a minute, and the last wis
   t.deepEqual(ipsOf(api), ['192.0.2.11']);
 });
 
-test('What the API server finds invalid is not sent again and again', async (t) => {
+test('StatusWriter does not repeat a status that the API server finds invalid', async (t) => {
   const { api, writer, clock } = start();
   api.fault = ({ method }) => (method === 'PATCH' ? refusal(422, 'Invalid') : undefined);
   writer.set('default/web', serve('192.0.2.10'));
@@ -250,7 +250,7 @@ test('What the API server finds invalid is not sent again and again', async (t) 
   t.is(patches(api).length, 2);
 });
 
-test('While the dataplane is silent nothing is written for a while; then its silence is', async (t) => {
+test("StatusWriter waits for the dataplane's confirmation, then writes that there is none", async (t) => {
   const { api, writer, clock } = start();
   writer.set('default/web', serve('192.0.2.10', { isSettled: false }));
   await clock.advance(1_500);
@@ -266,7 +266,7 @@ test('While the dataplane is silent nothing is written for a while; then its sil
   t.is(patches(second).length, 1);
 });
 
-test('requestFinalizer() is true once the finalizer is there, and false for what is gone', async (t) => {
+test('requestFinalizer() is true once the Service has the finalizer, and false if it is gone', async (t) => {
   const { api, writer, clock } = start();
   const claimed = writer.requestFinalizer('default/web', 'uid-web');
   await clock.advance(0);
@@ -292,7 +292,7 @@ test('requestFinalizer() is false when the lead is lost before the answer', asyn
 });
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
-test('A release waits for the teardown, then takes status and finalizer away in one write', async (t) => {
+test('StatusWriter releases a Service after the teardown, in one write', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(1_000);
@@ -307,7 +307,7 @@ test('A release waits for the teardown, then takes status and finalizer away in 
   t.deepEqual(api.objects.get(PATH).status, { loadBalancer: { ingress: [] }, conditions: [] });
 });
 
-test('A release that comes while a conflict is looked into waits for the teardown all the same', async (t) => {
+test('StatusWriter waits for the teardown of a release that comes during a conflict', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(1_000);
@@ -331,7 +331,7 @@ test('A release that comes while a conflict is looked into waits for the teardow
   t.is(writer.waiting, 0);
 });
 
-test('Whoever waits for a claim is told no by the release, which waits for the teardown all the same', async (t) => {
+test('requestFinalizer() is false after a release, which still waits for the teardown', async (t) => {
   const { api, writer, clock } = start();
   const answered = Promise.withResolvers<undefined>();
   api.fault = () => answered.promise;
@@ -346,7 +346,7 @@ test('Whoever waits for a claim is told no by the release, which waits for the t
 });
 
 // Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
-test('A teardown that is never confirmed holds up a namespace for two minutes, not for ever', async (t) => {
+test('StatusWriter releases a Service after two minutes without a confirmed teardown', async (t) => {
   const { api, writer, clock } = start();
   writer.set('default/web', serve('192.0.2.10'));
   await clock.advance(1_000);
@@ -358,7 +358,7 @@ test('A teardown that is never confirmed holds up a namespace for two minutes, n
   t.deepEqual(api.objects.get(PATH).metadata.finalizers, []);
 });
 
-test('set() with nothing forgets the Service, also one that waits', async (t) => {
+test('set() with undefined forgets the Service, even during a wait', async (t) => {
   const { api, writer, clock } = start();
   writer.set('default/web', serve('192.0.2.10', { isSettled: false }));
   writer.set('default/web', undefined);
@@ -367,7 +367,7 @@ test('set() with nothing forgets the Service, also one that waits', async (t) =>
   t.is(writer.waiting, 0);
 });
 
-test('What is forgotten while a conflict is on its way leaves nothing behind', async (t) => {
+test('StatusWriter writes nothing for a Service that is forgotten during a conflict', async (t) => {
   const { api, writer, clock } = start();
   const answered = Promise.withResolvers<undefined>();
   api.fault = async ({ method }) => {
@@ -400,7 +400,7 @@ test('onWritten() gets the Service before and after', async (t) => {
   t.deepEqual(seen, [['none', '192.0.2.10']]);
 });
 
-test('close() waits for what is under way and starts nothing more', async (t) => {
+test('close() waits for the write under way and begins no other', async (t) => {
   const { api, writer, clock } = start();
   addService(api, 'default/other');
   const answered = Promise.withResolvers<undefined>();
@@ -440,11 +440,8 @@ function start({
     log: silentLog(),
     isLeader: () => state.isLeading,
     random: () => 1,
-    ...(hasWatch
-      ? {
-          currentService: (key) => readCurrentService(shown.get(pathOf(key)) ?? api.objects.get(pathOf(key))),
-        }
-      : {}),
+    currentService: (key) =>
+      hasWatch ? readCurrentService(shown.get(pathOf(key)) ?? api.objects.get(pathOf(key))) : undefined,
     ...more,
   });
   const lead = (isLeader: boolean) => {

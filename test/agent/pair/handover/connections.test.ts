@@ -8,7 +8,7 @@ CLOSE-WAIT 1      0             [fd09::1:1]:443   [fd09::13]:44122
 ESTAB      0      0      [::ffff:10.9.1.1]:80     [::ffff:10.9.0.13]:1
 `;
 
-test('connectionsIn() finds those to the VIPs, of both families', (t) => {
+test('connectionsIn() finds the connections to VIPs of both families', (t) => {
   t.deepEqual(connectionsIn(SHOWN, new Set(['10.9.1.1', 'fd09::1:1'])), [
     { client: '10.9.0.13', clientPort: 44_120, vip: '10.9.1.1', port: 8080 },
     { client: '10.9.0.13', clientPort: 44_121, vip: '10.9.1.1', port: 8080 },
@@ -17,7 +17,7 @@ test('connectionsIn() finds those to the VIPs, of both families', (t) => {
   ]);
 });
 
-test('connectionsIn() finds none in what is no list of connections', (t) => {
+test('connectionsIn() finds no connection in other text', (t) => {
   for (const text of ['', '\n', 'Cannot open netlink socket', 'ESTAB 0 0 10.9.1.1:8080 x;y:1\n'])
     t.deepEqual(connectionsIn(text, new Set(['10.9.1.1'])), [], text);
 });

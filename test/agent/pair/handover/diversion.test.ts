@@ -13,7 +13,7 @@ const diversion = {
   seconds: 61,
 };
 
-test('renderDiversion() passes on what is not the own, but nothing that the peer has passed on', (t) => {
+test('renderDiversion() passes foreign connections on, but no frame of the peer', (t) => {
   t.is(
     renderDiversion(diversion),
     `table netdev headgate_handover_51
@@ -59,16 +59,16 @@ test('renderDiversion() has rules for each family in which the peer has an addre
     t.true(text.includes(line), line);
 });
 
-test('renderDiversion() adds no element where there is none', (t) => {
+test('renderDiversion() adds no elements to empty sets', (t) => {
   t.false(renderDiversion({ ...diversion, vips: [], own: [] }).includes('add element'));
 });
 
-test('renderDiversion() knows no more connections than its set has room for', (t) => {
+test('renderDiversion() cuts the connections to the size of the set', (t) => {
   const [one] = diversion.own;
   const own = Array.from({ length: 262_145 }, () => one as NonNullable<typeof one>);
   t.is(renderDiversion({ ...diversion, own }).match(/40000/g)?.length, 262_144);
 });
 
-test('renderRemoval() takes a table away whether it is there or not', (t) => {
+test('renderRemoval() removes a table whether or not it exists', (t) => {
   t.is(renderRemoval('x'), 'table netdev x\ndelete table netdev x\n');
 });

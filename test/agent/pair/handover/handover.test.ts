@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { Handover } from '../../../../agent/pair/handover/handover.ts';
 import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
-import { noLink } from '../../../../agent/pair/peers/handover-report.ts';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
+import { noLink } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -68,7 +68,7 @@ class Host {
       vipsOf: (instances) => [...new Set(instances.map((name) => (name === 'vrrp-52' ? OTHER : VIP)))],
       roles: () => this.roles,
       peer: () => (this.hears ? this.other?.report : undefined),
-      tell: () => setImmediate(() => this.other?.handover.heard()),
+      send: () => setImmediate(() => this.other?.handover.peerChanged()),
       drainTimeout,
       metrics: { handedOver: (connections) => this.handedOver.push(connections) },
       log: silentLog(),
@@ -132,7 +132,7 @@ test('Both hosts are prepared before the VIPs move', async (t) => {
   t.deepEqual(a.handedOver, ['kept']);
 });
 
-test('What was given is taken back when no connection is left, on both hosts', async (t) => {
+test('A handover ends on both hosts when no connection is left', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
   await move(a, b);
@@ -148,7 +148,7 @@ test('What was given is taken back when no connection is left, on both hosts', a
   for (const { handover } of [a, b]) t.like(handover.status, { until: '', left: 0 });
 });
 
-test('Connections that last are given up at the deadline', async (t) => {
+test('A handover ends at the deadline with connections left', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
   await move(a, b);
@@ -159,7 +159,7 @@ test('Connections that last are given up at the deadline', async (t) => {
   t.is(b.deeds, 'end diversion; take back ');
 });
 
-test('A host that gets the VIPs back knows the connections that it has served meanwhile', async (t) => {
+test('A host that gets its VIPs back keeps the connections that it has served in the meantime', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
   await move(a, b);
@@ -178,7 +178,7 @@ test('A host that gets the VIPs back knows the connections that it has served me
   t.is(b.deeds, `end diversion; take back ${VIP}`);
 });
 
-test('A peer that cannot pass connections on is not waited for', async (t) => {
+test('A handover does not wait for a peer that cannot pass connections on', async (t) => {
   const [a, b] = await pair(t);
   b.whyNotDivert = 'nft is missing';
   await b.handover.start();
@@ -188,7 +188,7 @@ test('A peer that cannot pass connections on is not waited for', async (t) => {
   t.is(b.deeds, '');
 });
 
-test('A peer that is not prepared in time does nothing any more', async (t) => {
+test('A peer that is not prepared in time does not divert connections later', async (t) => {
   const [a, b, clock] = await pair(t);
   const slow = Promise.withResolvers<void>();
   b.diverting = slow.promise;
@@ -202,7 +202,7 @@ test('A peer that is not prepared in time does nothing any more', async (t) => {
   t.is(b.handover.report.ready, '');
 });
 
-test('A peer that is master by the time that it is prepared passes nothing on', async (t) => {
+test('A peer that became master before it was prepared passes no connections on', async (t) => {
   const [a, b, clock] = await pair(t);
   const slow = Promise.withResolvers<void>();
   b.diverting = slow.promise;
@@ -228,7 +228,7 @@ test('VIPs that have not moved end a handover on both hosts', async (t) => {
   t.is(b.deeds, 'end diversion; take back ');
 });
 
-test('Clients of a peer that is dead are not made to wait until the deadline', async (t) => {
+test('A handover ends before the deadline when the peer is dead', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
   await move(a, b);
@@ -239,7 +239,7 @@ test('Clients of a peer that is dead are not made to wait until the deadline', a
   t.is(b.deeds, 'end diversion; take back ');
 });
 
-test('A host that was held up itself takes nobody for dead because of it', async (t) => {
+test('A host that was stalled does not treat its peer as dead', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
   await move(a, b);
@@ -255,7 +255,7 @@ test('A host that was held up itself takes nobody for dead because of it', async
   t.is(a.handover.status.left, 1);
 });
 
-test('What is left counts only some time after the VIPs have moved, however long they took', async (t) => {
+test('A handover counts connections only some time after the VIPs have moved', async (t) => {
   const [a, b, clock] = await pair(t);
   await a.handover.prepare();
   await clock.advance(5_000);
@@ -271,7 +271,7 @@ test('What is left counts only some time after the VIPs have moved, however long
   t.is([a.deeds, b.deeds].join(), `end diversion; take back ${VIP},end diversion; take back `);
 
   // Without an order of the host that gives them, too.
-  await a.handover.wish();
+  await a.handover.request();
   await clock.advance(5_000);
   [a.roles, b.roles] = [MASTER, BACKUP];
   await clock.advance(2_500);
@@ -279,10 +279,10 @@ test('What is left counts only some time after the VIPs have moved, however long
   t.is([a.deeds, b.deeds].join(), `divert ${VIP} 61,lend ${VIP} 61`);
 });
 
-test('A host that wants VIPs has both prepared before it rises', async (t) => {
+test('A host that requests VIPs prepares both hosts before it rises', async (t) => {
   const [a, b, clock] = await pair(t);
   a.connections = 1;
-  await b.handover.wish();
+  await b.handover.request();
   await settled();
   t.is(a.deeds, `lend ${VIP} 61`);
   t.is(b.deeds, `divert ${VIP} 61`);
@@ -302,7 +302,7 @@ test('A host that wants VIPs has both prepared before it rises', async (t) => {
   t.is(b.deeds, 'end diversion; take back ');
 });
 
-test('A host that has just begun has both prepared as soon as it has looked at itself', async (t) => {
+test('A host that has just started prepares both hosts after its checks', async (t) => {
   const [a, , clock] = await pair(t);
   const late = new Host(clock, 3);
   t.teardown(() => late.handover.close());
@@ -310,7 +310,7 @@ test('A host that has just begun has both prepared as soon as it has looked at i
   const looked = Promise.withResolvers<void>();
   late.looking = looked.promise;
   const starting = late.handover.start();
-  const wishing = late.handover.wish();
+  const wishing = late.handover.request();
   await settled();
   t.is([a.deeds, late.deeds].join(), ',');
   looked.resolve();
@@ -318,9 +318,9 @@ test('A host that has just begun has both prepared as soon as it has looked at i
   t.is([a.deeds, late.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
 });
 
-test('VIPs that do not come after all leave nothing behind', async (t) => {
+test('A request for VIPs that do not come leaves nothing behind', async (t) => {
   const [a, b, clock] = await pair(t);
-  await b.handover.wish();
+  await b.handover.request();
   t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
   await clock.advance(62_000);
   t.is(a.deeds, `end diversion; take back ${VIP}`);
@@ -332,7 +332,7 @@ test('A host that keeps other VIPs counts the connections to those that have gon
   const [a, b, clock] = await pair(t);
   a.roles = { 'vrrp-51': 'master', 'vrrp-52': 'master' };
   a.connections = 1;
-  await b.handover.wish();
+  await b.handover.request();
   t.is(a.deeds, `lend ${VIP},${OTHER} 61`);
   a.roles = { 'vrrp-51': 'backup', 'vrrp-52': 'master' };
   b.roles = MASTER;
@@ -342,39 +342,39 @@ test('A host that keeps other VIPs counts the connections to those that have gon
   t.is(a.deeds, '');
 });
 
-test('A wish is not waited for where the peer cannot grant it, and not for long where it does not', async (t) => {
+test('A request does not wait for a peer that cannot grant it, and some seconds for any other', async (t) => {
   const [a, b, clock] = await pair(t);
   a.whyNotLend = 'arp_ignore is 0';
   await a.handover.start();
-  await b.handover.wish();
+  await b.handover.request();
   t.is([a.deeds, b.deeds].join(), ',');
   a.whyNotLend = '';
   await a.handover.start();
   const slow = Promise.withResolvers<void>();
   b.diverting = slow.promise;
-  const wishing = b.handover.wish();
+  const wishing = b.handover.request();
   await clock.advance(7_000);
   await wishing;
   t.deepEqual(a.handedOver, ['cut']);
   slow.resolve();
 });
 
-test('A wish for VIPs that the peer is giving already is one with the order', async (t) => {
+test('A request for VIPs joins an order that the peer carries out already', async (t) => {
   const [a, b] = await pair(t);
   await a.handover.prepare();
   t.is([a.deeds, b.deeds].join(), `lend ${VIP} 61,divert ${VIP} 61`);
-  await b.handover.wish();
+  await b.handover.request();
   t.is(b.handover.report.wants, '');
   t.is([a.deeds, b.deeds].join(), ',');
 });
 
-test('An order right after VIPs have gone by a wish is prepared as any other', async (t) => {
+test('An order right after a granted request is prepared as any other', async (t) => {
   const [a, b, clock] = await pair(t);
   [a.roles, b.roles] = [
     { 'vrrp-51': 'master', 'vrrp-52': 'master' },
     { 'vrrp-51': 'backup', 'vrrp-52': 'backup' },
   ];
-  await b.handover.wish();
+  await b.handover.request();
   await settled();
   [a.roles, b.roles] = [
     { 'vrrp-51': 'backup', 'vrrp-52': 'master' },
@@ -404,17 +404,17 @@ test('An order right after VIPs have gone by a wish is prepared as any other', a
   t.true(a.deeds.includes(`take back ${VIP},${OTHER}`));
 });
 
-test('Switched off nothing is prepared', async (t) => {
+test('A handover that is switched off prepares nothing', async (t) => {
   const [a, b] = await pair(t, 0);
   t.regex(a.handover.status.whyNot, /switched off/);
   t.false(a.handover.report.can);
   await a.handover.prepare();
-  await b.handover.wish();
+  await b.handover.request();
   t.is([a.deeds, b.deeds].join(), ',');
   t.deepEqual(a.handover.report.link, noLink);
 });
 
-test('What an agent before this one has left is tidied up when its time is over', async (t) => {
+test('The rules of an agent before this one are removed when they must be over', async (t) => {
   const [a, , clock] = await pair(t);
   await clock.advance(59_000);
   t.is(a.deeds, '');

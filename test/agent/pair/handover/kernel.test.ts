@@ -20,11 +20,11 @@ test('parseLink() gives the address of VRRP, and one of the other family that st
   t.deepEqual(parseLink(SHOWN, '2001:db8::11'), { ether, v4: '192.0.2.11', v6: '2001:db8::11' });
 });
 
-test('parseLink() leaves out what an interface has not', (t) => {
+test('parseLink() leaves out addresses that the interface does not have', (t) => {
   t.deepEqual(parseLink('[{}]', '192.0.2.11'), { ether: '', v4: '192.0.2.11', v6: '' });
 });
 
-test('lentIn() finds what ends by itself, and no address that stays', (t) => {
+test('lentIn() finds addresses that time out, and no permanent one', (t) => {
   const loopback = [
     { local: '127.0.0.1', prefixlen: 8, scope: 'host' },
     { local: '192.0.2.2', prefixlen: 32, scope: 'host' },

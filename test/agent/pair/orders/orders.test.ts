@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { Clock } from '../../../../agent/base/clock.ts';
 import { MaintenanceFile } from '../../../../agent/pair/orders/maintenance-file.ts';
-import { ORDER_PATIENCE, Orders } from '../../../../agent/pair/orders/orders.ts';
+import { ORDER_TIMEOUT_MS, Orders } from '../../../../agent/pair/orders/orders.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
@@ -55,8 +55,7 @@ class Host {
     this.orders = new Orders({
       file: new MaintenanceFile(this.path),
       roles: () => this.roles,
-      peerRoles: () => this.peer,
-      isPeerLowered: () => this.isPeerLowered,
+      peer: () => this.peer && { roles: this.peer, lowered: this.isPeerLowered ? ['maintenance'] : [] },
       whyNotReady: () => this.whyNot,
       takes: () => this.takes(),
       advertInterval: () => this.advertInterval,
@@ -111,7 +110,7 @@ test('A failover is refused while the peer is not ready, unless it is forced', a
   t.like(await host.orders.failover(true), { ok: true, active: 'peer' });
 });
 
-test('A failover that still waits for the peer is carried out at once when somebody forces it', async (t) => {
+test('A forced failover ends the wait of an earlier one at once', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';
   const [waiting, forced] = await Promise.all([host.orders.failover(false), host.orders.failover(true)]);
@@ -121,7 +120,7 @@ test('A failover that still waits for the peer is carried out at once when someb
   t.false((await host.orders.failover(false)).ok);
 });
 
-test('A peer that is behind for a moment only is waited for', async (t) => {
+test('A failover waits for a peer that is behind for a moment', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';
   const order = host.orders.failover(false);
@@ -129,7 +128,7 @@ test('A peer that is behind for a moment only is waited for', async (t) => {
   t.true((await order).ok);
 });
 
-test('Where nobody takes over, the host stands in full again and says that it goes on', async (t) => {
+test('A host whose peer does not take over continues, and reports it', async (t) => {
   const host = await Host.create(t);
   host.takesOver = false;
   const outcome = await host.orders.failover(false);
@@ -138,7 +137,7 @@ test('Where nobody takes over, the host stands in full again and says that it go
   t.false(host.orders.handsOver);
 });
 
-test('A host that has handed over stands back while its peer is master and well, and no longer', async (t) => {
+test('A host that has handed over stays lowered while its peer is master and well, and no longer', async (t) => {
   for (const end of ['backup', 'fault', 'lowered', 'no VRRP'] as const) {
     const host = await Host.create(t);
     await host.orders.failover(false);
@@ -151,7 +150,7 @@ test('A host that has handed over stands back while its peer is master and well,
   }
 });
 
-test('A peer whose agent is silent, or knows nothing yet, is stood back for until this host is master', async (t) => {
+test("A host that has handed over stays lowered while the peer's agent is silent, until this host is master", async (t) => {
   for (const peer of [
     undefined,
     { 'vrrp-51': 'unknown' },
@@ -174,7 +173,7 @@ test('A peer whose agent is silent, or knows nothing yet, is stood back for unti
   }
 });
 
-test('A peer whose agent is back and that is still master is stood back for as before', async (t) => {
+test('A host that has handed over stays lowered when the agent of a master peer is back', async (t) => {
   const host = await Host.create(t);
   await host.orders.failover(false);
   for (const peer of [undefined, { 'vrrp-51': 'unknown' }, master] as const) {
@@ -185,7 +184,7 @@ test('A peer whose agent is back and that is still master is stood back for as b
   t.false(host.orders.handsOver);
 });
 
-test('Where VRRP does not run there is nothing to hand over, and that is said', async (t) => {
+test('A failover without VRRP is refused with the reason', async (t) => {
   const host = await Host.create(t);
   for (const roles of [{}, { 'vrrp-51': 'unknown' }] as const) {
     host.roles = roles;
@@ -195,41 +194,41 @@ test('Where VRRP does not run there is nothing to hand over, and that is said', 
   }
 });
 
-test('A lock moves the traffic, is there again after a restart, and is as good said twice', async (t) => {
+test('A lock moves the traffic, outlives the agent, and may be repeated', async (t) => {
   const host = await Host.create(t);
   t.like(await host.orders.lock(), { ok: true, active: 'peer' });
   t.like(await host.orders.lock(), { ok: true, active: 'peer', tookMs: 0 });
   t.true(host.orders.isLocked);
 
   const file = new MaintenanceFile(host.path);
-  t.true(await file.isThere());
+  t.true(await file.read());
   t.like(await host.orders.unlock(), { ok: true });
   t.like(await host.orders.unlock(), { ok: true });
   t.false(host.orders.isLocked);
-  t.false(await file.isThere());
+  t.false(await file.read());
 });
 
-test('keep() puts the lock back on disk that somebody has removed, and none that was lifted', async (t) => {
+test('restoreLock() writes a lock again that another process has removed, and none that was lifted', async (t) => {
   const host = await Host.create(t);
-  const isThere = () => new MaintenanceFile(host.path).isThere();
-  await host.orders.keep();
+  const isThere = () => new MaintenanceFile(host.path).read();
+  await host.orders.restoreLock();
   t.false(await isThere());
   await host.orders.lock();
   await rm(host.path);
-  await host.orders.keep();
+  await host.orders.restoreLock();
   t.true(await isThere());
   await rm(dirname(host.path), { recursive: true });
   // Whoever makes the folder again, it is not this.
-  await host.orders.keep();
+  await host.orders.restoreLock();
   t.false(await isThere());
   await mkdir(dirname(host.path));
   const unlocked = host.orders.unlock();
-  await host.orders.keep();
+  await host.orders.restoreLock();
   await unlocked;
   t.false(await isThere());
 });
 
-test('An unlocked host says when the VIPs have come back that belong to it', async (t) => {
+test("unlock() returns when the host's VIPs have come back", async (t) => {
   const host = await Host.create(t);
   await host.orders.lock();
   t.is(host.prepared.length, 1);
@@ -243,7 +242,7 @@ test('An unlocked host says when the VIPs have come back that belong to it', asy
   t.is(looks, 3);
 });
 
-test('A peer that is behind is prepared for a lock, and one that is not heard is not', async (t) => {
+test('A lock prepares a peer that is behind, but not one without a report', async (t) => {
   const host = await Host.create(t);
   host.whyNot = 'The peer is behind';
   t.like(await host.orders.lock(), { ok: true, active: 'peer' });
@@ -254,51 +253,51 @@ test('A peer that is behind is prepared for a lock, and one that is not heard is
   t.deepEqual(alone.prepared, []);
 });
 
-test('Where advertisements are rare traffic has more time to move', async (t) => {
+test('Traffic has more time to move with a long advertisement interval', async (t) => {
   const host = await Host.create(t);
   [host.takesOver, host.advertInterval] = [false, 500];
   t.regex((await host.orders.failover(false)).message, /has not taken over within 7 s/);
 });
 
-test('No order takes longer than the command waits for it, however rare advertisements are', async (t) => {
+test('No order takes longer than the command waits, with any advertisement interval', async (t) => {
   const host = await Host.create(t);
   [host.takesOver, host.advertInterval] = [false, 10_000];
   const order = host.orders.failover(false);
   host.orders.close();
   const most = Number(/within (\d+) s/.exec((await order).message)?.[1]);
-  t.true(ORDER_PATIENCE > most * 1_000 + 11_000, `${most} s, and 11 s to settle and prepare`);
+  t.true(ORDER_TIMEOUT_MS > most * 1_000 + 11_000, `${most} s, and 11 s to settle and prepare`);
 });
 
-test('A failover that the peer does not take says what keeps it', async (t) => {
+test('A failover that the peer does not take reports the reason', async (t) => {
   const host = await Host.create(t);
   host.takesOver = false;
   const order = host.orders.failover(true);
   host.whyNot = 'The peer is lowered: maintenance';
   host.orders.close();
-  t.regex((await order).message, /: this host goes on; The peer is lowered: maintenance$/);
+  t.regex((await order).message, /: this host continues; The peer is lowered: maintenance$/);
 });
 
-test('A lock that is undone while traffic moves says that, and so does what undoes one', async (t) => {
+test('A lock that is revoked while traffic moves reports that, and so does an unlock', async (t) => {
   const host = await Host.create(t);
   const file = new MaintenanceFile(host.path);
   host.whilePreparing = () => host.orders.unlock();
-  t.like(await host.orders.lock(), { ok: false, message: 'This host has been unlocked meanwhile' });
+  t.like(await host.orders.lock(), { ok: false, message: 'This host has been unlocked in the meantime' });
   t.is(host.moves, 0);
   t.false(host.orders.isLocked);
-  t.false(await file.isThere());
+  t.false(await file.read());
   host.whilePreparing = async () => undefined;
   let second: Promise<unknown> | undefined;
   host.takes = () => {
     second ??= host.orders.lock();
     return !host.orders.isLocked;
   };
-  t.like(await host.orders.unlock(), { ok: false, message: 'This host has been locked meanwhile' });
+  t.like(await host.orders.unlock(), { ok: false, message: 'This host has been locked in the meantime' });
   t.like(await second, { ok: true, message: 'This host is locked and not active' });
   t.true(host.orders.isLocked);
-  t.true(await file.isThere());
+  t.true(await file.read());
 });
 
-test('A lock stays although nobody takes over, and says why traffic is still here', async (t) => {
+test('A lock stays if the peer does not take over, and reports why traffic is still here', async (t) => {
   const host = await Host.create(t);
   host.takesOver = false;
   host.whyNot = 'The peer is not heard';

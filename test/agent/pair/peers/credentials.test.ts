@@ -53,7 +53,7 @@ test('A file that others may read is refused, with the mode that it should have'
   await t.notThrowsAsync(readCredentials(path));
 });
 
-test('Each other fault is named, without a word of the file', async (t) => {
+test('Each other fault is reported without any text of the file', async (t) => {
   const folder = await folderOf(t);
   const path = await makeCredentials(folder);
   await makeCredentials(folder, 'other');

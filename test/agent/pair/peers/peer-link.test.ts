@@ -9,8 +9,12 @@ import { type ConnectionOptions, connect, createServer as createTlsServer, type 
 import ava, { type ExecutionContext } from 'ava';
 import { readCredentials } from '../../../../agent/pair/peers/credentials.ts';
 import { PeerLink } from '../../../../agent/pair/peers/peer-link.ts';
-import { PeerEar, type PeerEarOptions, type Refusal } from '../../../../agent/pair/peers/peer-listener.ts';
-import { PeerMouth, type PeerMouthOptions } from '../../../../agent/pair/peers/peer-sender.ts';
+import {
+  PeerListener,
+  type PeerListenerOptions,
+  type Refusal,
+} from '../../../../agent/pair/peers/peer-listener.ts';
+import { PeerSender, type PeerSenderOptions } from '../../../../agent/pair/peers/peer-sender.ts';
 import { type PairReport, reportText } from '../../../../agent/pair/peers/report.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { ownNetwork } from '../../../support/host/own-network.ts';
@@ -60,7 +64,7 @@ class Rig {
       credentials,
       report: () => side.report,
       tables: () => '',
-      onHeard: () => undefined,
+      onPeer: () => undefined,
       onProved: async ({ fingerprint }) => {
         proved.push(fingerprint);
       },
@@ -74,43 +78,43 @@ class Rig {
   }
 
   /** What hears the peer, and nothing else. */
-  async ear(
+  async listener(
     t: ExecutionContext,
-    change: Partial<PeerEarOptions> & { address?: string } = {},
-  ): Promise<PeerEar> {
+    change: Partial<PeerListenerOptions> & { address?: string } = {},
+  ): Promise<PeerListener> {
     const { address = this.own, ...rest } = change;
-    const ear = new PeerEar({
+    const listener = new PeerListener({
       own: { address, port: this.port },
       peerAddress: this.peer,
       credentials: await readCredentials(this.credentials),
-      patience: 2_000,
-      silencePatience: 10_000,
+      reportTimeoutMs: 2_000,
+      connectionTimeoutMs: 10_000,
       onListening: async () => undefined,
-      onHeard: () => undefined,
+      onPeer: () => undefined,
       onRefused: () => undefined,
       log: silentLog(),
       ...rest,
     });
-    t.teardown(() => ear.close());
-    await ear.start();
-    return ear;
+    t.teardown(() => listener.close());
+    await listener.start();
+    return listener;
   }
 
   /** What the peer says, and nothing else. */
-  async mouth(t: ExecutionContext, change: Partial<PeerMouthOptions>): Promise<PeerMouth> {
-    const mouth = new PeerMouth({
+  async sender(t: ExecutionContext, change: Partial<PeerSenderOptions>): Promise<PeerSender> {
+    const sender = new PeerSender({
       ownAddress: this.peer,
       peer: { address: this.own, port: this.port },
       credentials: await readCredentials(this.credentials),
       report: () => pairReport,
-      beat: 100,
-      patience: 2_000,
-      handshakePatience: 10_000,
+      intervalMs: 100,
+      timeoutMs: 2_000,
+      handshakeTimeoutMs: 10_000,
       ...change,
     });
-    t.teardown(() => mouth.close());
-    mouth.start();
-    return mouth;
+    t.teardown(() => sender.close());
+    sender.start();
+    return sender;
   }
 
   /** A connection to the first side as the peer would make it, unless something else is said. */
@@ -149,7 +153,7 @@ async function until(t: ExecutionContext, what: string, condition: () => boolean
   t.pass();
 }
 
-test('Two agents hear each other, at once when something changes, and each knows that it is heard', async (t) => {
+test('Two agents exchange reports, at once after a change, and each gets a confirmation', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   t.regex(a.link.fault, /is not heard/);
@@ -159,11 +163,11 @@ test('Two agents hear each other, at once when something changes, and each knows
   t.is(b.link.peer?.version, rig.own);
   t.deepEqual([a.proved.length, b.proved.length], [1, 1]);
   a.report = { ...a.report, roles: { 'vrrp-51': 'master' } };
-  a.link.tell();
+  a.link.send();
   await until(t, 'the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
 });
 
-test('Other addresses are taken up, and who came from the ones before is not heard any more', async (t) => {
+test('Changed addresses are used, and connections from the former ones are ended', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const b = await rig.side(t, rig.peer);
@@ -181,7 +185,7 @@ test('Other addresses are taken up, and who came from the ones before is not hea
   t.is(a.proved.length, 2);
 });
 
-test('A peer that ends is soon unknown, and is heard again when it comes back', async (t) => {
+test('A peer that ends is soon unknown, and known again when it comes back', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const first = await rig.side(t, rig.peer);
@@ -193,22 +197,22 @@ test('A peer that ends is soon unknown, and is heard again when it comes back', 
   await until(t, 'it is heard again', () => a.link.fault === '');
 });
 
-test('A host that loses its peer in the midst of changes tells it again when it is back', async (t) => {
+test('A host that loses its peer during changes sends reports again when it is back', async (t) => {
   const rig = await Rig.create(t);
   const b = await rig.side(t, rig.peer);
   // What only hears: this host is not reminded of its peer by what that one tells.
   for (let round = 0; round < 3; round++) {
-    const ear = await rig.ear(t);
-    await until(t, 'it is heard', () => ear.peer !== undefined);
-    b.link.tell();
-    ear.close();
+    const listener = await rig.listener(t);
+    await until(t, 'it is heard', () => listener.peer !== undefined);
+    b.link.send();
+    listener.close();
     await delay(50);
   }
 });
 
-test('A peer that takes a connection, but shakes hands late, is told all the same', async (t) => {
+test('A peer with a late handshake gets reports all the same', async (t) => {
   const rig = await Rig.create(t);
-  const ear = await rig.ear(t, { address: rig.stranger });
+  const listener = await rig.listener(t, { address: rig.stranger });
   // In front of the peer, as a machine that gets to it late.
   const late = createServer(async (from) => {
     from.on('error', () => undefined).pause();
@@ -219,17 +223,17 @@ test('A peer that takes a connection, but shakes hands late, is told all the sam
   });
   late.listen(rig.port, rig.own);
   t.teardown(() => late.close());
-  const mouth = await rig.mouth(t, { patience: 500, handshakePatience: 60_000 });
-  await until(t, 'it is heard', () => ear.peer !== undefined && mouth.fault === '');
+  const sender = await rig.sender(t, { timeoutMs: 500, handshakeTimeoutMs: 60_000 });
+  await until(t, 'it is heard', () => listener.peer !== undefined && sender.fault === '');
 });
 
-test('A peer that was stopped for a while is unknown meanwhile, and goes on by the same connection', async (t) => {
+test('A peer that was stopped for a while is unknown in the meantime, and continues on the same connection', async (t) => {
   const rig = await Rig.create(t);
   const known: boolean[] = [];
-  const onHeard = (): void => {
-    known.push(ear.peer !== undefined);
+  const onPeer = (): void => {
+    known.push(listener.peer !== undefined);
   };
-  const ear = await rig.ear(t, { patience: 200, silencePatience: 60_000, onHeard });
+  const listener = await rig.listener(t, { reportTimeoutMs: 200, connectionTimeoutMs: 60_000, onPeer });
   const socket = await rig.client(t);
   socket.write(reportText(pairReport));
   await until(t, 'it is heard, and unknown', () => known.join() === 'true,false');
@@ -238,7 +242,7 @@ test('A peer that was stopped for a while is unknown meanwhile, and goes on by t
   t.deepEqual(known.slice(0, 3), [true, false, true]);
 });
 
-test('A peer that never shakes hands, and one that never answers, are given up', async (t) => {
+test('Connections to a peer without a handshake or without an answer are ended', async (t) => {
   const rig = await Rig.create(t);
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
@@ -247,8 +251,10 @@ test('A peer that never shakes hands, and one that never answers, are given up',
     silent.close();
     for (const socket of sockets) socket.destroy();
   });
-  const mouth = await rig.mouth(t, { patience: 60_000, handshakePatience: 100 });
-  await until(t, 'it is given up', () => / does not shake hands within 100 ms$/.test(mouth.fault));
+  const sender = await rig.sender(t, { timeoutMs: 60_000, handshakeTimeoutMs: 100 });
+  await until(t, 'it is given up', () =>
+    / does not complete the handshake within 100 ms$/.test(sender.fault),
+  );
   await until(t, 'it is tried again', () => sockets.length > 1);
 
   const other = await Rig.create(t);
@@ -259,11 +265,11 @@ test('A peer that never shakes hands, and one that never answers, are given up',
   );
   mute.listen(other.port, other.own);
   t.teardown(() => mute.close());
-  const unheard = await other.mouth(t, { patience: 300 });
+  const unheard = await other.sender(t, { timeoutMs: 300 });
   await until(t, 'it is given up', () => / does not answer within 300 ms$/.test(unheard.fault));
 });
 
-test('Without a certificate that is trusted nobody is heard, in either direction', async (t) => {
+test('Without a trusted certificate no report is accepted in either direction', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const b = await rig.side(t, rig.peer, await makeCredentials(rig.folder, 'other'));
@@ -289,7 +295,7 @@ test('TLS before 1.3 and clear text are refused', async (t) => {
   t.is(a.link.peer, undefined);
 });
 
-test('Who comes from another address than the peer is refused, with whatever certificate', async (t) => {
+test("A connection from another address than the peer's is refused with any certificate", async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const socket = await rig.client(t, { localAddress: rig.stranger });
@@ -315,7 +321,7 @@ for (const [title, text] of [
   });
 }
 
-test('What was recorded of a connection says nothing when it is played again', async (t) => {
+test('A recorded connection that is played again is refused', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const recorded: Buffer[] = [];
@@ -343,17 +349,17 @@ test('What was recorded of a connection says nothing when it is played again', a
   t.is(a.refused.at(-1), 'handshake');
 });
 
-test('A peer that connects and then says nothing is let go', async (t) => {
+test('A connection without a report is ended', async (t) => {
   const rig = await Rig.create(t);
   const refused: Refusal[] = [];
-  await rig.ear(t, { silencePatience: 500, onRefused: (why) => refused.push(why) });
+  await rig.listener(t, { connectionTimeoutMs: 500, onRefused: (why) => refused.push(why) });
   const socket = await rig.client(t);
   socket.resume();
   await ended(socket);
   t.regex(refused.join(), /^(silence|handshake)$/);
 });
 
-test('Credentials that cannot be used are a fault, and those that come later are taken', async (t) => {
+test('Unusable credentials are a fault, and later ones are used', async (t) => {
   const rig = await Rig.create(t);
   const path = join(rig.folder, 'later.pem');
   const a = await rig.side(t, rig.own, path);

@@ -1,13 +1,14 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { type HandoverReport, noHandover } from '../../../../agent/pair/peers/handover-report.ts';
 import {
-  LONGEST_REPORT,
+  type HandoverReport,
+  MAX_REPORT_BYTES,
+  noHandover,
   type PairReport,
   parseReport,
+  ReportReader,
   reportText,
 } from '../../../../agent/pair/peers/report.ts';
-import { ReportReader } from '../../../../agent/pair/peers/report-reader.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../../agent/pair/standing/readiness.ts';
 import { standingReasons } from '../../../../agent/vips/announcer.ts';
 
@@ -61,7 +62,7 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   handover: anyHandover,
 });
 
-test('Any report comes through as it was, however the stream is cut', (t) => {
+test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
   const property = fc.property(
     fc.array(anyReport, { maxLength: 5 }),
     fc.integer({ min: 1, max: 500 }),
@@ -104,7 +105,7 @@ test('The longest report that an agent can make fits', (t) => {
     },
   };
   // Newer ones may tell more.
-  t.true(reportText(report).length < (LONGEST_REPORT * 3) / 4);
+  t.true(reportText(report).length < (MAX_REPORT_BYTES * 3) / 4);
 });
 
 const altered = (change: Readonly<Record<string, unknown>>): string =>
@@ -148,15 +149,15 @@ for (const [field, value] of [
   });
 }
 
-test('What is no object is no report', (t) => {
+test('parseReport() refuses anything but an object', (t) => {
   for (const line of ['', '{', 'null', '[]', '"x"', '3']) t.is(typeof parseReport(line), 'string', line);
 });
 
-test('A field that only a newer agent knows is left out', (t) => {
+test('parseReport() leaves out fields of a newer agent', (t) => {
   t.deepEqual(parseReport(altered({ weather: 'fine' })), REPORT);
 });
 
-test('What an agent of another version does not tell is taken for what makes it the least ready', (t) => {
+test('parseReport() fills missing fields with what makes the peer the least ready', (t) => {
   const { instance, roles } = REPORT;
   const report = parseReport(JSON.stringify({ instance, roles, weather: 'fine' }));
   t.deepEqual(report, {
@@ -175,22 +176,22 @@ test('What an agent of another version does not tell is taken for what makes it 
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
     const peer = parseReport(JSON.stringify({ instance, roles, ...told })) as PairReport;
-    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not tell what it wants/);
+    t.regex(whyPeerIsNotReady(own, peer), /has not read the objects yet|does not report its desired state/);
     t.not(parityOf(own, peer).model, 'same');
   }
 });
 
-test('Any field but the two that must be there may be missing', (t) => {
+test('parseReport() requires only two fields', (t) => {
   for (const field of Object.keys(REPORT)) {
     const isRefused = typeof parseReport(altered({ [field]: undefined })) === 'string';
     t.is(isRefused, field === 'instance' || field === 'roles', field);
   }
 });
 
-test('A line that is too long ends the reading, whether its end has come or not', (t) => {
-  const long = Buffer.from(altered({ weather: 'x'.repeat(LONGEST_REPORT) }));
-  t.throws(() => [...new ReportReader().push(long)], { message: /A report of more than/ });
+test('ReportReader refuses a line that is too long, complete or not', (t) => {
+  const long = Buffer.from(altered({ weather: 'x'.repeat(MAX_REPORT_BYTES) }));
+  t.throws(() => [...new ReportReader().push(long)], { message: /The report is longer than/ });
   t.throws(() => [...new ReportReader().push(Buffer.concat([long, Buffer.from('\n')]))], {
-    message: /A report of more than/,
+    message: /The report is longer than/,
   });
 });

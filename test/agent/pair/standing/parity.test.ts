@@ -31,7 +31,7 @@ class Host {
 
 const sample = fc.sample(anyLoadBalancer, { numRuns: 2, seed: 7 }) as [LoadBalancer, LoadBalancer];
 
-test('Two hosts that came to the same by different ways have the same digests', async (t) => {
+test('Two hosts with the same state have the same digests, in whatever order it came', async (t) => {
   const keys = ['default/a', 'default/b', 'default/c'];
   const steps = fc.array(fc.tuple(fc.constantFrom(...keys), fc.option(anyLoadBalancer, { nil: undefined })), {
     maxLength: 12,
@@ -48,7 +48,7 @@ test('Two hosts that came to the same by different ways have the same digests', 
   await t.notThrowsAsync(() => fc.assert(property, { numRuns: 50 }));
 });
 
-test('Any other member, address or key gives another digest', async (t) => {
+test('A different member, address or key changes the digest', async (t) => {
   const [first] = sample;
   const host = new Host();
   const seen = new Set<string>();
@@ -64,7 +64,7 @@ test('Any other member, address or key gives another digest', async (t) => {
   t.is(seen.size, 5);
 });
 
-test('A problem that only one host has makes no difference', async (t) => {
+test('A problem of only one host does not change the digest', async (t) => {
   const [first] = sample;
   const [one, other] = [new Host(), new Host()];
   await one.put('default/a', first);
@@ -73,7 +73,7 @@ test('A problem that only one host has makes no difference', async (t) => {
   t.deepEqual(other.digests, one.digests);
 });
 
-test('What HAProxy does not serve in full yet counts as it was before, until it does', async (t) => {
+test('A load balancer during a change counts as before', async (t) => {
   const [first, second] = sample;
   const host = new Host();
   await host.put('default/a', first);
@@ -89,7 +89,7 @@ test('What HAProxy does not serve in full yet counts as it was before, until it 
   t.is(host.parity.pending, 0);
 });
 
-test('A change costs one look at HAProxy, however many load balancers there are', async (t) => {
+test('A change reads one load balancer from HAProxy, with any number of others', async (t) => {
   const [first, second] = sample;
   const desired = new Map(
     Array.from({ length: 1_000 }, (_, i) => [`default/${i}`, { ...first, key: `default/${i}` }]),
@@ -109,7 +109,7 @@ test('A change costs one look at HAProxy, however many load balancers there are'
   t.is(looks, 1);
 });
 
-test('What is marked while the digests are brought up is brought up as well', async (t) => {
+test('Keys that are marked during an update are updated as well', async (t) => {
   const [first, second] = sample;
   const host = new Host();
   host.desired.set('default/a', first);

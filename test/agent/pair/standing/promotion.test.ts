@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
-import { movesOf, Rise } from '../../../../agent/pair/standing/promotion.ts';
+import { movesOf, Promotion } from '../../../../agent/pair/standing/promotion.ts';
 import type { StandingReason } from '../../../../agent/vips/announcer.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -19,18 +19,18 @@ class Host {
   /** What VRRP was told, and preparations. */
   readonly done: string[] = [];
   readonly prepared = Promise.withResolvers<void>();
-  readonly rise = new Rise({
+  readonly promotion = new Promotion({
     roles: () => this.roles,
     peer: () => this.peer,
     priorities: (reasons) => ({
       'vrrp-51': 250 - (reasons.includes('haproxy') ? 200 : Math.min(reasons.length, 1) * 100),
     }),
-    stand: (reasons) => this.done.push(reasons.join() || 'full'),
-    prepare: () => {
+    setStanding: (reasons) => this.done.push(reasons.join() || 'full'),
+    prepareToTake: () => {
       this.done.push('prepare');
       return this.prepared.promise;
     },
-    give: () => {
+    prepareToGive: () => {
       this.done.push('give');
       return this.prepared.promise;
     },
@@ -39,29 +39,29 @@ class Host {
   });
 
   stand(...reasons: readonly StandingReason[]): string {
-    this.rise.stand(reasons);
+    this.promotion.promote(reasons);
     return this.done.splice(0).join();
   }
 }
 
-test('A host that would take VIPs from its peer rises once both are prepared', async (t) => {
+test('A host that would take VIPs from its peer rises when both are prepared', async (t) => {
   const host = new Host();
   t.is(host.stand('maintenance'), 'maintenance');
   t.is(host.stand(), 'prepare');
-  t.true(host.rise.takes);
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 150 });
-  host.rise.look();
+  t.true(host.promotion.takes);
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 150 });
+  host.promotion.review();
   t.is(host.done.join(), '');
   host.prepared.resolve();
   await settled();
   t.is(host.done.join(), 'full');
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 250 });
-  t.true(host.rise.takes);
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 250 });
+  t.true(host.promotion.takes);
   host.roles = MASTER;
-  t.false(host.rise.takes);
+  t.false(host.promotion.takes);
 });
 
-test('A host that falls while it is prepared for a rise is not waited for, and stays where it fell', async (t) => {
+test('A host that falls during the preparation of its rise falls at once', async (t) => {
   const host = new Host();
   host.stand('maintenance');
   t.is(host.stand(), 'prepare');
@@ -71,7 +71,7 @@ test('A host that falls while it is prepared for a rise is not waited for, and s
   t.is(host.done.join(), '');
 });
 
-test('Nothing is prepared where no VIP would come', (t) => {
+test('A rise without a move of VIPs prepares nothing', (t) => {
   for (const [roles, peer] of [
     [MASTER, { ...PEER, roles: BACKUP }],
     [BACKUP, { ...PEER, priorities: { 'vrrp-51': 250 } }],
@@ -87,15 +87,15 @@ test('Nothing is prepared where no VIP would come', (t) => {
   }
 });
 
-test('While neither host is known as master a host does not rise above the other, for a while', async (t) => {
+test('A rise waits for a while until one host is known as master', async (t) => {
   const host = new Host();
   host.stand('maintenance');
   // The peer has taken over, and has not said so yet.
   host.peer = { ...PEER, roles: BACKUP };
   t.is(host.stand(), '');
-  t.true(host.rise.takes);
+  t.true(host.promotion.takes);
   host.peer = PEER;
-  host.rise.look();
+  host.promotion.review();
   t.is(host.done.splice(0).join(), 'prepare');
 
   const alone = new Host();
@@ -106,13 +106,13 @@ test('While neither host is known as master a host does not rise above the other
   t.is(alone.done.join(), 'full');
 });
 
-test('Until VRRP has been told anything a master counts as standing in full, and any other as lowered', (t) => {
+test('Before the first standing a master counts as not lowered, and any other host as lowered', (t) => {
   const host = new Host();
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 50 });
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 50 });
   host.roles = MASTER;
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 250 });
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 250 });
   host.stand('maintenance');
-  t.deepEqual(host.rise.priorities, { 'vrrp-51': 150 });
+  t.deepEqual(host.promotion.priorities, { 'vrrp-51': 150 });
 });
 
 test('A peer that does not serve is replaced at once', (t) => {
@@ -124,13 +124,13 @@ test('A peer that does not serve is replaced at once', (t) => {
   }
 });
 
-test('A peer that is not heard is waited for a while before a rise, and never before a fall', async (t) => {
+test("A rise waits for a while for the peer's report, a fall never does", async (t) => {
   const host = new Host();
   host.stand('maintenance');
   host.peer = undefined;
   t.is(host.stand(), '');
   host.peer = PEER;
-  host.rise.look();
+  host.promotion.review();
   t.is(host.done.splice(0).join(), 'prepare');
 
   const alone = new Host();
@@ -148,7 +148,7 @@ test('A peer that is not heard is waited for a while before a rise, and never be
   t.is(active.stand(), 'full');
 });
 
-test('Of two virtual routers those count that change hands', (t) => {
+test('movesOf() lists only the instances that move', (t) => {
   const peer = {
     ...PEER,
     roles: { 'vrrp-51': 'master', 'vrrp-52': 'master', 'vrrp-53': 'backup' },
@@ -161,7 +161,7 @@ test('Of two virtual routers those count that change hands', (t) => {
   t.deepEqual(movesOf(before, after, BACKUP, undefined).gains, []);
 });
 
-test('Other priorities wait until both are prepared where VIPs come or go by them, and only there', async (t) => {
+test('New priorities wait for preparation only if VIPs move', async (t) => {
   const prioritiesBy = (priority: number) => (reasons: readonly StandingReason[]) => ({
     'vrrp-51': priority - 100 * reasons.length,
   });
@@ -181,7 +181,7 @@ test('Other priorities wait until both are prepared where VIPs come or go by the
     const peer = roles === MASTER ? BACKUP : MASTER;
     host.peer = { ...PEER, roles: peer, priorities: { 'vrrp-51': theirs } };
     let isDone = false;
-    void host.rise.beforePriorities(prioritiesBy(priority)).then(() => {
+    void host.promotion.beforePriorities(prioritiesBy(priority)).then(() => {
       isDone = true;
     });
     await settled();
@@ -194,11 +194,11 @@ test('Other priorities wait until both are prepared where VIPs come or go by the
   // What lowers this host counts as before.
   const lowered = new Host();
   lowered.stand('maintenance');
-  await lowered.rise.beforePriorities(prioritiesBy(255));
+  await lowered.promotion.beforePriorities(prioritiesBy(255));
   t.is(lowered.done.join(), '');
 });
 
-test('Nothing is lost to a peer that is not heard, that does not serve, or that does not get it by that', (t) => {
+test('movesOf() lists no losses to a peer that is unknown, does not serve, or stays below', (t) => {
   const [before, after] = [{ 'vrrp-51': 250 }, { 'vrrp-51': 200 }];
   const peer = { ...PEER, roles: BACKUP, priorities: { 'vrrp-51': 220 } };
   t.deepEqual(movesOf(before, after, MASTER, peer).losses, ['vrrp-51']);

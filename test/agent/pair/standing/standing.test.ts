@@ -8,7 +8,7 @@ import {
 
 const well: Signs = { haproxy: '', listeners: '', maintenance: false, failover: false, catchingUp: '' };
 const silent: Signs = { ...well, haproxy: 'HAProxy does not answer' };
-const PATIENCE = { lowerAfter: 1_000, raiseAfter: 10_000 };
+const PATIENCE = { pairLowerAfter: 1_000, pairRaiseAfter: 10_000 };
 
 /** The reasons after each of these moments. */
 function reasonsOver(moments: readonly (readonly [now: number, signs: Signs])[]): readonly string[] {
@@ -19,7 +19,7 @@ function reasonsOver(moments: readonly (readonly [now: number, signs: Signs])[])
   });
 }
 
-test('A HAProxy that is silent lowers the host once it has been so for long enough', (t) => {
+test('A silent HAProxy lowers the host after the delay', (t) => {
   const moments = [
     [0, silent],
     [999, silent],
@@ -28,7 +28,7 @@ test('A HAProxy that is silent lowers the host once it has been so for long enou
   t.deepEqual(reasonsOver(moments), ['', '', 'haproxy']);
 });
 
-test('One good moment starts the wait anew, so that what flaps slowly lowers nothing', (t) => {
+test('One good moment restarts the delay, so that slow flapping lowers nothing', (t) => {
   const moments = [
     [0, silent],
     [900, silent],
@@ -40,7 +40,7 @@ test('One good moment starts the wait anew, so that what flaps slowly lowers not
   t.deepEqual(reasonsOver(moments), ['', '', '', '', '', 'haproxy']);
 });
 
-test('The host stands in full only after all has been well for long enough without a break', (t) => {
+test('The host is raised only after HAProxy was well for the whole delay', (t) => {
   const moments = [
     [0, silent],
     [1_000, silent],
@@ -55,7 +55,7 @@ test('The host stands in full only after all has been well for long enough witho
   t.deepEqual(reasonsOver(moments), ['', ...lowered, '']);
 });
 
-test('What an operator orders counts at once, in both directions', (t) => {
+test("An operator's order counts at once, in both directions", (t) => {
   const moments = [
     [0, { ...well, maintenance: true }],
     [1, well],
@@ -65,7 +65,7 @@ test('What an operator orders counts at once, in both directions', (t) => {
   t.deepEqual(reasonsOver(moments), ['maintenance', '', 'failover', '']);
 });
 
-test('Reasons stand in the order of their weight, each with what it says now', (t) => {
+test('Reasons are sorted by weight, each with its current message', (t) => {
   const all: Signs = {
     haproxy: 'a',
     listeners: 'b',

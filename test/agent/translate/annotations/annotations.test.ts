@@ -18,7 +18,7 @@ type Annotations = Readonly<Record<string, string>>;
 const OBJECT = 'Service default/web';
 const OPENSTACK = 'loadbalancer.openstack.org/';
 
-/** Our own annotations by their short names. */
+/** Annotations by their names without the prefix. */
 function own(record: Annotations): Annotations {
   return Object.fromEntries(Object.entries(record).map(([name, text]) => [`headgate.io/${name}`, text]));
 }
@@ -99,7 +99,7 @@ test('Every field is named after its annotation, and every default and example i
   }
 });
 
-test('An annotation of everybody else is no business of ours', (t) => {
+test('Annotations with other prefixes are ignored', (t) => {
   const { values, problems } = readAnnotations(
     {
       'metallb.io/loadBalancerIPs': '192.0.2.1',
@@ -180,7 +180,7 @@ for (const [text, expected] of [
   ['100-599,404', '100-599'],
   ['200,200', '200'],
 ] as const) {
-  test(`readAnnotations() makes the status codes ${expected} of ${text}`, (t) => {
+  test(`readAnnotations() reads ${text} as the status codes ${expected}`, (t) => {
     const { values, problems } = readAnnotations(
       { ...monitored, ...own({ 'health-monitor-expected-codes': text }) },
       OBJECT,
@@ -317,7 +317,7 @@ for (const path of [
   });
 }
 
-test('readAnnotations() takes a path of 256 characters with everything that is allowed', (t) => {
+test('readAnnotations() accepts a path of 256 characters with all allowed characters', (t) => {
   const path = `/AZaz09-._~/?&=:@+${'a'.repeat(238)}`;
   t.is(path.length, 256);
   t.is(
@@ -398,7 +398,7 @@ for (const [name, text, words] of [
   );
 }
 
-test('An annotation of ours wins over its alias, in either order, even where ours is refused', (t) => {
+test('An annotation has precedence over its alias in either order, even if the annotation is refused', (t) => {
   const ours = own({ algorithm: 'random' });
   const theirs = openstack({ 'lb-method': 'SOURCE_IP' });
   t.deepEqual(changed({ ...ours, ...theirs }), { algorithm: 'random' });
@@ -418,14 +418,19 @@ for (const [name, hint] of [
   ['', ''],
   ['constructor', ''],
 ] as const) {
-  const message = `Cannot use annotation "headgate.io/${name}": there is none of this name${hint}`;
-  test(`readAnnotations() knows no annotation "${name}"`, refuses, own({ [name]: 'true' }), message);
+  const message = `Cannot use annotation "headgate.io/${name}": the name is unknown${hint}`;
+  test(
+    `readAnnotations() refuses the unknown annotation "${name}"`,
+    refuses,
+    own({ [name]: 'true' }),
+    message,
+  );
 }
 
-test('readAnnotations() shows an unknown name as it shows a value: quoted and cut', (t) => {
+test('readAnnotations() quotes and shortens an unknown name', (t) => {
   t.deepEqual(messages(own({ 'a"\n': '', [`b${'x'.repeat(1_000_000)}`]: '' })), [
-    'Cannot use annotation "headgate.io/a\\"\\n": there is none of this name',
-    `Cannot use annotation "headgate.io/b${'x'.repeat(47)}…": there is none of this name`,
+    'Cannot use annotation "headgate.io/a\\"\\n": the name is unknown',
+    `Cannot use annotation "headgate.io/b${'x'.repeat(47)}…": the name is unknown`,
   ]);
 });
 
@@ -433,14 +438,14 @@ test('readAnnotations() names eight unknown annotations and counts the others', 
   const annotations = own(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`unknown-${i}`, ''])));
   const found = messages(annotations);
   t.is(found.length, 9);
-  t.is(found[8], 'Cannot use 9992 more annotations: there are none of their names');
+  t.is(found[8], 'Cannot use 9992 more annotations: their names are unknown');
 });
 
 const needsHttp = 'it needs annotation "headgate.io/health-monitor" to be http or https';
 const needsAny =
   'it needs annotation "headgate.io/health-monitor" to be one of tcp, http, https, tls, grpc, grpcs or kube-proxy';
 
-test('A path, method or codes without an HTTP monitor is a Problem', (t) => {
+test('A path, a method or codes without an HTTP monitor are Problems', (t) => {
   const annotations = own({
     'health-monitor-path': '/x',
     'health-monitor-method': 'HEAD',
@@ -453,7 +458,7 @@ test('A path, method or codes without an HTTP monitor is a Problem', (t) => {
   t.deepEqual(changed(annotations), { healthMonitor: 'tcp' });
 });
 
-test('Any detail of a health monitor without a health monitor is a Problem', (t) => {
+test('Annotations of a health monitor without a health monitor are Problems', (t) => {
   const annotations = {
     ...own({ 'health-monitor-fall': '5' }),
     ...openstack({ 'health-monitor-delay': '10' }),
@@ -465,7 +470,7 @@ test('Any detail of a health monitor without a health monitor is a Problem', (t)
   t.deepEqual(changed(annotations), {});
 });
 
-test('A body is no use where the method is HEAD, unless a default asks for it', (t) => {
+test('A body with the method HEAD is a Problem, except from a default', (t) => {
   const head = { 'health-monitor': 'http', 'health-monitor-method': 'HEAD' };
   t.deepEqual(messages(own({ ...head, 'health-monitor-expected-body': 'OK' })), [
     'Cannot use annotation "headgate.io/health-monitor-expected-body": the answer to HEAD has no body',
@@ -504,7 +509,7 @@ for (const [text, isAllowed] of [
   });
 }
 
-test('A health monitor that is refused is the only Problem, not its details too', (t) => {
+test('A refused health monitor is the only Problem, without Problems for its details', (t) => {
   t.is(
     messages(own({ 'health-monitor': 'htp', 'health-monitor-path': '/x', 'health-monitor-fall': '5' }))
       .length,
@@ -512,7 +517,7 @@ test('A health monitor that is refused is the only Problem, not its details too'
   );
 });
 
-test('The default of the settings is a health monitor like any other', (t) => {
+test('A health monitor can be a default of the settings', (t) => {
   const { values: defaults } = readAnnotationDefaults({ 'health-monitor': 'http' });
   const annotations = own({ 'health-monitor-path': '/x' });
   t.deepEqual(readAnnotations(annotations, OBJECT, defaults).problems, []);
@@ -527,7 +532,7 @@ test('A timeout that exceeds the interval is a Problem, and the interval is used
   t.is(readAnnotations(annotations, OBJECT).values.healthMonitorTimeout, 5_000);
 });
 
-test('A default timeout gives way to a shorter interval without a word', (t) => {
+test('A default timeout is shortened to the interval without a Problem', (t) => {
   const annotations = { ...monitored, ...own({ 'health-monitor-interval': '500ms' }) };
   t.deepEqual(messages(annotations), []);
   t.is(readAnnotations(annotations, OBJECT).values.healthMonitorTimeout, 500);
@@ -538,12 +543,12 @@ test('A default timeout gives way to a shorter interval without a word', (t) => 
   t.is(readAnnotations(slow, OBJECT, defaults).values.healthMonitorTimeout, 20_000);
 });
 
-test('A timeout that is refused gets no second Problem for exceeding the interval', (t) => {
+test('A refused timeout has no second Problem for exceeding the interval', (t) => {
   const annotations = { 'health-monitor-interval': '1s', 'health-monitor-timeout': 'abc' };
   t.is(messages({ ...monitored, ...own(annotations) }).length, 1);
 });
 
-test('A bad value leaves the other annotations alone, and the default of the settings holds in its place', (t) => {
+test('An invalid value does not affect other annotations, and the default of the settings applies instead', (t) => {
   const { values: defaults } = readAnnotationDefaults({ algorithm: 'random' });
   const annotations = own({ algorithm: 'nonsense', mode: 'http' });
   const { values, problems } = readAnnotations(annotations, OBJECT, defaults);
@@ -555,7 +560,7 @@ test('A bad value leaves the other annotations alone, and the default of the set
   );
 });
 
-test('Problems come in the order of the table, whatever the order of the annotations', (t) => {
+test('Problems are in the order of the table for any order of annotations', (t) => {
   const bad = Object.entries(own({ mode: 'x', algorithm: 'x', members: 'x', 'timeout-queue': 'x' }));
   t.deepEqual(messages(Object.fromEntries(bad)), messages(Object.fromEntries(bad.toReversed())));
 });
@@ -567,7 +572,7 @@ test('readAnnotationDefaults() reads names without the prefix', (t) => {
   });
 });
 
-test('readAnnotationDefaults() says what it cannot use, and reads the rest', (t) => {
+test('readAnnotationDefaults() reports invalid values and reads the others', (t) => {
   const record = {
     'rate-limit': 'abc',
     ratelimit: '1',
@@ -579,25 +584,15 @@ test('readAnnotationDefaults() says what it cannot use, and reads the rest', (t)
   const { values, errors } = readAnnotationDefaults(record);
   t.deepEqual(errors, [
     'Cannot use annotation default "rate-limit": "abc" is not a whole number from 0 to 1000000',
-    'Cannot use annotation default "ratelimit": there is none of this name, the nearest is "rate-limit"',
-    'Cannot use annotation default "headgate.io/mode": there is none of this name',
+    'Cannot use annotation default "ratelimit": the name is unknown, the nearest is "rate-limit"',
+    'Cannot use annotation default "headgate.io/mode": the name is unknown',
     'Cannot use annotation default "load-balancer-ips": it is for a single Service only',
-    'Cannot use annotation default "nonsense": there is none of this name',
+    'Cannot use annotation default "nonsense": the name is unknown',
   ]);
   t.deepEqual(values, { ...ANNOTATION_DEFAULTS, algorithm: 'random' });
 });
 
-test('readAnnotations() answers the same three with the same value, and any other one anew', (t) => {
-  const annotations = own({ mode: 'http', nonsense: '' });
-  const first = readAnnotations(annotations, OBJECT);
-  t.is(readAnnotations(annotations, OBJECT), first);
-  t.is(readAnnotations(annotations, 'Service default/api').problems[0]?.object, 'Service default/api');
-  const { values: defaults } = readAnnotationDefaults({ algorithm: 'random' });
-  t.is(readAnnotations(annotations, OBJECT, defaults).values.algorithm, 'random');
-  t.deepEqual(readAnnotations({ ...annotations }, OBJECT), first);
-});
-
-/** What each field may hold, said a second time and apart from the table. */
+/** The allowed values of each field, independent of the table. */
 const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   algorithm: among('round-robin', 'least-connections', 'source-hash', 'random'),
   mode: among('tcp', 'http'),
@@ -651,7 +646,7 @@ function whole(least: number, most: number): (value: unknown) => boolean {
 
 const fullNames = FIELDS.flatMap((field) => [
   `headgate.io/${ANNOTATIONS[field].name}`,
-  ...ANNOTATIONS[field].aliases.map(({ name }) => name),
+  ...(ANNOTATIONS[field].aliases ?? []).map(({ name }) => name),
 ]);
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -676,7 +671,7 @@ const anyName = fc.oneof(
   fc.string({ unit: 'binary' }).map((name) => `headgate.io/${name}`),
 );
 
-test('Whatever the annotations, each value is one that its field allows, and each message one printable line', (t) => {
+test('For any annotations, each value is allowed for its field, and each message is one printable line', (t) => {
   fc.assert(
     fc.property(fc.dictionary(anyName, anyText, { maxKeys: 30 }), (annotations) => {
       const { values, problems } = readAnnotations(annotations, OBJECT);
@@ -691,7 +686,7 @@ test('Whatever the annotations, each value is one that its field allows, and eac
 
 const BODIES: readonly Field[] = ['healthMonitorExpectedBody', 'healthMonitorExpectedBodyPattern'];
 
-test('No text that a Service can bring into a value needs a quote or an escape in HAProxy, but for those of a body', (t) => {
+test('No text value needs a quote or an escape in HAProxy, except those of a body', (t) => {
   const texts = FIELDS.filter((field) => ['string', 'undefined'].includes(typeof ANNOTATION_DEFAULTS[field]));
   fc.assert(
     fc.property(fc.constantFrom(...texts), fc.string({ unit: 'binary-ascii' }), (field, text) => {
@@ -705,7 +700,7 @@ test('No text that a Service can bring into a value needs a quote or an escape i
   );
 });
 
-test.serial('Values of a megabyte are read in no time', (t) => {
+test.serial('readAnnotations() refuses values of a megabyte without parsing them', (t) => {
   const fillers = ['0', '1', 'a', ' ', ',', '/', '200,', '1-', '::', '\n', '\u202e'];
   const started = processorTime();
   for (const filler of fillers) {
@@ -716,7 +711,7 @@ test.serial('Values of a megabyte are read in no time', (t) => {
   t.true(processorTime() - started < 2_000);
 });
 
-test('docs/annotations.md is what the table says', (t) => {
+test('docs/annotations.md matches the table', (t) => {
   const file = new URL('../../../../docs/annotations.md', import.meta.url);
   t.is(readFileSync(file, 'utf8'), annotationPage(), 'Run "node scripts/write-annotation-docs.ts"');
 });

@@ -8,7 +8,7 @@ import { parsedObject, serviceJson } from '../../../support/values/kubernetes-js
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The port at which kube-proxy is asked; names without their prefix. */
+/** The port of the probe of kube-proxy; annotations by their names without the prefix. */
 function portOf(own: Texts, defaults: Texts, spec: Readonly<Record<string, unknown>>): number | undefined {
   const prefixed = Object.entries(own).map(([name, value]) => [`headgate.io/${name}`, value]);
   const service = parsedObject(
@@ -25,7 +25,7 @@ function portOf(own: Texts, defaults: Texts, spec: Readonly<Record<string, unkno
 
 const LOCAL = { externalTrafficPolicy: 'Local', healthCheckNodePort: 31_000 };
 
-test("kube-proxy is asked at the Service's own port, which only an annotation of the Service overrules", (t) => {
+test("The probe of kube-proxy uses the Service's own port unless an annotation of the Service sets one", (t) => {
   const monitor = { 'health-monitor': 'kube-proxy' };
   const port = { 'health-monitor-port': '10356' };
   t.is(portOf(monitor, {}, {}), 10_256);

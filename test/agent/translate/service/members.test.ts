@@ -26,7 +26,7 @@ function nodeMembers(
   const asked = service({ externalTrafficPolicy: policy });
   const on = (names: readonly string[]) =>
     names.map((nodeName) => ({ endpoint: endpoint('10.0.0.1', { nodeName }), port: 8080 }));
-  return membersFromNodes(nodes, asked, PORT, family, { use: on(use), drain: on(drain) }).map(
+  return membersFromNodes(nodes, asked, PORT.nodePort, family, { use: on(use), drain: on(drain) }).map(
     ({ name, state }) => `${name} ${state}`,
   );
 }
@@ -59,7 +59,7 @@ test('A member of endpoints has its address, port, weight and pod', (t) => {
   ]);
 });
 
-test('The order of members is that of their names, and ids do not depend on the order of objects', (t) => {
+test('Members are sorted by name, and ids do not depend on the order of objects', (t) => {
   const lists = fc
     .uniqueArray(fc.ipV4(), { maxLength: 30 })
     .chain((list) => fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })));
@@ -75,12 +75,12 @@ test('The order of members is that of their names, and ids do not depend on the 
   t.notThrows(() => fc.assert(property));
 });
 
-test('An id is a hash of the name that never changes: these are written in configurations', (t) => {
+test('An id is a hash of the name that stays the same in all versions', (t) => {
   t.is(stableId('10.0.0.1:8080'), 302_946_325);
   t.is(stableId('2001:db8::1:443'), 498_494_680);
 });
 
-test('Ids are within what HAProxy takes', (t) => {
+test('Ids are within the range of HAProxy', (t) => {
   const property = fc.property(fc.string(), (text) => {
     const id = stableId(text);
     return Number.isInteger(id) && id >= 1 && id <= 2 ** 31 - 1;
@@ -88,8 +88,8 @@ test('Ids are within what HAProxy takes', (t) => {
   t.notThrows(() => fc.assert(property));
 });
 
-test('Two members of a pool whose hashes are the same get two ids', (t) => {
-  // Found by trying.
+test('Two members of a pool with equal hashes get different ids', (t) => {
+  // Two names with the same id, found by trial.
   const [first, second] = ['10.0.210.217:30000', '10.0.214.73:30000'];
   t.is(stableId(first), stableId(second));
   const members = membersFromEndpoints({
@@ -114,7 +114,7 @@ test('A node is a member at its InternalIP of the family and the nodePort', (t) 
 });
 
 // Conformance: status.addresses
-test('A node without an address of the family is no member of that family', (t) => {
+test('A node without an address of the family is not a member in that family', (t) => {
   t.deepEqual(nodeMembers([node({ internalIPs: ['198.51.100.1'] })], { family: 'v6' }), []);
 });
 
@@ -138,7 +138,7 @@ test('With externalTrafficPolicy Local a node whose last endpoints terminate is 
 });
 
 // Conformance: condition Ready, taints
-test('A node that a NoExecute taint empties is no member', (t) => {
+test('A node with a NoExecute taint is not a member', (t) => {
   t.deepEqual(nodeMembers([node({ noExecute: true })]), []);
 });
 
@@ -147,7 +147,7 @@ test('A node that is being deleted is drained', (t) => {
   t.deepEqual(nodeMembers([node({ deleting: true })]), ['198.51.100.1:30080 drain']);
 });
 
-test('A node that carries the exclude label is no member', (t) => {
+test('A node with the exclude label is not a member', (t) => {
   t.deepEqual(nodeMembers([node({ labels: { [LABEL]: 'true' } })]), []);
 });
 
@@ -174,14 +174,16 @@ test('A node without the exclude label is included', (t) => {
   t.false(isExcluded(node({ labels: { 'kubernetes.io/hostname': 'node-1' } })));
 });
 
-test('With externalTrafficPolicy Local nodes weigh as many endpoints as they have, at most 256 and at least 1', (t) => {
+test('With externalTrafficPolicy Local the weights of nodes are in proportion to their endpoints, from 1 to 256', (t) => {
   const weights = (counts: Readonly<Record<string, number>>, policy: 'Local' | 'Cluster' = 'Local') => {
     const nodes = Object.keys(counts).map((name, at) => node({ name, internalIPs: [`10.1.0.${at + 1}`] }));
     const use = Object.entries(counts).flatMap(([nodeName, count]) =>
       Array.from({ length: count }, () => ({ endpoint: endpoint('10.0.0.1', { nodeName }), port: 8080 })),
     );
     const asked = service({ externalTrafficPolicy: policy });
-    return membersFromNodes(nodes, asked, PORT, 'v4', { use, drain: [] }).map(({ weight }) => weight);
+    return membersFromNodes(nodes, asked, PORT.nodePort, 'v4', { use, drain: [] }).map(
+      ({ weight }) => weight,
+    );
   };
   t.deepEqual(weights({ a: 1, b: 3 }), [16, 48]);
   t.deepEqual(weights({ a: 1, b: 16 }), [16, 256]);

@@ -41,7 +41,7 @@ test('An endpoint that terminates but serves is drained while others are ready',
 });
 
 // Conformance: the last pods (KEP-1669)
-test('Endpoints that terminate but serve are used where none is ready: the last-pod rule', (t) => {
+test('Endpoints that terminate but serve are used if none is ready', (t) => {
   const endpoints = [
     endpoint('10.0.0.1', { terminating: true }),
     endpoint('10.0.0.2', { terminating: true }),
@@ -55,19 +55,19 @@ test('Endpoints that terminate but serve are used where none is ready: the last-
 });
 
 // Conformance: the last pods (KEP-1669)
-test('An endpoint that terminates and does not serve is not used, not even as the last one', (t) => {
+test('An endpoint that terminates and does not serve is not used, even as the last one', (t) => {
   const endpoints = [endpoint('10.0.0.1', { terminating: true, serving: false })];
   t.deepEqual(select([slice({ endpoints })]), { use: [], drain: [], notReady: 1 });
 });
 
 // Conformance: spec.publishNotReadyAddresses
-test('ready is trusted, so that publishNotReadyAddresses works: a terminating endpoint that is ready is used', (t) => {
+test('A terminating endpoint that is ready is used, as for publishNotReadyAddresses', (t) => {
   const endpoints = [endpoint('10.0.0.1', { ready: true, serving: false, terminating: true })];
   t.deepEqual(select([slice({ endpoints })]).use, ['10.0.0.1:8080']);
 });
 
 // Conformance: ports[].name
-test('Ports are joined by name', (t) => {
+test('Ports are matched by name', (t) => {
   const ports = [
     { name: 'http', port: 8080 },
     { name: 'metrics', port: 9090 },
@@ -77,7 +77,7 @@ test('Ports are joined by name', (t) => {
 });
 
 // Conformance: ports[].name
-test('Ports of one name are told apart by protocol', (t) => {
+test('Ports of one name are matched by protocol', (t) => {
   const ports = [
     { name: 'dns', port: 53 },
     { name: 'dns', port: 5353, protocol: 'UDP' as const },
@@ -101,7 +101,7 @@ test('A slice without ports gives no members', (t) => {
 });
 
 // Conformance: duplicates
-test('An endpoint that two slices list while it moves counts once, at its best', (t) => {
+test('An endpoint in two slices counts once, in its best state', (t) => {
   const terminating = endpoint('10.0.0.1', { terminating: true });
   const slices = [
     slice({ name: 'web-a', endpoints: ['10.0.0.9', terminating] }),
@@ -114,7 +114,7 @@ test('An endpoint that two slices list while it moves counts once, at its best',
   }
 });
 
-test('Of two slices that say the same of an endpoint the first one counts', (t) => {
+test('The first of two slices with the same endpoint in the same state counts', (t) => {
   const slices = ['old', 'new'].map((name) =>
     slice({ name, endpoints: [endpoint('10.0.0.1', { target: `Pod/${name}` })] }),
   );
@@ -144,32 +144,32 @@ test('Only endpoints of the family of the VIP are used', (t) => {
 });
 
 // Conformance: endpoints[].hints.forZones
-test('Zone hints narrow to our zone where every ready endpoint has some', (t) => {
+test("Zone hints narrow to this host's zone if every ready endpoint has hints", (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b', 'a')] })];
   t.deepEqual(select(slices, { zone: 'a' }).use, ['10.0.0.1:8080', '10.0.0.2:8080']);
   t.deepEqual(select(slices, { zone: 'b' }).use, ['10.0.0.2:8080']);
 });
 
 // Conformance: endpoints[].hints.forZones
-test('Zone hints are ignored where one ready endpoint has none', (t) => {
+test('Zone hints are ignored if one ready endpoint has none', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), endpoint('10.0.0.2')] })];
   t.deepEqual(select(slices, { zone: 'a' }).use, ['10.0.0.1:8080', '10.0.0.2:8080']);
 });
 
 // Conformance: endpoints[].hints.forZones
-test('Zone hints are ignored where none names our zone', (t) => {
+test("Zone hints are ignored if none names this host's zone", (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b')] })];
   t.deepEqual(select(slices, { zone: 'c' }).use, ['10.0.0.1:8080', '10.0.0.2:8080']);
 });
 
 // Conformance: endpoints[].hints.forZones
-test('Zone hints are ignored where we are in no zone', (t) => {
+test('Zone hints are ignored if this host has no zone', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b')] })];
   t.is(select(slices).use.length, 2);
 });
 
 // Conformance: endpoints[].hints.forZones
-test('An endpoint that is not ready needs no hint for the others to count', (t) => {
+test('An endpoint that is not ready may lack hints', (t) => {
   const endpoints = [
     hinted('10.0.0.1', 'a'),
     hinted('10.0.0.2', 'b'),
@@ -192,7 +192,7 @@ test('Zone hints do not narrow the last pods that terminate', (t) => {
 });
 
 // Conformance: endpoints[].hints.forNodes
-test('Same-node hints are ignored: a load balancer is no node of the cluster', (t) => {
+test('Hints for nodes are ignored', (t) => {
   const endpoints = [
     endpoint('10.0.0.1', { forNodes: ['node-1'] }),
     endpoint('10.0.0.2', { forNodes: ['node-2'] }),
@@ -200,7 +200,7 @@ test('Same-node hints are ignored: a load balancer is no node of the cluster', (
   t.is(select([slice({ endpoints })], { zone: 'node-1' }).use.length, 2);
 });
 
-test('Hints are ignored when asked to, as externalTrafficPolicy Local does', (t) => {
+test('Hints are ignored with externalTrafficPolicy Local', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b')] })];
   t.is(select(slices, { zone: 'a', ignoreHints: true }).use.length, 2);
 });

@@ -17,18 +17,18 @@ const ownership = test.macro(
 );
 
 // Conformance: spec.loadBalancerClass
-test('A Service of our class is ours', ownership, {}, {}, undefined);
+test("A Service of this agent's class is served", ownership, {}, {}, undefined);
 // Conformance: spec.loadBalancerClass
 test(
-  'A Service of another class is never ours, not even where unclassed ones are',
+  'A Service of another class is not served, even with handleUnclassed',
   ownership,
   { loadBalancerClass: 'example.org/other' },
   { handleUnclassed: true },
-  'Its spec.loadBalancerClass is "example.org/other", ours is "headgate.io/agent"',
+  'Its spec.loadBalancerClass is "example.org/other", not "headgate.io/agent"',
 );
 // Conformance: spec.loadBalancerClass
 test(
-  'A Service without a class is ours with handleUnclassed',
+  'A Service without a class is served with handleUnclassed',
   ownership,
   { loadBalancerClass: undefined },
   { handleUnclassed: true },
@@ -36,15 +36,15 @@ test(
 );
 // Conformance: spec.loadBalancerClass
 test(
-  'A Service without a class is not ours without handleUnclassed',
+  'A Service without a class is not served without handleUnclassed',
   ownership,
   { loadBalancerClass: undefined },
   {},
-  'It has no spec.loadBalancerClass and the setting handleUnclassed is off; ours is "headgate.io/agent"',
+  'It has no spec.loadBalancerClass, and the setting handleUnclassed is off; this agent\'s class is "headgate.io/agent"',
 );
 // Conformance: spec.loadBalancerClass
 test(
-  'The class that is ours is a setting',
+  'The setting loadBalancerClass names the class that is served',
   ownership,
   { loadBalancerClass: 'example.org/edge' },
   { loadBalancerClass: 'example.org/edge' },
@@ -53,7 +53,7 @@ test(
 for (const type of ['ClusterIP', 'NodePort'] as const) {
   // Conformance: spec.type
   test(
-    `A Service of type ${type} is not ours, whatever its class`,
+    `A Service of type ${type} is not served with any class`,
     ownership,
     { type },
     { handleUnclassed: true },
@@ -62,7 +62,7 @@ for (const type of ['ClusterIP', 'NodePort'] as const) {
 }
 // Conformance: clusterIP: None, type: ExternalName
 test(
-  'An ExternalName Service is not ours, even with external IPs that are served',
+  'An ExternalName Service is not served, even with external IPs',
   ownership,
   { type: 'ExternalName', externalIPs: ['192.0.2.1'] },
   { externalIPs: true },
@@ -70,7 +70,7 @@ test(
 );
 // Conformance: clusterIP: None, type: ExternalName
 test(
-  'A headless Service is not ours',
+  'A headless Service is not served',
   ownership,
   { headless: true },
   {},
@@ -78,23 +78,23 @@ test(
 );
 // Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
-  'A Service that another proxy serves by label service-proxy-name is not ours',
+  'A Service with the label service-proxy-name is not served',
   ownership,
   { labels: { 'service.kubernetes.io/service-proxy-name': 'cilium' } },
   {},
-  'It carries the label "service.kubernetes.io/service-proxy-name": another proxy serves it',
+  'It has the label "service.kubernetes.io/service-proxy-name": another proxy serves it',
 );
 // Conformance: labels service.kubernetes.io/service-proxy-name, service.kubernetes.io/headless
 test(
-  'A Service with label headless is not ours, even where its value is empty',
+  'A Service with the label headless is not served, even if the value is empty',
   ownership,
   { labels: { 'service.kubernetes.io/headless': '' } },
   {},
-  'It carries the label "service.kubernetes.io/headless": another proxy serves it',
+  'It has the label "service.kubernetes.io/headless": another proxy serves it',
 );
 // Conformance: metadata.deletionTimestamp
 test(
-  'A Service that only waits for its finalizers is not ours any more',
+  'A Service that is being deleted is not served',
   ownership,
   { deleting: true },
   {},
@@ -102,7 +102,7 @@ test(
 );
 // Conformance: spec.externalIPs
 test(
-  'External IPs do not make a Service ours unless the setting says so',
+  'External IPs do not make the agent serve a Service without the setting externalIPs',
   ownership,
   { type: 'ClusterIP', externalIPs: ['192.0.2.1'] },
   {},
@@ -110,14 +110,14 @@ test(
 );
 // Conformance: spec.externalIPs
 test(
-  'External IPs make a Service of any type ours with the setting externalIPs',
+  'External IPs make the agent serve a Service of any type with the setting externalIPs',
   ownership,
   { type: 'ClusterIP', externalIPs: ['192.0.2.1'] },
   { externalIPs: true },
   undefined,
 );
 test(
-  'Cluster IPs make a Service of any type ours with the setting clusterIPs',
+  'Cluster IPs make the agent serve a Service of any type with the setting clusterIPs',
   ownership,
   { type: 'NodePort', clusterIPs: ['10.96.0.1'] },
   { clusterIPs: true },
@@ -137,7 +137,7 @@ function vipsOf(
 }
 
 // Conformance: spec.loadBalancerIP
-test('The annotation wins over spec.loadBalancerIP and over the status', (t) => {
+test('The annotation has precedence over spec.loadBalancerIP and the status', (t) => {
   const given = { loadBalancerIP: '192.0.2.2', statusIPs: ['192.0.2.3'] };
   t.deepEqual(vipsOf(given, ['192.0.2.1', '2001:db8::1']), {
     vips: ['192.0.2.1 annotation', '2001:db8::1 annotation'],
@@ -146,27 +146,27 @@ test('The annotation wins over spec.loadBalancerIP and over the status', (t) => 
 });
 
 // Conformance: spec.loadBalancerIP
-test('spec.loadBalancerIP wins over the status', (t) => {
+test('spec.loadBalancerIP has precedence over the status', (t) => {
   const given = { loadBalancerIP: '192.0.2.2', statusIPs: ['192.0.2.3'] };
   t.deepEqual(vipsOf(given), { vips: ['192.0.2.2 spec.loadBalancerIP'], problems: [] });
 });
 
-test('The status gives the addresses where nothing else does', (t) => {
+test('The status gives the addresses if nothing else does', (t) => {
   const given = { loadBalancerIP: undefined, statusIPs: ['192.0.2.3', '2001:db8::3'] };
   t.deepEqual(vipsOf(given), { vips: ['192.0.2.3 status', '2001:db8::3 status'], problems: [] });
 });
 
 // Conformance: spec.loadBalancerIP
-test('Blanks around spec.loadBalancerIP do not count', (t) => {
+test('Blanks around spec.loadBalancerIP are ignored', (t) => {
   t.deepEqual(vipsOf({ loadBalancerIP: ' 192.0.2.2\n' }).vips, ['192.0.2.2 spec.loadBalancerIP']);
 });
 
-test('An address has one spelling, whatever the Service writes', (t) => {
+test('Addresses are canonical for any spelling in the Service', (t) => {
   t.deepEqual(vipsOf({ loadBalancerIP: '2001:DB8:0:0::00:5' }).vips, ['2001:db8::5 spec.loadBalancerIP']);
 });
 
 // Conformance: spec.loadBalancerIP
-test('A hostname where an address has to be is a problem', (t) => {
+test('A hostname instead of an address is a problem', (t) => {
   t.deepEqual(vipsOf({ loadBalancerIP: 'lb.example.org' }), {
     vips: [],
     problems: ['Cannot use spec.loadBalancerIP: "lb.example.org" is not an IPv4 or IPv6 address'],
@@ -181,12 +181,12 @@ const refused = test.macro({
     t.deepEqual(problems, [`Cannot use spec.loadBalancerIP: "${address}" ${why}`]);
   },
 });
-test(refused, '0.0.0.0', 'is the unspecified address, which would take every address of the host');
-test(refused, '::', 'is the unspecified address, which would take every address of the host');
+test(refused, '0.0.0.0', 'is the unspecified address, which stands for every address of the host');
+test(refused, '::', 'is the unspecified address, which stands for every address of the host');
 test(refused, '224.0.0.5', 'is a multicast address');
 test(refused, '255.255.255.255', 'is a multicast address');
 test(refused, 'ff02::1', 'is a multicast address');
-test(refused, 'fe80::1', 'is a link-local address, which means nothing without an interface');
+test(refused, 'fe80::1', 'is a link-local address, which has no meaning without an interface');
 test(refused, '192.0.2.1/24', 'is not an IPv4 or IPv6 address');
 test(refused, '::ffff:192.0.2.1', 'is not an IPv4 or IPv6 address');
 
@@ -199,16 +199,16 @@ test('An address of a family that the Service does not have is a problem', (t) =
   });
 });
 
-test('Both families are welcome where the Service does not name any', (t) => {
+test('Addresses of both families are allowed if the Service names no families', (t) => {
   t.is(vipsOf({ ipFamilies: [] }, ['192.0.2.1', '2001:db8::1']).vips.length, 2);
 });
 
 // Conformance: spec.externalIPs
-test('External IPs are no VIPs unless the setting says so', (t) => {
+test('External IPs are VIPs only with the setting externalIPs', (t) => {
   t.deepEqual(vipsOf({ externalIPs: ['192.0.2.9'] }).vips, ['192.0.2.10 spec.loadBalancerIP']);
 });
 
-test('External and cluster IPs come after the address of the load balancer, each address once', (t) => {
+test('External and cluster IPs follow the address of the load balancer, without duplicates', (t) => {
   const given = {
     externalIPs: ['192.0.2.9', '192.0.2.10', 'fe80::1'],
     clusterIPs: ['10.96.0.1', '192.0.2.9'],
@@ -216,13 +216,13 @@ test('External and cluster IPs come after the address of the load balancer, each
   t.deepEqual(vipsOf(given, [], { externalIPs: true, clusterIPs: true }), {
     vips: ['192.0.2.10 spec.loadBalancerIP', '192.0.2.9 spec.externalIPs', '10.96.0.1 spec.clusterIPs'],
     problems: [
-      'Cannot use spec.externalIPs: "fe80::1" is a link-local address, which means nothing without an interface',
+      'Cannot use spec.externalIPs: "fe80::1" is a link-local address, which has no meaning without an interface',
     ],
   });
 });
 
 // Conformance: spec.externalIPs
-test("Another class's Service that is ours for its external IPs does not lend us its load-balancer address", (t) => {
+test('A Service of another class that is served for its external IPs keeps its load-balancer address to itself', (t) => {
   const given = { loadBalancerClass: 'example.org/other', externalIPs: ['192.0.2.9'] };
   t.deepEqual(vipsOf(given, ['192.0.2.1'], { externalIPs: true }).vips, ['192.0.2.9 spec.externalIPs']);
 });

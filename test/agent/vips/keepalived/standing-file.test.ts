@@ -5,25 +5,24 @@ import test from 'ava';
 import { runCommand } from '../../../../agent/host/run-command.ts';
 import { StandingFile } from '../../../../agent/vips/keepalived/standing-file.ts';
 
-test('StandingFile leaves nothing behind of a longer text, and makes a file that is gone', async (t) => {
+test('StandingFile truncates a longer text, and makes a file that was removed', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'standing-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'standing');
   const file = new StandingFile(path, () => undefined);
   for (const lowered of [153, 0, 51]) {
-    file.want(lowered);
+    file.set(lowered);
     await file.write();
     t.is(await readFile(path, 'utf8'), `${lowered}\n`);
     t.true(await file.isIntact());
   }
   await rm(path);
-  file.forget();
-  await file.write();
+  await file.restore();
   t.is(await readFile(path, 'utf8'), '51\n');
 });
 
-// keepalived takes an empty file for that of a host that is well.
-test('StandingFile leaves what stood there where it cannot write', async (t) => {
+// For keepalived an empty file means 0.
+test('StandingFile leaves the old number if the write fails', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'standing-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'standing');
@@ -31,7 +30,7 @@ test('StandingFile leaves what stood there where it cannot write', async (t) => 
   const script = `
     import { StandingFile } from '${new URL('../../../../agent/vips/keepalived/standing-file.ts', import.meta.url)}';
     const file = new StandingFile(process.argv[1], () => undefined);
-    file.want(51);
+    file.set(51);
     console.log(await file.write().catch((error) => error.code));
   `;
   // No file may grow: a write fails, as on a full disk.

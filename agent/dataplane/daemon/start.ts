@@ -1,0 +1,58 @@
+// Starts a daemon in its own session, so that it outlives the agent, with its messages in a file, and waits until it
+// serves.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ErrorCode, HeadgateError } from '../../base/errors.ts';
+import { logSince } from '../../host/daemon-output.ts';
+
+/** A daemon as errors report it. */
+export interface DaemonKind {
+  readonly name: string;
+  /** The program cannot be started. */
+  readonly missing: ErrorCode;
+  /** It ends during its start, does not serve in time, or the agent may not signal it. */
+  readonly failed: ErrorCode;
+}
+
+export interface DaemonStart {
+  readonly command: readonly [program: string, args: readonly string[]];
+  readonly env?: NodeJS.ProcessEnv;
+  /** The file that gets its messages. */
+  readonly log: string;
+  readonly isServing: () => Promise<boolean>;
+  readonly timeoutMs: number;
+  /** Selects what the error shows of the daemon's messages. */
+  readonly excerpt: (messages: string) => string;
+}
+
+const POLL_INTERVAL_MS = 10;
+
+/** Errors: `missing`; `failed` with the daemon's messages, `retry: 'now'` if it still runs. */
+export async function startDaemon(kind: DaemonKind, start: DaemonStart): Promise<ChildProcess> {
+  const { command, env = process.env, isServing, timeoutMs, excerpt } = start;
+  const log = await open(start.log, 'a', 0o600);
+  const from = (await log.stat()).size;
+  const child = spawn(...command, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
+  let end: string | undefined;
+  child.once('exit', (code, signal) => {
+    end = signal === null ? `exit status ${code}` : `signal ${signal}`;
+  });
+  try {
+    await once(child, 'spawn');
+  } catch (cause) {
+    throw new HeadgateError(kind.missing, `Cannot start "${command[0]}"`, { retry: 'later', cause });
+  } finally {
+    await log.close();
+  }
+  child.unref();
+  for (const until = performance.now() + timeoutMs; !(await isServing()); await delay(POLL_INTERVAL_MS)) {
+    if (end === undefined && performance.now() <= until) continue;
+    const why = end === undefined ? `does not serve after ${timeoutMs} ms` : `ended with ${end}`;
+    const message = `${kind.name} ${why}\n${excerpt(await logSince(start.log, from))}`;
+    throw new HeadgateError(kind.failed, message, { retry: end === undefined ? 'now' : 'later' });
+  }
+  return child;
+}

@@ -1,0 +1,23 @@
+// The settings of the HAProxy dataplane.
+
+import type { MetricsDetail } from '../base/metric-family.ts';
+import type { RenderSettings } from './config/render-context.ts';
+import type { HaproxyAccess } from './paths.ts';
+
+export interface HaproxySettings extends RenderSettings {
+  readonly stateDir: string;
+  readonly runtimeDir: string;
+  readonly haproxy: string;
+  readonly haproxySupervisor: 'agent' | 'external';
+  readonly haproxyAccess: HaproxyAccess;
+  /** The network namespace of HAProxy, a name in /run/netns; '' for the agent's own. */
+  readonly netns: string;
+  readonly maxConnections: number;
+  readonly drainTimeout: number;
+  readonly reloadInterval: number;
+  /** Megabytes. */
+  readonly oldWorkerMemory: number;
+  readonly auditInterval: number;
+  readonly metricsDetail: MetricsDetail;
+  readonly healthReadInterval: number;
+}

@@ -1,0 +1,260 @@
+// The keepalived that runs, as far as the agent knows it: adopts or starts it, reloads it, reads its state, ends it. Its
+// desired state comes in as the text of keepalived.conf.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError } from '../../base/errors.ts';
+import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
+import { differenceOf, heldIn } from './config-text.ts';
+import { DumpReader, type InstanceDump } from './dump.ts';
+import { removeForeign, removeLeftovers } from './leftovers.ts';
+import type { KeepalivedOptions } from './options.ts';
+import type { KeepalivedPaths } from './paths.ts';
+import {
+  findKeepalived,
+  type KeepalivedProgram,
+  keepalivedPid,
+  keepalivedProgram,
+  killKeepalived,
+  secondKeepalived,
+  signalKeepalived,
+  startKeepalived,
+  stopKeepalived,
+  vrrpProcess,
+} from './process.ts';
+import type { VrrpStates } from './vrrp-states.ts';
+
+export interface DaemonOptions extends Pick<KeepalivedOptions, 'settings' | 'metrics' | 'log'> {
+  readonly paths: KeepalivedPaths;
+  /** Gets each state that is read. */
+  readonly states: VrrpStates;
+  /** A keepalived that was started here has ended. */
+  readonly onExit: () => void;
+}
+
+/** A younger keepalived may not be ready for signals. */
+const READY_AGE_MS = 1_000;
+const RELOAD_TIMEOUT_MS = 3_000;
+const RELOAD_POLL_INTERVAL_MS = 20;
+const NO_ANSWER = 'it does not answer';
+
+export class Daemon {
+  readonly #options: DaemonOptions;
+  readonly #dumps: DumpReader;
+  #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
+  #pid = 0;
+  #isVerified = false;
+  #isReloading = false;
+  #hasStarted = false;
+  /** Addresses of an ended keepalived may still be on the interfaces. */
+  #hasLeftovers = true;
+  /** Processes of a second keepalived with the same files. */
+  #second: readonly number[] = [];
+  #onNotified: () => void = () => undefined;
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    this.#dumps = new DumpReader(options.paths);
+  }
+
+  /** '' until the program is found. */
+  get version(): string {
+    return this.#program.version;
+  }
+
+  /** 0 if keepalived does not run. */
+  get pid(): number {
+    return this.#pid;
+  }
+
+  /** True if its state was seen to match keepalived.conf. */
+  get isVerified(): boolean {
+    return this.#isVerified;
+  }
+
+  /** '' if no second keepalived runs. */
+  get fault(): string {
+    const pids = this.#second.join(' ');
+    return pids && `A second keepalived runs with the same files: end it by "kill -KILL ${pids}"`;
+  }
+
+  /** Until 2.4 the FIFO may get a wrong state during a reload; the state that is read afterwards counts. */
+  get isReloading(): boolean {
+    return this.#isReloading;
+  }
+
+  /** Finds the program. Errors: KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
+  async findProgram(): Promise<void> {
+    this.#program = await keepalivedProgram(this.#options.settings.keepalived);
+  }
+
+  /**
+   * Finds out which keepalived runs now: adopts a new one, and removes the addresses that an ended one has left. `text`
+   * is that of keepalived.conf. Errors: FILE_READ, COMMAND_FAILED.
+   */
+  async refresh(text = ''): Promise<void> {
+    const { states, metrics, log } = this.#options;
+    const [before, now] = [this.#pid, await this.#current()];
+    if (now !== before) {
+      this.#pid = now;
+      this.#isVerified = false;
+      if (before !== 0) {
+        this.#hasLeftovers = true;
+        log.error('keepalived has ended', { pid: before });
+        metrics.repaired('keepalived');
+        states.lost(new Date());
+      }
+      if (now !== 0) await this.#adopt(now, text);
+    }
+    if (now === 0 && this.#hasLeftovers) await this.#removeLeftovers(text);
+    this.#hasLeftovers = false;
+  }
+
+  /** True if another keepalived runs than at the last refresh(), or none. Errors: FILE_READ. */
+  async hasChanged(): Promise<boolean> {
+    const { paths } = this.#options;
+    if (this.#pid === 0) return (await keepalivedPid(paths)) !== undefined;
+    return !(await runsWith(this.#pid, paths.config));
+  }
+
+  /** The process that speaks VRRP; undefined if there is none. */
+  readonly vrrpProcess = (): Promise<number | undefined> => vrrpProcess(this.#pid);
+
+  /**
+   * A second keepalived gets no changes and keeps withdrawn VIPs. It is only reported, because the process that has
+   * started it may start it again. Errors: as secondKeepalived().
+   */
+  async checkForSecond(): Promise<void> {
+    const before = this.fault;
+    this.#second = this.#pid === 0 ? [] : await secondKeepalived(this.#options.paths, this.#pid);
+    if (this.fault === before) return;
+    if (this.fault === '') this.#options.log.info('There is one keepalived again');
+    else this.#options.log.error(this.fault);
+  }
+
+  /** keepalived.conf has changed, or a file that only a reload opens again. */
+  needsReload(): void {
+    this.#isVerified = false;
+  }
+
+  /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_MISSING, KEEPALIVED_START, KEEPALIVED_RELOAD. */
+  async start(text: string): Promise<void> {
+    const { settings, paths, onExit, log } = this.#options;
+    if (settings.keepalivedSupervisor === 'external')
+      throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
+    const isReady = this.#firstNotification();
+    // Set first: keepalived may be there even if the start fails.
+    this.#hasStarted = true;
+    const child = await startKeepalived(settings.keepalived, settings.netns, paths);
+    child.once('exit', onExit);
+    this.#pid = (await findKeepalived(paths)) ?? 0;
+    log.info('Started keepalived', { pid: this.#pid, version: this.version });
+    await isReady;
+    await this.#verify(text);
+  }
+
+  /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_START, KEEPALIVED_RELOAD. */
+  async reload(text: string): Promise<void> {
+    const { metrics } = this.#options;
+    this.#isReloading = true;
+    try {
+      signalKeepalived(this.#pid, 'SIGHUP');
+      await this.#verify(text);
+      metrics.keepalivedReloaded('done');
+    } catch (error) {
+      metrics.keepalivedReloaded('failed');
+      throw error;
+    } finally {
+      this.#isReloading = false;
+    }
+  }
+
+  /** The state of keepalived; undefined if it does not run or does not answer. Never rejects. */
+  readonly readDump = (): Promise<readonly InstanceDump[] | undefined> =>
+    this.#dumps.read(this.#pid, this.#program.dumpSignal);
+
+  /** Reads the state and compares it with the text of keepalived.conf: the difference as half a sentence, or ''. */
+  async compare(text: string): Promise<string> {
+    const dump = await this.readDump();
+    if (dump !== undefined) this.#options.states.update(dump);
+    const difference = dump === undefined ? NO_ANSWER : differenceOf(dump, text);
+    this.#isVerified = difference === '';
+    return difference;
+  }
+
+  /** Removes VIPs of which this host is backup, which another process has put here. Errors: COMMAND_FAILED. */
+  async removeForeign(): Promise<void> {
+    const { settings, paths } = this.#options;
+    this.#removed(
+      'Removed VIPs of the other host',
+      await removeForeign(settings.netns, this.readDump, paths),
+    );
+  }
+
+  /** keepalived has written to its FIFO. */
+  notified(): void {
+    this.#onNotified();
+  }
+
+  /** Kills it; its addresses stay on the interfaces. */
+  async kill(): Promise<void> {
+    await killKeepalived(this.#pid, await this.vrrpProcess(), this.#options.paths);
+  }
+
+  /** Stops a keepalived that was started here, in order. */
+  async stop(): Promise<void> {
+    if (this.#hasStarted) await stopKeepalived(await this.#current(), this.#options.paths);
+  }
+
+  /** The pid of the keepalived that runs, 0 for none. A pid that is known and lives counts, whatever the pid file says. */
+  async #current(): Promise<number> {
+    const { paths } = this.#options;
+    if (await runsWith(this.#pid, paths.config)) return this.#pid;
+    return (await findKeepalived(paths)) ?? 0;
+  }
+
+  async #adopt(pid: number, text: string): Promise<void> {
+    if ((await ageOf(pid)) < READY_AGE_MS) await this.#firstNotification();
+    const difference = await this.compare(text);
+    this.#options.log.info('Adopted the keepalived that runs', { pid, difference });
+  }
+
+  /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_RELOAD. */
+  async #verify(text: string): Promise<void> {
+    let difference = NO_ANSWER;
+    for (const until = performance.now() + RELOAD_TIMEOUT_MS; performance.now() < until; ) {
+      // The first wait as well: right after the signal keepalived still gives its old state.
+      await delay(RELOAD_POLL_INTERVAL_MS);
+      const dump = await this.readDump();
+      difference = dump === undefined ? NO_ANSWER : differenceOf(dump, text);
+      if (dump === undefined || difference !== '') continue;
+      this.#options.states.update(dump);
+      this.#isVerified = true;
+      return;
+    }
+    throw new HeadgateError('KEEPALIVED_RELOAD', `keepalived does not match keepalived.conf: ${difference}`);
+  }
+
+  /**
+   * Resolves when keepalived notifies a state, which shows that it is ready for signals: an earlier signal would end it.
+   * Resolves after READY_AGE_MS in any case, because there may be no state to notify.
+   */
+  #firstNotification(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onNotified = resolve;
+    void delay(READY_AGE_MS, undefined, { ref: false }).then(resolve);
+    return promise;
+  }
+
+  async #removeLeftovers(text: string): Promise<void> {
+    const { settings, paths } = this.#options;
+    const count = await removeLeftovers(settings.netns, heldIn(text), paths);
+    this.#removed('Removed addresses of a keepalived that has ended', count);
+  }
+
+  #removed(message: string, count: number): void {
+    const { metrics, log } = this.#options;
+    if (count === 0) return;
+    metrics.repaired('stale-vips');
+    log.warn(message, { count });
+  }
+}

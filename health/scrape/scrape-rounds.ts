@@ -1,0 +1,102 @@
+// Answers scrapes: reads the dataplane in the background, round after round, and keeps the text of the last round. A
+// scrape gets this text and the agent's own metrics with their current values; it waits for a round only if there is no
+// text. Without scrapes no rounds are made.
+
+import { type Clock, systemClock } from '../../agent/base/clock.ts';
+import { messageOf } from '../../agent/base/errors.ts';
+import type { MetricFamily } from '../../agent/base/metric-family.ts';
+import { Rounds } from '../../agent/base/rounds.ts';
+import { pieces, type TextFormat } from './exposition.ts';
+import { gzipFile, type KeptText, keep } from './kept-text.ts';
+
+export interface ScrapeSources {
+  /** One round. `isAwaited`: a scrape waits for it. */
+  readonly round: (round: { readonly isAwaited: boolean }) => Promise<readonly MetricFamily[]>;
+  /** The agent's own metrics, with their current values. */
+  readonly own: () => Promise<readonly MetricFamily[]>;
+  readonly clock?: Clock;
+}
+
+/** Rounds end this long after the last scrape: Prometheus, too, treats a series as stale by then. */
+const IDLE_AFTER_MS = 5 * 60_000;
+/** From the end of a round to the next. */
+const INTERVAL_MS = 2_000;
+
+export class ScrapeRounds {
+  readonly #sources: ScrapeSources;
+  readonly #clock: Clock;
+  readonly #rounds: Rounds;
+  /** The time of the last scrape in each format, on the monotonic clock. */
+  readonly #scrapedAt = new Map<TextFormat, number>();
+  /** undefined before the first round, after a failed round, and long after the last scrape. */
+  #last: RoundText | undefined;
+  #failure = '';
+
+  constructor(sources: ScrapeSources) {
+    const { clock = systemClock } = sources;
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#rounds = new Rounds({
+      intervalMs: () => INTERVAL_MS,
+      work: () => this.#round(),
+      onFailed: (error) => {
+        this.#last = undefined;
+        this.#failure = messageOf(error);
+      },
+      clock,
+    });
+  }
+
+  /** The metrics as a gzip file, in parts. Errors: those of the round for which the scrape waited. */
+  async scrape(format: TextFormat): Promise<readonly Buffer[]> {
+    this.#scrapedAt.set(format, this.#clock.monotonic());
+    if (this.#last === undefined) {
+      this.#rounds.start();
+      await this.#rounds.now();
+    }
+    const last = this.#last;
+    if (last === undefined) throw new Error(this.#failure);
+    const [kept, own] = await Promise.all([last.text(format), this.#sources.own()]);
+    const live = pieces([...own, ...last.live], format);
+    return gzipFile(kept, Buffer.concat([...live, Buffer.from(format.end)]));
+  }
+
+  close(): void {
+    this.#rounds.close();
+  }
+
+  async #round(): Promise<void> {
+    const began = this.#clock.monotonic();
+    for (const [format, scrapedAt] of this.#scrapedAt)
+      if (began - scrapedAt >= IDLE_AFTER_MS) this.#scrapedAt.delete(format);
+    if (this.#scrapedAt.size === 0) {
+      this.#rounds.close();
+      this.#last = undefined;
+      return;
+    }
+    const next = new RoundText(await this.#sources.round({ isAwaited: this.#last === undefined }));
+    for (const format of this.#scrapedAt.keys()) await next.text(format);
+    this.#last = next;
+  }
+}
+
+/** The metrics of one round. Their text is written once in each format; live families are left out of it. */
+class RoundText {
+  readonly live: readonly MetricFamily[];
+  readonly #kept: readonly MetricFamily[];
+  readonly #texts = new Map<TextFormat, Promise<KeptText>>();
+
+  constructor(families: readonly MetricFamily[]) {
+    this.live = families.filter(({ isLive }) => isLive);
+    this.#kept = families.filter(({ isLive }) => !isLive);
+  }
+
+  text(format: TextFormat): Promise<KeptText> {
+    let text = this.#texts.get(format);
+    if (text === undefined) {
+      text = keep(pieces(this.#kept, format));
+      this.#texts.set(format, text);
+    }
+    return text;
+  }
+}

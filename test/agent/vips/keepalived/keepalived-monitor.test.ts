@@ -1,0 +1,65 @@
+import test, { type ExecutionContext } from 'ava';
+import {
+  KeepalivedMonitor,
+  type KeepalivedMonitorOptions,
+} from '../../../../agent/vips/keepalived/keepalived-monitor.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { silentLog } from '../../../support/values/silent-log.ts';
+
+/** A monitor that must find nothing to repair, until the end of the test. */
+function started(t: ExecutionContext, options: object) {
+  const clock = new FakeClock();
+  const monitor = new KeepalivedMonitor({
+    paths: { log: '/nowhere/log' },
+    advertInterval: () => 1_000,
+    onCheck: () => undefined,
+    metrics: { repaired: () => t.fail() },
+    log: silentLog(),
+    clock,
+    ...options,
+  } as unknown as KeepalivedMonitorOptions);
+  t.teardown(() => monitor.close());
+  monitor.start();
+  return { clock, monitor };
+}
+
+test('KeepalivedMonitor audits soon after the settings shorten the interval', async (t) => {
+  let audits = 0;
+  let interval = 3_600_000;
+  const { clock, monitor } = started(t, {
+    daemon: {
+      pid: 0,
+      hasChanged: async () => false,
+      vrrpProcess: async () => undefined,
+      checkForSecond: async () => audits++,
+    },
+    file: { text: '', read: async () => '', disown: () => false },
+    reconciler: { isUnderWay: false, fail: () => t.fail() },
+    auditInterval: () => interval,
+  });
+  await clock.advance(60_000);
+  t.is(audits, 0);
+  interval = 10;
+  monitor.retime();
+  // An audit reads a real file, which the clock of the test does not move.
+  while (audits === 0) await clock.advance(10);
+  t.pass();
+});
+
+test('KeepalivedMonitor reports a failed check as a fault and checks again', async (t) => {
+  const faults: string[] = [];
+  const { clock } = started(t, {
+    daemon: {
+      pid: 0,
+      hasChanged: () => Promise.reject(new Error('no pid')),
+      checkForSecond: () => Promise.reject(new Error('no /proc')),
+    },
+    reconciler: { isUnderWay: false, fail: ({ message }: Error) => faults.push(message) },
+    auditInterval: () => 2_000,
+  });
+  const areBothRepeated = (): boolean =>
+    ['no pid', 'no /proc'].every((one) => faults.filter((each) => each === one).length > 1);
+  // An audit reads a real file, which the clock of the test does not move.
+  while (!areBothRepeated()) await clock.advance(500);
+  t.pass();
+});

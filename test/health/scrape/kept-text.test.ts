@@ -1,0 +1,21 @@
+import { execFileSync } from 'node:child_process';
+import { gunzipSync } from 'node:zlib';
+import test from 'ava';
+import { gzipFile, keep } from '../../../health/scrape/kept-text.ts';
+
+test('gzipFile() makes one gzip file with a correct checksum of a kept text and what follows it', async (t) => {
+  const texts = ['a{b="1"} 2\n'.repeat(90), '', 'c 3\n'];
+  for (const pieces of [texts, [], ['']]) {
+    const kept = await keep(pieces.map((piece) => Buffer.from(piece)));
+    for (const rest of ['# EOF\n', '']) {
+      const file = Buffer.concat(await gzipFile(kept, Buffer.from(rest)));
+      t.is(gunzipSync(file).toString(), `${pieces.join('')}${rest}`);
+    }
+  }
+});
+
+test('gzip decompresses a file of gzipFile()', async (t) => {
+  const kept = await keep([Buffer.from('one\n'), Buffer.from('two\n')]);
+  const file = Buffer.concat(await gzipFile(kept, Buffer.from('three\n')));
+  t.is(execFileSync('gzip', ['-dc'], { input: file }).toString(), 'one\ntwo\nthree\n');
+});
