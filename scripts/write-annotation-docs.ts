@@ -1,4 +1,4 @@
-// Writes docs/annotations.md from the table of annotations; with --check it writes nothing and fails where the file is old.
+// Writes docs/annotations.md from the table of annotations, or checks it with --check.
 
 import { annotationPage } from './annotation-page.ts';
 import { writeDocument } from './write-document.ts';

@@ -1,4 +1,4 @@
-// Writes deploy/grafana/headgate.json from its table; with --check it writes nothing and fails where the file is old.
+// Writes deploy/grafana/headgate.json from dashboard-rows.ts, or checks it with --check.
 
 import { dashboardJson } from './dashboard.ts';
 import { writeDocument } from './write-document.ts';

@@ -192,8 +192,8 @@ test.serial('The agent detects a reload by another process and repairs nothing',
 });
 
 for (const [what, sockets] of [
-  ['a file of someone else', true],
-  ["a file of someone else that lacks the agent's socket", false],
+  ['another file', true],
+  ["another file without the agent's socket", false],
 ] as const) {
   test.serial(`The agent soon undoes a reload with ${what}`, async (t) => {
     const { host } = await served(t);
