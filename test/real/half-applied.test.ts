@@ -60,7 +60,7 @@ test.serial(
       const agent = await host.launch();
       await host.until(
         'the agent has found HAProxy',
-        async () => agent.hasLogged('Adopted the HAProxy'),
+        async () => agent.hasLogged('Adopted the running HAProxy'),
         60_000,
       );
       const after = `after ${round - 1} of ${commands.length} commands`;
