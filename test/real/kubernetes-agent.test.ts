@@ -200,7 +200,7 @@ test.serial(
     await host.until('news arrive', async () => (await host.servers()).length === 3, 60_000);
     t.is(await host.worker(), worker);
     await host.until('it is followed again', async () => (await host.status()).api?.fault === '');
-    t.regex((await host.command('status')).stdout, /^API server: {6}followed$/m);
+    t.regex((await host.command('status')).stdout, /^API server: {6}connected$/m);
     t.deepEqual((await host.why('default/other')).reasons, ['There is no Service "default/other"']);
     t.is((await second.metrics())('headgate_haproxy_commands_total', { command: 'AddServer' }), 1);
     await kube.must('DELETE', servicePath('default', 'steady'));

@@ -70,6 +70,11 @@ test.serial('Both formats, plain and compressed, are valid and have the same met
   const host = await served(t, { annotations: { mode: 'http' } });
   const agent = await host.start();
   await requests(host, 10);
+  // HAProxy counts a session when it ends, which may be after its client has its answer.
+  await host.until('HAProxy has counted all requests', async () => {
+    const counted = readMetrics(await (await scrape(agent, {})).text(), 'text');
+    return total(counted, 'headgate_pool_http_responses_total', 'service="web"') === 10;
+  });
   const plain = await scrape(agent, { 'accept-encoding': 'identity' });
   t.is(plain.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   t.is(plain.headers.get('content-encoding'), null);
