@@ -369,8 +369,9 @@ test.serial(
     await writeFile(b.paths.config, 'nonsense {');
     await b.crash();
     await until('it runs again', async () => b.state() === 'backup' && a.state() === 'master', pair);
+    // Its state is known a moment before its addresses; an audit would come after 30 seconds.
+    await until('it has all', async () => b.dataplane.status().vips === 10, pair, 10_000);
     t.is(b.dataplane.status().fault, '');
-    t.is(b.dataplane.status().vips, 10);
     t.regex(await b.config(), /10\.9\.1\.10\/32/);
   },
 );

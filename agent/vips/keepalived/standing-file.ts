@@ -48,6 +48,7 @@ export class StandingFile {
     const found = await readFile(this.#path, 'utf8').catch((error) =>
       isShortage(error) ? written : undefined,
     );
+    // A write that has begun in the meantime is no damage.
     return found === written || this.#written !== written;
   }
 

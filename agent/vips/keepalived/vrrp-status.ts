@@ -1,8 +1,6 @@
 // The state of VRRP on this host, for status and metrics. Pure.
 
 import type { MetricFamily } from '../../base/metric-family.ts';
-import type { StandingReason } from '../announcer.ts';
-import type { Refused } from '../usable.ts';
 import {
   instanceName,
   loweredBy,
@@ -13,16 +11,12 @@ import {
 } from '../vrrp.ts';
 import type { VrrpStates } from './vrrp-states.ts';
 
-export interface VrrpFacts {
+export interface VrrpFacts extends Pick<VrrpStatus, 'lowered' | 'rivals' | 'refused' | 'fault'> {
   readonly vrrp: VrrpSettings;
   readonly states: Pick<VrrpStates, 'of'>;
   readonly daemon: { readonly version: string; readonly pid: number; readonly isVerified: boolean };
   /** The addresses in keepalived.conf, anchors and VIPs, by instance. */
   readonly held: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly lowered: readonly StandingReason[];
-  readonly rivals: readonly string[];
-  readonly refused: readonly Refused[];
-  readonly fault: string;
 }
 
 export function vrrpStatus(facts: VrrpFacts): VrrpStatus {

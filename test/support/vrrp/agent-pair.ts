@@ -1,5 +1,5 @@
-// Two agents, each with its HAProxy and keepalived in a network namespace of its own, a client, and a member there that
-// answers with `member`.
+// Two agents, each with HAProxy and keepalived in its own network namespace, a client, and a member that answers with
+// `member`.
 
 import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ export interface Side {
   readonly name: string;
   readonly host: TestHost;
   readonly agent: RunningAgent;
-  /** Changes the setting vrrp in the host's file of settings; its agent hears of it by SIGHUP. */
+  /** Changes the setting vrrp in the host's settings file and sends SIGHUP to its agent. */
   readonly configure: (change: Readonly<Record<string, unknown>>) => Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface AgentPair {
   readonly active: Side;
   readonly standby: Side;
   readonly network: TestNetwork;
-  /** Of `active` and `standby`, which name what they were at the start. */
+  /** The roles of `active` and `standby`, which are named after their roles at the start. */
   readonly roles: () => Promise<string>;
 }
 
@@ -37,16 +37,16 @@ export interface AgentPairOptions {
   /** For both agents. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** More of the setting vrrp, of each host. */
+  /** Additional fields of the setting vrrp, for both hosts. */
   readonly vrrp?: {
     readonly a: Readonly<Record<string, unknown>>;
     readonly b: Readonly<Record<string, unknown>>;
   };
-  /** More hosts of the network. */
+  /** Additional hosts of the network. */
   readonly others?: readonly string[];
 }
 
-/** Both run, are alike, and the client is served at `vip`. */
+/** Resolves when both agents run and match, and the client is served at `vip`. */
 export async function startAgentPair(
   t: ExecutionContext<unknown>,
   vip: string,
@@ -66,11 +66,11 @@ export async function startAgentPair(
   const flags: Record<string, string[]> = { a: [...common], b: [...common] };
   const a = await TestHost.create(t, { flags: flags.a ?? [], env });
   const b = await TestHost.create(t, { flags: flags.b ?? [], env });
-  // One each: what has a host's folder on its command line is that host's.
+  // A program with a host's folder on its command line belongs to that host.
   const credentials: Record<string, string> = { a: await makeCredentials(a.directory) };
   credentials.b = join(b.directory, 'pair.pem');
   await copyFile(credentials.a ?? '', credentials.b);
-  // The agents talk outside of the network that is cut.
+  // The agents are connected outside the network that the tests cut.
   const addresses: Record<string, string> = { a: a.address(201), b: a.address(202) };
   for (const [name, peer] of [
     ['a', 'b'],
@@ -82,7 +82,7 @@ export async function startAgentPair(
       peers: [network.v4(peer)],
       virtualRouterId: 51,
       anchors: ['10.9.0.1'],
-      // A busy machine may leave keepalived without the processor for longer than three of the default.
+      // On a busy machine keepalived may wait for the processor for longer than three default intervals.
       advertInterval: '500ms',
       ...own[name],
     };
@@ -119,12 +119,12 @@ export async function startAgentPair(
   return { active, standby, network, roles };
 }
 
-/** Waits until each could take over from the other. */
+/** Waits until each host could take over from the other. */
 export async function areAlike(hosts: readonly TestHost[]): Promise<void> {
   for (const host of hosts)
     await host.until('they are alike', async () => {
       const { peerNotReady, lowered, fault } = await pairOf(host);
-      // A host that has handed over says so for as long as the other one is master and well.
+      // A host that has handed over reports that while the other host is master and well.
       return peerNotReady === '' && fault === '' && lowered.every(({ reason }) => reason === 'failover');
     });
 }

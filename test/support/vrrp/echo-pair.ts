@@ -1,4 +1,4 @@
-// Two agents as of agent-pair.ts with ten VIPs whose member answers what it is asked, and what a handover has put on a host.
+// Two agents of agent-pair.ts with ten VIPs whose member echoes, and the rules and routes of a handover on a host.
 
 import type { ExecutionContext } from 'ava';
 import type { TestNetwork } from '../host/namespaces.ts';
@@ -34,7 +34,7 @@ export async function startEchoes(
   return pair;
 }
 
-/** What a handover has left on a host. */
+/** The rules and routes of a handover on a host. */
 export async function leftOn(network: TestNetwork, side: Side): Promise<string> {
   return (await lentOn(network, side)) + (await rulesOn(network, side));
 }
@@ -45,7 +45,7 @@ export async function lentOn(network: TestNetwork, { name }: Side): Promise<stri
   return VIPS.filter((vip) => text.includes(` ${vip}/32 `)).join();
 }
 
-/** The VIPs whose connections a host passes on; '' where there are no rules. */
+/** The VIPs whose connections a host passes on; '' if there are no rules. */
 export async function rulesOn(network: TestNetwork, { name }: Side): Promise<string> {
   const { stdout } = await network.try(name, 'nft', 'list', 'set', 'netdev', TABLE, 'vips_v4');
   return stdout;

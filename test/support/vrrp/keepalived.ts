@@ -1,7 +1,7 @@
-// The keepalived of the tests. `KEEPALIVED` names the executable: test/support/haproxy/debian-matrix.sh has other versions than
-// the installed one.
+// The keepalived of the tests. `KEEPALIVED` names the executable, because test/support/haproxy/debian-matrix.sh has other
+// versions than the installed one.
 
 export const keepalivedExecutable = process.env.KEEPALIVED ?? 'keepalived';
 
-/** Has an agent start it. */
+/** Flags for an agent that starts this keepalived. */
 export const keepalivedFlags: readonly string[] = ['--keepalived', keepalivedExecutable];

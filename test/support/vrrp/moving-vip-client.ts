@@ -1,25 +1,23 @@
-// The client of a VIP that moves, a process in a network of its own: `moving-vip-client.ts PORT KIND ADDRESS...`. It keeps
-// a connection to the first address, on which it asks again and again, and, where the kind is `both`, makes new ones to
-// all in turn. It says what has come of it so far, a line of JSON each time, for the last time when it is told to end
-// (SIGTERM).
+// The client of a VIP that moves, a process in its own network: `moving-vip-client.ts PORT KIND ADDRESS...`. It repeats
+// questions on one connection to the first address and, if the kind is `both`, opens new connections to all addresses in
+// turn. It prints its results so far as lines of JSON, the last one at SIGTERM.
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface MovingVipResult {
-  /** New connections on which the question was answered, and why others failed. */
+  /** New connections with an answer, and the errors of the others. */
   readonly connections: number;
   readonly failures: readonly string[];
-  /** Questions that were answered on the connection that is kept, and how it ended; '' where it has not. */
+  /** Answers on the kept connection, and how it ended; '' if it has not. */
   readonly answers: number;
   readonly end: string;
 }
 
-/** Milliseconds between two new connections, between two questions, between two lines, and for each answer. */
-const EVERY = 20;
-const ASK = 50;
-const TELL = 100;
-const PATIENCE = 15_000;
+const CONNECTION_INTERVAL_MS = 20;
+const QUESTION_INTERVAL_MS = 50;
+const PRINT_INTERVAL_MS = 100;
+const ANSWER_TIMEOUT_MS = 15_000;
 
 const [port = '', kind = '', ...addresses] = process.argv.slice(2);
 const failures: string[] = [];
@@ -28,13 +26,13 @@ let [connections, answers, end, isOver] = [0, 0, '', false];
 process.once('SIGTERM', () => {
   isOver = true;
 });
-const telling = setInterval(tell, TELL);
+const printing = setInterval(print, PRINT_INTERVAL_MS);
 await Promise.all([keep(addresses[0] ?? ''), kind === 'both' ? make() : undefined]);
-clearInterval(telling);
-tell();
+clearInterval(printing);
+print();
 process.stdout.end(() => process.exit());
 
-function tell(): void {
+function print(): void {
   const result: MovingVipResult = { connections, failures, answers, end };
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }
@@ -42,7 +40,7 @@ function tell(): void {
 async function keep(address: string): Promise<void> {
   const socket = connect(Number(port), address);
   try {
-    for (; !isOver; await delay(ASK)) {
+    for (; !isOver; await delay(QUESTION_INTERVAL_MS)) {
       await ask(socket);
       answers++;
     }
@@ -66,12 +64,12 @@ async function make(): Promise<void> {
         open.delete(one);
       });
     open.add(one);
-    await delay(EVERY);
+    await delay(CONNECTION_INTERVAL_MS);
   }
   await Promise.all(open);
 }
 
-/** Rejects where there is no answer, also where the connection has ended since the last one: nobody has heard of it. */
+/** Rejects if there is no answer, also if the connection has ended since the last answer. */
 function ask(socket: Socket): Promise<void> {
   if (socket.destroyed) return Promise.reject(socket.errored ?? new Error('Closed'));
   return new Promise((resolve, reject) => {
@@ -82,7 +80,10 @@ function ask(socket: Socket): Promise<void> {
       if (error === undefined) resolve();
       else reject(error);
     };
-    const timer = setTimeout(() => done(new Error(`No answer within ${PATIENCE} ms`)), PATIENCE);
+    const timer = setTimeout(
+      () => done(new Error(`No answer within ${ANSWER_TIMEOUT_MS} ms`)),
+      ANSWER_TIMEOUT_MS,
+    );
     socket.once('error', done).once('close', () => done(new Error('Closed')));
     socket.once('data', () => done());
     socket.write('?');

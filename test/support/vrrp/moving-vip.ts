@@ -11,24 +11,21 @@ import type { MovingVipResult } from './moving-vip-client.ts';
 
 const PROGRAM = fileURLToPath(new URL('moving-vip-client.ts', import.meta.url));
 
-/** Milliseconds for what comes to pass on a machine that has hardly any time for it. */
-const PATIENCE = 60_000;
+/** Long enough for a very busy machine. */
+const WAIT_TIMEOUT_MS = 60_000;
 
 export interface MovingVipClient {
-  /** As it last said: a moment ago. */
+  /** Its last result, a moment old. */
   readonly soFar: () => MovingVipResult;
-  /** Waits until it has been answered so often since now, on both kinds, or has failed; judging that is for the test. */
+  /** Waits until it has had so many answers from now on, on both kinds, or a failure, which the test judges. */
   readonly more: (connections: number, answers: number) => Promise<void>;
-  /** Waits until the connection that it keeps has ended; how. */
+  /** Waits until its kept connection has ended; gives how. */
   readonly ended: () => Promise<string>;
   /** Ends it. */
   readonly result: () => Promise<MovingVipResult>;
 }
 
-/**
- * It keeps a connection to the first address, which has been answered, and makes others until its result is asked for;
- * `kept`: no others.
- */
+/** Resolves when the kept connection to the first address has had an answer; with `kept` it opens no others. */
 export async function startMovingVipClient(
   t: ExecutionContext<unknown>,
   network: TestNetwork,
@@ -45,9 +42,9 @@ export async function startMovingVipClient(
     last = JSON.parse(line) as MovingVipResult;
   });
   const until = async (what: string, holds: () => boolean): Promise<void> => {
-    for (const end = performance.now() + PATIENCE; !holds(); await delay(10))
+    for (const end = performance.now() + WAIT_TIMEOUT_MS; !holds(); await delay(10))
       if (performance.now() > end)
-        throw new Error(`Not within ${PATIENCE} ms: ${what}: ${JSON.stringify(last)}`);
+        throw new Error(`Not within ${WAIT_TIMEOUT_MS} ms: ${what}: ${JSON.stringify(last)}`);
   };
   const client: MovingVipClient = {
     soFar: () => last,
@@ -71,7 +68,7 @@ export async function startMovingVipClient(
   return client;
 }
 
-/** The first that a process says. */
+/** The first output of a process. */
 export async function said({ stdout }: ChildProcess): Promise<string> {
   if (stdout === null) throw new Error('Its output is not read');
   const [chunk] = (await once(stdout, 'data')) as [Buffer];

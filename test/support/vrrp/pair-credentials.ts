@@ -1,4 +1,4 @@
-// Credentials of a pair, made as docs/high-availability.md has an operator make them.
+// Credentials of a pair, made by the commands of docs/high-availability.md.
 
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';

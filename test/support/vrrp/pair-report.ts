@@ -1,4 +1,4 @@
-// What the other agent of a pair tells while nothing is the matter with its host; tests say what is otherwise.
+// The report of the other agent of a pair whose host has no fault; tests change single fields.
 
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
 import { noHandover } from '../../../agent/pair/peers/report.ts';

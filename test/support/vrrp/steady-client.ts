@@ -1,4 +1,4 @@
-// A client that opens a connection every 20 ms, on a host of a test's network, and counts who is answered.
+// A client that opens a connection every 20 ms, on a host of a test's network, and counts answers and failures.
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import type { TestNetwork } from '../host/namespaces.ts';
 
 export interface ClientCount {
   readonly answered: number;
-  /** Text of what went wrong → how often. */
+  /** Error text to its count. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
@@ -37,7 +37,7 @@ export class SteadyClient {
     this.#child = network.start(host, process.execPath, '-e', SCRIPT, address, String(port));
   }
 
-  /** Once what is under way has ended. */
+  /** Resolves when the open connections have ended. */
   async stop(): Promise<ClientCount> {
     let text = '';
     this.#child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
