@@ -44,7 +44,7 @@ function serving(desired: readonly LoadBalancer[]) {
   return { serving: new ActiveWorker(options), planned };
 }
 
-test('What changed during a reload is planned for the next worker before all others are looked at', async (t) => {
+test('Changes during a reload are planned for the new worker before all other load balancers', async (t) => {
   const [old, now] = [web('10.0.0.1'), web('10.0.0.2')];
   const { serving: own, planned } = serving([now]);
   own.take(workerOf(1, [old]));
@@ -57,7 +57,7 @@ test('What changed during a reload is planned for the next worker before all oth
   own.close();
 });
 
-test('What the next worker lacks is planned, also where nobody has said that it changed', async (t) => {
+test('A load balancer that the new worker lacks is planned, also without a change', async (t) => {
   const [old, now] = [web('10.0.0.1'), web('10.0.0.2')];
   const { serving: own, planned } = serving([now]);
   own.take(workerOf(1, [old]));
@@ -68,7 +68,7 @@ test('What the next worker lacks is planned, also where nobody has said that it 
   own.close();
 });
 
-test('A worker that was replaced counts as draining for as long as it may take connections', async (t) => {
+test('A replaced worker counts as draining while it may take connections', async (t) => {
   const { serving: own } = serving([]);
   const [first, second] = [workerOf(1, []), workerOf(2, [])];
   own.take(first);
@@ -80,7 +80,7 @@ test('A worker that was replaced counts as draining for as long as it may take c
   own.close();
 });
 
-test('unlessReplaced() does not wait for the answer of a worker that was replaced', async (t) => {
+test('unlessReplaced() does not wait for the answer of a replaced worker', async (t) => {
   const { serving: own } = serving([]);
   own.take(workerOf(1, []));
   const answer = own.unlessReplaced(new Promise(() => undefined));

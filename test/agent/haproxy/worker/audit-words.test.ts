@@ -4,7 +4,7 @@ import { clientsInWords, serversInWords } from '../../../../agent/haproxy/worker
 
 const ready: RunningServer = { id: 1, weight: 16, check: 'none', state: 'ready' };
 
-test('serversInWords() says which server is otherwise, and how', (t) => {
+test('serversInWords() names each server that differs, and the difference', (t) => {
   const words = (is: RunningServer | undefined, was: RunningServer | undefined) =>
     serversInWords(new Map(is && [['a:1', is]]), new Map(was && [['a:1', was]]));
   t.is(words(ready, ready), '');
@@ -15,7 +15,7 @@ test('serversInWords() says which server is otherwise, and how', (t) => {
   t.is(words(ready, undefined), 'server a:1 was added by another process');
 });
 
-test('Of many differences three are named', (t) => {
+test('serversInWords() and clientsInWords() name three of many differences', (t) => {
   const cidrs = new Set(['10.0.0.0/8', '11.0.0.0/8', '12.0.0.0/8', '13.0.0.0/8', '14.0.0.0/8']);
   t.is(
     clientsInWords([{ id: 1, cidrs: new Set(['10.0.0.0/8']) }], [{ id: 1, cidrs }]),

@@ -36,12 +36,12 @@ async function started(t: ExecutionContext) {
   };
 }
 
-test('A worker that runs what is believed has not drifted', async (t) => {
+test('audit() finds no drift in a worker with the recorded state', async (t) => {
   const { worker } = await started(t);
   t.deepEqual(await audit(worker, 0), { drifted: new Map(), next: 0 });
 });
 
-test('A server whose state or weight somebody has changed has drifted, and its plan repairs it', async (t) => {
+test('audit() finds a server whose state or weight another process changed, and its plan repairs it', async (t) => {
   for (const change of [
     { kind: 'SetServerState', ...server, state: 'maint' },
     { kind: 'SetServerState', ...server, state: 'drain' },
@@ -61,7 +61,7 @@ test('A server whose state or weight somebody has changed has drifted, and its p
   }
 });
 
-test('What a command has done whose reply is still to come is no drift', async (t) => {
+test('The effect of a command whose reply is still under way is no drift', async (t) => {
   const { worker, tell } = await started(t);
   const drain = { kind: 'SetServerState', ...server, state: 'drain' } as const;
   await tell(drain);
@@ -76,7 +76,7 @@ test('What a command has done whose reply is still to come is no drift', async (
   t.deepEqual([...(await audit({ ...worker, runtime }, 0)).drifted.keys()], []);
 });
 
-test('A server that is missing or too many has drifted', async (t) => {
+test('audit() finds missing and additional servers', async (t) => {
   const { worker, tell, plans } = await started(t);
   await tell({ kind: 'SetServerState', ...server, state: 'maint' }, { kind: 'DeleteServer', ...server });
   t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [WEB]);
@@ -97,7 +97,7 @@ test('A server that is missing or too many has drifted', async (t) => {
   t.deepEqual(plans()[0], { kind: 'SetServerState', backend: API, server: 'stranger', state: 'maint' });
 });
 
-test('An allowed client that somebody has added or taken away has drifted, and the plan repairs it', async (t) => {
+test('audit() finds an allowed client that another process added or removed, and the plan repairs it', async (t) => {
   const { worker, tell, plans, acl } = await started(t);
   await tell({ kind: 'AddCidr', acl, cidr: '0.0.0.0/0' }, { kind: 'DeleteCidr', acl, cidr: '10.0.0.0/8' });
   t.deepEqual(
@@ -110,7 +110,7 @@ test('An allowed client that somebody has added or taken away has drifted, and t
   ]);
 });
 
-test('What changes by our own command after the audit has read it has not drifted', async (t) => {
+test('A change by a command of the agent after the read is no drift', async (t) => {
   const { worker, tell } = await started(t);
   const command = { kind: 'SetServerState', ...server, state: 'drain' } as const;
   let isChanged = false;
@@ -131,7 +131,7 @@ test('What changes by our own command after the audit has read it has not drifte
   t.is(worker.running.get(WEB)?.servers.get(server.server)?.state, 'drain');
 });
 
-test('The next audit goes on where this one has stopped reading whole listeners', async (t) => {
+test('The next audit continues at the listener where the last one stopped to read allowed clients', async (t) => {
   const { worker } = await started(t);
   t.is((await audit(worker, 0)).next, 0);
   t.is((await audit(worker, 1)).next, 0);

@@ -90,7 +90,7 @@ const all = (): boolean => true;
 const ACTIVE: LivenessOptions = { timeoutMs: 2_000, holds: all };
 const STANDBY: LivenessOptions = { timeoutMs: 2_000, holds: undefined };
 
-test('Each listener has its turn', async (t) => {
+test('The looks try each listener in turn', async (t) => {
   const taken = [await listen(t, 1), await listen(t, 2), await listen(t, 3)];
   const liveness = livenessOf(desiredAt(1, 2, 3));
   for (let look = 0; look < 6; look++)
@@ -102,7 +102,7 @@ test('Each listener has its turn', async (t) => {
   );
 });
 
-test('One listener that refuses is not the fault of the host, three in a row are', async (t) => {
+test('Three listeners in a row that refuse are a fault of the host, a single one is not', async (t) => {
   await listen(t, 11);
   const some = livenessOf(desiredAt(12, 13, 11));
   t.is((await some.look(ACTIVE)).listeners, '');
@@ -110,7 +110,7 @@ test('One listener that refuses is not the fault of the host, three in a row are
   t.regex((await none.look(ACTIVE)).listeners, /ECONNREFUSED/);
 });
 
-test('A listener is well where it takes connections at any of its addresses', async (t) => {
+test('A listener that accepts at one of its addresses is healthy', async (t) => {
   await listen(t, 51);
   const addresses = [address(52), address(51)];
   const listeners = [{ name: 'two', addresses, port: PORT } as unknown as Listener];
@@ -122,7 +122,7 @@ test('A listener is well where it takes connections at any of its addresses', as
   );
 });
 
-test('What is still to be done is not tried: HAProxy may not listen there yet', async (t) => {
+test('Pending load balancers are not tried, because HAProxy may not listen there yet', async (t) => {
   const pending = livenessOf(desiredAt(12, 13, 14), { pending: ['default/web'] });
   t.is((await pending.look(ACTIVE)).listeners, '');
 });
@@ -133,7 +133,7 @@ test('Listeners that HAProxy does not serve, and VIPs of the peer, are not tried
   t.is((await livenessOf(new Map()).look(ACTIVE)).listeners, '');
 });
 
-test('Where this host holds some of the VIPs, these are tried', async (t) => {
+test('Only the VIPs that this host holds are tried', async (t) => {
   const taken = await listen(t, 21);
   const liveness = livenessOf(desiredAt(22, 21, 23));
   for (let look = 0; look < 4; look++) {
@@ -152,7 +152,7 @@ test('Where this host holds some of the VIPs, these are tried', async (t) => {
   );
 });
 
-test('A listener that is full is there: it lowers nobody, but one that is gone does', async (t) => {
+test('A full listener is no fault, a missing listener is', async (t) => {
   const full = await listenFull(t, address(61), PORT);
   const liveness = livenessOf(desiredAt(61));
   const look = { ...ACTIVE, timeoutMs: 200 };
@@ -161,7 +161,7 @@ test('A listener that is full is there: it lowers nobody, but one that is gone d
   t.regex((await liveness.look(look)).listeners, /ECONNREFUSED/);
 });
 
-test('A standby, and an agent outside of the network of HAProxy, ask the kernel who listens, one look in four', async (t) => {
+test("A standby, and an agent outside HAProxy's network namespace, read the kernel's list of sockets at every fourth look", async (t) => {
   await listen(t, 71);
   for (const [netns, options] of [
     ['', STANDBY],
@@ -180,7 +180,7 @@ test('A standby, and an agent outside of the network of HAProxy, ask the kernel 
   }
 });
 
-test('What does not answer counts as gone where the kernel has no listener there', async (t) => {
+test('A listener that does not answer is a fault if the kernel does not list it', async (t) => {
   // The address that is reached is not the one that is listened on.
   const { port } = await listenFull(t, '0.0.0.0', 0, address(62));
   t.is(
@@ -189,7 +189,7 @@ test('What does not answer counts as gone where the kernel has no listener there
   );
 });
 
-test('A HAProxy that does not answer is reported in its own words', async (t) => {
+test('The error of a HAProxy that does not answer is reported', async (t) => {
   const silent = async (): Promise<never> => {
     throw new Error('HAProxy does not answer within 1000 ms');
   };
@@ -199,7 +199,7 @@ test('A HAProxy that does not answer is reported in its own words', async (t) =>
   });
 });
 
-test('A process that had no processor for a while finds what has answered meanwhile', async (t) => {
+test('A probe that got no processor time finds an answer that arrived in the meantime', async (t) => {
   await listen(t, 5);
   const answer = probeListener({ address: address(5), port: PORT }, 50);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);

@@ -90,7 +90,7 @@ async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
   };
 }
 
-test('A server that is out of use and has no connections is deleted', async (t) => {
+test('Reaper deletes a removed server without connections', async (t) => {
   const { reaper, deleted, bring, empty, server, servers, worker } = await started(t);
   await bring(empty);
   t.is(reaper.waiting, 1);
@@ -104,7 +104,7 @@ test('A server that is out of use and has no connections is deleted', async (t) 
   t.is(worker.running.get(NAME)?.servers.size, 0);
 });
 
-test('A server that comes back into use just as it is to be deleted is known to be in use', async (t) => {
+test('A server that comes back just before its deletion counts as in use', async (t) => {
   const { bring, empty, server, servers, worker, reaper } = await started(t);
   const { runtime, running } = worker;
   const send = runtime.send.bind(runtime);
@@ -126,7 +126,7 @@ test('A server that comes back into use just as it is to be deleted is known to 
   t.is(running.get(NAME)?.servers.get(server)?.state, 'ready');
 });
 
-test('Each server has its own time: one that went later is deleted later', async (t) => {
+test('A server that was removed later is deleted later', async (t) => {
   const { bring, empty, withMembers, server, servers, worker } = await started(t);
   const { runtime } = worker;
   const send = runtime.send.bind(runtime);
@@ -148,7 +148,7 @@ test('Each server has its own time: one that went later is deleted later', async
   t.true(before <= after && after - began >= CONNECT + 1_000, 'Never in a hurry');
 });
 
-test('A server with a connection is not deleted before the connection has ended', async (t) => {
+test('Reaper does not delete a server before its last connection has ended', async (t) => {
   const { reaper, deleted, bring, empty, server, servers, client, worker } = await started(t);
   const socket = await client();
   const attemptIsOver = calledOnce(worker.running, 'markKept');
@@ -170,7 +170,7 @@ test('A server with a connection is not deleted before the connection has ended'
   t.deepEqual(deleted, [1]);
 });
 
-test('After its time to drain a server’s connections are ended and it is deleted', async (t) => {
+test('After the drain timeout Reaper ends the connections of a server and deletes it', async (t) => {
   const { deleted, bring, empty, servers, client } = await started(t, { drainTimeout: 1_500 });
   const socket = await client();
   const began = performance.now();
@@ -184,7 +184,7 @@ test('After its time to drain a server’s connections are ended and it is delet
   );
 });
 
-test('With no time to drain connections are ended at once, but the server stays while a stream may be about to try it', async (t) => {
+test('Without a drain timeout connections end at once, but the server stays while a stream may retry it', async (t) => {
   const { bring, empty, servers, server, client, worker } = await started(t, { drainTimeout: 0 });
   const { runtime } = worker;
   const send = runtime.send.bind(runtime);
@@ -204,7 +204,7 @@ test('With no time to drain connections are ended at once, but the server stays 
   t.true((deletion?.at ?? 0) - (maintenance?.at ?? 0) >= CONNECT + 1_000);
 });
 
-test('A server that comes back into use is left alone', async (t) => {
+test('Reaper keeps a server that comes back', async (t) => {
   const { reaper, deleted, bring, full, empty, server, servers } = await started(t);
   await bring(empty);
   await bring(full);
@@ -216,7 +216,7 @@ test('A server that comes back into use is left alone', async (t) => {
   t.deepEqual(deleted, []);
 });
 
-test('A server that comes back as a draining one is left alone', async (t) => {
+test('Reaper keeps a server that comes back as draining', async (t) => {
   const { reaper, bring, empty, withMembers, server, servers } = await started(t);
   await bring(empty);
   await bring(await withMembers(['127.0.0.1', { terminating: true }], ['127.0.0.2']));
@@ -227,7 +227,7 @@ test('A server that comes back as a draining one is left alone', async (t) => {
   t.deepEqual((await servers()).find(([name]) => name === server)?.[1].state, 'drain');
 });
 
-test('A server that is added while its deletion is on its way is there in the end', async (t) => {
+test('A server that is added during its deletion exists in the end', async (t) => {
   const { reaper, bring, full, empty, server, servers, worker } = await started(t);
   const isOnItsWay = calledOnce(worker.running, 'markGone');
   await bring(empty);
@@ -245,7 +245,7 @@ test('A server that is added while its deletion is on its way is there in the en
   t.is(worker.running.get(NAME)?.servers.get(server)?.state, 'ready');
 });
 
-test('A server that is added while its deletion is refused is there in the end', async (t) => {
+test('A server that is added while HAProxy refuses its deletion exists in the end', async (t) => {
   const { bring, full, empty, server, servers, worker, client } = await started(t);
   const socket = await client();
   const isOnItsWay = calledOnce(worker.running, 'markGone');
@@ -261,7 +261,7 @@ test('A server that is added while its deletion is refused is there in the end',
   t.is(String(echo), 'still');
 });
 
-test('A reaper takes over the servers that it finds in maintenance', async (t) => {
+test('A new Reaper takes over servers that are in maintenance', async (t) => {
   const { worker, bring, empty, servers, reaper } = await started(t);
   reaper.close();
   await bring(empty);
@@ -277,7 +277,7 @@ test('A reaper takes over the servers that it finds in maintenance', async (t) =
   await eventually(servers, (rows) => rows.length === 0);
 });
 
-test('A reaper whose connection is gone says so and stops', async (t) => {
+test('Reaper reports a lost connection and stops', async (t) => {
   const { worker, bring, empty, errors } = await started(t, { drainTimeout: 0 });
   const acknowledged = bring(empty);
   await acknowledged;
@@ -289,7 +289,7 @@ test('A reaper whose connection is gone says so and stops', async (t) => {
   t.is(errors.length, 1);
 });
 
-test('Many servers are deleted, a few at a time', async (t) => {
+test('Reaper deletes many servers in small batches', async (t) => {
   const { worker, bring, withMembers, empty, servers, reaper, deleted } = await started(t, {
     drainTimeout: 1,
   });

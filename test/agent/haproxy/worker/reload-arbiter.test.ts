@@ -51,7 +51,7 @@ function isSpaced(t: ExecutionContext, reloads: readonly Reload[], least: number
   }
 }
 
-test('The first request is carried out at once, whatever the interval', async (t) => {
+test('The first request reloads at once, whatever the interval', async (t) => {
   const { arbiter, reloads, ended } = started(t, { interval: () => 3_600_000 });
   arbiter.request('listener-added');
   await ended(1);
@@ -61,7 +61,7 @@ test('The first request is carried out at once, whatever the interval', async (t
   );
 });
 
-test('Requests that come together are one reload, with each cause once', async (t) => {
+test('Simultaneous requests are one reload with each cause once', async (t) => {
   const { arbiter, reloads, ended } = started(t);
   for (const cause of ['listener-added', 'listener-changed', 'listener-added'] as const)
     arbiter.request(cause);
@@ -74,7 +74,7 @@ test('Requests that come together are one reload, with each cause once', async (
   t.is(arbiter.pending.size, 0);
 });
 
-test('Requests during a reload are one more reload, after the interval', async (t) => {
+test('Requests during a reload are one further reload after the interval', async (t) => {
   const done = Promise.withResolvers<ReloadResult>();
   const { arbiter, reloads, ended, mostAtOnce } = started(t, { reload: () => done.promise });
   arbiter.request('listener-added');
@@ -89,7 +89,7 @@ test('Requests during a reload are one more reload, after the interval', async (
   t.is(mostAtOnce(), 1);
 });
 
-test('A storm of requests gives reloads one by one, each an interval after the end of the one before', async (t) => {
+test('Continuous requests reload one interval after the end of the last reload', async (t) => {
   const { arbiter, reloads, ended, mostAtOnce } = started(t);
   const storm = setInterval(() => arbiter.request('listener-changed'), 2);
   await ended(4);
@@ -98,7 +98,7 @@ test('A storm of requests gives reloads one by one, each an interval after the e
   t.is(mostAtOnce(), 1);
 });
 
-test('Where reloads go on and on, those after the second are further apart, by what one takes', async (t) => {
+test('From the third of continuous reloads on, the interval grows with the duration of a reload', async (t) => {
   const { arbiter, reloads, ended } = started(t);
   const storm = setInterval(() => arbiter.request('listener-changed'), 2);
   await ended(4);
@@ -109,7 +109,7 @@ test('Where reloads go on and on, those after the second are further apart, by w
   t.true((fourth?.began ?? 0) - (first?.end ?? 0) >= 498);
 });
 
-test('A new interval holds from the next request on', async (t) => {
+test('A new interval applies from the next request', async (t) => {
   let interval = 3_600_000;
   const { arbiter, ended } = started(t, { interval: () => interval });
   arbiter.request('listener-added');
@@ -119,7 +119,7 @@ test('A new interval holds from the next request on', async (t) => {
   t.is(await ended(2), 2);
 });
 
-test('A reload that fails is tried again with growing patience and the same causes', async (t) => {
+test('A failed reload is retried with backoff and the same causes', async (t) => {
   let failures = 2;
   const { arbiter, reloads, ended } = started(t, {
     reload: async () => (failures-- <= 0 ? 'done' : 'failed'),
@@ -135,7 +135,7 @@ test('A reload that fails is tried again with growing patience and the same caus
   t.is(arbiter.pending.size, 0);
 });
 
-test('A request that comes to nothing does not put off the next one', async (t) => {
+test('An unneeded reload does not delay the next one', async (t) => {
   const results = ['unneeded', 'done'] as const;
   let count = 0;
   const { arbiter, reloads, ended } = started(t, {
@@ -151,7 +151,7 @@ test('A request that comes to nothing does not put off the next one', async (t) 
   t.is(arbiter.pending.size, 0);
 });
 
-test('What is requested while a failed reload waits goes with it', async (t) => {
+test('A request during the backoff joins the retry', async (t) => {
   let failures = 1;
   const { arbiter, reloads, ended } = started(t, {
     reload: async () => {
@@ -166,7 +166,7 @@ test('What is requested while a failed reload waits goes with it', async (t) => 
   t.deepEqual([...(reloads[1]?.causes ?? [])].sort(), ['listener-added', 'repair']);
 });
 
-test('After a reload that succeeds the patience is that of the beginning', async (t) => {
+test('A successful reload resets the backoff', async (t) => {
   const results: ReloadResult[] = ['failed', 'failed', 'done', 'done'];
   const order: string[] = [];
   const { arbiter, ended } = started(t, {
@@ -186,7 +186,7 @@ test('After a reload that succeeds the patience is that of the beginning', async
   t.deepEqual(order, ['reload', 'reload', 'reload', 'reload']);
 });
 
-test('Under pressure of old workers reloads are spaced further, until it is gone', async (t) => {
+test('Too many draining workers delay reloads until they have ended', async (t) => {
   let pressure = 3;
   const { arbiter, reloads, ended } = started(t, { pressure: async () => pressure });
   arbiter.request('listener-added');
@@ -199,7 +199,7 @@ test('Under pressure of old workers reloads are spaced further, until it is gone
   t.is(await ended(2), 2);
 });
 
-test('Under pressure the wait has an end: the oldest cause is not put off for ever', async (t) => {
+test('Too many draining workers do not delay a reload forever', async (t) => {
   const { arbiter, reloads, ended } = started(t, { pressure: async () => 1 });
   arbiter.request('listener-added');
   await ended(1);
@@ -208,7 +208,7 @@ test('Under pressure the wait has an end: the oldest cause is not put off for ev
   isSpaced(t, reloads, 200);
 });
 
-test('A shorter interval holds for what waits already', async (t) => {
+test('A shorter interval applies to a waiting reload', async (t) => {
   let interval = 3_600_000;
   const { arbiter, ended } = started(t, { interval: () => interval });
   arbiter.request('listener-added');
@@ -219,13 +219,13 @@ test('A shorter interval holds for what waits already', async (t) => {
   t.is(await ended(2), 2);
 });
 
-test('The first reload does not wait for old workers', async (t) => {
+test('The first reload does not wait for draining workers', async (t) => {
   const { arbiter, ended } = started(t, { pressure: async () => 10 });
   arbiter.request('listener-added');
   t.is(await ended(1), 1);
 });
 
-test('Once closed it reloads no more: neither what waits nor what is asked for', async (t) => {
+test('A closed ReloadArbiter drops waiting and new requests', async (t) => {
   const { arbiter, reloads, ended } = started(t);
   arbiter.request('listener-added');
   await ended(1);
@@ -236,7 +236,7 @@ test('Once closed it reloads no more: neither what waits nor what is asked for',
   t.is(reloads.length, 1);
 });
 
-test('Closed while it looks at the old workers, it does not reload any more', async (t) => {
+test('A ReloadArbiter that is closed while it counts draining workers does not reload', async (t) => {
   const looked = Promise.withResolvers<number>();
   let looks = 0;
   const { arbiter, reloads } = started(t, {

@@ -22,26 +22,26 @@ interface Stream {
   readonly from?: number;
 }
 
-test('Reloads that take little are an interval apart, however long they go on', (t) => {
+test('Short reloads keep the configured interval', (t) => {
   t.deepEqual(rests(new ReloadPace(), 5, { took: 50 }), [1_000, 1_000, 1_000, 1_000, 1_000]);
 });
 
-test('Of reloads that go on and on two come an interval apart, and then they are twenty times as far apart as one takes', (t) => {
+test('After two reloads at the configured interval, the interval is twenty times the duration of a reload', (t) => {
   t.deepEqual(rests(new ReloadPace(), 5, { took: 200 }), [1_000, 3_000, 4_000, 4_000, 4_000]);
 });
 
-test('Nobody waits for longer than five intervals', (t) => {
+test('The wait is at most five intervals', (t) => {
   t.deepEqual(rests(new ReloadPace(), 4, { took: 4_000 }), [1_000, 4_000, 5_000, 5_000]);
   t.deepEqual(rests(new ReloadPace(), 4, { took: 300, interval: 100 }), [100, 400, 500, 500]);
 });
 
-test('After a rest two reloads come an interval apart again', (t) => {
+test('After a rest two reloads follow at the configured interval again', (t) => {
   const pace = new ReloadPace();
   rests(pace, 5, { took: 200 });
   t.deepEqual(rests(pace, 3, { took: 200, from: 60_000 }), [1_000, 3_000, 4_000]);
 });
 
-test('With a shorter interval nobody waits for what the longer one has put off', (t) => {
+test('A shorter interval shortens the present wait', (t) => {
   const pace = new ReloadPace();
   pace.reloaded(0, 200, 600_000);
   pace.reloaded(600_200, 600_400, 600_000);

@@ -41,7 +41,7 @@ const refuses = async (): Promise<never> => {
   throw new HeadgateError('RUNTIME_REPLY', 'It does not take connections any more');
 };
 
-test('Why a reload failed is no fault any more once its worker is gone', async (t) => {
+test('The fault of a failed reload ends with its worker', async (t) => {
   const serving: { worker: BootedWorker | undefined } = { worker: worker(refuses) };
   const { reloader } = reloaderOf(serving);
   t.is(await reloader.reload(new Set(['repair'])), 'failed');
@@ -51,7 +51,7 @@ test('Why a reload failed is no fault any more once its worker is gone', async (
   t.is(reloader.fault, '');
 });
 
-test('What needs no reload after all is proof that HAProxy serves with what is said for all', async (t) => {
+test('An unneeded reload proves that HAProxy serves with the global section', async (t) => {
   const tried: boolean[] = [];
   const serving = { worker: worker(async () => '# table') };
   const { reloader } = reloaderOf(serving, undefined, (serves) => tried.push(serves));
@@ -59,7 +59,7 @@ test('What needs no reload after all is proof that HAProxy serves with what is s
   t.deepEqual(tried, [true]);
 });
 
-test('A reload that fails because its worker is lost is no fault and is over', async (t) => {
+test('A reload that fails because its worker is lost is no fault and is not retried', async (t) => {
   const serving: { worker: BootedWorker | undefined } = { worker: undefined };
   serving.worker = worker(() => {
     serving.worker = undefined;
@@ -70,7 +70,7 @@ test('A reload that fails because its worker is lost is no fault and is over', a
   t.is(reloader.fault, '');
 });
 
-test('A reload whose worker is lost before its file is written leaves the file to the next start', async (t) => {
+test('A reload that loses its worker before it writes the file leaves the file to the next start', async (t) => {
   const serving: { worker: BootedWorker | undefined } = { worker: worker(async () => '') };
   const { reloader, written } = reloaderOf(serving, async () => {
     serving.worker = undefined;
@@ -94,7 +94,7 @@ async function masterOf(t: ExecutionContext, oldWorkers: readonly number[]): Pro
   return new Reloader({ paths: { masterSocket } } as unknown as ReloaderOptions);
 }
 
-test('Old workers are a pressure from as many on as there may be, and by each share of memory that they take', async (t) => {
+test('pressure() counts draining workers above the budget and their shares of memory', async (t) => {
   const huge = Number.MAX_SAFE_INTEGER;
   // This process takes tens of megabytes.
   const two = await masterOf(t, [process.pid, process.pid]);
@@ -107,7 +107,7 @@ test('Old workers are a pressure from as many on as there may be, and by each sh
   t.is(await none.pressure({ most: 1, memory: 1 }), 0);
 });
 
-test('A master that cannot be asked is no pressure', async (t) => {
+test('pressure() is 0 if the master does not answer', async (t) => {
   const gone = new Reloader({ paths: { masterSocket: '/nowhere' } } as unknown as ReloaderOptions);
   t.is(await gone.pressure({ most: 1, memory: 1 }), 0);
 });

@@ -39,7 +39,7 @@ async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean
   return { faults, say, done, quarantine };
 }
 
-test('What was said before, and of a worker that was there, is about no start', async (t) => {
+test('readOutput() ignores output from before the start and about an ended worker', async (t) => {
   const { faults, say, done } = await started(t);
   t.is(await faults.readOutput(), '');
   await say(
@@ -51,7 +51,7 @@ test('What was said before, and of a worker that was there, is about no start', 
   t.deepEqual(done, []);
 });
 
-test('An address that cannot be bound is left out, and nothing else is thought of', async (t) => {
+test('readOutput() leaves out an address that HAProxy cannot bind, and nothing else', async (t) => {
   const { faults, say, done, quarantine } = await started(t);
   await say(
     '[ALERT]    (7) : Starting frontend a:b:tcp:80:v4: cannot bind socket (Address already in use) [127.0.0.9:80]',
@@ -64,7 +64,7 @@ test('An address that cannot be bound is left out, and nothing else is thought o
   t.is(await faults.readOutput(), '', 'Nothing is read twice');
 });
 
-test('HAProxy is asked for the culprit; what has none, and is said again, leaves the last good file', async (t) => {
+test('A repeated alert that a check attributes to no load balancer restores the last good file', async (t) => {
   const { faults, say, done } = await started(t);
   const words = (pid: number) =>
     `[ALERT]    (${pid}) : [haproxy.main()] Cannot raise FD limit to 99, limit is 9.`;
@@ -79,7 +79,7 @@ test('HAProxy is asked for the culprit; what has none, and is said again, leaves
   t.deepEqual(done, ['refused', 'weed', 'weed', 'tried false', 'restored']);
 });
 
-test('Whoever is found to be the culprit is left out, and the file stays what it will be', async (t) => {
+test('A load balancer that a check refuses is left out', async (t) => {
   const { faults, say, done } = await started(t, async () => true);
   for (const pid of [7, 8]) {
     await say(`[ALERT]    (${pid}) : config : parsing [/x:9] : unknown keyword 'poison'`);

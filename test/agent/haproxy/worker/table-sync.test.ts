@@ -13,7 +13,7 @@ const test = requires(ava, { haproxy: true });
 const BEFORE_IT_TRIES_AGAIN = 400;
 const RELOADS = 10;
 
-test('keepAwakeForTables() has a worker that was replaced hand on its tables as soon as it stops', async (t) => {
+test('keepAwakeForTables() makes a replaced worker send its tables as soon as it stops', async (t) => {
   const haproxy = await startWithTable(t);
   let worker = await connect(t, haproxy);
   await worker.runtime.ask('set table users key 192.0.2.1 data.gpc0 7');
@@ -36,7 +36,7 @@ test('keepAwakeForTables() has a worker that was replaced hand on its tables as 
   t.true(late <= 2, `${late} of ${RELOADS} were late`);
 });
 
-test('keepAwakeForTables() does not mind a worker that has ended', async (t) => {
+test('keepAwakeForTables() resolves if the worker has ended', async (t) => {
   const haproxy = await startWithTable(t);
   const worker = await connect(t, haproxy);
   process.kill(worker.runtime.worker.pid, 'SIGKILL');
