@@ -17,7 +17,7 @@ const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', '
 
 const UNITS = ['headgate', 'headgate-haproxy', 'headgate-keepalived'];
 /** No host has this address. */
-const NOBODY = '10.9.0.98';
+const NO_SERVER = '10.9.0.98';
 const teardowns = new Teardowns();
 let lab: MachineLab;
 let load: MachineLoad;
@@ -149,7 +149,7 @@ test.serial(
       log,
     );
     await lab.machine.run('systemctl', 'reload', 'headgate-haproxy');
-    await lab.machine.until('HAProxy goes on writing there', async () =>
+    await lab.machine.until('HAProxy continues to write there', async () =>
       (await lab.machine.run('cat', log)).includes('New worker'),
     );
     await lab.answers();
@@ -265,7 +265,7 @@ test.serial(
     const { machine } = lab;
     const kubeconfig = `apiVersion: v1
 kind: Config
-clusters: [{ name: c, cluster: { server: 'https://${NOBODY}:6443' } }]
+clusters: [{ name: c, cluster: { server: 'https://${NO_SERVER}:6443' } }]
 users: [{ name: u, user: { token: a-secret-word } }]
 contexts: [{ name: x, context: { cluster: c, user: u } }]
 current-context: x
@@ -279,7 +279,7 @@ current-context: x
     await undisturbed(t, before);
     t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
     const words = await journal('headgate');
-    t.regex(words, new RegExp(`${NOBODY}`));
+    t.regex(words, new RegExp(`${NO_SERVER}`));
     t.notRegex(words, /a-secret-word/);
   },
 );

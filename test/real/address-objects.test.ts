@@ -88,7 +88,7 @@ test('The API server itself refuses what cannot be', async (t) => {
     ports: [{ protocol: 'ICMP', port: 1 }],
   });
   await refused(CLAIMS, 'AddressClaim', { service: 'default/web' });
-  // What the agent could not read would reserve nothing, and nobody would be told.
+  // Values that the agent cannot read would silently reserve nothing.
   for (const address of ['192.0.2.0/24', '192.0.2.300', '192.0.2', '192.0.02.1', 'web.example', ''])
     await refused(CLAIMS, 'AddressClaim', { address, reserved: true });
   for (const wrong of [

@@ -109,7 +109,7 @@ test.serial(
     await pools.serve('web');
     t.is(await pools.served('web'), address);
 
-    // A restart, with the pool gone from the settings: nobody is moved.
+    // A restart after the pool was removed from the settings: no Service moves.
     await agent.stop();
     await writeFile(pools.settings, '{}');
     await pools.start();
@@ -126,7 +126,7 @@ test.serial(
     for (const name of ['a', 'b', 'c']) await pools.serve(name);
     const agent = await pools.start();
     const address = await pools.served('c');
-    // Its place is free, for who would choose anew.
+    // Its place is free for a new choice.
     await host.remove('a.yaml');
     await host.until('it is let go', async () => (await pools.claims()).length === 2);
     const claims = await pools.claims();
@@ -156,7 +156,7 @@ test.serial('A damaged claims file loses only its unreadable claims, and is set 
   const text = await readFile(path, 'utf8');
   const damaged = text.slice(0, text.lastIndexOf('"address"'));
   await writeFile(path, damaged);
-  // Without the pool nobody can be given an address anew.
+  // Without the pool no Service can get a new address.
   await writeFile(pools.settings, '{}');
   const next = await pools.start();
   const spared = JSON.parse(text)

@@ -94,7 +94,7 @@ test.serial(
     const empty = await host.command('why', ['default/empty', '--json']);
     t.is(empty.status, 1);
     t.like(JSON.parse(empty.stdout), { key: 'default/empty', verdict: 'not served' });
-    t.is((await host.command('why', ['default/nobody'])).status, 1);
+    t.is((await host.command('why', ['default/absent'])).status, 1);
     for (const wrong of [[], ['web'], ['default/web', 'default/web'], ['default/web', '--no-such']])
       t.is((await host.command('why', wrong)).status, 2, wrong.join(' '));
     t.is((await host.command('status', ['default/web'])).status, 2);

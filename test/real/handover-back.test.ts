@@ -82,7 +82,7 @@ test.serial('A host whose HAProxy has recovered gets its VIPs back without a los
   const worker = await a.host.worker();
   signal(worker, 'SIGSTOP');
   await b.host.until('b has taken over', async () => isMaster(await pairOf(b.host)));
-  // Nobody was prepared: HAProxy could not have gone on serving.
+  // Neither host was prepared: HAProxy could not have continued to serve.
   t.is((await a.agent.metrics())('headgate_handovers_total', { connections: 'kept' }), 0);
   const client = await startMovingVipClient(t, pair.network, VIP_PORT, VIPS);
   signal(worker, 'SIGCONT');

@@ -25,7 +25,7 @@ test('Connections of both families continue through a host that no longer has th
   await b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds: 60 });
   await take(network, 'a');
   await give(network, 'b');
-  // Whoever asks for the VIPs' Ethernet address now is told that of the one that has them.
+  // ARP requests for the VIPs now get the Ethernet address of the host that has them.
   await network.run('client', 'ip', 'neigh', 'flush', 'dev', 'eth0');
   for (const { more } of clients) await more(20, 10);
   await until('each VIP has a neighbour', async () => (await neighbours(network)).every((one) => one !== ''));

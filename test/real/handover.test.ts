@@ -122,7 +122,7 @@ async function addClients(network: TestNetwork, count: number): Promise<readonly
   return clients;
 }
 
-/** Who answers a client, '' where nobody does. */
+/** The host that answers a client, '' without an answer. */
 async function askFrom(network: TestNetwork, client: string, address: string): Promise<string> {
   const script = `require('net').connect({ host: '${address}', port: ${VIP_PORT}, localAddress: '${client}', timeout: 3000 }).on('timeout', process.exit).on('error', () => 0).pipe(process.stdout)`;
   return (await network.try('client', process.execPath, '-e', script)).stdout;

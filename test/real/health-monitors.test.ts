@@ -189,7 +189,7 @@ test.serial('HAProxy refuses no client while all members fail their checks', asy
   })();
   const untilMore = async (): Promise<void> => {
     const before = answered;
-    await host.until('traffic goes on', async () => answered > before + 50);
+    await host.until('traffic continues', async () => answered > before + 50);
   };
   for (const member of members) member.answer = { status: 503 };
   await untilStates(host, 'down down down');

@@ -265,7 +265,7 @@ test.serial(
     await one.until('both files are written', areSame).catch(() => undefined);
     t.is(await bytes(one), await bytes(two));
 
-    // The one that leads goes: the other goes on from the same claims.
+    // The leader ends: the other agent continues with the same claims.
     const leader = leading[0] ? 0 : 1;
     const [gone, left] = leader === 0 ? [agents[0], two] : [agents[1], one];
     await gone?.stop();

@@ -16,7 +16,7 @@ test.before(async (t) => {
   kube = await startKube(t, { leaseNamespace: true });
 });
 test.after.always(() => kube?.stop());
-// The agent of the test before was killed: nobody need wait until its Lease expires.
+// The agent of the last test was killed: the next one must not wait until its Lease expires.
 test.beforeEach(() => kube.api('DELETE', LEASE));
 
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/headgate-system/leases/headgate';
@@ -61,7 +61,7 @@ test.serial(
 test.serial(
   "The agent uses the API servers of the settings if the kubeconfig's does not answer; finalizers are optional",
   async (t) => {
-    const kubeconfig = join(kube.directory, 'of-nobody');
+    const kubeconfig = join(kube.directory, 'without-user');
     await kube.writeKubeconfig(kubeconfig, { server: 'https://127.0.0.1:1', token: kube.adminToken });
     const flags = ['--kubeconfig', kubeconfig, '--api-servers', kube.url, '--no-finalizer'];
     const host = await TestHost.create(t, { flags });

@@ -69,7 +69,7 @@ function kubeconfig(user: object, cluster: object): string {
   });
 }
 
-/** Whom the API server sees, `401` where nobody. */
+/** The user that the API server sees, `401` without one. */
 async function who(asking: ApiClient): Promise<string> {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
   const answer = await asking.request({ method: 'POST', path: REVIEW, body, timeoutMs: BUSY });
@@ -84,7 +84,7 @@ test('A token, and a token file', async (t) => {
   await writeFile(join(directory, 'token'), 'named-token\n');
   for (const user of [{ token: 'named-token' }, { tokenFile: 'token' }])
     t.is(await who(await client(t, { user })), 'named');
-  t.is(await who(await client(t, { user: { token: 'of nobody' } })), '401');
+  t.is(await who(await client(t, { user: { token: 'unknown' } })), '401');
 });
 
 // Conformance: credentials

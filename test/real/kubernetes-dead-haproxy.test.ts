@@ -1,5 +1,5 @@
 // A HAProxy that is dead for good: its Services cannot be torn down in a way that anybody could confirm, and still no
-// namespace waits for it for ever. The whole agent, on a real API server with the controller that deletes namespaces.
+// namespace waits for it forever. The whole agent, on a real API server with the controller that deletes namespaces.
 
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

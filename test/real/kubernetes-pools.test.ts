@@ -140,12 +140,12 @@ test.serial(
 // Conformance: a pool that is deleted and created again
 test.serial('A pool that is deleted and created again has the same status again', async (t) => {
   const host = await started(t);
-  const made = async () => kube.must('POST', POOLS, pool('anew', { blocks: [`${host.address(100)}/31`] }));
-  const told = async () => (await kube.must('GET', `${POOLS}/anew`)).status;
+  const made = async () => kube.must('POST', POOLS, pool('again', { blocks: [`${host.address(100)}/31`] }));
+  const told = async () => (await kube.must('GET', `${POOLS}/again`)).status;
   await made();
   await until('its status is there', async () => (await told())?.ipv4?.free === '2');
   const before = await told();
-  await kube.must('DELETE', `${POOLS}/anew`);
+  await kube.must('DELETE', `${POOLS}/again`);
   await made();
   await until('it is there again', async () => (await told()) !== undefined);
   t.deepEqual(await told(), before);

@@ -79,7 +79,7 @@ test.serial(
     const [release, ...more] = (await own.calls()).slice(first.length);
     t.deepEqual(more, []);
     t.like(release, { action: 'release', address, pool: 'told', service: 'default/web' });
-    // Nobody else could have been given it before.
+    // No other Service could get it before.
     t.is(release?.claim, '404 ');
     await kube.must('DELETE', `${POOLS}/told`);
   },

@@ -53,7 +53,7 @@ test.serial('The source reports existing objects as one change, and later events
     reported.changes[1]?.upserted.map((object) => object.kind === 'EndpointSlice' && object.endpoints.length),
     [2],
   );
-  // A label that nobody reads is no change.
+  // A label that the agent does not read is no change.
   await kube.must('PATCH', '/api/v1/nodes/node-1', { metadata: { finalizers: ['example.org/none'] } });
   await kube.must('PATCH', '/api/v1/nodes/node-1', { metadata: { finalizers: [] } });
   await kube.must('DELETE', servicePath('default', 'web'));

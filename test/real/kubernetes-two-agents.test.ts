@@ -89,7 +89,7 @@ test.serial(
     await hosts[0].until('what is wrong is told', async () => (await warnings('s0')).length === 1);
     const count = (await kube.writes()).length;
     await dying?.kill();
-    // Nobody leads now.
+    // There is no leader now.
     await makeWrong('s1');
     await create(SERVICES + 1);
     await hosts[0].until('the other one writes', async () => (await told()) === SERVICES + 2, 40_000);

@@ -204,7 +204,7 @@ async function comeAndGo(round: number): Promise<void> {
   await kube.must('DELETE', slicePath('default', `guest-${round - 1}-1`));
 }
 
-/** Exchanges the roles, again where that is refused since the other host is behind; gives how often it was. */
+/** Exchanges the roles, again if that is refused because the other host is behind; returns the number of refusals. */
 async function exchange({ active, standby }: AgentPair): Promise<number> {
   for (let refusals = 0; ; refusals++) {
     const master = (await roleOf(active.host)) === 'master' ? active : standby;

@@ -111,11 +111,11 @@ test.serial('Agents that were stopped during changes exchange reports again', as
 test.serial('Maintenance outlives the agent, and each order reports its outcome', async (t) => {
   const [a] = await pairOfHosts(t);
   const first = await a.start();
-  // Nobody has the VIPs, so none are here.
+  // No host has the VIPs.
   const on = await a.command('maintenance', ['on', '--json']);
   t.is(on.status, 0);
   t.like(outcomeOf(on), { ok: true, active: 'unknown' });
-  // Also where all that is kept on disk is removed meanwhile.
+  // Even if all files on disk are removed in the meantime.
   await removeFolder(a.stateDir);
   await a.soon(
     'the lock is kept again',

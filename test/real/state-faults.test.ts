@@ -159,7 +159,7 @@ asRoot.serial(
   },
 );
 
-asRoot.serial('With a full disk changes go on, and it heals by itself', async (t) => {
+asRoot.serial('Changes continue on a full disk, and the files follow when there is room', async (t) => {
   const host = await hostWithSmallDisk(t);
   await startMembers(t, host, 2);
   await host.serve();

@@ -29,7 +29,7 @@ interface Keeper {
   readonly api: FakeApi;
   /** May be moved by the test. */
   readonly place: { home: ClaimHome; leads: boolean; isBarred: boolean };
-  /** What the keeper told of by itself, not by the answer of assign(). */
+  /** Changes that the keeper reported, apart from the results of assign(). */
   readonly told: string[];
   readonly kept: string[];
   readonly stateDir: string;
@@ -280,7 +280,7 @@ test('With claims in files one host decides, and the others follow the statuses'
   Object.assign(place, { isBarred: true });
   keeper.take();
   await serve(service('another', 'u-another'));
-  t.is(addressesOf('default/another')?.length, 1, 'Where nobody may lead, each decides for itself');
+  t.is(addressesOf('default/another')?.length, 1, 'Each agent decides alone if none may lead');
 });
 
 test('While the home of claims is unknown no address is given, and published ones are served', async (t) => {

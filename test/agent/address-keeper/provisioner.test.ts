@@ -180,7 +180,7 @@ test('A program that does not exist, or may not be run, is a Problem', async (t)
   for (const [program, code] of [
     ['/nonexistent/program', 'ENOENT'],
     ['/dev/null', 'EACCES'],
-    // What spawn() throws, in place of telling it by an event.
+    // spawn() throws these errors instead of emitting an event.
     ['/bin/\0', 'ERR_INVALID_ARG_VALUE'],
   ]) {
     const { provisioner } = await rig(t, '', { program: program ?? '' });

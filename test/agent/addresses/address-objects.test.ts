@@ -38,7 +38,7 @@ test('parseObject() names the pool and its fault', (t) => {
 for (const [what, json, message] of [
   ['a claim without a spec', { metadata: { name: 'a' } }, 'AddressClaim a: spec: missing, must be a mapping'],
   [
-    'a claim for nobody',
+    'a claim without a Service',
     { metadata: { name: 'a' }, spec: { address: '192.0.2.1' } },
     'AddressClaim a: spec.service: missing, which is allowed only with "reserved: true"',
   ],

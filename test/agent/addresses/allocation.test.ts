@@ -348,7 +348,7 @@ test('Services with the same key share an address as long as their ports are dis
 });
 
 // Conformance: shared addresses
-test('An address is shared within one namespace, and across them only where the pool says so', (t) => {
+test('An address is shared within one namespace, and across namespaces if the pool allows it', (t) => {
   const shared = (key: string, port: number) => request(key, { sharingKey: 'k', ports: tcp(port) });
   const apart = leading([pool('a', ['192.0.2.0/24'])]);
   ask(apart, 0, shared('one/web', 80), shared('two/web', 81));
@@ -525,7 +525,7 @@ test('Services that show one address share it without a key, if each has ports o
   t.deepEqual(reasons(addresses, 'one/keyed'), ['AddressInUse']);
 
   ask(addresses, 3, { ...older, ports: tcp(80, 443, 8080) });
-  t.deepEqual(portsOf('one/older'), [[80, 8080]], 'It may have what nobody else has');
+  t.deepEqual(portsOf('one/older'), [[80, 8080]], 'It may have ports that no other Service has');
   leave(addresses, 4, 'one/older', 'one/clashing', 'one/late', 'one/keyed');
   t.deepEqual(portsOf('two/younger'), [[443]], 'The ports of the other one are kept for it');
   addresses.update({}, 4 + HELD);
@@ -710,7 +710,7 @@ test('A host that follows statuses has the addresses that they show', (t) => {
     ),
   );
 
-  // It takes the lead: nobody is moved, and who waited gets one.
+  // It becomes the leader: no Service moves, and the waiting Service gets an address.
   const taken = follower.update({ leading: true, byStatus: true }, 1);
   t.deepEqual([...taken.changed].sort(), ['default/new', 'default/outside']);
   // From now on it knows better than a status, which comes later.

@@ -99,7 +99,7 @@ test('RecordLog keeps what is whole of a file that another process has changed',
   t.deepEqual(found(path), { e: 5 });
 });
 
-test('RecordLog is written anew once more than half of it is out of date, with all that counts', async (t) => {
+test('RecordLog rewrites its file with the current records when more than half of them are out of date', async (t) => {
   const path = place(t);
   const values = new Map<string, string>();
   for (const log of [new RecordLog(path), new RecordLog(`${path}-all`, () => values)]) {

@@ -23,7 +23,7 @@ test('listed() removes Services that the list lacks or has with another UID', (t
   for (const key of ['a/stays', 'a/gone', 'a/other', 'b/elsewhere']) services.put(json(key));
   const known = [
     { key: 'a/stays', uid: 'uid-a/stays' },
-    { key: 'a/other', uid: 'made-anew' },
+    { key: 'a/other', uid: 'created-again' },
   ];
   services.listed('a', known);
   t.deepEqual(

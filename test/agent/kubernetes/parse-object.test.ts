@@ -480,7 +480,7 @@ test(
   /appProtocol: "a\\nb" is not a qualified name/,
 );
 test(
-  'a name in capitals, and names the file in place of the object',
+  'a name in capitals, and names the file instead of the object',
   refused,
   serviceJson('Web'),
   'f.yaml: Service: metadata.name: "Web" is not a DNS label (a-z, 0-9 and "-", at most 63 characters)',
@@ -724,7 +724,7 @@ test('parseObject() reports at most three faults, in one short line', (t) => {
   t.true((problem?.message.length ?? 0) < 1000);
 });
 
-// What a manifest is, whoever wrote it: any value that JSON or YAML can give.
+// A manifest may hold any value of JSON or YAML.
 const hostile = fc.oneof(
   fc.anything({ withNullPrototype: true, withBigInt: true, withSparseArray: true }),
   fc.jsonValue(),

@@ -2,7 +2,7 @@
 # Names the programs of a real Kubernetes control plane, one path a line, in the order of the arguments:
 # etcd, kube-apiserver, kube-controller-manager, kube-proxy. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
-# it fails where one is missing. --can-build alone says by its status whether there is what a build takes.
+# it fails if one is missing. --can-build alone says by its status whether there is what a build takes.
 set -eu
 
 KUBERNETES=1.37.0

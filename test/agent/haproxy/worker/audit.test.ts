@@ -135,5 +135,5 @@ test('The next audit continues at the listener where the last one stopped to rea
   const { worker } = await started(t);
   t.is((await audit(worker, 0)).next, 0);
   t.is((await audit(worker, 1)).next, 0);
-  t.is((await audit(worker, 99)).next, 0, 'Also where there are fewer listeners than there were');
+  t.is((await audit(worker, 99)).next, 0, 'Even with fewer listeners than before');
 });

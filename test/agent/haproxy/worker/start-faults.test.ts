@@ -6,7 +6,7 @@ import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import { StartFaults, type StartFaultsOptions } from '../../../../agent/haproxy/worker/start-faults.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
-/** A HAProxy that somebody else starts, by what it says; notes down what the files and the check are told. */
+/** StartFaults for a HAProxy that another process starts; records the writes and checks. */
 async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean> = async () => false) {
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
   t.teardown(() => rm(directory, { recursive: true }));

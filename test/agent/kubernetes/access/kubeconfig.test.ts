@@ -78,7 +78,7 @@ const asTheLibrary = test.macro({
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 test('a token', asTheLibrary, {}, { token: 'secret' });
-test('nobody', asTheLibrary, {}, {});
+test('a user without credentials', asTheLibrary, {}, {});
 test('a server with a slash behind it', asTheLibrary, { server: `${SERVER}/` }, { token: 'secret' });
 test('a server that is not checked', asTheLibrary, { 'insecure-skip-tls-verify': true }, { token: 'secret' });
 test('a server of another name', asTheLibrary, { 'tls-server-name': 'api.example.org' }, { token: 'secret' });

@@ -12,7 +12,7 @@ const goes = test.macro({
 
 const https = { HTTPS_PROXY: PROXY };
 
-test('nobody has a proxy where none is named', goes, 'https://192.0.2.1', {}, undefined);
+test('no proxy is used if none is named', goes, 'https://192.0.2.1', {}, undefined);
 test('a server with TLS has that of HTTPS_PROXY', goes, 'https://192.0.2.1:6443', https, PROXY);
 test('a server without TLS has that of HTTP_PROXY', goes, 'http://192.0.2.1', https, undefined);
 test('lower case counts', goes, 'https://192.0.2.1', { https_proxy: PROXY }, PROXY);

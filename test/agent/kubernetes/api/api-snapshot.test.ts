@@ -182,7 +182,7 @@ test('ApiSnapshot rewrites a file that has grown, is gone, or was changed', asyn
     t.is((await loaded(path))?.length, 2 + at, String(carryOut));
   }
   t.deepEqual(failures, []);
-  // Also where nothing has changed.
+  // Even without a change.
   await rm(path);
   await snapshot.flush();
   t.is((await loaded(path))?.length, 1 + damages.length);

@@ -12,7 +12,7 @@ import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
 
 type Answer = (request: ApiRequest) => ApiStream | Promise<ApiStream>;
 
-/** An API server that answers lists and watches from scripts; the last answer of each is given for ever. */
+/** An API server that answers lists and watches from scripts; the last answer of each is repeated. */
 class Script implements ApiStreams {
   readonly requests: ApiRequest[] = [];
   readonly #lists: Answer[];
@@ -89,7 +89,7 @@ const open =
   });
 
 const unreachable: Answer = () => {
-  throw new HeadgateError('API_UNREACHABLE', 'Nobody answers');
+  throw new HeadgateError('API_UNREACHABLE', 'No server answers');
 };
 
 interface Run {
@@ -214,7 +214,7 @@ test('Reflector reports failures and retries forever, with a backoff', async (t)
   t.true(performance.now() - begin > 2_700);
   t.is(api.lists.length, 4);
   t.deepEqual(log.slice(0, 3), [
-    'failure API_UNREACHABLE Nobody answers',
+    'failure API_UNREACHABLE No server answers',
     'failure API_REFUSED Cannot list services: The API server answers 403: services is forbidden',
     'failure API_REFUSED Cannot list services: The API server answers 503: "x"',
   ]);

@@ -24,7 +24,7 @@ test('isMostMissing() is true for more than half of at least `many` objects', (t
   t.false(precedenceOf(file('a', all, all.slice(0, 11))).isMostMissing(21));
 });
 
-test('isMostMissing() counts each kind by itself', (t) => {
+test('isMostMissing() counts each kind separately', (t) => {
   const [few, many] = [identities('Service', 10), identities('EndpointSlice', 100)];
   t.true(precedenceOf(file('a', [...few, ...many], few)).isMostMissing(10));
 });

@@ -324,7 +324,7 @@ test('A folder that goes away keeps its objects until it is back', async (t) => 
 
 test('A change without an event is found by the next scan', async (t) => {
   const { root, manifests } = temporaryFolder(t);
-  // Behind a link, in a folder that nobody watches.
+  // Behind a link, in a folder without a watch.
   write(join(root, 'elsewhere/a.yaml'), yaml('web'));
   symlinkSync('../elsewhere/a.yaml', join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
@@ -339,7 +339,7 @@ test('A change without an event is found by the next scan', async (t) => {
 test('A change whose event was lost is found by a complete scan', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   write(join(root, 'elsewhere/a.yaml'), yaml('web'));
-  // Another name of the same file, of whose folder nobody is told.
+  // Another name of the same file, in a folder without a watch.
   linkSync(join(root, 'elsewhere/a.yaml'), join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
     folderTimes: { intervalMs: 20, unwatchedIntervalMs: 60_000 },
@@ -379,7 +379,7 @@ test('A missing object is removed even if the same text is written again', async
   write(file, yaml('a', 81));
   await watched.until(() => portOf(watched, 'a') === 81);
   t.deepEqual(names(watched), ['a', 'b']);
-  // Half of it, as somebody who writes in place leaves it for a moment.
+  // Half of the file, as during a write in place.
   writeFileSync(file, 'a: [');
   await delay(100);
   writeFileSync(file, yaml('a', 81));

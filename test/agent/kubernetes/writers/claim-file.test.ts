@@ -118,7 +118,7 @@ test('ClaimFile restores a file that another process has changed', async (t) => 
   await until('it is told', () => tampered.length === damages.length + 1);
   t.true(await isWhole());
   t.is(file.fault, '');
-  // Nobody touches a file that is as it was left, or that of an agent that has ended.
+  // An unchanged file is not written, nor the file of an agent that has ended.
   const { mtimeMs } = await stat(path);
   await delay(50);
   t.deepEqual([(await stat(path)).mtimeMs, tampered.length], [mtimeMs, damages.length + 1]);

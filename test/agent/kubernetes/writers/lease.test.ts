@@ -257,7 +257,7 @@ test('Lease passes from an unfit agent to another one, and stays if there is non
   t.false(a.lease.isLeader);
   await clock.advance(6_000);
   t.true(a.lease.isLeader);
-  // Nobody else wants it: it is not offered again and again.
+  // No other agent takes the Lease: it is offered once only.
   await clock.advance(60_000);
   t.deepEqual(a.told, [true, false, true]);
 });

@@ -106,7 +106,7 @@ test('PoolStatusWriter writes the status of a pool that was deleted and created 
   state.desired = status(10);
   await write(60_000);
   t.deepEqual(written(), ['10', '10']);
-  // Nobody has said yet that it is gone.
+  // Its deletion is not known yet.
   state.desired = status(9);
   api.fault = () => refusal(404, 'NotFound');
   await write(60_000);
@@ -138,10 +138,10 @@ test('PoolStatusWriter logs a refusal once, and retries after Retry-After or a b
 test('PoolStatusWriter retries when the API server cannot be reached', async (t) => {
   const { api, clock, log, write, written } = start();
   api.fault = () => {
-    throw new Error('Nobody there');
+    throw new Error('No server answers');
   };
   await write();
-  t.regex(log.join(''), /Nobody there/);
+  t.regex(log.join(''), /No server answers/);
   api.fault = () => answer(200, {});
   await clock.advance(60_000);
   t.deepEqual(written(), ['10', '10']);

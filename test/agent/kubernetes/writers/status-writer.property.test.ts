@@ -18,7 +18,7 @@ type Step =
   | { readonly kind: 'wish'; readonly ip: string }
   | { readonly kind: 'release' }
   | { readonly kind: 'finalizer' }
-  /** Somebody else: clears what is ours, puts an earlier version back, takes the finalizer, adds a condition. */
+  /** Another writer: clears the agent's fields, puts an earlier version back, takes the finalizer, adds a condition. */
   | { readonly kind: 'other'; readonly does: 'clear' | 'restore' | 'finalizer' | 'condition' }
   | { readonly kind: 'watch'; readonly versions: number }
   | { readonly kind: 'relist'; readonly back: number }

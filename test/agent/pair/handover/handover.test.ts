@@ -389,7 +389,7 @@ test('An order right after a granted request is prepared as any other', async (t
   await clock.advance(5_000);
   await prepared;
   t.deepEqual(a.handedOver, ['kept', 'kept']);
-  // Connections to those that went first go on.
+  // Connections to the VIPs that moved first continue.
   t.deepEqual(b.diversion?.vips, [VIP, OTHER]);
   a.connections = 1;
   [a.roles, b.roles] = [

@@ -167,7 +167,7 @@ test("A host that has handed over stays lowered while the peer's agent is silent
     }
     host.roles = { 'vrrp-51': 'master' };
     t.false(host.orders.handsOver);
-    // That is the end of it, whoever is master later.
+    // The order has ended, whichever host becomes master later.
     [host.roles, host.peer, host.isPeerLowered] = [backup, master, false];
     t.false(host.orders.handsOver);
   }
@@ -218,7 +218,7 @@ test('restoreLock() writes a lock again that another process has removed, and no
   await host.orders.restoreLock();
   t.true(await isThere());
   await rm(dirname(host.path), { recursive: true });
-  // Whoever makes the folder again, it is not this.
+  // MaintenanceFile does not create the folder again.
   await host.orders.restoreLock();
   t.false(await isThere());
   await mkdir(dirname(host.path));

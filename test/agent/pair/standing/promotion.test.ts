@@ -75,7 +75,7 @@ test('A rise without a move of VIPs prepares nothing', (t) => {
   for (const [roles, peer] of [
     [MASTER, { ...PEER, roles: BACKUP }],
     [BACKUP, { ...PEER, priorities: { 'vrrp-51': 250 } }],
-    // VRRP moves by itself.
+    // VRRP moves without an order.
     [BACKUP, { ...PEER, priorities: { 'vrrp-51': 98 } }],
     // A version that does not tell.
     [BACKUP, { ...PEER, priorities: {} }],
